@@ -1,0 +1,19 @@
+/** What a backend can do for one model. */
+
+/** How a backend reduces a loss: the sum over tokens, or each sequence's mean averaged over sequences. */
+export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
+
+export interface Capabilities {
+  /** Longest prompt and continuation together, in tokens. */
+  readonly contextLength: number
+  readonly lossReduction: LossReduction
+  /** A seed makes sampling reproducible. */
+  readonly seeds: boolean
+  readonly promptLogprobs: boolean
+  /** Largest `topkPromptLogprobs`; 0 where there are none. */
+  readonly topkPromptLogprobs: number
+  /** LoRA ranks from–to. */
+  readonly loraRank: readonly [min: number, max: number]
+  /** Identity of the tokenizer the model was trained with, where the backend knows it; see `Tokenizer.fingerprint`. */
+  readonly tokenizerFingerprint?: string
+}

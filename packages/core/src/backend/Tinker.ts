@@ -1,0 +1,35 @@
+/** The port to whatever samples and trains. */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Capabilities } from "./Capabilities.ts"
+import type { SamplingClient } from "./SamplingClient.ts"
+import type { TinkerError } from "./TinkerError.ts"
+import type { TrainingClient } from "./TrainingClient.ts"
+
+/** `loraRank` 32, everything trained; equal seeds give equal initial adapters where the backend has seeds. */
+export interface LoraOptions {
+  readonly baseModel: string
+  readonly loraRank?: number
+  readonly seed?: number
+  readonly trainMlp?: boolean
+  readonly trainAttn?: boolean
+  readonly trainUnembed?: boolean
+}
+
+/**
+ * The backend: hosted, embedded or scripted, decided by one Layer.
+ *
+ * @see tinker `ServiceClient`
+ */
+export class Tinker extends Context.Service<Tinker, {
+  /** Names of the models to train and sample from. */
+  readonly models: Effect.Effect<ReadonlyArray<string>, TinkerError>
+  readonly capabilities: (model: string) => Effect.Effect<Capabilities, TinkerError>
+  readonly createLoraTrainingClient: (options: LoraOptions) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
+  /** A training client that goes on from `saveState`, with its optimizer. */
+  readonly createTrainingClientFromState: (path: string) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
+  readonly createSamplingClient: (
+    from: { readonly baseModel: string } | { readonly modelPath: string }
+  ) => Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
+}>()("@effect-rl/core/backend/Tinker") {}

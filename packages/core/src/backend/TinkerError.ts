@@ -1,0 +1,90 @@
+/** The one error of every backend. */
+import * as Schema from "effect/Schema"
+
+/** Too many requests; worth trying again after the given time. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  retryAfterMillis: Schema.Int
+}) {
+  override get message() {
+    return `rate limited, try again in ${this.retryAfterMillis} ms`
+  }
+}
+
+/** The request itself is wrong: trying it again cannot help. */
+export class Rejected extends Schema.TaggedError<Rejected>()("Rejected", { detail: Schema.String }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** The backend cannot answer now. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** The backend does not have what was asked for. */
+export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
+  capability: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.capability} is not supported: ${this.detail}`
+  }
+}
+
+/** No such model, checkpoint or run. */
+export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
+  kind: Schema.Literals(["model", "checkpoint"]),
+  name: Schema.String,
+  available: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    const have = this.available.length === 0 ? "there are none" : `there are: ${this.available.join(", ")}`
+    return `no ${this.kind} "${this.name}"; ${have}`
+  }
+}
+
+/** The prompt and what may be sampled do not fit into the model's context. */
+export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("ContextTooLong", {
+  promptTokens: Schema.Int,
+  maxTokens: Schema.Int,
+  contextLength: Schema.Int
+}) {
+  override get message() {
+    return `prompt of ${this.promptTokens} tokens and ${this.maxTokens} to sample exceed the context of ${this.contextLength}`
+  }
+}
+
+/** The client was unloaded, its scope closed, or an earlier request that nobody awaited failed. */
+export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Schema.String }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+export const Reason = Schema.Union([
+  RateLimited,
+  Rejected,
+  Unavailable,
+  Unsupported,
+  NotFound,
+  ContextTooLong,
+  Closed
+])
+export type Reason = typeof Reason.Type
+
+/** What a call to a backend fails with: the operation and why. */
+export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
+  operation: Schema.String,
+  reason: Reason
+}) {
+  override get message() {
+    return `${this.operation}: ${this.reason.message}`
+  }
+  /** Whether the same call may succeed later. */
+  get isRetryable() {
+    return this.reason._tag === "RateLimited" || this.reason._tag === "Unavailable"
+  }
+}

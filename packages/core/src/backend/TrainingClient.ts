@@ -1,0 +1,91 @@
+/** Trains one LoRA adapter. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { AdamParams } from "../model/AdamParams.ts"
+import type * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
+import type { Pending } from "./Pending.ts"
+import type { SamplingClient } from "./SamplingClient.ts"
+import type { TinkerError } from "./TinkerError.ts"
+
+/** `logprobs[i]` is `[T]` of datum `i` under the weights at submission; `metrics` has `loss:sum`. */
+export interface ForwardBackwardOutput {
+  readonly logprobs: ReadonlyArray<Float32Array>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** Metrics of an optimizer step, such as `grad_norm` before clipping and `update_norm`; absent where the backend has none. */
+export interface OptimStepOutput {
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** Where a checkpoint is. */
+export interface Checkpoint {
+  readonly path: string
+}
+
+export interface ModelInfo {
+  readonly modelId: string
+  readonly baseModel: string
+  readonly loraRank: number
+}
+
+/** A loss computed here: its value, ∂loss/∂logprob `[T]` per datum, and metrics to report. */
+export interface CustomLossOutput {
+  readonly loss: number
+  readonly gradients: ReadonlyArray<Float32Array>
+  readonly metrics?: Readonly<Record<string, number>>
+}
+
+export type CustomLoss<E = never, R = never> = (
+  data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+  logprobs: ReadonlyArray<Float32Array>
+) => Effect.Effect<CustomLossOutput, E, R>
+
+/** Retention of a checkpoint on backends that expire them; forever unless given. */
+export interface SaveOptions {
+  readonly ttl?: Duration.Input
+}
+
+/**
+ * Calls are queued in submission order and return as soon as they are accepted; see `Pending`.
+ *
+ * @see tinker `TrainingClient`
+ */
+export interface TrainingClient {
+  readonly info: ModelInfo
+  /** Adds the gradient of the loss summed over all tokens of `data` to what `optimStep` will use. */
+  readonly forwardBackward: <K extends Datum.Kind>(
+    data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
+    loss: Loss.Loss<K>
+  ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
+  /** The same outputs without gradients. */
+  readonly forward: <K extends Datum.Kind>(
+    data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
+    loss: Loss.Loss<K>
+  ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
+  /** A loss the backend does not have: forward, then the caller's function, then its gradient as a weighted backward pass. */
+  readonly forwardBackwardCustom: <E, R>(
+    data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+    loss: CustomLoss<E, R>
+  ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError | E, R>
+  readonly optimStep: (adam: AdamParams) => Effect.Effect<Pending<OptimStepOutput>, TinkerError>
+  /** Weights and optimizer, to go on training from. */
+  readonly saveState: (name: string, options?: SaveOptions) => Effect.Effect<Pending<Checkpoint>, TinkerError>
+  /** Weights alone, to sample from later. */
+  readonly saveWeightsForSampler: (
+    name: string,
+    options?: SaveOptions
+  ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
+  /** Weights as they are after every call submitted so far, kept until the scope closes. */
+  readonly saveWeightsAndGetSamplingClient: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
+  /** Weights alone, or with the optimizer's state; drops gradients not yet used. */
+  readonly loadState: (
+    path: string,
+    options?: { readonly optimizer?: boolean }
+  ) => Effect.Effect<Pending<void>, TinkerError>
+  /** Frees the model before its scope closes; later calls fail as `Closed`. */
+  readonly unload: Effect.Effect<void, TinkerError>
+}

@@ -1,0 +1,46 @@
+/** Conversations as renderers read and write them. */
+
+export interface TextPart {
+  readonly type: "text"
+  readonly text: string
+}
+
+export interface ThinkingPart {
+  readonly type: "thinking"
+  readonly thinking: string
+}
+
+export type ContentPart = TextPart | ThinkingPart
+
+/** `arguments` is JSON text, as the model wrote it. */
+export interface ToolCall {
+  readonly id?: string
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+export interface UnparsedToolCall {
+  readonly rawText: string
+  readonly error: string
+}
+
+/** A string and one text part mean the same. @see tinker-cookbook `Message` */
+export interface Message {
+  readonly role: string
+  readonly content: string | ReadonlyArray<ContentPart>
+  readonly toolCalls?: ReadonlyArray<ToolCall>
+  readonly unparsedToolCalls?: ReadonlyArray<UnparsedToolCall>
+  readonly toolCallId?: string
+  readonly name?: string
+  /** Only for supervised examples that train on chosen messages. */
+  readonly trainable?: boolean
+}
+
+export const user = (content: string): Message => ({ role: "user", content })
+export const assistant = (content: string): Message => ({ role: "assistant", content })
+export const system = (content: string): Message => ({ role: "system", content })
+
+/** All text parts joined; thinking is left out. */
+export const text = (message: Message): string =>
+  typeof message.content === "string"
+    ? message.content
+    : message.content.map((part) => part.type === "text" ? part.text : "").join("")

@@ -1,0 +1,67 @@
+/** One episode: an environment that is used once. */
+import type * as Effect from "effect/Effect"
+import type * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type * as Metric from "../record/Metric.ts"
+import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
+import type { StopReason } from "./StopReason.ts"
+
+/** Tokens an environment can judge. Only `SampledTokens` can be trained on. */
+export interface Action {
+  readonly tokens: Int32Array
+  /** Why the sampler stopped; "stop" unless given. */
+  readonly stopReason?: Sampling.SampleStopReason
+}
+
+/** What the policy sees next, and where it must stop. */
+export interface Prompt {
+  readonly _tag: "Prompt"
+  readonly input: ModelInput.ModelInput
+  readonly stop: Sampling.Stop
+}
+
+/** The first prompt is already over budget: the episode ends with this reward and without an action. */
+export interface Overflow {
+  readonly _tag: "Overflow"
+  readonly reward: number
+}
+
+/** What a step reports besides its reward: aggregated metrics, and texts for display alone. */
+export interface Reported {
+  readonly reward: number
+  readonly metrics?: Metric.Metrics
+  readonly logs?: Readonly<Record<string, string | number>>
+  /** False keeps this turn's tokens out of training; true unless given. */
+  readonly trainable?: boolean
+}
+
+export interface Continue extends Reported {
+  readonly _tag: "Continue"
+  readonly observation: Prompt
+}
+
+export interface Done extends Reported {
+  readonly _tag: "Done"
+  readonly stopReason?: StopReason
+}
+
+/** @see tinker-cookbook `StepResult` */
+export type Step = Continue | Done
+
+/**
+ * A task for a policy: observe, act, be rewarded, until done.
+ *
+ * @see tinker-cookbook `Env`
+ */
+export interface Env<out E = never, out R = never> {
+  readonly initialObservation: Effect.Effect<Prompt | Overflow, E, R>
+  readonly step: (action: Action) => Effect.Effect<Step, E, R>
+}
+
+export const prompt = (input: ModelInput.ModelInput, stop: Sampling.Stop): Prompt => ({ _tag: "Prompt", input, stop })
+
+/** The errors of a builder; of a union of builders, all of theirs. */
+export type Error<T> = [T] extends [EnvGroupBuilder<infer E, infer _R>] ? E : never
+
+/** The requirements of a builder; of a union of builders, all of theirs. */
+export type Requirements<T> = [T] extends [EnvGroupBuilder<infer _E, infer R>] ? R : never

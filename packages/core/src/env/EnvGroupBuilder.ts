@@ -1,0 +1,35 @@
+/** Environments whose rewards are compared with each other. */
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Metric from "../record/Metric.ts"
+import type * as Env from "./Env.ts"
+import type { Trajectory } from "./Trajectory.ts"
+
+/** A member's reward from the whole group, added to what its steps gave. */
+export interface GroupReward {
+  readonly reward: number
+  readonly metrics?: Metric.Metrics
+}
+
+/** An open group: members are acquired one by one, each in a scope of its own that closes after the group's rewards. */
+export interface EnvGroup<out E = never, out R = never> {
+  readonly makeEnv: (member: number) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
+  /** One per trajectory given, in order; nothing is added unless given. */
+  readonly groupRewards?: (
+    trajectories: ReadonlyArray<Trajectory>
+  ) => Effect.Effect<ReadonlyArray<GroupReward>, E, R>
+}
+
+/**
+ * How to open a group. `key` is unique within a batch and equal in every run: seeds come from it.
+ *
+ * @see tinker-cookbook `EnvGroupBuilder`
+ */
+export interface EnvGroupBuilder<out E = never, out R = never> {
+  readonly key: string
+  readonly size: number
+  readonly tags: ReadonlyArray<string>
+  /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
+  readonly coupled?: boolean
+  readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
+}

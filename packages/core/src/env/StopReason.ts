@@ -1,0 +1,16 @@
+/** Why an episode ended. */
+import * as Schema from "effect/Schema"
+
+/** @see tinker-cookbook `StopReason` */
+export const StopReason = Schema.Literals([
+  "completed",
+  "tool_stopped",
+  "max_turns",
+  "max_tokens",
+  "max_sampled_tokens",
+  "max_tool_calls",
+  "context_overflow",
+  "parse_error",
+  "rollout_timeout"
+])
+export type StopReason = typeof StopReason.Type

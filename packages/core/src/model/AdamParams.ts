@@ -1,0 +1,16 @@
+/**
+ * One optimizer step. Unset fields are the service's: learningRate 1e-4, beta1 0.9, beta2 0.95, eps 1e-12, weightDecay 0
+ * (decoupled), gradClipNorm 0 (off).
+ *
+ * @see tinker `AdamParams`
+ */
+export interface AdamParams {
+  readonly learningRate: number
+  readonly beta1?: number
+  readonly beta2?: number
+  readonly eps?: number
+  readonly weightDecay?: number
+  readonly gradClipNorm?: number
+}
+
+export const defaults = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 }

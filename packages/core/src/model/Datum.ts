@@ -1,0 +1,47 @@
+/** One training example: what the model reads and what the loss reads at each of its positions. */
+import type * as ModelInput from "./ModelInput.ts"
+
+/** Per-position inputs `[T]`, `T` the length of the model input. Missing log-probabilities are NaN. */
+export interface Inputs {
+  /** What the policy-gradient losses read. `mask` is 1 on action tokens; it stays here and never crosses the wire. */
+  PolicyTokens: {
+    readonly targetTokens: Int32Array
+    readonly logprobs: Float32Array
+    readonly advantages: Float32Array
+    readonly mask: Float32Array
+  }
+  /** What cross entropy reads. */
+  WeightedTokens: {
+    readonly targetTokens: Int32Array
+    readonly weights: Float32Array
+  }
+  /** Soft targets for cross entropy: `K` candidates per position, both arrays row-major `[T, K]`. */
+  WeightedCandidates: {
+    readonly targetTokens: Int32Array
+    readonly weights: Float32Array
+    readonly candidates: number
+  }
+}
+
+export type Kind = keyof Inputs
+
+/**
+ * A datum of one input kind does not compile with a loss of another.
+ *
+ * @see tinker `Datum`
+ */
+export interface Datum<K extends Kind> {
+  readonly kind: K
+  readonly modelInput: ModelInput.ModelInput
+  readonly inputs: Inputs[K]
+}
+
+export const policyTokens = (
+  modelInput: ModelInput.ModelInput,
+  inputs: Inputs["PolicyTokens"]
+): Datum<"PolicyTokens"> => ({ kind: "PolicyTokens", modelInput, inputs })
+
+export const weightedTokens = (
+  modelInput: ModelInput.ModelInput,
+  inputs: Inputs["WeightedTokens"]
+): Datum<"WeightedTokens"> => ({ kind: "WeightedTokens", modelInput, inputs })

@@ -1,0 +1,76 @@
+/** What a model reads: text tokens and images in order. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+/** A run of token ids. */
+export interface EncodedText {
+  readonly _tag: "EncodedText"
+  readonly tokens: Int32Array
+}
+
+/** An encoded image and the number of positions it takes in the sequence. */
+export interface Image {
+  readonly _tag: "Image"
+  readonly data: Uint8Array
+  readonly format: "png" | "jpeg"
+  readonly expectedTokens: number
+}
+
+export type Chunk = EncodedText | Image
+
+/**
+ * A sequence of chunks; `length` is the number of positions.
+ *
+ * @see tinker `ModelInput`
+ */
+export interface ModelInput {
+  readonly chunks: ReadonlyArray<Chunk>
+  readonly length: number
+}
+
+/** The input holds something other than text where token ids were needed. */
+export class NotText extends Schema.TaggedError<NotText>()("NotText", { chunk: Schema.Int, found: Schema.String }) {
+  override get message() {
+    return `chunk ${this.chunk} is ${this.found}, expected text`
+  }
+}
+
+export const empty: ModelInput = { chunks: [], length: 0 }
+
+const chunkLength = (chunk: Chunk) => chunk._tag === "Image" ? chunk.expectedTokens : chunk.tokens.length
+
+/** Adjacent text chunks stay separate; empty ones are dropped, as the service rejects them. */
+export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
+  const kept = chunks.filter((chunk) => chunkLength(chunk) > 0)
+  return { chunks: kept, length: kept.reduce((length, chunk) => length + chunkLength(chunk), 0) }
+}
+
+export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
+  fromChunks([{ _tag: "EncodedText", tokens: Int32Array.from(tokens) }])
+
+/** The same input with `tokens` as one more text chunk. */
+export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
+  fromChunks([...self.chunks, { _tag: "EncodedText", tokens: Int32Array.from(tokens) }])
+
+/** All token ids; fails where a chunk is not text. */
+export const toTokens = (self: ModelInput): Effect.Effect<Int32Array, NotText> =>
+  Effect.suspend(() => {
+    const tokens = new Int32Array(self.length)
+    let at = 0
+    for (const [index, chunk] of self.chunks.entries()) {
+      if (chunk._tag !== "EncodedText") return Effect.fail(new NotText({ chunk: index, found: chunk._tag }))
+      tokens.set(chunk.tokens, at)
+      at += chunk.tokens.length
+    }
+    return Effect.succeed(tokens)
+  })
+
+const sameBytes = (left: ArrayLike<number>, right: ArrayLike<number>) => {
+  if (left.length !== right.length) return false
+  for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) return false
+  return true
+}
+
+/** Equality by value of two images. */
+export const sameImage = (left: Image, right: Image) =>
+  left.format === right.format && left.expectedTokens === right.expectedTokens && sameBytes(left.data, right.data)

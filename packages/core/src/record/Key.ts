@@ -1,0 +1,19 @@
+/** Who is who. Everything that happens has its key before it happens; seeds, records and span names come from it. */
+
+/** One attempt of one member of one group in one iteration. */
+export interface MemberKey {
+  readonly iteration: number
+  readonly group: string
+  readonly member: number
+  readonly attempt: number
+}
+
+/** One turn of that attempt. */
+export interface TurnKey extends MemberKey {
+  readonly turn: number
+}
+
+export const turn = (key: MemberKey, turn: number): TurnKey => ({ ...key, turn })
+
+/** A readable path such as `7/gsm8k/12/m3/a0/t1`. */
+export const toString = (key: TurnKey) => `${key.iteration}/${key.group}/m${key.member}/a${key.attempt}/t${key.turn}`

@@ -1,0 +1,43 @@
+/** Numbers that know how they add up. */
+
+/** A `rate` is over episodes: an episode that does not report it counts as a miss. */
+export type Metric =
+  | { readonly kind: "rate"; readonly hit: boolean }
+  | { readonly kind: "mean"; readonly value: number }
+  | { readonly kind: "sum"; readonly value: number }
+  | { readonly kind: "max"; readonly value: number }
+
+export type Metrics = Readonly<Record<string, Metric>>
+
+export const rate = (hit: boolean): Metric => ({ kind: "rate", hit })
+export const mean = (value: number): Metric => ({ kind: "mean", value })
+export const sum = (value: number): Metric => ({ kind: "sum", value })
+export const max = (value: number): Metric => ({ kind: "max", value })
+
+const total = (values: ReadonlyArray<number>) => values.reduce((left, right) => left + right, 0)
+
+const reduce = (reports: ReadonlyArray<Metric>, hits: number, episodes: number): number => {
+  const values = reports.flatMap((report) => report.kind === "rate" ? [] : [report.value])
+  switch (reports[0]?.kind) {
+    case "mean":
+      return total(values) / values.length
+    case "sum":
+      return total(values)
+    case "max":
+      return values.reduce((left, right) => Math.max(left, right), -Infinity)
+    default:
+      return episodes === 0 ? 0 : hits / episodes
+  }
+}
+
+/** Aggregates what each episode reported: `episodes[e]` are the metrics of the turns of episode `e`. */
+export const aggregate = (episodes: ReadonlyArray<ReadonlyArray<Metrics>>): Record<string, number> => {
+  const names = new Set(episodes.flat().flatMap((metrics) => Object.keys(metrics)))
+  const result: Record<string, number> = Object.create(null)
+  for (const name of names) {
+    const reportsE = episodes.map((turns) => turns.flatMap((metrics) => metrics[name] ?? []))
+    const hits = reportsE.filter((reports) => reports.some((report) => report.kind === "rate" && report.hit)).length
+    result[name] = reduce(reportsE.flat(), hits, episodes.length)
+  }
+  return result
+}

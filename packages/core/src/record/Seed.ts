@@ -1,0 +1,49 @@
+/** Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency. */
+import type { TurnKey } from "./Key.ts"
+
+/** Avalanche of 32 bits (MurmurHash3's finalizer). */
+const mix = (value: number) => {
+  let hash = value >>> 0
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}
+
+/** FNV-1a over the parts' text, mixed: 30 bits, so that adding a member's index stays a positive int32. */
+export const derive = (seed: number, ...parts: ReadonlyArray<string | number>) => {
+  let hash = mix(seed ^ 0x811c9dc5)
+  for (const part of parts) {
+    for (const character of `/${part}`) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193)
+  }
+  return mix(hash) >>> 2
+}
+
+/** Seed of a turn: `groupSeed + member` at the first, so that a group's equal first prompts can be one request. */
+export const turn = (seed: number, key: TurnKey) => {
+  const member = derive(seed, key.iteration, key.group) + key.member
+  return key.turn === 0 && key.attempt === 0 ? member : derive(member, key.attempt, key.turn)
+}
+
+/** Numbers in [0, 1), equal for equal seeds (mulberry32). */
+export const uniform = (seed: number): () => number => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let value = Math.imul(state ^ (state >>> 15), state | 1)
+    value ^= value + Math.imul(value ^ (value >>> 7), value | 61)
+    return ((value ^ (value >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+/** The order of `0 … length − 1` after a Fisher–Yates shuffle. */
+export const permutation = (length: number, seed: number): Uint32Array => {
+  const next = uniform(seed)
+  const order = Uint32Array.from({ length }, (_, index) => index)
+  for (let last = length - 1; last > 0; last--) {
+    const other = Math.floor(next() * (last + 1))
+    const held = order[last] ?? 0
+    order[last] = order[other] ?? 0
+    order[other] = held
+  }
+  return order
+}
