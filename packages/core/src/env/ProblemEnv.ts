@@ -1,0 +1,66 @@
+/** One question, one answer, graded. */
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import * as Metric from "../record/Metric.ts"
+import * as Env from "./Env.ts"
+
+type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
+
+export interface Options<E = never, R = never> {
+  readonly model: Pick<ChatModel, "renderer">
+  readonly question: string
+  readonly referenceAnswer: string
+  readonly checkAnswer: Check<E, R>
+  /** Always well formed unless given. */
+  readonly checkFormat?: (text: string) => boolean
+  /** Messages before the question, such as worked examples. */
+  readonly prefix?: ReadonlyArray<Message.Message>
+  /** Default 0.1. */
+  readonly formatCoef?: number
+  /** Only the renderer's own stop counts as well ended, the model's end of text does not. Default true. */
+  readonly requireStopSequence?: boolean
+}
+
+/**
+ * Reward = correct + formatCoef·(format − 1), where format needs a well-ended response that passes `checkFormat`: 1, 0.9,
+ * 0 and −0.1. A response cut at its token limit is graded too and says so in its stop reason.
+ *
+ * @see tinker-cookbook `ProblemEnv`
+ */
+export interface ProblemEnv<out E = never, out R = never> extends Env.Env<E | Renderer.RendererError, R> {
+  readonly question: string
+  readonly referenceAnswer: string
+}
+
+const toEffect = <E, R>(verdict: boolean | Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
+  typeof verdict === "boolean" ? Effect.succeed(verdict) : verdict
+
+export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E, R> => {
+  const { renderer } = options.model
+  const messages = [...(options.prefix ?? []), Message.user(options.question)]
+  const isWellEnded = (termination: Renderer.Termination) =>
+    termination === "stop_sequence" || (options.requireStopSequence === false && termination === "eos")
+  return {
+    question: options.question,
+    referenceAnswer: options.referenceAnswer,
+    initialObservation: Effect.map(
+      renderer.generationPrompt(messages),
+      (input) => Env.prompt(input, renderer.stop)
+    ),
+    step: Effect.fnUntraced(function*(action) {
+      const { message, termination } = yield* renderer.parse(action.tokens)
+      const text = Message.text(message)
+      const format = isWellEnded(termination) && (options.checkFormat?.(text) ?? true)
+      const correct = yield* toEffect(options.checkAnswer(text))
+      return {
+        _tag: "Done",
+        reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),
+        metrics: { format: Metric.rate(format), correct: Metric.rate(correct) },
+        logs: { question: options.question, response: text, reference: options.referenceAnswer },
+        stopReason: action.stopReason === "length" ? "max_tokens" : "completed"
+      } satisfies Env.Step
+    })
+  }
+}

@@ -1,0 +1,58 @@
+/** What became of a group. */
+import * as Option from "effect/Option"
+import type * as Trajectory from "../env/Trajectory.ts"
+import type * as Metric from "../record/Metric.ts"
+
+/** The kinds of failure of a member; see `FailurePolicy`. */
+export type FailureTag = "AcquireFailed" | "StepFailed" | "GraderFailed" | "PolicyFailed" | "TimedOut" | "Died"
+
+/** A failure as it is counted and shown. */
+export interface FailureReport {
+  readonly member: number
+  readonly attempt: number
+  readonly failure: FailureTag
+  readonly message: string
+}
+
+/** Members in order, none where dropped. `rewardsG` are totals (steps and group) `[G]`, NaN where dropped. */
+export interface Group {
+  readonly key: string
+  readonly tags: ReadonlyArray<string>
+  /** Optimizer steps behind the weights that were sampled from. */
+  readonly samplerStep: number
+  readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
+  readonly rewardsG: Float64Array
+  /** What the group's rewards reported, per member. */
+  readonly metricsG: ReadonlyArray<Metric.Metrics>
+  /** Attempts that failed and were made good by a retry. */
+  readonly retried: ReadonlyArray<FailureReport>
+}
+
+/** Every member finished. */
+export interface Completed extends Group {
+  readonly _tag: "Completed"
+}
+
+/** Some members were dropped. */
+export interface Partial extends Group {
+  readonly _tag: "Partial"
+  readonly dropped: ReadonlyArray<FailureReport>
+}
+
+/** No rewards to compare. */
+export interface Skipped {
+  readonly _tag: "Skipped"
+  readonly key: string
+  readonly tags: ReadonlyArray<string>
+  readonly size: number
+  readonly reason: FailureReport
+}
+
+/** @see tinker-cookbook `TrajectoryGroup` */
+export type GroupResult = Completed | Partial | Skipped
+
+/** Members that finished, with their index. */
+export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>
+  group.members.flatMap((member, index) => Option.isSome(member) ? [[index, member.value] as const] : [])
+
+export const isSkipped = (result: GroupResult): result is Skipped => result._tag === "Skipped"
