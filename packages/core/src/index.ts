@@ -27,3 +27,8 @@ export * as Env from "./env/Env.ts"
 export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
 export * as StopReason from "./env/StopReason.ts"
 export * as Trajectory from "./env/Trajectory.ts"
+
+export * as FailurePolicy from "./rollout/FailurePolicy.ts"
+export * as GroupResult from "./rollout/GroupResult.ts"
+export * as Rollout from "./rollout/Rollout.ts"
+export * as RolloutError from "./rollout/RolloutError.ts"

@@ -1,0 +1,81 @@
+/** Trying again, and what follows when that does not help. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as FailurePolicy from "./FailurePolicy.ts"
+import type { FailureReport } from "./GroupResult.ts"
+
+type Failure<E, PE> = FailurePolicy.Failure<E, PE>
+
+/** The last attempt's failure. */
+export interface Exhausted<out E, out PE> {
+  readonly failure: Failure<E, PE>
+  readonly report: FailureReport
+}
+
+/** How a failure leaves a group: without the group, or with everything. */
+export type Stop<E, PE> =
+  | { readonly _tag: "Skip"; readonly report: FailureReport }
+  | { readonly _tag: "Abort"; readonly failure: Failure<E, PE> }
+
+/** Failures of the group itself are reported under this member. */
+export const wholeGroup = -1
+
+/** Runs in a child scope, which closes at once on failure and together with its parent otherwise. */
+export const inChildScope = <A, E, R>(parent: Scope.Scope, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Scope.fork(parent), (scope) =>
+    effect.pipe(
+      Scope.provide(scope),
+      Effect.onExit((exit) => Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void)
+    ))
+
+const report = (member: number, attempt: number, failure: Failure<unknown, unknown>): FailureReport => ({
+  member,
+  attempt,
+  failure: failure._tag,
+  message: FailurePolicy.message(failure)
+})
+
+/** Runs attempts 0, 1, … while the policy retries. Reports of attempts that were made good go to `retried`. */
+export const run = <A, E, PE, R>(
+  attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
+  options: {
+    readonly member: number
+    readonly policy: FailurePolicy.FailurePolicy<E, PE>
+    readonly retried: Array<FailureReport>
+  }
+): Effect.Effect<A, Exhausted<E, PE>, R> =>
+  Effect.suspend(() => {
+    let count = 0
+    return Effect.suspend(() => attempt(count)).pipe(
+      Effect.catchDefect((defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })),
+      Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure)))),
+      Effect.retry(options.policy.retry),
+      Effect.mapError((failure) => {
+        const last = options.retried.findLastIndex((made) => made.member === options.member)
+        options.retried.splice(last, 1)
+        return { failure, report: report(options.member, count - 1, failure) }
+      })
+    )
+  })
+
+/** Stops as configured for this kind of failure; where dropping is configured, goes on with what `drop` gives. */
+export const settle = <A, E, PE, R>(
+  effect: Effect.Effect<A, Exhausted<E, PE>, R>,
+  policy: FailurePolicy.FailurePolicy<E, PE>,
+  drop: (report: FailureReport) => Effect.Effect<A, Stop<E, PE>>
+): Effect.Effect<A, Stop<E, PE>, R> =>
+  Effect.catch(effect, ({ failure, report }): Effect.Effect<A, Stop<E, PE>> => {
+    switch (policy.otherwise[failure._tag]) {
+      case "abort":
+        return Effect.fail({ _tag: "Abort", failure })
+      case "skip":
+        return Effect.fail({ _tag: "Skip", report })
+      case "drop":
+        return drop(report)
+    }
+  })
+
+/** For failures of the whole group, where dropping means skipping. */
+export const skip = (report: FailureReport) => Effect.fail({ _tag: "Skip", report } as const)

@@ -1,0 +1,75 @@
+/** One environment and one policy, turn by turn until done. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Env from "../env/Env.ts"
+import * as Trajectory from "../env/Trajectory.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type * as Policy from "../policy/Policy.ts"
+import * as Key from "../record/Key.ts"
+import type { Failure } from "./FailurePolicy.ts"
+import { RolloutError, Violation } from "./RolloutError.ts"
+
+const violation = (key: Key.MemberKey, field: string, found: unknown, expected: string) =>
+  new RolloutError({
+    group: key.group,
+    member: key.member,
+    reason: new Violation({ field, found: String(found), expected })
+  })
+
+/** Types do not reach an environment written in JavaScript or fed from outside: what it gives is checked. */
+const reportedViolation = (key: Key.MemberKey, given: Env.Overflow | Env.Step, tags: ReadonlyArray<string>) => {
+  if (!tags.includes(given._tag)) return violation(key, "step._tag", given._tag, tags.join(" or "))
+  return Number.isFinite(given.reward) ? undefined : violation(key, "reward", given.reward, "a finite number")
+}
+
+const actionViolation = (key: Key.MemberKey, { logprobs, tokens }: Sampling.SampledTokens) =>
+  tokens.length === logprobs.length
+    ? undefined
+    : violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
+
+const transition = (
+  observation: Env.Prompt,
+  action: Sampling.SampledTokens,
+  step: Env.Step
+): Trajectory.Transition => ({
+  observation: observation.input,
+  action,
+  reward: step.reward,
+  trainable: step.trainable ?? true,
+  metrics: step.metrics ?? {},
+  logs: step.logs ?? {}
+})
+
+/** An episode whose failures say who failed. */
+export const run = Effect.fnUntraced(function*<E, R, PE, PR>(
+  env: Env.Env<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  key: Key.MemberKey
+): Effect.fn.Return<Trajectory.Trajectory, Failure<E, PE>, R | PR> {
+  const stepFailed = (error: E | RolloutError): Failure<E, PE> => ({ _tag: "StepFailed", error })
+  const policyFailed = (error: PE | RolloutError): Failure<E, PE> => ({ _tag: "PolicyFailed", error })
+
+  const initial = yield* Effect.mapError(env.initialObservation, stepFailed)
+  if (initial._tag === "Overflow") {
+    const wrong = reportedViolation(key, initial, ["Overflow"])
+    return wrong === undefined
+      ? Trajectory.withoutAction(initial.reward, "max_tokens")
+      : yield* Effect.fail(stepFailed(wrong))
+  }
+  const transitions: Array<Trajectory.Transition> = []
+  let observation = initial
+  let stepReward = 0
+  while (true) {
+    const request = { prompt: observation.input, stop: observation.stop, key: Key.turn(key, transitions.length) }
+    const action = yield* Effect.mapError(policy.act(request), policyFailed)
+    const wrongAction = actionViolation(key, action)
+    if (wrongAction !== undefined) return yield* Effect.fail(policyFailed(wrongAction))
+    const step = yield* Effect.mapError(env.step(action), stepFailed)
+    const wrongStep = reportedViolation(key, step, ["Continue", "Done"])
+    if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
+    transitions.push(transition(observation, action, step))
+    stepReward += step.reward
+    if (step._tag === "Done") return { transitions, stepReward, stopReason: Option.fromNullishOr(step.stopReason) }
+    observation = step.observation
+  }
+})

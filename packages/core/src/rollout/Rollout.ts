@@ -1,0 +1,68 @@
+/** From environments and a policy to trajectories: one episode, one group, many groups. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Env from "../env/Env.ts"
+import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import type { Trajectory } from "../env/Trajectory.ts"
+import type * as Policy from "../policy/Policy.ts"
+import type { MemberKey } from "../record/Key.ts"
+import * as Episode from "./Episode.ts"
+import * as FailurePolicy from "./FailurePolicy.ts"
+import * as Group from "./Group.ts"
+import type { GroupResult } from "./GroupResult.ts"
+import type { RolloutError } from "./RolloutError.ts"
+
+export type GroupOptions<E = unknown, PE = unknown> = Group.Options<E, PE>
+
+export interface StreamOptions<in E = unknown, in PE = unknown> extends Group.Options<E, PE> {
+  /** Groups rolled out at the same time; default 64. */
+  readonly concurrency?: number
+  /** Emit groups as they finish instead of in the builders' order. */
+  readonly unordered?: boolean
+}
+
+/**
+ * Plays one environment to its end.
+ *
+ * @see tinker-cookbook `do_single_rollout`
+ */
+export const episode = <E, R, PE, PR>(
+  env: Env.Env<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  key: MemberKey
+): Effect.Effect<Trajectory, E | PE | RolloutError, R | PR> =>
+  Effect.catch(Episode.run(env, policy, key), (failure) => FailurePolicy.raise(failure))
+
+/**
+ * Plays all members of a group at the same time, then asks for the group's rewards. Members come back in order. The group is
+ * opened once; each member is acquired in a scope of its own, which closes before its retry, or after the group's rewards.
+ *
+ * @see tinker-cookbook `do_group_rollout`
+ */
+export const group = <E, R, PE, PR>(
+  builder: EnvGroupBuilder<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  options: Group.Options<NoInfer<E>, NoInfer<PE>> = {}
+): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
+  Group.roll(builder, policy, options).pipe(
+    Effect.scoped,
+    Effect.withSpan("Rollout.group", { attributes: { group: builder.key } })
+  )
+
+/** Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. */
+export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR>(
+  builders: ReadonlyArray<B>,
+  policy: Policy.Policy<PE, PR>,
+  options?: StreamOptions<Env.Error<NoInfer<B>>, NoInfer<PE>>
+): Stream.Stream<GroupResult, Env.Error<B> | PE | RolloutError, Exclude<Env.Requirements<B>, Scope.Scope> | PR>
+export function stream<E, R, PE, PR>(
+  builders: ReadonlyArray<EnvGroupBuilder<E, R>>,
+  policy: Policy.Policy<PE, PR>,
+  options: StreamOptions<E, PE> = {}
+) {
+  const { concurrency = 64, unordered = false, ...groupOptions } = options
+  return Stream.fromArray(builders).pipe(
+    Stream.mapEffect((builder) => group(builder, policy, groupOptions), { concurrency, unordered })
+  )
+}
