@@ -1,0 +1,51 @@
+/** Vocabularies whose entries are bytes, written in the byte-level alphabet of GPT-2. */
+
+const isPrintable = (byte: number) =>
+  (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff)
+
+/** Byte of each character: printable Latin-1 stands for itself, the other 68 bytes follow from U+0100 in order. */
+const byteOfCharacter: ReadonlyMap<number, number> = (() => {
+  const bytes = new Map<number, number>()
+  let shifted = 0x100
+  for (let byte = 0; byte < 256; byte++) bytes.set(isPrintable(byte) ? byte : shifted++, byte)
+  return bytes
+})()
+
+/** The bytes of every token, end to end: those of token t lie from `offsets[t]` to `offsets[t + 1]`. */
+export interface TokenBytes {
+  readonly bytes: Uint8Array
+  readonly offsets: Uint32Array
+}
+
+/** @param vocabulary text by id, with holes; a token that `isText` is plain text, not byte-level. */
+export const tokenBytes = (
+  vocabulary: ReadonlyArray<string | undefined>,
+  isText: (id: number) => boolean
+): TokenBytes => {
+  const encoder = new TextEncoder()
+  const all: Array<number> = []
+  const offsets = new Uint32Array(vocabulary.length + 1)
+  for (let id = 0; id < vocabulary.length; id++) {
+    const text = vocabulary[id] ?? ""
+    if (isText(id)) all.push(...encoder.encode(text))
+    else for (let index = 0; index < text.length; index++) all.push(byteOfCharacter.get(text.charCodeAt(index)) ?? 0)
+    offsets[id + 1] = all.length
+  }
+  return { bytes: Uint8Array.from(all), offsets }
+}
+
+/** Empty for an id without a token. */
+export const bytesOfToken = ({ bytes, offsets }: TokenBytes, token: number): Uint8Array =>
+  bytes.subarray(offsets[token] ?? bytes.length, offsets[token + 1] ?? bytes.length)
+
+/** Text of the tokens' bytes together; what is not UTF-8, such as a character cut in two, reads as U+FFFD. */
+export const decode = (table: TokenBytes, tokens: ArrayLike<number>): string => {
+  const parts = Array.from(tokens, (token) => bytesOfToken(table, token))
+  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let end = 0
+  for (const part of parts) {
+    bytes.set(part, end)
+    end += part.length
+  }
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
+}

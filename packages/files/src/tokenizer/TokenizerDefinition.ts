@@ -1,0 +1,72 @@
+/** What a `tokenizer.json` and its `tokenizer_config.json` say. */
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+
+export const AddedToken = Schema.Struct({
+  id: Schema.Int,
+  content: Schema.String,
+  special: Schema.optionalKey(Schema.Boolean),
+  lstrip: Schema.optionalKey(Schema.Boolean),
+  rstrip: Schema.optionalKey(Schema.Boolean),
+  single_word: Schema.optionalKey(Schema.Boolean),
+  normalized: Schema.optionalKey(Schema.Boolean)
+})
+
+/** The model's large tables stay unchecked here: their reader refuses what it cannot use. */
+export const TokenizerDefinition = Schema.Struct({
+  model: Schema.Record(Schema.String, Schema.Unknown),
+  normalizer: Schema.Unknown,
+  pre_tokenizer: Schema.Unknown,
+  post_processor: Schema.Unknown,
+  decoder: Schema.Unknown,
+  added_tokens: Schema.Array(AddedToken)
+})
+export interface TokenizerDefinition extends Schema.Schema.Type<typeof TokenizerDefinition> {}
+
+const NamedToken = Schema.optionalKey(
+  Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ content: Schema.String })]))
+)
+
+/** Other fields matter to other libraries. */
+export const TokenizerConfig = Schema.Struct({ bos_token: NamedToken, eos_token: NamedToken })
+export interface TokenizerConfig extends Schema.Schema.Type<typeof TokenizerConfig> {}
+
+/** Text of a token that a configuration names as a string or as an object with `content`. */
+export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefined =>
+  typeof token === "string" ? token : token?.content
+
+/** Does text become tokens through the byte-level alphabet? */
+export const isByteLevel = ({ decoder }: TokenizerDefinition): boolean =>
+  Schema.is(Schema.Struct({ type: Schema.Literal("ByteLevel") }))(decoder)
+
+/** JSON with sorted keys and without nulls, so that writing order and absent fields make no difference. */
+const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
+  const fields = Object.entries(value)
+    .filter(([, field]) => field !== null && field !== undefined)
+    .sort(([a], [b]) => a < b ? -1 : 1)
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(",")}}`
+}
+
+/** In the order of ids: a vocabulary may be written in any order. */
+const vocabularyById = (vocabulary: unknown): unknown => {
+  if (typeof vocabulary !== "object" || vocabulary === null || Array.isArray(vocabulary)) return vocabulary
+  const byId: Array<string> = []
+  for (const [token, id] of Object.entries(vocabulary)) byId[Number(id)] = token
+  return byId
+}
+
+/** A merge is written as `"a b"` or as `["a", "b"]`. */
+const mergeLines = (merges: unknown): unknown =>
+  Array.isArray(merges) ? merges.map((merge) => Array.isArray(merge) ? merge.join(" ") : merge) : merges
+
+/** SHA-256 of everything that decides how text becomes tokens and back; post-processing only adds special tokens. */
+export const fingerprint = (definition: TokenizerDefinition): string => {
+  const { merges, vocab, ...model } = definition.model
+  return createHash("sha256")
+    .update(JSON.stringify([vocabularyById(vocab), mergeLines(merges)]))
+    .update(canonical([model, definition.normalizer, definition.pre_tokenizer, definition.decoder]))
+    .update(canonical(definition.added_tokens.toSorted((a, b) => a.id - b.id)))
+    .digest("hex")
+}
