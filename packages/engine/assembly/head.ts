@@ -1,0 +1,63 @@
+import { exp4, horizontal_max, horizontal_sum } from "./vector"
+
+/** Sets columns [from, to) of each row to −3e38: ids that exist only as padding are never likely, never sampled. */
+export function mask_columns(logits: usize, rows: i32, from: i32, to: i32): void {
+  for (let r = 0; r < rows; r++) {
+    for (let i = from; i < to; i++) f32.store(logits + (<usize> i << 2), -3e38)
+    logits += <usize> to << 2
+  }
+}
+
+/** Per row the maximum logit and Σ exp(logit − maximum), from which the caller takes the logarithm in f64. */
+export function log_sum_exp(out: usize, logits: usize, rows: i32, vocabulary: i32): void {
+  const bytes = <usize> vocabulary << 2
+  for (let r = 0; r < rows; r++) {
+    let most = v128.load(logits)
+    for (let i: usize = 16; i < bytes; i += 16) most = f32x4.max(most, v128.load(logits + i))
+    const maximum = horizontal_max(most)
+    const shift = f32x4.splat(maximum)
+    let sum = f32x4.splat(0)
+    for (let i: usize = 0; i < bytes; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(logits + i), shift)))
+    f32.store(out, maximum)
+    f32.store(out, horizontal_sum(sum), 4)
+    out += 8
+    logits += bytes
+  }
+}
+
+/**
+ * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, with cₖ = ∂L/∂logprob of candidate k: the gradient in the logits.
+ * `coefficients` and `targets` are [rows, candidates].
+ */
+export function logit_gradient(
+  logits: usize,
+  maximumAndSum: usize,
+  coefficients: usize,
+  targets: usize,
+  candidates: i32,
+  rows: i32,
+  vocabulary: i32
+): void {
+  const bytes = <usize> vocabulary << 2
+  for (let r = 0; r < rows; r++) {
+    let total: f32 = 0
+    for (let k = 0; k < candidates; k++) total += f32.load(coefficients + (<usize> k << 2))
+    const shift = f32x4.splat(f32.load(maximumAndSum))
+    const factor = f32x4.splat(-total / f32.load(maximumAndSum, 4))
+    if (total == 0) memory.fill(logits, 0, bytes)
+    else {
+      for (let i: usize = 0; i < bytes; i += 16) {
+        v128.store(logits + i, f32x4.mul(exp4(f32x4.sub(v128.load(logits + i), shift)), factor))
+      }
+    }
+    for (let k = 0; k < candidates; k++) {
+      const place = <usize> k << 2
+      const target = logits + (<usize> i32.load(targets + place) << 2)
+      f32.store(target, f32.load(target) + f32.load(coefficients + place))
+    }
+    maximumAndSum += 8
+    coefficients += <usize> candidates << 2
+    targets += <usize> candidates << 2
+    logits += bytes
+  }
+}

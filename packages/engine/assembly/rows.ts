@@ -1,0 +1,55 @@
+import { add_into } from "./elementwise"
+
+/** Row r of `target` = row ids[r] of `source`. */
+export function gather_rows(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
+  const bytes = <usize> size << 2
+  for (let r = 0; r < rows; r++) {
+    memory.copy(target, source + <usize> i32.load(ids + (<usize> r << 2)) * bytes, bytes)
+    target += bytes
+  }
+}
+
+/** Row ids[r] of `target` += row r of `source`. */
+export function add_rows_at(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
+  const bytes = <usize> size << 2
+  for (let r = 0; r < rows; r++) {
+    add_into(target + <usize> i32.load(ids + (<usize> r << 2)) * bytes, source, size)
+    source += bytes
+  }
+}
+
+/** Row r of `source` goes to bases[r] + offset + positions[r] rows: how keys and values enter a cache. */
+export function store_rows(source: usize, bases: usize, offset: usize, positions: usize, rows: i32, size: i32): void {
+  const bytes = <usize> size << 2
+  for (let r = 0; r < rows; r++) {
+    const place = <usize> r << 2
+    memory.copy(load<usize>(bases + place) + offset + <usize> i32.load(positions + place) * bytes, source, bytes)
+    source += bytes
+  }
+}
+
+/** Row r of `target` = column ids[r] of a packed matrix [size, N]: an embedding read from the panels of its own head. */
+export function gather_panels(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
+  for (let r = 0; r < rows; r++) {
+    const id = <usize> i32.load(ids + (<usize> r << 2))
+    let from = panels + (id >> 3) * (<usize> size << 5) + ((id & 7) << 2)
+    for (let i = 0; i < size; i++) {
+      f32.store(target, f32.load(from))
+      target += 4
+      from += 32
+    }
+  }
+}
+
+export function gather_panels_bf16(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
+  for (let r = 0; r < rows; r++) {
+    const id = <usize> i32.load(ids + (<usize> r << 2))
+    const lane = id & 7
+    let from = panels + (id >> 3) * (<usize> size << 4) + ((lane & 3) << 2) + ((lane >> 2) << 1)
+    for (let i = 0; i < size; i++) {
+      store<u32>(target, <u32> load<u16>(from) << 16)
+      target += 4
+      from += 16
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/** The feed-forward half of a layer: out = x + down(silu(gate(norm(x)))·up(norm(x))). */
+import type { Address } from "../numerics/Memory.ts"
+import * as Memory from "../numerics/Memory.ts"
+import type { Batch } from "./Batch.ts"
+import type { Compute } from "./Compute.ts"
+import type { Gradients } from "./Gradients.ts"
+import * as Linear from "./Linear.ts"
+import type { LayerWeights } from "./Weights.ts"
+
+/** What the backward pass reads again; the normed input and the gated values are cheaper to recompute than to keep. */
+export interface FeedForwardRecord {
+  readonly x: Address
+  readonly inverseRoot: Address
+  readonly gate: Address
+  readonly up: Address
+}
+
+/** Writes x plus the half's result to `out` and returns what a backward pass needs, all in the arena. */
+export const forward = (
+  compute: Compute,
+  batch: Batch,
+  index: number,
+  layer: LayerWeights,
+  out: Address,
+  x: Address
+): FeedForwardRecord => {
+  const { arena, config, kernels, memory } = compute
+  const { feedForwardSize, hiddenSize, normEpsilon } = config
+  const { groups, rows } = batch
+  const kept: FeedForwardRecord = {
+    x,
+    inverseRoot: arena.allocate(rows),
+    gate: arena.allocate(rows * feedForwardSize),
+    up: arena.allocate(rows * feedForwardSize)
+  }
+  const mark = arena.mark()
+  const normed = arena.allocate(rows * hiddenSize)
+  const gated = arena.allocate(rows * feedForwardSize)
+  kernels.norm_forward(normed, x, layer.feedForwardNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
+  Linear.forward(compute, groups, { layer: index, name: "gate" }, kept.gate, normed, rows, 0)
+  Linear.forward(compute, groups, { layer: index, name: "up" }, kept.up, normed, rows, 0)
+  kernels.silu_forward(gated, kept.gate, kept.up, rows * feedForwardSize)
+  Memory.floats(memory, out, rows * hiddenSize).set(Memory.floats(memory, x, rows * hiddenSize))
+  Linear.forward(compute, groups, { layer: index, name: "down" }, out, gated, rows, 1)
+  arena.reset(mark)
+  return kept
+}
+
+/** Turns the gradient of the half's result into that of its input, in place. */
+export const backward = (
+  compute: Compute,
+  batch: Batch,
+  index: number,
+  layer: LayerWeights,
+  kept: FeedForwardRecord,
+  dx: Address,
+  gradients: Gradients
+): void => {
+  const { arena, config, kernels } = compute
+  const { feedForwardSize, hiddenSize, normEpsilon } = config
+  const { rows } = batch
+  const mark = arena.mark()
+  const gated = arena.allocate(rows * feedForwardSize)
+  const dGate = arena.allocate(rows * feedForwardSize)
+  const dUp = arena.allocate(rows * feedForwardSize)
+  const normed = arena.allocate(rows * hiddenSize)
+  const dNormed = arena.allocate(rows * hiddenSize)
+  kernels.silu_forward(gated, kept.gate, kept.up, rows * feedForwardSize)
+  Linear.backward(compute, gradients, { layer: index, name: "down" }, dGate, dx, gated, rows, 0)
+  kernels.silu_backward(dGate, dUp, dGate, kept.gate, kept.up, rows * feedForwardSize)
+  kernels.norm_forward(normed, kept.x, layer.feedForwardNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
+  Linear.backward(compute, gradients, { layer: index, name: "gate" }, dNormed, dGate, normed, rows, 0)
+  Linear.backward(compute, gradients, { layer: index, name: "up" }, dNormed, dUp, normed, rows, 1)
+  const dNorm = gradients.base?.layers[index]?.feedForwardNorm ?? 0
+  kernels.norm_backward(dx, dNormed, kept.x, layer.feedForwardNorm, kept.inverseRoot, rows, hiddenSize, dNorm, 1)
+  arena.reset(mark)
+}

@@ -1,0 +1,96 @@
+/** A matrix of the model with the adapters of each group of rows beside it. */
+import type { Accumulate } from "../numerics/Kernels.ts"
+import type { Address } from "../numerics/Memory.ts"
+import type { AdapterLayout, Target } from "./Adapter.ts"
+import type { Group } from "./Batch.ts"
+import type { Compute } from "./Compute.ts"
+import type { Gradients } from "./Gradients.ts"
+import type { LinearName } from "./ModelConfig.ts"
+import type { Linear } from "./Weights.ts"
+
+/** Which matrix: one of a layer, or the LM head. */
+export type Site = { readonly layer: number; readonly name: LinearName } | "head"
+
+const targetAt = (layout: AdapterLayout, site: Site): Target | undefined =>
+  site === "head" ? layout.head : layout.layers[site.layer]?.[site.name]
+
+const weightsAt = ({ weights }: Compute, site: Site): Linear => {
+  if (site === "head") return weights.head
+  const layer = weights.layers[site.layer]
+  if (layer === undefined) throw new RangeError(`the model has no layer ${site.layer}`)
+  return layer[site.name]
+}
+
+const gemm = ({ kernels, weights }: Compute) => weights.precision === "f32" ? kernels.gemm : kernels.gemm_bf16
+
+/** y = or += x·W + (alpha/rank)·(x·A)·B. */
+export const forward = (
+  compute: Compute,
+  groups: ReadonlyArray<Group>,
+  site: Site,
+  y: Address,
+  x: Address,
+  rows: number,
+  accumulate: Accumulate
+): void => {
+  const { arena, kernels } = compute
+  const { forward: panels, inputs, outputs } = weightsAt(compute, site)
+  gemm(compute)(y, x, panels, rows, outputs, inputs, inputs, outputs, accumulate)
+  for (const group of groups) {
+    const target = group.adapter && targetAt(group.adapter.layout, site)
+    if (group.adapter === undefined || target === undefined) continue
+    const { forward: block, layout: { paddedRank } } = group.adapter
+    const mark = arena.mark()
+    const low = arena.allocate(group.rows * paddedRank)
+    const xs = x + group.start * inputs * 4
+    const ys = y + group.start * outputs * 4
+    kernels.gemm(low, xs, block + target.packedA * 4, group.rows, paddedRank, inputs, inputs, paddedRank, 0)
+    kernels.gemm(ys, low, block + target.packedB * 4, group.rows, outputs, paddedRank, paddedRank, outputs, 1)
+    arena.reset(mark)
+  }
+}
+
+/** dx = or += the gradient in x; the gradients of the weights are added. Of one group of rows. */
+export const backward = (
+  compute: Compute,
+  gradients: Gradients,
+  site: Site,
+  dx: Address,
+  dy: Address,
+  x: Address,
+  rows: number,
+  accumulate: Accumulate
+): void => {
+  const { kernels } = compute
+  const { backward: panels, inputs, outputs } = weightsAt(compute, site)
+  gemm(compute)(dx, dy, panels, rows, inputs, outputs, outputs, inputs, accumulate)
+  if (gradients.adapter !== undefined) adapterBackward(compute, gradients.adapter, site, dx, dy, x, rows)
+  if (gradients.base !== undefined) {
+    const dWeight = site === "head" ? gradients.base.head : gradients.base.layers[site.layer]?.[site.name]
+    if (dWeight === undefined) throw new RangeError("a matrix of the base has no place for its gradient")
+    kernels.gemm_transposed(dWeight, dy, x, rows, inputs, outputs, outputs, inputs, inputs)
+  }
+}
+
+const adapterBackward = (
+  { arena, kernels }: Compute,
+  { block, packed }: NonNullable<Gradients["adapter"]>,
+  site: Site,
+  dx: Address,
+  dy: Address,
+  x: Address,
+  rows: number
+): void => {
+  const { layout: { paddedRank: rank } } = packed
+  const target = targetAt(packed.layout, site)
+  if (target === undefined) return
+  const { inputs, outputs } = target
+  const mark = arena.mark()
+  const low = arena.allocate(rows * rank)
+  kernels.gemm(low, x, packed.forward + target.packedA * 4, rows, rank, inputs, inputs, rank, 0)
+  kernels.gemm_transposed(block + target.b * 4, low, dy, rows, outputs, rank, rank, outputs, outputs)
+  kernels.gemm(low, dy, packed.backward + target.transposedB * 4, rows, rank, outputs, outputs, rank, 0)
+  kernels.gemm_transposed(block + target.a * 4, x, low, rows, rank, inputs, inputs, rank, rank)
+  kernels.gemm(dx, low, packed.backward + target.transposedA * 4, rows, inputs, rank, rank, inputs, 1)
+  arena.reset(mark)
+}
