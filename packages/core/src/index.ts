@@ -28,7 +28,21 @@ export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
 export * as StopReason from "./env/StopReason.ts"
 export * as Trajectory from "./env/Trajectory.ts"
 
+export * as RLDataset from "./data/RLDataset.ts"
+
 export * as FailurePolicy from "./rollout/FailurePolicy.ts"
 export * as GroupResult from "./rollout/GroupResult.ts"
 export * as Rollout from "./rollout/Rollout.ts"
 export * as RolloutError from "./rollout/RolloutError.ts"
+
+export * as Advantage from "./learn/Advantage.ts"
+export * as Signal from "./learn/Signal.ts"
+export * as TrainingData from "./learn/TrainingData.ts"
+
+export * as StepMetrics from "./train/StepMetrics.ts"
+
+export * as Evaluator from "./evaluate/Evaluator.ts"
+export * as Proportion from "./evaluate/Proportion.ts"
+
+export * as Train from "./train/Train.ts"
+export * as TrainError from "./train/TrainError.ts"

@@ -1,0 +1,174 @@
+/** What a reinforcement learning run is made of. */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import type { RLDataset } from "../data/RLDataset.ts"
+import type * as Evaluator from "../evaluate/Evaluator.ts"
+import type * as Advantage from "../learn/Advantage.ts"
+import * as Loss from "../model/Loss.ts"
+import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
+import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
+import { InvalidConfig, ResumeMismatch, TrainError } from "./TrainError.ts"
+
+/** @see tinker-cookbook `rl.train.Config` */
+export interface Config<E = never, R = never, EE = never, ER = never> {
+  readonly model: ChatModel
+  readonly dataset: RLDataset<E, R>
+  /** Constant over the run. */
+  readonly learningRate: number
+  /** Tokens per policy call. */
+  readonly maxTokens: number
+  /** Default `Loss.importanceSampling`. */
+  readonly loss?: Loss.Loss<"PolicyTokens">
+  /** Default `Advantage.centered`. */
+  readonly advantage?: Advantage.Estimator
+  /** Default 32. */
+  readonly loraRank?: number
+  /** Decides the adapter's start, the data's order and every sample; default 0. */
+  readonly seed?: number
+  /** Iterations; all of the dataset unless given. */
+  readonly maxSteps?: number
+  /** Optimizer steps per iteration, each on its share of the groups; default 1. */
+  readonly numSubsteps?: number
+  /** Default 1. Any other value biases the log-probabilities, and needs `allowBiasedSampling`. */
+  readonly temperature?: number
+  readonly topP?: number
+  readonly topK?: number
+  /** Train although temperature, topP or topK make the sampler's log-probabilities differ from what was sampled. */
+  readonly allowBiasedSampling?: boolean
+  /** Groups rolled out at the same time; default 64. */
+  readonly concurrency?: number
+  /** Default fails fast. */
+  readonly onFailure?: FailurePolicy.FailurePolicy<E, TinkerError>
+  /** Longest time for one member of a group. */
+  readonly memberTimeout?: Duration.Input
+  /** Iterations between checkpoints; 0 saves at the end alone. Default 20. */
+  readonly saveEvery?: number
+  /** Iterations between evaluations; the first is before training, the last after. 0 for never. Default 20. */
+  readonly evalEvery?: number
+  readonly evaluators?: ReadonlyArray<Evaluator.Evaluator<EE, ER>>
+  /** Stop before an iteration that could use more tokens than these, prefilled, sampled and trained together. */
+  readonly maxTokensTotal?: number
+  /** Start from these weights, with a fresh optimizer. */
+  readonly loadCheckpointPath?: string
+  /** Train on the first group when all are constant, as upstream does. */
+  readonly constantFallbackSingleton?: boolean
+}
+
+/** A configuration with every default filled in. */
+export interface Resolved {
+  readonly loss: Loss.Loss<"PolicyTokens">
+  readonly loraRank: number
+  readonly seed: number
+  readonly numSubsteps: number
+  readonly temperature: number
+  readonly saveEvery: number
+  readonly evalEvery: number
+  readonly iterations: number
+  readonly maxTokensTotal: number
+}
+
+type Shape = Omit<Config<unknown, unknown, unknown, unknown>, "onFailure">
+
+export const resolve = (config: Shape): Resolved => ({
+  loss: config.loss ?? Loss.importanceSampling,
+  loraRank: config.loraRank ?? 32,
+  seed: config.seed ?? 0,
+  numSubsteps: config.numSubsteps ?? 1,
+  temperature: config.temperature ?? 1,
+  saveEvery: config.saveEvery ?? 20,
+  evalEvery: config.evalEvery ?? 20,
+  iterations: Math.min(config.maxSteps ?? Infinity, config.dataset.length),
+  maxTokensTotal: config.maxTokensTotal ?? Infinity
+})
+
+const isCount = (least: number) => (value: number) => Number.isInteger(value) && value >= least
+
+const fields = (config: Shape, resolved: Resolved) => {
+  const { contextLength, loraRank: [minRank, maxRank] } = config.model.capabilities
+  const positive = (value: number) => Number.isFinite(value) && value > 0
+  return [
+    ["learningRate", config.learningRate, (value) => Number.isFinite(value) && value >= 0, "a number from 0 on"],
+    ["maxTokens", config.maxTokens, isCount(1), "a whole number from 1 on"],
+    [
+      "maxTokens",
+      config.maxTokens,
+      (value) => value < contextLength,
+      `less than the context of ${contextLength} tokens`
+    ],
+    ["loraRank", resolved.loraRank, isCount(1), "a whole number from 1 on"],
+    ["loraRank", resolved.loraRank, (rank) => rank >= minRank && rank <= maxRank, `from ${minRank} to ${maxRank}`],
+    ["seed", resolved.seed, Number.isSafeInteger, "a whole number"],
+    ["maxSteps", resolved.iterations, isCount(0), "a whole number from 0 on"],
+    ["numSubsteps", resolved.numSubsteps, isCount(1), "a whole number from 1 on"],
+    ["temperature", resolved.temperature, positive, "a number above 0"],
+    ["saveEvery", resolved.saveEvery, isCount(0), "a whole number from 0 on"],
+    ["evalEvery", resolved.evalEvery, isCount(0), "a whole number from 0 on"],
+    ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"]
+  ] satisfies ReadonlyArray<readonly [string, number, (value: number) => boolean, string]>
+}
+
+/** Settings under which the sampler's log-probabilities are not those of what it sampled from. */
+const bias = ({ temperature, topK, topP }: Shape): readonly [field: string, value: number] | undefined => {
+  if (temperature !== undefined && temperature !== 1) return ["temperature", temperature]
+  if (topP !== undefined && topP < 1) return ["topP", topP]
+  return topK !== undefined && topK > 0 ? ["topK", topK] : undefined
+}
+
+const invalid = (field: string, value: number, expected: string) =>
+  new TrainError({ reason: new InvalidConfig({ field, value: String(value), expected }) })
+
+/** Fails with the first field that no run can be made of. */
+export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void, TrainError> => {
+  for (const [field, value, isValid, expected] of fields(config, resolved)) {
+    if (!isValid(value)) return Effect.fail(invalid(field, value, expected))
+  }
+  const biased = bias(config)
+  return biased === undefined || config.allowBiasedSampling === true
+    ? Effect.void
+    : Effect.fail(
+      invalid(...biased, "its default, or allowBiasedSampling: the log-probabilities trained on would be biased")
+    )
+}
+
+/** What must be the same for a run to be resumed. */
+const identity = (config: Shape, resolved: Resolved): JsonObject => ({
+  model: config.model.name,
+  renderer: config.model.renderer.name,
+  dataset: config.dataset.fingerprint,
+  learning_rate: config.learningRate,
+  lora_rank: resolved.loraRank,
+  max_tokens: config.maxTokens,
+  loss: resolved.loss.name,
+  loss_config: resolved.loss.config,
+  num_substeps: resolved.numSubsteps,
+  temperature: resolved.temperature,
+  seed: resolved.seed
+})
+
+const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
+
+/** Stores the configuration of a new run; compares it with that of an old one. */
+export const record = Effect.fnUntraced(function*(config: Shape, resolved: Resolved) {
+  const store = yield* RunStore
+  const given = identity(config, resolved)
+  const stored = yield* store.config
+  if (Option.isSome(stored)) {
+    const field = Object.keys(given).find((name) => show(given[name]) !== show(stored.value[name]))
+    if (field === undefined) return
+    const mismatch = { run: store.name, field, stored: show(stored.value[field]), given: show(given[field]) }
+    return yield* new TrainError({ reason: new ResumeMismatch(mismatch) })
+  }
+  return yield* store.writeConfig({
+    ...given,
+    iterations: resolved.iterations,
+    save_every: resolved.saveEvery,
+    eval_every: resolved.evalEvery,
+    capabilities: {
+      context_length: config.model.capabilities.contextLength,
+      loss_reduction: config.model.capabilities.lossReduction
+    }
+  })
+})

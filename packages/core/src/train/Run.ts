@@ -1,0 +1,85 @@
+/** What a run holds on to between iterations. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import { Tinker } from "../backend/Tinker.ts"
+import type { Checkpoint, TrainingClient } from "../backend/TrainingClient.ts"
+import * as Checkpoints from "./Checkpoints.ts"
+import * as Config from "./Config.ts"
+import * as TokenBudget from "./TokenBudget.ts"
+
+export interface Run<E, R, EE, ER> {
+  readonly config: Config.Config<E, R, EE, ER>
+  readonly resolved: Config.Resolved
+  readonly client: TrainingClient
+  readonly budget: TokenBudget.TokenBudget
+  readonly resumed: Option.Option<Checkpoints.Resumed>
+  /** The iteration to begin with. */
+  readonly first: number
+  readonly optimizerSteps: Ref.Ref<number>
+  /** Iterations done; none while an update is under way, whose weights belong to no whole number of iterations. */
+  readonly done: Ref.Ref<Option.Option<number>>
+  readonly saved: Ref.Ref<number>
+}
+
+const newClient = Effect.fnUntraced(function*(
+  config: Pick<Config.Config, "model" | "loadCheckpointPath">,
+  { loraRank, seed }: Config.Resolved
+) {
+  const tinker = yield* Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: config.model.name, loraRank, seed })
+  if (config.loadCheckpointPath !== undefined) {
+    const loaded = yield* client.loadState(config.loadCheckpointPath, { optimizer: false })
+    yield* loaded.await
+  }
+  return client
+})
+
+/** Begins a run, or goes on after the newest checkpoint of a stored one. */
+export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Config<E, R, EE, ER>) {
+  const resolved = Config.resolve(config)
+  yield* Config.validate(config, resolved)
+  yield* Config.record(config, resolved)
+  const resumed = yield* Checkpoints.resume
+  const position = Option.match(resumed, { onNone: () => Checkpoints.start, onSome: ({ position }) => position })
+  const run: Run<E, R, EE, ER> = {
+    config,
+    resolved,
+    client: Option.isSome(resumed) ? resumed.value.client : yield* newClient(config, resolved),
+    budget: yield* TokenBudget.make(resolved.maxTokensTotal, position.usage),
+    resumed,
+    first: position.iteration,
+    optimizerSteps: yield* Ref.make(position.optimizerSteps),
+    done: yield* Ref.make(Option.some(position.iteration)),
+    saved: yield* Ref.make(position.iteration)
+  }
+  yield* Effect.addFinalizer(() => saveUnsaved(run))
+  return run
+})
+
+/** Saves what is done under the given name. */
+export const save = Effect.fnUntraced(function*<E, R, EE, ER>(
+  run: Run<E, R, EE, ER>,
+  iteration: number,
+  name = Checkpoints.name(iteration)
+) {
+  const position: Checkpoints.Position = {
+    iteration,
+    optimizerSteps: yield* Ref.get(run.optimizerSteps),
+    usage: yield* run.budget.usage
+  }
+  const checkpoint: Checkpoint = yield* Checkpoints.save(run.client, position, name)
+  yield* Ref.set(run.saved, iteration)
+  return checkpoint
+})
+
+/** The last thing a run does however it ends: finished iterations are not lost. */
+const saveUnsaved = Effect.fnUntraced(
+  function*<E, R, EE, ER>(run: Run<E, R, EE, ER>) {
+    const done = yield* Ref.get(run.done)
+    if (Option.isNone(done) || done.value <= (yield* Ref.get(run.saved))) return
+    yield* save(run, done.value)
+    yield* Effect.logInfo(`saved after ${done.value} iterations`)
+  },
+  Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${error.message}`))
+)
