@@ -1,0 +1,69 @@
+// Fails on an import against the direction of the pipeline: between packages, and between the rooms of one package.
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve, sep } from "node:path"
+
+/** A package may import those named; `cli` and `examples` stand above all others. */
+const packages = {
+  core: [],
+  files: ["core"],
+  tinker: ["core", "files"],
+  engine: ["core", "files"],
+  cluster: ["core", "files"],
+  ai: ["core", "files"],
+  recipes: ["core", "files"],
+  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes"]
+}
+
+/** A room may import those before it. */
+const rooms = {
+  core: [
+    "model",
+    "backend",
+    "chat",
+    "record",
+    "policy",
+    "env",
+    "data",
+    "rollout",
+    "learn",
+    "evaluate",
+    "train",
+    "testing"
+  ],
+  engine: ["numerics", "model", "checkpoint", "runtime"]
+}
+
+const sources = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+
+const imports = (file) =>
+  [...readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1])
+
+const problems = []
+
+for (const name of readdirSync("packages")) {
+  const root = join("packages", name, "src")
+  const allowed = packages[name]
+  if (allowed === undefined) {
+    problems.push(`packages/${name} is not in the list of scripts/lint-arrows.mjs`)
+    continue
+  }
+  const roomOf = (path) => relative(root, path).split(sep)[0]
+  for (const file of sources(root)) {
+    for (const target of imports(file)) {
+      const other = /^@effect-rl\/([a-z]+)/.exec(target)?.[1]
+      if (other !== undefined && !allowed.includes(other)) problems.push(`${file} imports ${target}`)
+      if (!target.startsWith(".") || rooms[name] === undefined) continue
+      const from = rooms[name].indexOf(roomOf(file))
+      const to = rooms[name].indexOf(roomOf(resolve(dirname(file), target).slice(process.cwd().length + 1)))
+      if (from >= 0 && to > from) problems.push(`${file} imports ${target} from a later room`)
+    }
+  }
+}
+
+if (problems.length > 0) {
+  console.error(problems.join("\n"))
+  process.exit(1)
+}
