@@ -1,1 +1,6 @@
-export {}
+export * as Call from "./Call.ts"
+export * as Fault from "./Fault.ts"
+export * as LeakAudit from "./LeakAudit.ts"
+export * as Script from "./Script.ts"
+export * as ScriptedTinker from "./ScriptedTinker.ts"
+export * as TestTokenizer from "./TestTokenizer.ts"

@@ -1,0 +1,137 @@
+/**
+ * A language model that fits on a page: the logits of the next token depend on the token before it alone, as a fixed
+ * pseudo-random row plus a row that training adds.
+ */
+import { type AdamParams, defaults } from "../model/AdamParams.ts"
+import type * as ModelInput from "../model/ModelInput.ts"
+import * as Seed from "../record/Seed.ts"
+
+/** One row `[V]` per token before; what is not there is zero. Never changed in place. */
+export type Rows = ReadonlyMap<number, Float64Array>
+
+export interface ToyModel {
+  readonly seed: number
+  readonly vocabulary: number
+}
+
+export interface Optimizer {
+  readonly steps: number
+  readonly first: Rows
+  readonly second: Rows
+}
+
+/** `weights` are what training added to the model's own logits; `gradient` is what was accumulated since the last step. */
+export interface State {
+  readonly weights: Rows
+  readonly gradient: Rows
+  readonly optimizer: Optimizer
+}
+
+export const noOptimizer: Optimizer = { steps: 0, first: new Map(), second: new Map() }
+
+/** What each position reads `[T]`: a token id, or −1 where it is part of an image. */
+export const positions = (input: ModelInput.ModelInput): Int32Array =>
+  Int32Array.from(
+    input.chunks.flatMap((chunk) =>
+      chunk._tag === "Image" ? Array.from({ length: chunk.expectedTokens }, () => -1) : Array.from(chunk.tokens)
+    )
+  )
+
+/** Log-probabilities `[V]` of the token after `before`. */
+export const logprobsAfter = (model: ToyModel, weights: Rows, before: number): Float64Array => {
+  const next = Seed.uniform(Seed.derive(model.seed, before))
+  const added = weights.get(before)
+  const logits = Float64Array.from({ length: model.vocabulary }, (_, token) => 4 * next() - 2 + (added?.[token] ?? 0))
+  const normalizer = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0))
+  return logits.map((logit) => logit - normalizer)
+}
+
+/** Log-probability of each target `[T·K]`, with `K` targets per position. */
+export const targetLogprobs = (
+  model: ToyModel,
+  weights: Rows,
+  positionsT: Int32Array,
+  targetsTK: Int32Array
+): Float32Array => {
+  const logprobsTK = new Float32Array(targetsTK.length)
+  const candidates = targetsTK.length / positionsT.length
+  for (const [t, before] of positionsT.entries()) {
+    const logprobsV = logprobsAfter(model, weights, before)
+    for (let k = 0; k < candidates; k++) {
+      const at = t * candidates + k
+      logprobsTK[at] = logprobsV[targetsTK[at] ?? 0] ?? NaN
+    }
+  }
+  return logprobsTK
+}
+
+/** Log-probability of each token of a prompt `[T]`, NaN at the first. */
+export const promptLogprobs = (model: ToyModel, weights: Rows, promptT: Int32Array): Float32Array => {
+  const after = targetLogprobs(model, weights, promptT.subarray(0, -1), promptT.subarray(1))
+  return Float32Array.of(NaN, ...after)
+}
+
+/** The gradient plus that of a loss with ∂loss/∂logprob `[T·K]`. */
+export const accumulate = (
+  model: ToyModel,
+  state: State,
+  positionsT: Int32Array,
+  targetsTK: Int32Array,
+  slopesTK: Float64Array
+): State => {
+  const gradient = new Map(state.gradient)
+  const candidates = targetsTK.length / positionsT.length
+  for (const [t, before] of positionsT.entries()) {
+    const slopes = slopesTK.subarray(t * candidates, (t + 1) * candidates)
+    const total = slopes.reduce((sum, slope) => sum + slope, 0)
+    const old = gradient.get(before)
+    const row = logprobsAfter(model, state.weights, before).map((logprob, v) =>
+      (old?.[v] ?? 0) - total * Math.exp(logprob)
+    )
+    for (const [k, slope] of slopes.entries()) {
+      const target = targetsTK[t * candidates + k] ?? 0
+      row[target] = (row[target] ?? 0) + slope
+    }
+    gradient.set(before, row)
+  }
+  return { ...state, gradient }
+}
+
+const norm = (rows: Iterable<Float64Array>) => {
+  let squares = 0
+  for (const row of rows) for (const value of row) squares += value * value
+  return Math.sqrt(squares)
+}
+
+/** One step of Adam on what was accumulated, which is then dropped. */
+export const step = (state: State, params: AdamParams) => {
+  const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = { ...defaults, ...params }
+  const steps = state.optimizer.steps + 1
+  const gradNorm = norm(state.gradient.values())
+  const scale = gradClipNorm > 0 && gradNorm > gradClipNorm ? gradClipNorm / gradNorm : 1
+  const weights = new Map(state.weights)
+  const first = new Map(state.optimizer.first)
+  const second = new Map(state.optimizer.second)
+  const updates: Array<Float64Array> = []
+  for (const before of new Set([...weights.keys(), ...first.keys(), ...state.gradient.keys()])) {
+    const gradient = state.gradient.get(before)
+    const old = weights.get(before)
+    const momentum = first.get(before)
+    const variance = second.get(before)
+    const length = (gradient ?? momentum ?? old)?.length ?? 0
+    const row = (f: (v: number) => number) => Float64Array.from({ length }, (_, v) => f(v))
+    const newFirst = row((v) => beta1 * (momentum?.[v] ?? 0) + (1 - beta1) * scale * (gradient?.[v] ?? 0))
+    const newSecond = row((v) => beta2 * (variance?.[v] ?? 0) + (1 - beta2) * (scale * (gradient?.[v] ?? 0)) ** 2)
+    const update = row((v) => {
+      const direction = (newFirst[v] ?? 0) / (1 - beta1 ** steps)
+      const size = Math.sqrt((newSecond[v] ?? 0) / (1 - beta2 ** steps))
+      return -learningRate * (direction / (size + eps) + weightDecay * (old?.[v] ?? 0))
+    })
+    first.set(before, newFirst)
+    second.set(before, newSecond)
+    weights.set(before, row((v) => (old?.[v] ?? 0) + (update[v] ?? 0)))
+    updates.push(update)
+  }
+  const next: State = { weights, gradient: new Map(), optimizer: { steps, first, second } }
+  return { state: next, metrics: { grad_norm: gradNorm, update_norm: norm(updates) } }
+}
