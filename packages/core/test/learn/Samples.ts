@@ -1,0 +1,68 @@
+/** Groups as rollouts leave them, written briefly. */
+import { Option } from "effect"
+import type * as Trajectory from "../../src/env/Trajectory.ts"
+import * as ModelInput from "../../src/model/ModelInput.ts"
+import type * as GroupResult from "../../src/rollout/GroupResult.ts"
+
+type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>
+
+/** A turn: what was read, and what was written with which log-probabilities. */
+export const turn = (
+  observation: ReadonlyArray<number> | ModelInput.ModelInput,
+  tokens: ReadonlyArray<number>,
+  logprobs: ReadonlyArray<number> = tokens.map(() => -1),
+  extra: Extra = {}
+): Trajectory.Transition => ({
+  observation: "chunks" in observation ? observation : ModelInput.fromTokens(observation),
+  action: { tokens: Int32Array.from(tokens), logprobs: Float32Array.from(logprobs), stopReason: "stop" },
+  reward: 0,
+  trainable: true,
+  metrics: {},
+  logs: {},
+  ...extra
+})
+
+export const trajectory = (...transitions: ReadonlyArray<Trajectory.Transition>): Trajectory.Trajectory => ({
+  transitions,
+  stepReward: transitions.reduce((total, { reward }) => total + reward, 0),
+  stopReason: Option.none()
+})
+
+/** A group of the given rewards; a member without a reward was dropped. */
+export const group = (
+  rewards: ReadonlyArray<number | undefined>,
+  overrides: Partial<GroupResult.Group> = {}
+): GroupResult.GroupResult => {
+  const dropped = rewards.flatMap((reward, member) =>
+    reward === undefined ? [{ member, attempt: 0, failure: "StepFailed" as const, message: "lost" }] : []
+  )
+  const common = {
+    key: "g",
+    tags: [],
+    samplerStep: 0,
+    members: rewards.map((reward) =>
+      reward === undefined ? Option.none() : Option.some(trajectory(turn([1, 2], [3, 4])))
+    ),
+    rewardsG: Float64Array.from(rewards, (reward) => reward ?? NaN),
+    metricsG: rewards.map(() => ({})),
+    retried: [],
+    ...overrides
+  }
+  return dropped.length === 0 ? { _tag: "Completed", ...common } : { _tag: "Partial", dropped, ...common }
+}
+
+export const skipped = (size: number, failure: GroupResult.FailureTag = "GraderFailed"): GroupResult.Skipped => ({
+  _tag: "Skipped",
+  key: "s",
+  tags: [],
+  size,
+  reason: { member: 0, attempt: 0, failure, message: "lost" }
+})
+
+/** Steps in order, then the group's reward, in float64. */
+export const totals = (
+  { final_rewards, step_rewards }: {
+    readonly step_rewards: ReadonlyArray<ReadonlyArray<number>>
+    readonly final_rewards: ReadonlyArray<number>
+  }
+) => step_rewards.map((steps, member) => steps.reduce((sum, step) => sum + step, 0) + (final_rewards[member] ?? 0))
