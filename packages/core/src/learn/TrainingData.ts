@@ -1,0 +1,188 @@
+/** From what was sampled to what is trained on. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type * as Trajectory from "../env/Trajectory.ts"
+import * as Datum from "../model/Datum.ts"
+import * as ModelInput from "../model/ModelInput.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
+import type { Estimator } from "./Advantage.ts"
+import type { InformativeGroup } from "./Signal.ts"
+
+/** Where a datum comes from. */
+export interface Lineage {
+  readonly group: string
+  /** Position among the groups that were assembled. */
+  readonly groupIndex: number
+  readonly member: number
+  /** Optimizer steps behind the weights that were sampled from. */
+  readonly samplerStep: number
+  /** The turns it holds: `turns` of them from `firstTurn` on. */
+  readonly firstTurn: number
+  readonly turns: number
+}
+
+export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
+  readonly lineage: Lineage
+}
+
+/** Positions laid out flat: token ids, and 0 where an image lies. */
+interface Layout {
+  readonly tokens: Int32Array
+  readonly images: ReadonlyArray<{ readonly at: number; readonly image: ModelInput.Image }>
+}
+
+/** What the model had read after a turn: its observation, then from `start` on its action. */
+interface Turn extends Layout {
+  readonly transition: Trajectory.Transition
+  readonly start: number
+}
+
+const layout = (chunks: ReadonlyArray<ModelInput.Chunk>, length: number): Layout => {
+  const tokens = new Int32Array(length)
+  const images: Array<{ at: number; image: ModelInput.Image }> = []
+  let at = 0
+  for (const chunk of chunks) {
+    if (chunk._tag === "Image") {
+      images.push({ at, image: chunk })
+      at += chunk.expectedTokens
+    } else {
+      tokens.set(chunk.tokens, at)
+      at += chunk.tokens.length
+    }
+  }
+  return { tokens, images }
+}
+
+const layoutTurn = (transition: Trajectory.Transition): Turn => {
+  const { action, observation } = transition
+  if (action.tokens.length !== action.logprobs.length) {
+    throw new RangeError(
+      `an action has ${action.tokens.length} tokens and ${action.logprobs.length} log-probabilities, expected one for each`
+    )
+  }
+  const chunks: ReadonlyArray<ModelInput.Chunk> = [
+    ...observation.chunks,
+    { _tag: "EncodedText", tokens: action.tokens }
+  ]
+  return {
+    ...layout(chunks, observation.length + action.tokens.length),
+    transition,
+    start: observation.length
+  }
+}
+
+/** Whether the later turn's observation begins with everything the earlier one read and wrote. */
+const continues = (earlier: Turn, later: Turn) => {
+  const length = earlier.tokens.length
+  if (length > later.start) return false
+  for (let t = 0; t < length; t++) if (earlier.tokens[t] !== later.tokens[t]) return false
+  const images = later.images.filter(({ at }) => at < length)
+  return images.length === earlier.images.length && images.every(({ at, image }, index) => {
+    const other = earlier.images[index]
+    return other?.at === at && ModelInput.sameImage(other.image, image)
+  })
+}
+
+/** Runs of turns that each continue the one before, in order. */
+const pieces = (turns: ReadonlyArray<Turn>): ReadonlyArray<ReadonlyArray<Turn>> => {
+  const runs: Array<Array<Turn>> = []
+  for (const turn of turns) {
+    const run = runs.at(-1)
+    const last = run?.at(-1)
+    if (run !== undefined && last !== undefined && continues(last, turn)) run.push(turn)
+    else runs.push([turn])
+  }
+  return runs
+}
+
+/** The first `length` positions, adjacent text as one chunk. */
+const toModelInput = ({ images, tokens }: Layout, length: number): ModelInput.ModelInput => {
+  const chunks: Array<ModelInput.Chunk> = []
+  let at = 0
+  for (const { at: imageAt, image } of images) {
+    if (imageAt >= length) break
+    chunks.push({ _tag: "EncodedText", tokens: tokens.subarray(at, imageAt) }, image)
+    at = imageAt + image.expectedTokens
+  }
+  return ModelInput.fromChunks([...chunks, { _tag: "EncodedText", tokens: tokens.subarray(at, length) }])
+}
+
+/** A target must be a token: what ends in an image is cut after the last action. */
+const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
+  const image = last.images.at(-1)
+  if (image === undefined || image.at + image.image.expectedTokens < last.tokens.length) return last.tokens.length
+  const acted = turns.findLast(({ transition }) => transition.action.tokens.length > 0)
+  return acted?.tokens.length ?? 0
+}
+
+/** The last turn's positions hold all earlier ones. All is shifted by one: position `t` is to predict token `t + 1`. */
+const toDatum = (turns: ReadonlyArray<Turn>, advantage: number): Datum.Datum<"PolicyTokens"> | undefined => {
+  const last = turns.at(-1)
+  const length = last === undefined ? 0 : trainableLength(turns, last)
+  if (last === undefined || length < 2) return undefined
+  const logprobs = new Float32Array(length)
+  const advantages = new Float32Array(length)
+  const mask = new Float32Array(length)
+  for (const { start, tokens, transition: { action, trainable } } of turns) {
+    if (start === tokens.length) continue
+    logprobs.set(action.logprobs, start)
+    if (trainable) {
+      advantages.fill(advantage, start, tokens.length)
+      mask.fill(1, start, tokens.length)
+    }
+  }
+  return Datum.policyTokens(toModelInput(last, length - 1), {
+    targetTokens: last.tokens.subarray(1, length),
+    logprobs: logprobs.subarray(1),
+    advantages: advantages.subarray(1),
+    mask: mask.subarray(1)
+  })
+}
+
+const fromTrajectory = (
+  { transitions }: Trajectory.Trajectory,
+  advantage: number,
+  origin: Omit<Lineage, "firstTurn" | "turns">
+): ReadonlyArray<TrainingDatum> => {
+  let firstTurn = 0
+  return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
+    const lineage = { ...origin, firstTurn, turns: turns.length }
+    firstTurn += turns.length
+    const datum = toDatum(turns, advantage)
+    return datum === undefined ? [] : [{ ...datum, lineage }]
+  })
+}
+
+/** An estimator is a caller's function, so its answer is checked. */
+const advantageOf = (advantagesG: Float32Array, { key, members }: GroupResult.Group, member: number) => {
+  const advantage = advantagesG[member]
+  if (advantage !== undefined && Number.isFinite(advantage) && advantagesG.length === members.length) return advantage
+  throw new RangeError(
+    `group "${key}": the estimator gave ${advantage} for member ${member} and ${advantagesG.length} advantages, ` +
+      `expected finite ones, one for each of ${members.length} members`
+  )
+}
+
+/**
+ * Datums in the order of groups, members and turns. Turns whose observation begins with everything before it share one datum;
+ * one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
+ * that are not trainable keep their log-probabilities but are 0 in both. A sequence that leaves nothing to predict gives no
+ * datum, so there may be none at all. Dies where an estimator's answer is not one finite number per member.
+ *
+ * @see tinker-cookbook `assemble_training_data`, `trajectory_to_data`
+ */
+export const assemble = (
+  groups: NonEmptyReadonlyArray<InformativeGroup>,
+  estimator: Estimator
+): ReadonlyArray<TrainingDatum> =>
+  groups.flatMap((informative, groupIndex) => {
+    const { group } = informative
+    const advantagesG = estimator(informative)
+    return GroupResult.survivors(group).flatMap(([member, trajectory]) =>
+      fromTrajectory(trajectory, advantageOf(advantagesG, group, member), {
+        group: group.key,
+        groupIndex,
+        member,
+        samplerStep: group.samplerStep
+      })
+    )
+  })
