@@ -17,10 +17,59 @@ export interface RLDataset<out E = never, out R = never> {
 }
 
 export interface FromArrayOptions<A, B> {
+  /** Rows per batch; the last batch of a pass may have fewer. */
   readonly batchSize: number
+  /** `index` is the row's place in the array, whatever the order. */
   readonly group: (row: A, index: number) => B
   /** In how many passes the rows are gone through; default 1. */
   readonly epochs?: number
   /** Each pass in an order of its own, derived from the run's seed; default false. */
   readonly shuffle?: boolean
+}
+
+const checkCount = (field: string, value: number) => {
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new RangeError(`RLDataset.fromArray: ${field} is ${value}, expected a whole number of at least 1`)
+  }
+}
+
+/** Row count and a hash over the rows as JSON and all that decides their order. */
+const fingerprint = (rows: ReadonlyArray<unknown>, order: ReadonlyArray<number | string>) => {
+  const hash = rows.reduce((hash: number, row) => Seed.derive(hash, JSON.stringify(row)), Seed.derive(0, ...order))
+  return `${rows.length}-${hash.toString(16).padStart(8, "0")}`
+}
+
+/**
+ * Goes through rows of JSON values in batches, pass by pass. No batch mixes two passes, so that keys stay unique within one.
+ * Builders of different kinds may be mixed: their errors and requirements add up. Throws where `batchSize` or `epochs` is not a
+ * positive whole number; a batch outside of `length` dies.
+ */
+export function fromArray<A, B extends EnvGroupBuilder<unknown, unknown>>(
+  rows: ReadonlyArray<A>,
+  options: FromArrayOptions<A, B>
+): RLDataset<Env.Error<B>, Env.Requirements<B>>
+export function fromArray<A, E, R>(
+  rows: ReadonlyArray<A>,
+  options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
+): RLDataset<E, R> {
+  const { batchSize, epochs = 1, group, shuffle = false } = options
+  checkCount("batchSize", batchSize)
+  checkCount("epochs", epochs)
+  const batchesPerEpoch = Math.ceil(rows.length / batchSize)
+  const length = batchesPerEpoch * epochs
+  const orderOf = (epoch: number, seed: number) =>
+    shuffle ? Seed.permutation(rows.length, Seed.derive(seed, "RLDataset", epoch)) : Uint32Array.from(rows.keys())
+  return {
+    length,
+    fingerprint: fingerprint(rows, [batchSize, epochs, shuffle ? "shuffled" : "in order"]),
+    batch: (index, seed) =>
+      Effect.suspend(() => {
+        if (!Number.isInteger(index) || index < 0 || index >= length) {
+          return Effect.die(new RangeError(`RLDataset.batch: index is ${index}, expected 0 up to ${length} exclusive`))
+        }
+        const start = (index % batchesPerEpoch) * batchSize
+        const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + batchSize)
+        return Effect.succeed(Array.from(order).flatMap((at) => rows.slice(at, at + 1).map((row) => group(row, at))))
+      })
+  }
 }
