@@ -1,0 +1,67 @@
+/** Adam with decoupled weight decay over one block of parameters. */
+import type { Kernels } from "../numerics/Kernels.ts"
+import * as Memory from "../numerics/Memory.ts"
+
+export interface AdamConfig {
+  readonly learningRate: number
+  readonly beta1: number
+  readonly beta2: number
+  /** Above 0: a parameter that never had a gradient would otherwise become 0/0. */
+  readonly epsilon: number
+  readonly weightDecay: number
+  /** Gradients are scaled down to this norm over all parameters; 0 leaves them as they are. */
+  readonly gradientClipNorm: number
+}
+
+export const defaults: AdamConfig = {
+  learningRate: 1e-4,
+  beta1: 0.9,
+  beta2: 0.95,
+  epsilon: 1e-12,
+  weightDecay: 0,
+  gradientClipNorm: 0
+}
+
+/** Addresses of equally laid out blocks of `floats` floats. */
+export interface Blocks {
+  readonly parameters: Memory.Address
+  readonly gradients: Memory.Address
+  readonly first: Memory.Address
+  readonly second: Memory.Address
+  readonly floats: number
+}
+
+export interface StepNorms {
+  /** L2 norm of all gradients before clipping. */
+  readonly gradient: number
+  /** L2 norm of the change. */
+  readonly update: number
+}
+
+/** Forgets both moments. */
+export const reset = (memory: Memory.Memory, { first, floats, second }: Blocks): void => {
+  Memory.floats(memory, first, floats).fill(0)
+  Memory.floats(memory, second, floats).fill(0)
+}
+
+/** Step number `step`, from 1. The gradients stay as they are. */
+export const step = (kernels: Kernels, blocks: Blocks, config: AdamConfig, step: number): StepNorms => {
+  const gradient = Math.sqrt(kernels.sum_squares(blocks.gradients, blocks.floats))
+  const { gradientClipNorm: limit } = config
+  const squares = kernels.adam(
+    blocks.parameters,
+    blocks.gradients,
+    blocks.first,
+    blocks.second,
+    blocks.floats,
+    config.learningRate,
+    config.beta1,
+    config.beta2,
+    config.epsilon,
+    1 / (1 - Math.pow(config.beta1, step)),
+    1 / (1 - Math.pow(config.beta2, step)),
+    config.weightDecay,
+    limit > 0 && gradient > limit ? limit / (gradient + 1e-6) : 1
+  )
+  return { gradient, update: Math.sqrt(squares) }
+}

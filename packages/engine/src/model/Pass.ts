@@ -1,0 +1,130 @@
+/** One pass over whole sequences: log-probabilities of their targets and, where asked for, gradients. */
+import type { PackedAdapter } from "./Adapter.ts"
+import * as Backward from "./Backward.ts"
+import * as Batch from "./Batch.ts"
+import type { Compute } from "./Compute.ts"
+import * as Forward from "./Forward.ts"
+import type { Gradients } from "./Gradients.ts"
+import * as Head from "./Head.ts"
+import type * as Loss from "./Loss.ts"
+import * as ModelConfig from "./ModelConfig.ts"
+
+/** A sequence and what is asked of it: `targets` is `[tokens, candidates]`. */
+export interface Example {
+  readonly tokens: Int32Array
+  readonly targets: Int32Array
+  readonly candidates: number
+}
+
+export interface Trained {
+  /** Per example `[tokens, candidates]`. */
+  readonly logprobs: ReadonlyArray<Float32Array>
+  /** Summed over examples in their order. */
+  readonly loss: number
+}
+
+/** Targets of all rows with one number of candidates; an example that has fewer repeats token 0 with weight 0. */
+const alignTargets = (examples: ReadonlyArray<Example>): { targets: Int32Array; candidates: number } => {
+  const candidates = Math.max(1, ...examples.map((example) => example.candidates))
+  const rows = examples.reduce((sum, example) => sum + example.tokens.length, 0)
+  const targets = new Int32Array(rows * candidates)
+  let row = 0
+  for (const example of examples) {
+    for (let t = 0; t < example.tokens.length; t++, row++) {
+      const from = t * example.candidates
+      targets.set(example.targets.subarray(from, from + example.candidates), row * candidates)
+    }
+  }
+  return { targets, candidates }
+}
+
+/** Cuts rows of `aligned` candidates back to each example's own. */
+const perExample = (
+  examples: ReadonlyArray<Example>,
+  values: Float32Array,
+  aligned: number
+): ReadonlyArray<Float32Array> => {
+  let row = 0
+  return examples.map(({ candidates, tokens }) => {
+    const own = new Float32Array(tokens.length * candidates)
+    for (let t = 0; t < tokens.length; t++, row++) {
+      own.set(values.subarray(row * aligned, row * aligned + candidates), t * candidates)
+    }
+    return own
+  })
+}
+
+/** Log-probabilities alone. */
+export const forward = (
+  compute: Compute,
+  examples: ReadonlyArray<Example>,
+  adapter: PackedAdapter | undefined
+): ReadonlyArray<Float32Array> => {
+  const mark = compute.arena.mark()
+  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter)
+  const x = Forward.run(compute, batch)
+  const logits = Head.forward(compute, batch.groups, x, batch.rows)
+  const { candidates, targets } = alignTargets(examples)
+  const logprobs = Head.logprobs(compute, logits, targets, candidates)
+  compute.arena.reset(mark)
+  return perExample(examples, logprobs, candidates)
+}
+
+/**
+ * Log-probabilities, the loss that `lossOf` gives each example for them, and its gradients, which are added to the
+ * blocks that `gradients` names.
+ */
+export const forwardBackward = (
+  compute: Compute,
+  examples: ReadonlyArray<Example>,
+  gradients: Gradients,
+  lossOf: (logprobs: Float32Array, example: number) => Loss.Result
+): Trained => {
+  const mark = compute.arena.mark()
+  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), gradients.adapter?.packed)
+  const { layers, x } = Forward.record(compute, batch)
+  const logits = Head.forward(compute, batch.groups, x, batch.rows)
+  const { candidates, targets } = alignTargets(examples)
+  const logprobs = perExample(examples, Head.logprobs(compute, logits, targets, candidates), candidates)
+  const coefficients = new Float32Array(targets.length)
+  let loss = 0
+  let row = 0
+  logprobs.forEach((own, index) => {
+    const result = lossOf(own, index)
+    const example = examples[index]
+    if (example === undefined) return
+    loss += result.loss
+    for (let t = 0; t < example.tokens.length; t++, row++) {
+      const from = t * example.candidates
+      coefficients.set(result.gradient.subarray(from, from + example.candidates), row * candidates)
+    }
+  })
+  if (coefficients.some((slope) => slope !== 0)) {
+    Backward.run(compute, batch, layers, logits, { targets, candidates, coefficients }, gradients)
+  }
+  compute.arena.reset(mark)
+  return { logprobs, loss }
+}
+
+/** What decides how much scratch a pass needs. */
+export interface PassSize {
+  readonly rows: number
+  /** Tokens of the longest sequence. */
+  readonly longest: number
+  readonly candidates: number
+  readonly paddedRank: number
+}
+
+/** Bytes of arena that a pass forward and backward needs. */
+export const scratchBytes = (config: ModelConfig.ModelConfig, size: PassSize): number => {
+  const query = ModelConfig.querySize(config)
+  const key = ModelConfig.keySize(config)
+  const { feedForwardSize: wide, heads, hiddenSize: hidden, keyHeads, layers } = config
+  const attention = 2 * query + 3 * key + 3 * heads + keyHeads + (ModelConfig.hasHeadNorms(config) ? query : 0)
+  const perLayer = 2 * hidden + attention + 2 * wide + 2
+  const transient = 2 * hidden + Math.max(3 * wide, 2 * query + 2 * key) + size.paddedRank
+  const head = ModelConfig.paddedVocabulary(config) + 2 * hidden + 3
+  const perRow = layers * perLayer + transient + head + hidden + 3 + 2 * size.candidates
+  const places = 16 * layers + 32
+  return (size.rows * perRow + 2 * (size.longest + 4)) * 4 + places * 64
+}

@@ -1,0 +1,111 @@
+/** A small model with seeded random weights, for tests of what is computed with it. */
+import * as Adapter from "../src/model/Adapter.ts"
+import * as BaseParameters from "../src/model/BaseParameters.ts"
+import type { Compute } from "../src/model/Compute.ts"
+import type { ModelConfig } from "../src/model/ModelConfig.ts"
+import * as Weights from "../src/model/Weights.ts"
+import * as Kernels from "../src/numerics/Kernels.ts"
+import * as Memory from "../src/numerics/Memory.ts"
+
+export const qwen3: ModelConfig = {
+  family: "qwen3",
+  vocabularySize: 61,
+  hiddenSize: 32,
+  feedForwardSize: 64,
+  layers: 2,
+  heads: 4,
+  keyHeads: 2,
+  headSize: 16,
+  normEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  contextLength: 64,
+  tiedEmbeddings: true
+}
+
+export const llama: ModelConfig = { ...qwen3, family: "llama", headSize: 8, keyHeads: 4, tiedEmbeddings: false }
+
+/** Uniform in [0, 1), the same for a seed everywhere. */
+export const uniform = (seed: number): () => number => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+export interface TinyModel extends Compute {
+  readonly reserver: ReturnType<typeof Memory.reserver>
+  readonly base: BaseParameters.BaseLayout
+  /** Address of the base weights as one block; `repack` makes changes to it take effect. */
+  readonly block: Memory.Address
+  readonly repack: () => void
+}
+
+const module = Kernels.compile()
+
+const fill = (view: Float32Array, shape: ReadonlyArray<number>, next: () => number): void => {
+  const [, inputs] = shape
+  for (let i = 0; i < view.length; i++) {
+    view[i] = inputs === undefined ? 0.6 + 0.8 * next() : (2 * next() - 1) * Math.sqrt(3 / inputs)
+  }
+}
+
+export const make = (
+  config: ModelConfig,
+  options: { readonly precision?: "f32" | "bf16"; readonly seed?: number } = {}
+): TinyModel => {
+  const memory = Memory.make()
+  const kernels = Kernels.instantiate(module, memory)
+  const reserver = Memory.reserver(memory)
+  const weights = Weights.allocate(memory, reserver, config, options.precision ?? "f32")
+  const base = BaseParameters.layout(Weights.slots(memory, config, weights))
+  const block = reserver.allocate(base.floats)
+  const next = uniform(options.seed ?? 3)
+  for (const { offset, size, slot } of base.tensors) {
+    fill(Memory.floats(memory, block + offset * 4, size), slot.shape, next)
+  }
+  const repack = () => BaseParameters.pack(kernels, base, block)
+  repack()
+  const arena = Memory.arena(reserver.reserve(16 << 20))
+  return { kernels, memory, config, weights, arena, reserver, base, block, repack }
+}
+
+export interface TinyAdapter {
+  readonly layout: Adapter.AdapterLayout
+  readonly packed: Adapter.PackedAdapter
+  readonly parameters: Memory.Address
+  readonly gradients: Memory.Address
+  readonly repack: () => void
+}
+
+/** An adapter whose B is not zero, so that every gradient is alive. */
+export const adapter = (model: TinyModel, config: Adapter.AdapterConfig, seed = 5): TinyAdapter => {
+  const { kernels, memory, reserver } = model
+  const layout = Adapter.layout(model.config, config)
+  const parameters = reserver.allocate(layout.parameterFloats)
+  const gradients = reserver.allocate(layout.parameterFloats)
+  const packed = {
+    layout,
+    forward: reserver.allocate(layout.forwardFloats),
+    backward: reserver.allocate(layout.backwardFloats)
+  }
+  const next = uniform(seed)
+  Adapter.initialize(memory, layout, parameters, next)
+  const block = Memory.floats(memory, parameters, layout.parameterFloats)
+  for (const { outputs, target } of Adapter.namedTargets(model.config, layout)) {
+    for (let r = 0; r < layout.rank; r++) {
+      for (let j = 0; j < outputs; j++) block[target.b + r * target.outputs + j] = (next() - 0.5) * 0.2
+    }
+  }
+  const repack = () => Adapter.pack(kernels, parameters, packed)
+  repack()
+  return { layout, packed, parameters, gradients, repack }
+}
+
+/** Random sequences of these lengths. */
+export const tokens = (config: ModelConfig, lengths: ReadonlyArray<number>, seed: number): ReadonlyArray<Int32Array> => {
+  const next = uniform(seed)
+  return lengths.map((length) => Int32Array.from({ length }, () => Math.floor(next() * config.vocabularySize)))
+}

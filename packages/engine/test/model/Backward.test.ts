@@ -1,0 +1,147 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Adapter from "../../src/model/Adapter.ts"
+import * as BaseParameters from "../../src/model/BaseParameters.ts"
+import type { Gradients } from "../../src/model/Gradients.ts"
+import * as Loss from "../../src/model/Loss.ts"
+import * as Pass from "../../src/model/Pass.ts"
+import * as Memory from "../../src/numerics/Memory.ts"
+import * as TinyModel from "../TinyModel.ts"
+
+/** Every loss, on examples whose sampling log-probabilities are not those of the model. */
+const examplesOf = (model: TinyModel.TinyModel, candidates = 1) => {
+  const lengths = [12, 1, 7, 23]
+  const tokens = TinyModel.tokens(model.config, lengths, 11)
+  const targets = TinyModel.tokens(model.config, lengths.map((length) => length * candidates), 12)
+  return tokens.map((own, index): Pass.Example => ({
+    tokens: own,
+    targets: targets[index] ?? own,
+    candidates
+  }))
+}
+
+const weightsOf = (examples: ReadonlyArray<Pass.Example>) => {
+  const next = TinyModel.uniform(13)
+  return examples.map(({ targets }) => Float32Array.from(targets, () => next() - 0.3))
+}
+
+type LossOf = (logprobs: Float32Array, example: number) => Loss.Result
+
+/** The norm of a tensor's gradient against the slope of the loss along that gradient, from four points around it. */
+const directional = (
+  model: TinyModel.TinyModel,
+  parameters: Memory.Address,
+  gradients: Memory.Address,
+  size: number,
+  loss: () => number
+): number => {
+  const step = 2e-2
+  const gradient = Memory.floats(model.memory, gradients, size).slice()
+  const norm = Math.hypot(...gradient)
+  const before = Memory.floats(model.memory, parameters, size).slice()
+  const at = (steps: number): number => {
+    const view = Memory.floats(model.memory, parameters, size)
+    for (let i = 0; i < size; i++) view[i] = (before[i] ?? 0) + steps * step * (gradient[i] ?? 0) / (norm || 1)
+    return loss()
+  }
+  const slope = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)
+  Memory.floats(model.memory, parameters, size).set(before)
+  return Math.abs(slope - norm) / (norm + 1e-3)
+}
+
+const lossValue = (
+  model: TinyModel.TinyModel,
+  examples: ReadonlyArray<Pass.Example>,
+  adapter: Adapter.PackedAdapter | undefined,
+  lossOf: LossOf
+): number =>
+  Pass.forward(model, examples, adapter).reduce((sum, logprobs, index) => sum + lossOf(logprobs, index).loss, 0)
+
+const checkAdapter = (
+  model: TinyModel.TinyModel,
+  adapter: TinyModel.TinyAdapter,
+  examples: ReadonlyArray<Pass.Example>,
+  lossOf: LossOf
+) => {
+  adapter.repack()
+  const gradients: Gradients = { adapter: { packed: adapter.packed, block: adapter.gradients } }
+  Memory.floats(model.memory, adapter.gradients, adapter.layout.parameterFloats).fill(0)
+  Pass.forwardBackward(model, examples, gradients, lossOf)
+  const loss = () => {
+    adapter.repack()
+    return lossValue(model, examples, adapter.packed, lossOf)
+  }
+  for (const { path, target } of Adapter.namedTargets(model.config, adapter.layout)) {
+    const factors = [["A", target.a, target.inputs], ["B", target.b, target.outputs]] as const
+    for (const [factor, offset, length] of factors) {
+      const error = directional(
+        model,
+        adapter.parameters + offset * 4,
+        adapter.gradients + offset * 4,
+        length * adapter.layout.paddedRank,
+        loss
+      )
+      if(process.env.SHOW)console.log(path,factor,error);assert.isBelow(error, 5e-3, `${path} ${factor}`)
+    }
+  }
+}
+
+const crossEntropy = (examples: ReadonlyArray<Pass.Example>): LossOf => {
+  const weights = weightsOf(examples)
+  return (logprobs, example) => Loss.crossEntropy(logprobs, { weights: weights[example] ?? new Float32Array() })
+}
+
+/** Log-probabilities a little off the model's own, and advantages of both signs. */
+const sampledOf = (model: TinyModel.TinyModel, adapter: TinyModel.TinyAdapter, examples: ReadonlyArray<Pass.Example>) => {
+  const next = TinyModel.uniform(17)
+  return Pass.forward(model, examples, adapter.packed).map((logprobs): Loss.Sampled => ({
+    logprobs: logprobs.map((logprob) => logprob + (next() - 0.5) * 1.2),
+    advantages: logprobs.map(() => next() * 4 - 2)
+  }))
+}
+
+describe("Backward", () => {
+  for (const [name, config] of [["qwen3", TinyModel.qwen3], ["llama", TinyModel.llama]] as const) {
+    it(`agrees with finite differences in every adapter tensor: ${name}`, () => {
+      const model = TinyModel.make(config)
+      const adapter = TinyModel.adapter(model, { rank: 5 })
+      const examples = examplesOf(model)
+      checkAdapter(model, adapter, examples, crossEntropy(examples))
+    })
+
+    it(`agrees with finite differences in every base tensor: ${name}`, () => {
+      const model = TinyModel.make(config)
+      const examples = examplesOf(model)
+      const lossOf = crossEntropy(examples)
+      const block = model.reserver.allocate(model.base.floats)
+      const base = BaseParameters.gradientsAt(config, model.base, block)
+      Pass.forwardBackward(model, examples, { base }, lossOf)
+      const loss = () => {
+        model.repack()
+        return lossValue(model, examples, undefined, lossOf)
+      }
+      for (const { offset, size, slot } of model.base.tensors) {
+        const error = directional(model, model.block + offset * 4, block + offset * 4, size, loss)
+        if(process.env.SHOW)console.log(slot.name,error);assert.isBelow(error, 5e-3, slot.name)
+      }
+    })
+  }
+
+  it("agrees with finite differences for several weighted targets per position", () => {
+    const model = TinyModel.make(TinyModel.qwen3)
+    const adapter = TinyModel.adapter(model, { rank: 8 })
+    const examples = examplesOf(model, 3)
+    checkAdapter(model, adapter, examples, crossEntropy(examples))
+  })
+
+  it("agrees with finite differences for off-policy losses", () => {
+    const model = TinyModel.make(TinyModel.qwen3)
+    const adapter = TinyModel.adapter(model, { rank: 8, trainUnembed: false })
+    const examples = examplesOf(model)
+    const sampled = sampledOf(model, adapter, examples)
+    const nothing: Loss.Sampled = { logprobs: new Float32Array(), advantages: new Float32Array() }
+    for (const name of ["importance_sampling", "dro"] as const) {
+      const lossOf: LossOf = (logprobs, example) => Loss.policy(name, {}, logprobs, sampled[example] ?? nothing)
+      checkAdapter(model, adapter, examples, lossOf)
+    }
+  })
+})
