@@ -1,7 +1,6 @@
+import { Advantage, Signal } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Advantage from "../../src/learn/Advantage.ts"
-import * as Signal from "../../src/learn/Signal.ts"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 

@@ -1,8 +1,6 @@
 /** Groups as rollouts leave them, written briefly. */
+import { type GroupResult, ModelInput, type Trajectory } from "@effect-rl/core"
 import { Option } from "effect"
-import type * as Trajectory from "../../src/env/Trajectory.ts"
-import * as ModelInput from "../../src/model/ModelInput.ts"
-import type * as GroupResult from "../../src/rollout/GroupResult.ts"
 
 type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>
 

@@ -1,7 +1,6 @@
+import { type GroupResult, Signal } from "@effect-rl/core"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Signal from "../../src/learn/Signal.ts"
-import type * as GroupResult from "../../src/rollout/GroupResult.ts"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 

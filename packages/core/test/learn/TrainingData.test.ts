@@ -1,0 +1,294 @@
+import { Advantage, ModelInput, Signal, TrainingData, type Trajectory } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Array as Arr, Option, Schema } from "effect"
+import * as Golden from "./Golden.ts"
+import * as Samples from "./Samples.ts"
+
+const { turn } = Samples
+
+/** Datums of a group whose first member has these turns and that advantage, and whose second has nothing to train on. */
+const assembleOne = (turns: ReadonlyArray<Trajectory.Transition>, advantage = 1) => {
+  const members = [Samples.trajectory(...turns), Samples.trajectory()].map(Option.some)
+  const { informative } = Signal.partition([Samples.group([1, 0], { members })])
+  assert.isTrue(Arr.isReadonlyArrayNonEmpty(informative))
+  return Arr.isReadonlyArrayNonEmpty(informative)
+    ? TrainingData.assemble(informative, () => Float32Array.of(advantage, 0))
+    : []
+}
+
+const textOf = (chunk: ModelInput.Chunk) => chunk._tag === "EncodedText" ? Array.from(chunk.tokens) : chunk
+
+const arraysOf = ({ inputs, modelInput }: TrainingData.TrainingDatum) => ({
+  input: modelInput.chunks.map(textOf),
+  targets: Array.from(inputs.targetTokens),
+  logprobs: Array.from(inputs.logprobs),
+  advantages: Array.from(inputs.advantages),
+  mask: Array.from(inputs.mask)
+})
+
+const masksOf = (data: ReadonlyArray<TrainingData.TrainingDatum>) => data.map(({ inputs }) => inputs.mask.join(" "))
+
+/** Three turns, each of which reads all that came before it. */
+const conversation = (trainable: readonly [boolean, boolean, boolean] = [true, true, true]) => [
+  turn([1, 2, 3, 4, 5], [10, 11, 12], [-0.5, -0.25, -0.125], { trainable: trainable[0] }),
+  turn([1, 2, 3, 4, 5, 10, 11, 12, 20, 21], [30, 31], [-1, -2], { trainable: trainable[1] }),
+  turn([1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40], [50, 51, 52], [-3, -4, -5], { trainable: trainable[2] })
+]
+
+describe("TrainingData.assemble", () => {
+  it("makes one datum of turns that continue each other, shifted by one", () => {
+    assert.deepStrictEqual(assembleOne(conversation(), 0.25).map(arraysOf), [{
+      input: [[1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51]],
+      targets: [2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51, 52],
+      logprobs: [0, 0, 0, 0, -0.5, -0.25, -0.125, 0, 0, -1, -2, 0, -3, -4, -5],
+      advantages: [0, 0, 0, 0, 0.25, 0.25, 0.25, 0, 0, 0.25, 0.25, 0, 0.25, 0.25, 0.25],
+      mask: [0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1]
+    }])
+  })
+
+  it("masks a single turn's action alone", () => {
+    assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2, 3], [10, 11, 12])])), ["0 0 1 1 1"])
+  })
+
+  it("starts another datum where a turn rewrites history", () => {
+    const data = assembleOne([turn([1, 2, 3], [10, 11], [-1, -2]), turn([50, 51, 52], [60, 61], [-3, -4])], -0.75)
+    assert.deepStrictEqual(data.map(arraysOf), [
+      {
+        input: [[1, 2, 3, 10]],
+        targets: [2, 3, 10, 11],
+        logprobs: [0, 0, -1, -2],
+        advantages: [0, 0, -0.75, -0.75],
+        mask: [0, 0, 1, 1]
+      },
+      {
+        input: [[50, 51, 52, 60]],
+        targets: [51, 52, 60, 61],
+        logprobs: [0, 0, -3, -4],
+        advantages: [0, 0, -0.75, -0.75],
+        mask: [0, 0, 1, 1]
+      }
+    ])
+  })
+
+  it("trains on what the policy wrote and not on what a tool answered", () => {
+    const prompt = [100, 101, 200, 201, 500]
+    const data = assembleOne([turn(prompt, [300, 301]), turn([...prompt, 300, 301, 400, 401, 500], [310, 311])])
+    assert.deepStrictEqual(masksOf(data), ["0 0 0 0 1 1 0 0 0 1 1"])
+  })
+
+  it("keeps a turn that is not trainable as context, with its log-probabilities", () => {
+    const middle = assembleOne(conversation([true, false, true]), 2).map(arraysOf)
+    assert.deepStrictEqual(middle.map(({ mask }) => mask.join(" ")), ["0 0 0 0 1 1 1 0 0 0 0 0 1 1 1"])
+    assert.deepStrictEqual(middle.map(({ advantages }) => advantages.join(" ")), ["0 0 0 0 2 2 2 0 0 0 0 0 2 2 2"])
+    assert.deepStrictEqual(middle.map(({ logprobs }) => logprobs.slice(9, 11)), [[-1, -2]])
+    const last = assembleOne(conversation([true, true, false]))
+    assert.deepStrictEqual(masksOf(last), ["0 0 0 0 1 1 1 0 0 1 1 0 0 0 0"])
+  })
+
+  it("spans images: as many positions as they take, none of them a target", () => {
+    const image = { _tag: "Image", data: Uint8Array.of(1, 2, 3), format: "png", expectedTokens: 3 } as const
+    const sameImage = { ...image, data: Uint8Array.of(1, 2, 3) }
+    const see = (seen: ModelInput.Image, ...after: ReadonlyArray<number>) =>
+      ModelInput.append(ModelInput.fromChunks([{ _tag: "EncodedText", tokens: Int32Array.of(1, 2) }, seen]), after)
+    const first = turn(see(image, 7), [10, 11], [-0.5, -0.25])
+    assert.deepStrictEqual(
+      assembleOne([first, turn(see(sameImage, 7, 10, 11, 8), [12], [-0.125])], 0.5).map(arraysOf),
+      [{
+        input: [[1, 2], sameImage, [7, 10, 11, 8]],
+        targets: [2, 0, 0, 0, 7, 10, 11, 8, 12],
+        logprobs: [0, 0, 0, 0, 0, -0.5, -0.25, 0, -0.125],
+        advantages: [0, 0, 0, 0, 0, 0.5, 0.5, 0, 0.5],
+        mask: [0, 0, 0, 0, 0, 1, 1, 0, 1]
+      }]
+    )
+    const otherImage = { ...image, data: Uint8Array.of(9) }
+    assert.lengthOf(assembleOne([first, turn(see(otherImage, 7, 10, 11, 8), [12])]), 2)
+    const zeros = turn([1, 2, 0, 0, 0, 7, 10, 11, 8], [12])
+    assert.lengthOf(assembleOne([first, zeros]), 2, "an image is not as many zeros")
+  })
+
+  it("has an advantage per member and says where each datum comes from", () => {
+    const members = [
+      Option.some(Samples.trajectory(turn([1, 2], [3]), turn([1, 2, 3, 4], [5]), turn([9], [6]))),
+      Option.none(),
+      Option.some(Samples.trajectory()),
+      Option.some(Samples.trajectory(turn([1, 2], [7])))
+    ]
+    const { informative } = Signal.partition([
+      Samples.group([1, 0], { key: "a", samplerStep: 3 }),
+      Samples.group([1, undefined, 0, 0], { key: "b", samplerStep: 4, members })
+    ])
+    assert.isTrue(Arr.isReadonlyArrayNonEmpty(informative))
+    const data = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, Advantage.centered) : []
+    const a = { group: "a", groupIndex: 0, samplerStep: 3, firstTurn: 0, turns: 1 }
+    const b = { group: "b", groupIndex: 1, samplerStep: 4 }
+    assert.deepStrictEqual(data.map(({ lineage }) => lineage), [
+      { ...a, member: 0 },
+      { ...a, member: 1 },
+      { ...b, member: 0, firstTurn: 0, turns: 2 },
+      { ...b, member: 0, firstTurn: 2, turns: 1 },
+      { ...b, member: 3, firstTurn: 0, turns: 1 }
+    ])
+    assert.deepStrictEqual(data.map(({ inputs }) => inputs.advantages.at(-1)), [
+      0.5,
+      -0.5,
+      0.6666666269302368,
+      0.6666666269302368,
+      -0.3333333432674408
+    ])
+  })
+
+  it("dies where an estimator does not give one finite number per member", () => {
+    assert.throws(() => assembleOne([turn([1], [2])], NaN), /group "g": the estimator gave NaN for member 0/)
+    const { informative } = Signal.partition([Samples.group([1, 0])])
+    assert.throws(
+      () => Arr.isReadonlyArrayNonEmpty(informative) && TrainingData.assemble(informative, () => Float32Array.of(1)),
+      /1 advantages, expected finite ones, one for each of 2 members/
+    )
+  })
+})
+
+const toChunk = (chunk: Golden.Chunk): ModelInput.Chunk => {
+  switch (chunk.type) {
+    case "encoded_text":
+      return { _tag: "EncodedText", tokens: Int32Array.from(chunk.tokens) }
+    case "image":
+      return {
+        _tag: "Image",
+        data: new TextEncoder().encode(chunk.data_base64),
+        format: chunk.format,
+        expectedTokens: chunk.expected_tokens
+      }
+    case "image_asset_pointer":
+      return {
+        _tag: "Image",
+        data: new TextEncoder().encode(chunk.location),
+        format: chunk.format,
+        expectedTokens: chunk.expected_tokens
+      }
+  }
+}
+
+describe("TrainingData.assemble next to tinker-cookbook", () => {
+  const turnsOf = ({ input }: (typeof Golden.datums)[number]) =>
+    input.transitions.map(({ ac, metrics, ob }) =>
+      turn(ModelInput.fromChunks(ob.map(toChunk)), ac.tokens, ac.logprobs ?? [], {
+        trainable: !((metrics["parse_error_masked"] ?? 0) >= 1)
+      })
+    )
+
+  const assembled = Golden.datums.flatMap((recorded) =>
+    "datums" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
+  )
+  const refused = Golden.datums.flatMap((recorded) =>
+    "error" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
+  )
+
+  // Apart from arrays without an action token being int64, which typed arrays cannot be.
+  it.each(assembled)("makes the same datums ($id)", (recorded) => {
+    assert.deepStrictEqual(
+      assembleOne(turnsOf(recorded), recorded.input.advantage).map((datum) => ({
+        length: datum.modelInput.length,
+        ...arraysOf(datum)
+      })),
+      recorded.datums.map((datum) => ({
+        length: datum.input_length,
+        input: datum.input_chunks.map(toChunk).map(textOf),
+        targets: datum.target_tokens,
+        logprobs: datum.logprobs,
+        advantages: datum.advantages,
+        mask: datum.mask
+      }))
+    )
+  })
+
+  it.each(Golden.assemblies)("gives each its owner's advantage ($id)", ({ expect, input }) => {
+    const results = input.groups.map((group) =>
+      Samples.group(Samples.totals(group), {
+        members: group.step_rewards.map((steps) =>
+          Option.some(Samples.trajectory(...steps.map((_, k) => turn([100 + k, 200 + k], [7, 8], [-0.5, -0.25]))))
+        )
+      })
+    )
+    // One by one, as a constant group alone is kept when asked for.
+    const data = results.flatMap((result, groupIndex) => {
+      const { informative } = Signal.partition([result], { constantFallbackSingleton: true })
+      return Arr.isReadonlyArrayNonEmpty(informative)
+        ? TrainingData.assemble(informative, Advantage.centered).map((datum) => ({ groupIndex, datum }))
+        : []
+    })
+    assert.deepStrictEqual(
+      data.map(({ datum, groupIndex }) => [groupIndex, datum.lineage.member] as const),
+      expect.datum_owners
+    )
+    assert.deepStrictEqual(data.map(({ datum }) => Array.from(datum.inputs.mask)), expect.datum_masks)
+    data.forEach(({ datum }, index) =>
+      datum.inputs.advantages.forEach((advantage, t) =>
+        assert.isTrue(Golden.isClose(advantage, expect.datum_advantages[index]?.[t] ?? NaN), `${index}/${t}`)
+      )
+    )
+  })
+
+  it.each(refused)("loses no step where tinker-cookbook refuses: $error ($id)", (recorded) => {
+    const turns = turnsOf(recorded)
+    switch (recorded.error) {
+      case "length_mismatch":
+      case "logprobs_missing":
+        assert.throws(() => assembleOne(turns), /expected one for each/)
+        break
+      case "sequence_too_short":
+        for (const { inputs } of assembleOne(turns)) assert.isAtLeast(inputs.targetTokens.length, 1)
+        break
+      default:
+        assert.strictEqual(recorded.error, "last_chunk_not_text")
+        for (const { inputs } of assembleOne(turns)) assert.strictEqual(inputs.mask.at(-1), 1)
+    }
+  })
+
+  it("cuts an image that nothing follows, and keeps what was learned before it", () => {
+    const image = { _tag: "Image", data: Uint8Array.of(1), format: "png", expectedTokens: 2 } as const
+    const answered = ModelInput.append(ModelInput.fromTokens([1, 2, 3]), [4])
+    const withImage = ModelInput.fromChunks([...answered.chunks, image])
+    assert.deepStrictEqual(
+      assembleOne([turn([1, 2], [3]), turn(withImage, [])]).map(arraysOf),
+      assembleOne([turn([1, 2], [3])]).map(arraysOf)
+    )
+    assert.deepStrictEqual(assembleOne([turn(withImage, [])]), [])
+  })
+})
+
+describe("TrainingData.assemble, as laws", () => {
+  const Tokens = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 })))
+  const Turns = Schema.Array(Schema.Struct({ reads: Tokens, writes: Tokens, rewrites: Schema.Boolean }))
+
+  /** Reads a continuation, or something else altogether. */
+  const play = (turns: typeof Turns.Type) => {
+    let read: ReadonlyArray<number> = []
+    return turns.map(({ reads, rewrites, writes }) => {
+      const observation = rewrites ? [9, ...reads] : [...read, ...reads]
+      read = [...observation, ...writes]
+      return turn(observation, writes)
+    })
+  }
+
+  it.prop("every action token that has a predecessor is trained on exactly once", [Turns], ([turns]) => {
+    const played = play(turns)
+    const written = played.reduce((count, { action, observation }) => {
+      const unpredicted = observation.length === 0 && action.tokens.length > 0 ? 1 : 0
+      return count + action.tokens.length - unpredicted
+    }, 0)
+    const data = assembleOne(played)
+    const trained = data.flatMap(({ inputs }) => Array.from(inputs.mask)).reduce((sum, counts) => sum + counts, 0)
+    assert.strictEqual(trained, written)
+  })
+
+  it.prop("all arrays are as long as the input, and zero outside of the mask", [Turns], ([turns]) => {
+    for (const { inputs, modelInput } of assembleOne(play(turns), 0.5)) {
+      const lengths = Object.values(inputs).map(({ length }) => length)
+      assert.deepStrictEqual(new Set(lengths), new Set([modelInput.length]))
+      inputs.mask.forEach((counts, t) => assert.strictEqual(inputs.advantages[t], counts * 0.5))
+      assert.instanceOf(inputs.mask, Float32Array)
+      assert.instanceOf(inputs.advantages, Float32Array)
+    }
+  })
+})
