@@ -1,0 +1,32 @@
+/** The known name that a mistyped one most likely meant. */
+
+/** Insertions, deletions and replacements that turn one text into the other. */
+const distance = (left: string, right: string): number => {
+  let row = Array.from({ length: right.length + 1 }, (_, column) => column)
+  for (let i = 0; i < left.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < right.length; j++) {
+      const replaced = (row[j] ?? 0) + Number(left[i] !== right[j])
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[right.length] ?? 0
+}
+
+/** The closest of `known` when at most half of its letters differ, upper and lower case alike. */
+export const nearest = (name: string, known: ReadonlyArray<string>): string | undefined => {
+  const wanted = name.toLowerCase()
+  const ranked = known
+    .map((candidate) => ({ candidate, edits: distance(wanted, candidate.toLowerCase()) }))
+    .filter(({ candidate, edits }) => edits <= candidate.length / 2)
+    .toSorted((left, right) => left.edits - right.edits)
+  return ranked[0]?.candidate
+}
+
+/** `did you mean "x"? There are: x, y`. */
+export const describe = (name: string, known: ReadonlyArray<string>): string => {
+  const close = nearest(name, known)
+  const hint = close === undefined ? "" : `did you mean "${close}"? `
+  return `${hint}there are: ${known.join(", ")}`
+}
