@@ -44,3 +44,17 @@ export const text = (message: Message): string =>
   typeof message.content === "string"
     ? message.content
     : message.content.map((part) => part.type === "text" ? part.text : "").join("")
+
+/** The content as parts; a string is one text part. */
+export const parts = (message: Message): ReadonlyArray<ContentPart> =>
+  typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content
+
+/** The same message with its thinking parts removed; thinking written inside a string stays. */
+export const withoutThinking = (message: Message): Message =>
+  typeof message.content === "string"
+    ? message
+    : { ...message, content: message.content.filter((part) => part.type === "text") }
+
+/** Position of the last user message, −1 where there is none. */
+export const lastUserIndex = (messages: ReadonlyArray<Message>): number =>
+  messages.findLastIndex((message) => message.role === "user")
