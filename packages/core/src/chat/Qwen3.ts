@@ -1,0 +1,147 @@
+/** Qwen3: thinking, non-thinking and instruct variants. What a message says can never become a control token. */
+import * as Effect from "effect/Effect"
+import * as ChatMl from "./ChatMl.ts"
+import * as ChatTemplate from "./ChatTemplate.ts"
+import * as ContentBlocks from "./ContentBlocks.ts"
+import * as Message from "./Message.ts"
+import * as PythonJson from "./PythonJson.ts"
+import * as PythonText from "./PythonText.ts"
+import { type Renderer, RendererError } from "./Renderer.ts"
+import * as StopToken from "./StopToken.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
+import * as ToolCallText from "./ToolCallText.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+interface Variant {
+  readonly name: string
+  /** The last assistant message always has a thinking block, empty where it did not reason. */
+  readonly framesThinking: boolean
+  readonly disablesThinking: boolean
+}
+
+const framed = (thinking: string) => `<think>\n${PythonText.stripNewlines(thinking)}\n</think>\n\n`
+
+/**
+ * Reasoning written inside the text ends at the first closing tag and starts after the last opening tag before it, if there
+ * is one; the answer follows the last closing tag. As in the model's own template, so a stray closing tag makes one block.
+ */
+const splitInlineThinking = (text: string): ReadonlyArray<Message.ContentPart> => {
+  const close = text.indexOf(ContentBlocks.closeThinking)
+  if (close === -1) return [{ type: "text", text }]
+  return [
+    { type: "thinking", thinking: text.slice(0, close).split(ContentBlocks.openThinking).at(-1) ?? "" },
+    { type: "text", text: text.split(ContentBlocks.closeThinking).at(-1) ?? "" }
+  ]
+}
+
+const framedParts = (message: Message.Message): ReadonlyArray<Message.ContentPart> => {
+  const parts = typeof message.content === "string" ? splitInlineThinking(message.content) : message.content
+  return parts.some((part) => part.type === "thinking") ? parts : [{ type: "thinking", thinking: "" }, ...parts]
+}
+
+const framedText = (message: Message.Message): string =>
+  framedParts(message)
+    .map((part, index, parts) => {
+      if (part.type === "thinking") return framed(part.thinking)
+      return parts[index - 1]?.type === "thinking" ? PythonText.stripLeadingNewlines(part.text) : part.text
+    })
+    .join("")
+
+const unframedText = (message: Message.Message): string =>
+  Message.parts(message)
+    .map((part) => part.type === "thinking" ? `<think>${part.thinking}</think>` : part.text)
+    .join("")
+
+const callText = Effect.fnUntraced(function*(renderer: string, call: Message.ToolCall) {
+  const values = yield* ChatMl.toolArguments(renderer, call)
+  const json = `{"name": ${PythonJson.stringify(call.function.name)}, "arguments": ${PythonJson.stringify(values)}}`
+  return `${ToolCallText.open}\n${json}\n${ToolCallText.close}`
+})
+
+const assistantText = Effect.fnUntraced(function*(
+  variant: Variant,
+  message: Message.Message,
+  place: ChatTemplate.Place
+) {
+  const isFramed = variant.framesThinking && place.isLast && place.lastUserIndex >= 0
+  if (variant.disablesThinking && place.isLast && !isFramed && Message.parts(message).length > 0) {
+    const detail = "a conversation without a user message has no thinking block to close; add a user message"
+    return yield* new RendererError({ renderer: variant.name, detail })
+  }
+  const kept = place.isLast ? message : Message.withoutThinking(message)
+  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => callText(variant.name, call))
+  // An empty list of calls writes its newline too: models fine-tuned with the cookbook have seen it.
+  const separator = message.toolCalls !== undefined && Message.text(kept) !== "" ? "\n" : ""
+  return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
+})
+
+const body = (variant: Variant, message: Message.Message, place: ChatTemplate.Place) => {
+  if (message.role === "assistant") return assistantText(variant, message, place)
+  const text = unframedText(message)
+  return Effect.succeed(message.role === "tool" ? ChatMl.toolResponse(text) : text)
+}
+
+const read = (variant: Variant, text: string): Message.Message => {
+  const blocks = ContentBlocks.parse(text)
+  if (blocks === undefined) return Message.assistant(text)
+  const parts = variant.framesThinking ? ContentBlocks.unframe(blocks.parts) : blocks.parts
+  return ChatMl.assistant(text, parts, blocks.toolBlocks.map(ToolCallText.parseJson))
+}
+
+const toolText = ({ name, description, parameters }: ToolSpec) =>
+  PythonJson.stringify(PythonJson.fromJson({ type: "function", function: { name, description, parameters } }))
+
+const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => {
+  if (tools.length === 0) return [Message.system(systemPrompt)]
+  const declaration = [
+    "# Tools\n\nYou may call one or more functions to assist with the user query.\n",
+    "You are provided with function signatures within <tools></tools> XML tags:\n<tools>",
+    ...tools.map(toolText),
+    "</tools>\n",
+    "For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:",
+    "<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+  ].join("\n")
+  return [Message.system(systemPrompt === "" ? declaration : `${systemPrompt}\n\n${declaration}`)]
+}
+
+const make = Effect.fnUntraced(function*(
+  variant: Variant,
+  tokenizer: Tokenizer
+): Effect.fn.Return<Renderer, RendererError> {
+  const { disablesThinking, name } = variant
+  const end = yield* StopToken.find(name, tokenizer, ChatMl.endOfTurn)
+  yield* StopToken.find(name, tokenizer, "<|im_start|>")
+  return ChatTemplate.toRenderer({
+    name,
+    tokenizer,
+    stop: [end],
+    hasExtensionProperty: !variant.framesThinking,
+    disablesThinking,
+    beginning: new Int32Array(),
+    message: (message, place) =>
+      Effect.map(body(variant, message, place), (text) => ({
+        header: tokenizer.encode(ChatMl.header(message.role, place.index === 0)),
+        output: [tokenizer.encode(text, { splitSpecialTokens: true }), Int32Array.of(end)]
+      })),
+    generationHeader: (role, isFirst) =>
+      tokenizer.encode(ChatMl.header(role, isFirst) + (disablesThinking ? ChatMl.emptyThinking : "")),
+    parse: (tokens) =>
+      Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
+        message: termination === "malformed" ? Message.assistant(text) : read(variant, text),
+        termination
+      })),
+    toolsPrefix
+  })
+})
+
+/** @see tinker-cookbook `Qwen3Renderer` */
+export const qwen3 = (tokenizer: Tokenizer) =>
+  make({ name: "qwen3", framesThinking: true, disablesThinking: false }, tokenizer)
+
+/** Its prompt ends with an empty thinking block; a turn that reasons cannot be trained. */
+export const qwen3DisableThinking = (tokenizer: Tokenizer) =>
+  make({ name: "qwen3_disable_thinking", framesThinking: true, disablesThinking: true }, tokenizer)
+
+/** For the 2507 instruct models, which do not think. */
+export const qwen3Instruct = (tokenizer: Tokenizer) =>
+  make({ name: "qwen3_instruct", framesThinking: false, disablesThinking: false }, tokenizer)

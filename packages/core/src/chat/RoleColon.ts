@@ -1,0 +1,57 @@
+/** Plain text with `User:` and `Assistant:`, for base models that know no chat format. */
+import * as Effect from "effect/Effect"
+import * as ChatTemplate from "./ChatTemplate.ts"
+import * as Message from "./Message.ts"
+import type { Parsed, Renderer, RendererError, Termination } from "./Renderer.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
+
+const name = "role_colon"
+const stop = "\n\nUser:"
+
+const capitalize = (role: string) => {
+  const [first = ""] = role
+  const upper = first.toUpperCase()
+  return upper.slice(0, first.length) + upper.slice(first.length).toLowerCase() + role.slice(first.length).toLowerCase()
+}
+
+const header = (role: string) => `${capitalize(role)}:`
+
+const trim = (text: string) => {
+  const start = text.startsWith(" ") ? 1 : 0
+  return text.endsWith("\n\n") ? text.slice(start, -2) : text.slice(start)
+}
+
+const terminationOf = (stops: number, ended: boolean): Termination => {
+  if (stops === 0) return ended ? "eos" : "malformed"
+  return stops === 1 && !ended ? "stop_sequence" : "malformed"
+}
+
+const parse = (tokenizer: Tokenizer, tokens: Int32Array): Parsed => {
+  const ended = tokens.length > 0 && tokens.at(-1) === tokenizer.eosTokenId
+  const [first = "", ...rest] = tokenizer.decode(ended ? tokens.subarray(0, -1) : tokens).split(stop)
+  return { message: Message.assistant(trim(first)), termination: terminationOf(rest.length, ended) }
+}
+
+/**
+ * The stop is text, so the next speaker's `User:` is trained as the end of an assistant's last turn. An example that ends
+ * with another role ends with that message's own text: nothing stands in for the next speaker there.
+ *
+ * @see tinker-cookbook `RoleColonRenderer`
+ */
+export const roleColon = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
+  Effect.succeed(ChatTemplate.toRenderer({
+    name,
+    tokenizer,
+    stop: [stop],
+    hasExtensionProperty: true,
+    disablesThinking: false,
+    beginning: tokenizer.encode(tokenizer.bosToken ?? ""),
+    message: (message) =>
+      Effect.map(ChatTemplate.onlyText(name, message), (text) => ({
+        header: tokenizer.encode(header(message.role)),
+        output: [tokenizer.encode(` ${text}\n\n`)],
+        ...(message.role === "assistant" ? { stopOverlap: tokenizer.encode("User:") } : {})
+      })),
+    generationHeader: (role) => tokenizer.encode(header(role)),
+    parse: (tokens) => Effect.sync(() => parse(tokenizer, tokens))
+  }))
