@@ -4,8 +4,10 @@ import * as Schema from "effect/Schema"
 import type { Capabilities } from "../backend/Capabilities.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import * as ModelRegistry from "./ModelRegistry.ts"
 import type * as Renderer from "./Renderer.ts"
-import { type Tokenizer, Tokenizers } from "./Tokenizer.ts"
+import * as Renderers from "./Renderers.ts"
+import { type Tokenizer, type TokenizerError, Tokenizers } from "./Tokenizer.ts"
 
 export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatModelError", {
   model: Schema.String,
@@ -23,3 +25,54 @@ export interface ChatModel {
   readonly renderer: Renderer.Renderer
   readonly capabilities: Capabilities
 }
+
+/** What the model registry knows unless given. */
+export interface Options {
+  readonly renderer?: string
+  /** A model name or folder to load the tokenizer from. */
+  readonly tokenizer?: string
+}
+
+const chooseRenderer = (name: string, renderer: string | undefined): Effect.Effect<string, ChatModelError> =>
+  renderer !== undefined ? Effect.succeed(renderer) : Effect.fail(
+    new ChatModelError({
+      model: name,
+      detail: `its renderer is not known; pass renderer, one of: ${Renderers.names.join(", ")}`
+    })
+  )
+
+const checkFingerprint = (
+  name: string,
+  loadedFrom: string,
+  tokenizer: Tokenizer,
+  capabilities: Capabilities
+): Effect.Effect<void, ChatModelError> => {
+  const expected = capabilities.tokenizerFingerprint
+  if (expected === undefined || expected === tokenizer.fingerprint) return Effect.void
+  const detail =
+    `the tokenizer loaded from "${loadedFrom}" (${tokenizer.fingerprint}) is not the one the backend's model was`
+    + ` trained with (${expected}); pass tokenizer with the name or folder of the right one`
+  return Effect.fail(new ChatModelError({ model: name, detail }))
+}
+
+/**
+ * Asks the backend for the model, then loads the tokenizer and renderer that go with it. Fails when the backend does not
+ * have the model, the tokenizer is not the model's own, or no renderer is known for it.
+ */
+export const resolve: (
+  name: string,
+  options?: Options
+) => Effect.Effect<
+  ChatModel,
+  ChatModelError | TokenizerError | Renderer.RendererError | TinkerError,
+  Tinker | Tokenizers
+> = Effect.fn("ChatModel.resolve")(function*(name: string, options: Options = {}) {
+  const capabilities = yield* Tinker.use((tinker) => tinker.capabilities(name))
+  const known = ModelRegistry.find(name)
+  const rendererName = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0])
+  const tokenizerId = options.tokenizer ?? known?.tokenizer ?? ModelRegistry.baseName(name)
+  const tokenizer = yield* Tokenizers.use((tokenizers) => tokenizers.load(tokenizerId))
+  yield* checkFingerprint(name, tokenizerId, tokenizer, capabilities)
+  const renderer = yield* Renderers.byName(rendererName, tokenizer)
+  return { name, tokenizer, renderer, capabilities }
+})

@@ -1,0 +1,39 @@
+/** A learning rate to start from. */
+import * as Effect from "effect/Effect"
+import * as ModelRegistry from "./ModelRegistry.ts"
+
+const fullRate = 5e-5
+const loraOverFull = 10
+
+/** How fast the rate falls with width, for the two families it was measured on. */
+const exponent = (name: string): number | undefined => {
+  const lower = name.toLowerCase()
+  if (lower.includes("llama")) return 0.781
+  return lower.includes("qwen") ? 0.0775 : undefined
+}
+
+const loraRate = (model: ModelRegistry.Model): number | undefined => {
+  if (model.loraLearningRate !== undefined) return model.loraLearningRate
+  const power = exponent(model.name)
+  return power === undefined ? undefined : fullRate * loraOverFull * (2000 / model.hiddenSize) ** power
+}
+
+/**
+ * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and
+ * 0.0775 for Qwen. Fails for a model without a calibrated rate.
+ *
+ * @see tinker-cookbook `get_lr`
+ */
+export const getLr = (
+  name: string,
+  options?: { readonly isLora?: boolean }
+): Effect.Effect<number, ModelRegistry.ModelRegistryError> => {
+  const calibrated = ModelRegistry.models.filter((model) => loraRate(model) !== undefined)
+  const model = ModelRegistry.find(name)
+  if (model === undefined) return Effect.fail(ModelRegistry.unknown(name, calibrated))
+  const rate = loraRate(model)
+  if (rate !== undefined) return Effect.succeed(options?.isLora === false ? rate / loraOverFull : rate)
+  const known = calibrated.map(({ name }) => name).join(", ")
+  const detail = `no calibrated learning rate; choose one yourself, or one of these models: ${known}`
+  return Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))
+}

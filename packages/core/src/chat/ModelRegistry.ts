@@ -1,0 +1,53 @@
+/** What is known of each model by its name. */
+import * as Schema from "effect/Schema"
+import { models } from "./KnownModels.ts"
+import * as Suggestion from "./Suggestion.ts"
+
+/** Trainable parameters that each unit of LoRA rank adds; experts of one layer share a factor. */
+export interface LoraParametersPerRank {
+  readonly mlp: number
+  readonly attn: number
+  readonly unembed: number
+}
+
+/** @see tinker-cookbook `ModelAttributes` */
+export interface Model {
+  readonly name: string
+  readonly organization: string
+  /** Tuned to follow instructions, as opposed to a base model. */
+  readonly isChat: boolean
+  readonly hiddenSize: number
+  /** Recommended renderers, the preferred one first. */
+  readonly renderers: readonly [string, ...ReadonlyArray<string>]
+  /** What to load the tokenizer by. */
+  readonly tokenizer: string
+  readonly loraParametersPerRank?: LoraParametersPerRank
+  /** A LoRA learning rate found by trying, where the general formula does not hold. */
+  readonly loraLearningRate?: number
+}
+
+export class ModelRegistryError extends Schema.TaggedError<ModelRegistryError>()("ModelRegistryError", {
+  model: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `model "${this.model}": ${this.detail}`
+  }
+}
+
+const byName: ReadonlyMap<string, Model> = new Map(models.map((model) => [model.name, model]))
+
+/** The name without a variant such as `:peft:131072`. */
+export const baseName = (name: string): string => name.replace(/:.*$/, "")
+
+/** `undefined` for an unknown model. */
+export const find = (name: string): Model | undefined => byName.get(baseName(name))
+
+/** The failure for a name that is not among `known`, with the nearest of them. */
+export const unknown = (name: string, known: ReadonlyArray<Model>): ModelRegistryError =>
+  new ModelRegistryError({
+    model: name,
+    detail: `not known here; ${Suggestion.describe(baseName(name), known.map((model) => model.name))}`
+  })
+
+export { models }
