@@ -120,6 +120,7 @@ const learn = Effect.fn("Train.learn")(
       "progress/done_frac": (iteration + 1) / run.resolved.iterations,
       "optim/lr": learningRate,
       ...rolledOut,
+      ...StepMetrics.trained(informative),
       ...StepMetrics.learning(data, update.logprobs, run.resolved.loss),
       ...update.metrics,
       "tokens/total_prefilled": usage.prefilled,
