@@ -55,6 +55,7 @@ export function fromArray<A, E, R>(
   const { batchSize, epochs = 1, group, shuffle = false } = options
   checkCount("batchSize", batchSize)
   checkCount("epochs", epochs)
+  const entries = rows.map((row, at) => ({ row, at }))
   const batchesPerEpoch = Math.ceil(rows.length / batchSize)
   const length = batchesPerEpoch * epochs
   const orderOf = (epoch: number, seed: number) =>
@@ -69,7 +70,7 @@ export function fromArray<A, E, R>(
         }
         const start = (index % batchesPerEpoch) * batchSize
         const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + batchSize)
-        return Effect.succeed(Array.from(order).flatMap((at) => rows.slice(at, at + 1).map((row) => group(row, at))))
+        return Effect.succeed(Array.from(order).flatMap((at) => entries[at] ?? []).map(({ at, row }) => group(row, at)))
       })
   }
 }

@@ -1,0 +1,115 @@
+import { type EnvGroupBuilder, RLDataset } from "@effect-rl/core"
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Array as Arr, Context, Effect, Exit, Schema } from "effect"
+
+class SandboxLost extends Schema.TaggedError<SandboxLost>()("SandboxLost", { id: Schema.String }) {}
+class JudgeBusy extends Schema.TaggedError<JudgeBusy>()("JudgeBusy", {}) {}
+class Judge extends Context.Service<Judge, { readonly score: number }>()("test/Judge") {}
+
+const builder = (key: string): EnvGroupBuilder.EnvGroupBuilder => ({
+  key,
+  size: 2,
+  tags: [],
+  open: Effect.succeed({ makeEnv: () => Effect.never })
+})
+
+const letters = (options: Partial<RLDataset.FromArrayOptions<string, EnvGroupBuilder.EnvGroupBuilder>> = {}) =>
+  RLDataset.fromArray(["a", "b", "c", "d", "e"], {
+    batchSize: 2,
+    group: (row, index) => builder(`${row}${index}`),
+    ...options
+  })
+
+const batches = (dataset: RLDataset.RLDataset, seed = 0) =>
+  Effect.forEach(
+    Arr.range(0, dataset.length - 1),
+    (index) => Effect.map(dataset.batch(index, seed), (groups) => groups.map(({ key }) => key))
+  )
+
+describe("RLDataset.fromArray", () => {
+  it.effect("goes through the rows in order, the last batch short", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* batches(letters()), [["a0", "b1"], ["c2", "d3"], ["e4"]])
+    }))
+
+  it.effect("begins every pass with a new batch", () =>
+    Effect.gen(function*() {
+      const pass = [["a0", "b1"], ["c2", "d3"], ["e4"]]
+      assert.deepStrictEqual(yield* batches(letters({ epochs: 2 })), [...pass, ...pass])
+    }))
+
+  it.effect("shuffles every pass in an order of its own, given by the seed alone", () =>
+    Effect.gen(function*() {
+      const rows = Arr.range(0, 99)
+      const dataset = RLDataset.fromArray(rows, {
+        batchSize: 100,
+        epochs: 2,
+        shuffle: true,
+        group: (row) => builder(String(row))
+      })
+      const [first = [], second = []] = yield* batches(dataset, 7)
+      assert.deepStrictEqual(yield* batches(dataset, 7), [first, second])
+      assert.notDeepEqual(first, second)
+      assert.notDeepEqual(first, rows.map(String))
+      assert.notDeepEqual(yield* batches(dataset, 8), [first, second])
+      for (const pass of [first, second]) assert.sameMembers(pass, rows.map(String))
+    }))
+
+  it.effect.prop(
+    "gives every row exactly once per pass, whatever the batch size",
+    [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })), Schema.Int, Schema.Boolean],
+    ([batchSize, seed, shuffle]) =>
+      Effect.gen(function*() {
+        const passes = yield* batches(letters({ batchSize, epochs: 3, shuffle }), seed)
+        assert.deepStrictEqual(
+          passes.flat().toSorted(),
+          ["a0", "b1", "c2", "d3", "e4"].flatMap((key) => [key, key, key])
+        )
+        for (const keys of passes) assert.strictEqual(new Set(keys).size, keys.length)
+      })
+  )
+
+  it("has a fingerprint of the rows and of what decides their order", () => {
+    assert.strictEqual(letters().fingerprint, letters({ epochs: 1, shuffle: false }).fingerprint)
+    const others = [
+      letters({ batchSize: 3 }),
+      letters({ epochs: 2 }),
+      letters({ shuffle: true }),
+      RLDataset.fromArray(["a", "b", "c", "e", "d"], { batchSize: 2, group: builder }),
+      RLDataset.fromArray(["a", "b", "c", "d"], { batchSize: 2, group: builder })
+    ]
+    const fingerprints = [letters(), ...others].map(({ fingerprint }) => fingerprint)
+    assert.strictEqual(new Set(fingerprints).size, fingerprints.length)
+    assert.strictEqual(letters().fingerprint, "5-02821180", "stays what it is: runs on disk are compared with it")
+  })
+
+  it("is empty without rows", () => {
+    assert.strictEqual(RLDataset.fromArray([], { batchSize: 4, group: () => builder("never") }).length, 0)
+  })
+
+  it("refuses sizes that are no counts", () => {
+    assert.throws(() => letters({ batchSize: 0 }), "batchSize is 0, expected a whole number of at least 1")
+    assert.throws(() => letters({ batchSize: 2.5 }), "batchSize is 2.5")
+    assert.throws(() => letters({ epochs: NaN }), "epochs is NaN")
+  })
+
+  it.effect.each([-1, 3, 0.5])("dies for a batch that does not exist (%s)", (index) =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.exit(letters().batch(index, 0))
+      assert.isTrue(Exit.hasDies(exit))
+      assert.include(String(exit), `index is ${index}, expected 0 up to 3 exclusive`)
+    }))
+
+  it("adds up the errors and requirements of the groups it may give", () => {
+    type Builder<E, R> = EnvGroupBuilder.EnvGroupBuilder<E, R>
+    const sandboxed: Builder<SandboxLost, never> = builder("sandboxed")
+    const judged: Builder<JudgeBusy, Judge> = builder("judged")
+    const mixed = RLDataset.fromArray([0, 1], { batchSize: 1, group: (row) => row === 0 ? sandboxed : judged })
+    expectTypeOf(mixed).toEqualTypeOf<RLDataset.RLDataset<SandboxLost | JudgeBusy, Judge>>()
+    expectTypeOf(RLDataset.fromArray([0], { batchSize: 1, group: () => sandboxed }))
+      .toEqualTypeOf<RLDataset.RLDataset<SandboxLost>>()
+    expectTypeOf(letters()).toEqualTypeOf<RLDataset.RLDataset>()
+    // @ts-expect-error a row is a string
+    RLDataset.fromArray(["a"], { batchSize: 1, group: (row: number) => builder(String(row)) })
+  })
+})
