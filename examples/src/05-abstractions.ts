@@ -1,0 +1,90 @@
+// Tutorial 05: the same with the library's own pieces. An environment is walked through by hand, then a group is rolled out,
+// its advantages and datums looked at, and at last four steps are trained.
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import {
+  Advantage,
+  type ChatModel,
+  ChatModel as ChatModels,
+  LearningRate,
+  Policy,
+  ProblemGroupBuilder,
+  RLDataset,
+  Rollout,
+  RunStore,
+  Signal,
+  Tinker,
+  Train,
+  TrainingData
+} from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { Abstractions, MathEnv } from "@effect-rl/recipes"
+import { Array, Console, Effect, Stream } from "effect"
+
+/** One environment by hand: a response without a stop token is right but not well ended, 1 + 0.1·(0 − 1) = 0.9. */
+export const walkThrough = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
+  const env = MathEnv.make({ model, problem: "What is 2 + 3?", answer: "5" })
+  const observation = yield* env.initialObservation
+  if (observation._tag === "Overflow") return yield* Effect.die("a short prompt fits")
+  yield* Console.log(`Observation length: ${observation.input.length} tokens`)
+  yield* Console.log(`Question: ${env.question}`)
+  const step = yield* env.step({ tokens: model.tokenizer.encode("The answer is \\boxed{5}") })
+  yield* Console.log(`Reward: ${step.reward}`)
+  return { observationLength: observation.input.length, reward: step.reward }
+})
+
+/** One group of four: rewards, advantages, datums. */
+export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, problem: string, answer: string) {
+  const tinker = yield* Tinker.Tinker
+  const sampler = yield* tinker.createSamplingClient({ baseModel: model.name })
+  const policy = Policy.fromSamplingClient(sampler, { maxTokens: 40, seed: 5 })
+  const group = ProblemGroupBuilder.make({ key: problem, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
+  const result = yield* Rollout.group(group, policy)
+  const { informative } = Signal.partition([result])
+  if (!Array.isReadonlyArrayNonEmpty(informative)) {
+    yield* Console.log("All four earned the same: there is nothing to learn from this group")
+    return undefined
+  }
+  const rewards = Array.fromIterable(informative[0].group.rewardsG)
+  const advantages = Array.fromIterable(Advantage.centered(informative[0]))
+  const datums = TrainingData.assemble(informative, Advantage.centered)
+  const [datum] = datums
+  const keys = datum === undefined ? [] : Object.keys(datum.inputs)
+  yield* Console.log(`Rewards:    ${rewards.join(", ")}`)
+  yield* Console.log(`Advantages: ${advantages.join(", ")}`)
+  yield* Console.log(`${datums.length} datums, each with ${keys.join(", ")}`)
+  return { rewards, advantages, datums: datums.length, keys }
+}, Effect.scoped)
+
+/** Eight problems, two a step, four attempts each. */
+export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
+  const learningRate = yield* LearningRate.getLr(model.name)
+  const dataset = RLDataset.fromArray(Abstractions.problems, {
+    batchSize: 2,
+    group: ({ answer, problem }, index) =>
+      ProblemGroupBuilder.make({ key: `tutorial/${index}`, size: 4, env: () => MathEnv.make({ model, problem, answer }) })
+  })
+  yield* Console.log(`Training for ${dataset.length} steps, LR=${learningRate.toExponential(2)}`)
+  yield* Train.run({ model, dataset, learningRate, maxTokens: 40, evalEvery: 0 }).pipe(
+    Stream.filter((event) => event._tag === "Iteration"),
+    Stream.runForEach((event) =>
+      Console.log(`Step ${event.iteration}: mean_reward=${event.meanReward.toFixed(2)}, datums=${event.datums}`)
+    )
+  )
+  return learningRate
+})
+
+export const program = Effect.gen(function*() {
+  const model = yield* ChatModels.resolve("effect-rl/tiny-128")
+  yield* walkThrough(model)
+  yield* oneGroup(model, "What is 15 + 23?", "38")
+  yield* train(model)
+})
+
+if (import.meta.main) {
+  program.pipe(
+    Effect.provide([Engine.layer, RunStore.RunStore.layerMemory]),
+    Effect.provide(NodeServices.layer),
+    NodeRuntime.runMain
+  )
+}

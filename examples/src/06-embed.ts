@@ -1,0 +1,53 @@
+// A run is a value: here it is one task of a larger app, which stops it at a goal, bounds its time, survives a backend that is
+// away, and answers how far it is while it goes on.
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { ChatModel, ProblemGroupBuilder, RLDataset, RunStore, Train } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { MathEnv } from "@effect-rl/recipes"
+import { Console, Effect, Ref, Schedule, Stream } from "effect"
+
+const sums = Array.from({ length: 64 }, (_, index) => ({ a: (index * 37) % 100, b: (index * 61) % 100 }))
+
+/** Trains until the mean reward reaches the goal. */
+export const learnSums = (goal: number) =>
+  Effect.map(ChatModel.resolve("effect-rl/tiny-128"), (model) => {
+    const dataset = RLDataset.fromArray(sums, {
+      batchSize: 16,
+      epochs: 4,
+      shuffle: true,
+      group: ({ a, b }) =>
+        ProblemGroupBuilder.make({
+          key: `${a}+${b}`,
+          size: 8,
+          env: () => MathEnv.make({ model, problem: `What is ${a} + ${b}?`, answer: String(a + b) })
+        })
+    })
+    return Train.run({ model, dataset, learningRate: 1e-3, maxTokens: 40, evalEvery: 0 })
+  }).pipe(
+    Stream.unwrap,
+    Stream.filter((event) => event._tag === "Iteration"),
+    Stream.takeUntil((event) => event.meanReward >= goal)
+  )
+
+export const app = Effect.gen(function*() {
+  const progress = yield* Ref.make("no step yet")
+  const training = learnSums(0.6).pipe(
+    Stream.runForEach(({ iteration, meanReward }) =>
+      Ref.set(progress, `step ${iteration}: reward ${meanReward.toFixed(2)}`)
+    ),
+    Effect.timeout("2 minutes"),
+    Effect.catchReason("TinkerError", "Unavailable", () => Effect.logWarning("backend away, trying tomorrow"))
+  )
+  const status = Effect.flatMap(Ref.get(progress), Console.log)
+  yield* Effect.raceFirst(training, Effect.repeat(status, Schedule.spaced("2 seconds")))
+  yield* status
+})
+
+if (import.meta.main) {
+  app.pipe(
+    Effect.provide([Engine.layer, RunStore.RunStore.layerMemory]),
+    Effect.provide(NodeServices.layer),
+    NodeRuntime.runMain
+  )
+}
