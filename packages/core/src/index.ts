@@ -53,6 +53,7 @@ export * as Advantage from "./learn/Advantage.ts"
 export * as Signal from "./learn/Signal.ts"
 export * as TrainingData from "./learn/TrainingData.ts"
 
+export * as Representatives from "./train/Representatives.ts"
 export * as StepMetrics from "./train/StepMetrics.ts"
 
 export * as Evaluator from "./evaluate/Evaluator.ts"
