@@ -1,2 +1,13 @@
 export * as ByteLevel from "./tokenizer/ByteLevel.ts"
+export * as HuggingFace from "./tokenizer/HuggingFace.ts"
 export * as HuggingFaceTokenizer from "./tokenizer/HuggingFaceTokenizer.ts"
+
+export * as Hub from "./hub/Hub.ts"
+export * as HubError from "./hub/HubError.ts"
+export * as Repository from "./hub/Repository.ts"
+
+export * as DatasetError from "./dataset/DatasetError.ts"
+export * as Jsonl from "./dataset/Jsonl.ts"
+export * as Parquet from "./dataset/Parquet.ts"
+
+export * as RunDirectory from "./run/RunDirectory.ts"

@@ -1,0 +1,23 @@
+/** Files that are there as a whole or not at all. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+
+/** Writes beside the file, syncs, then renames; what was written before a failure is removed, an older file stays. */
+export const write = Effect.fnUntraced(function*<E, R>(file: string, content: Stream.Stream<Uint8Array, E, R>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = path.dirname(file)
+  yield* fs.makeDirectory(folder, { recursive: true })
+  const partial = path.join(
+    yield* fs.makeTempDirectoryScoped({ directory: folder, prefix: ".partial-" }),
+    path.basename(file)
+  )
+  yield* Effect.scoped(Effect.gen(function*() {
+    const handle = yield* fs.open(partial, { flag: "w" })
+    yield* Stream.runForEach(content, handle.writeAll)
+    yield* handle.sync
+  }))
+  yield* fs.rename(partial, file)
+}, Effect.scoped)

@@ -1,0 +1,37 @@
+/** Why a file of a hub repository could not be had. */
+import * as Schema from "effect/Schema"
+
+/** The repository, revision or file does not exist, or is private and there is no token that reaches it. */
+export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", { detail: Schema.String }) {}
+
+/** The repository is private or gated, or the token is not valid. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { detail: Schema.String }) {}
+
+/** Not in the cache, and the hub cannot be reached or `HF_HUB_OFFLINE` forbids to. */
+export class Offline extends Schema.TaggedError<Offline>()("Offline", { detail: Schema.String }) {}
+
+/** The hub answered with a failure of its own. */
+export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", { detail: Schema.String }) {}
+
+/** What arrived is not what the hub announced. */
+export class Corrupt extends Schema.TaggedError<Corrupt>()("Corrupt", { detail: Schema.String }) {}
+
+/** The cache folder cannot be read or written. */
+export class CacheFailed extends Schema.TaggedError<CacheFailed>()("CacheFailed", { detail: Schema.String }) {}
+
+export const HubReason = Schema.Union([NotFound, Unauthorized, Offline, Unavailable, Corrupt, CacheFailed])
+export type HubReason = typeof HubReason.Type
+
+export class HubError extends Schema.TaggedError<HubError>()("HubError", {
+  /** The repository's name, or a file of it. */
+  resource: Schema.String,
+  reason: HubReason
+}) {
+  override get message() {
+    return `${this.resource}: ${this.reason.detail}`
+  }
+
+  get isRetryable() {
+    return this.reason._tag === "Unavailable" || this.reason._tag === "Corrupt"
+  }
+}

@@ -1,0 +1,18 @@
+/** What to read on the hub. */
+export interface Repository {
+  readonly type: "model" | "dataset"
+  /** Such as `openai/gsm8k`. */
+  readonly name: string
+  /** A commit (40 hexadecimal digits), or a branch or tag that stands for the commit it had when it was first used. */
+  readonly revision: string
+}
+
+export const model = (name: string, revision = "main"): Repository => ({ type: "model", name, revision })
+
+export const dataset = (name: string, revision = "main"): Repository => ({ type: "dataset", name, revision })
+
+export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
+
+/** For messages, in the words of the hub's addresses. */
+export const show = ({ name, revision, type }: Repository): string =>
+  `${type === "dataset" ? "datasets/" : ""}${name}@${revision}`

@@ -1,0 +1,58 @@
+/** Tokenizers by the name of a model on the hub, or by a folder. */
+import { Tokenizer } from "@effect-rl/core"
+import * as Cache from "effect/Cache"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import { Hub } from "../hub/Hub.ts"
+import type { HubError } from "../hub/HubError.ts"
+import * as Repository from "../hub/Repository.ts"
+import * as HuggingFaceTokenizer from "./HuggingFaceTokenizer.ts"
+
+const refused = (id: string) => (error: HubError) =>
+  Effect.fail(new Tokenizer.TokenizerError({ tokenizer: id, detail: `is no folder here, and ${error.message}` }))
+
+/** A model's name, with `@revision` where it is not `main`. */
+const repositoryOf = (id: string) => {
+  const [name = "", revision] = id.split("@", 2)
+  return Repository.model(name, revision)
+}
+
+/** Both files of a repository lie in one folder of the cache; a repository without a configuration is allowed. */
+const fromHub = Effect.fnUntraced(function*(id: string) {
+  const hub = yield* Hub
+  const path = yield* Path.Path
+  const repository = repositoryOf(id)
+  const file = yield* hub.file(repository, "tokenizer.json")
+  yield* hub.file(repository, "tokenizer_config.json").pipe(
+    Effect.catchReason("HubError", "NotFound", () => Effect.void)
+  )
+  return path.dirname(file)
+}, (effect, id) => Effect.catchTag(effect, "HubError", refused(id)))
+
+const load = Effect.fnUntraced(function*(id: string) {
+  const fs = yield* FileSystem.FileSystem
+  const isFolder = yield* Effect.orElseSucceed(fs.exists(id), () => false)
+  return yield* HuggingFaceTokenizer.fromFolder(isFolder ? id : yield* fromHub(id))
+})
+
+const make = Effect.gen(function*() {
+  const context = yield* Effect.context<Hub | FileSystem.FileSystem | Path.Path>()
+  const tokenizers = yield* Cache.makeWith(load, {
+    capacity: 16,
+    timeToLive: (exit) => Exit.isSuccess(exit) ? Duration.infinity : Duration.zero
+  })
+  return Tokenizer.Tokenizers.of({
+    load: Effect.fn("HuggingFace.load")((id) => Effect.provideContext(Cache.get(tokenizers, id), context))
+  })
+})
+
+/** Loads each tokenizer once: from the folder of that name if there is one, else from the hub or its cache. */
+export const layerNoDeps: Layer.Layer<Tokenizer.Tokenizers, never, Hub | FileSystem.FileSystem | Path.Path> = Layer
+  .effect(Tokenizer.Tokenizers, make)
+
+/** As `layerNoDeps`, with the hub that the environment configures. */
+export const layer = Layer.provide(layerNoDeps, Hub.layer)

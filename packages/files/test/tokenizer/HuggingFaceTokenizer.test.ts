@@ -1,0 +1,1 @@
+import { NodeFileSystem, NodePath } from "@effect/platform-node"
