@@ -190,7 +190,7 @@ export const onlyText = (renderer: string, message: Message.Message): Effect.Eff
   if (parts.length === 1 && part?.type === "text") return Effect.succeed(part.text)
   const found = parts.map((part) => part.type).join(", ") || "no parts"
   return Effect.fail(
-    new RendererError({ renderer, detail: `expected one text in a ${message.role} message, got ${found}` })
+    new RendererError({ renderer, detail: `a message of role "${message.role}" has ${found}, expected one text` })
   )
 }
 

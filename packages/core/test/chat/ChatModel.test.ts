@@ -1,0 +1,136 @@
+import { type Capabilities, ChatModel, Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as CharTokenizer from "./CharTokenizer.ts"
+
+const capabilities: Capabilities.Capabilities = {
+  contextLength: 512,
+  lossReduction: "token-sum",
+  seeds: true,
+  promptLogprobs: true,
+  topkPromptLogprobs: 0,
+  loraRank: [1, 64]
+}
+
+/** A backend that has these models and nothing else. */
+const backend = (models: Record<string, Partial<Capabilities.Capabilities>>) =>
+  Layer.mock(Tinker.Tinker, {
+    capabilities: (name) => {
+      const own = models[name]
+      if (own !== undefined) return Effect.succeed({ ...capabilities, ...own })
+      const reason = new TinkerError.NotFound({ kind: "model", name, available: Object.keys(models) })
+      return Effect.fail(new TinkerError.TinkerError({ operation: "capabilities", reason }))
+    }
+  })
+
+/** Tokenizers under these names and nothing else. */
+const tokenizers = (byName: Record<string, Tokenizer.Tokenizer>) =>
+  Layer.succeed(Tokenizer.Tokenizers, {
+    load: (name) => {
+      const found = byName[name]
+      return found === undefined
+        ? Effect.fail(new Tokenizer.TokenizerError({ tokenizer: name, detail: "not here" }))
+        : Effect.succeed(found)
+    }
+  })
+
+const qwenOnly = Layer.merge(
+  backend({ "Qwen/Qwen3-8B": {}, "Qwen/Qwen3-8B:peft:131072": { contextLength: 131072 }, "my-org/my-qwen": {} }),
+  tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen, "my-org/my-qwen": CharTokenizer.qwen })
+)
+
+describe("ChatModel.resolve", () => {
+  it.effect("takes tokenizer and renderer from the registry", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("Qwen/Qwen3-8B")
+      assert.strictEqual(model.name, "Qwen/Qwen3-8B")
+      assert.strictEqual(model.renderer.name, "qwen3")
+      assert.strictEqual(model.tokenizer, CharTokenizer.qwen)
+      assert.deepStrictEqual(model.capabilities, capabilities)
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("asks the backend for the variant, and loads the tokenizer of the model behind it", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("Qwen/Qwen3-8B:peft:131072")
+      assert.strictEqual(model.capabilities.contextLength, 131072)
+      assert.strictEqual(model.renderer.name, "qwen3")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("never overrides the renderer a caller chose", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "role_colon" })
+      assert.strictEqual(model.renderer.name, "role_colon")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect.each(["effect-rl/tiny-64", "effect-rl/tiny-128"])(
+    "renders the preset %s as qwen3_instruct",
+    (name) =>
+      Effect.gen(function*() {
+        const model = yield* ChatModel.resolve(name)
+        assert.strictEqual(model.renderer.name, "qwen3_instruct")
+      }).pipe(
+        Effect.provide([backend({ [name]: {} }), tokenizers({ [name]: CharTokenizer.qwen })])
+      )
+  )
+
+  it.effect("loads the redirected tokenizer of Llama 3", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("meta-llama/Llama-3.1-8B", { renderer: "llama3" })
+      assert.strictEqual(model.tokenizer, CharTokenizer.llama)
+    }).pipe(Effect.provide([
+      backend({ "meta-llama/Llama-3.1-8B": {} }),
+      tokenizers({ "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer": CharTokenizer.llama })
+    ])))
+})
+
+describe("what goes wrong", () => {
+  it.effect("a model the backend does not have is its own error, with what it has", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-80B"))
+      assert.strictEqual(error._tag, "TinkerError")
+      assert.include(error.message, "no model \"Qwen/Qwen3-80B\"; there are: Qwen/Qwen3-8B")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("a model outside the registry needs a renderer, and the error names the choices", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("my-org/my-qwen"))
+      assert.strictEqual(error._tag, "ChatModelError")
+      assert.include(error.message, "pass renderer, one of: role_colon, llama3, qwen3,")
+      const model = yield* ChatModel.resolve("my-org/my-qwen", { renderer: "qwen3" })
+      assert.strictEqual(model.renderer.name, "qwen3")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("a missing tokenizer is the tokenizers' error", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B", { tokenizer: "elsewhere" }))
+      assert.strictEqual(error._tag, "TokenizerError")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("a renderer of another family is refused by its missing special token", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "llama3" }))
+      assert.strictEqual(error._tag, "RendererError")
+      assert.include(error.message, "<|begin_of_text|>")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("a tokenizer other than the one the model was trained with is refused, both being known", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B"))
+      assert.strictEqual(error._tag, "ChatModelError")
+      assert.include(error.message, "loaded from \"Qwen/Qwen3-8B\"")
+      assert.include(error.message, "(sha256:other)")
+      assert.include(error.message, "pass tokenizer")
+    }).pipe(Effect.provide([
+      backend({ "Qwen/Qwen3-8B": { tokenizerFingerprint: "sha256:other" } }),
+      tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen })
+    ])))
+
+  it.effect("the same fingerprint is accepted", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("Qwen/Qwen3-8B")
+      assert.strictEqual(model.capabilities.tokenizerFingerprint, model.tokenizer.fingerprint)
+    }).pipe(Effect.provide([
+      backend({ "Qwen/Qwen3-8B": { tokenizerFingerprint: CharTokenizer.qwen.fingerprint } }),
+      tokenizers({ "Qwen/Qwen3-8B": CharTokenizer.qwen })
+    ])))
+})

@@ -1,0 +1,52 @@
+import { LearningRate } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+
+describe("getLr", () => {
+  it.effect.each(
+    [
+      ["meta-llama/Llama-3.2-1B", 4.908239e-4],
+      ["meta-llama/Llama-3.2-3B", 3.576008e-4],
+      ["meta-llama/Llama-3.1-8B", 2.856415e-4],
+      ["meta-llama/Llama-3.1-8B-Instruct", 2.856415e-4],
+      ["meta-llama/Llama-3.3-70B-Instruct", 1.662329e-4],
+      ["Qwen/Qwen3-30B-A3B-Base", 4.990818e-4],
+      ["Qwen/Qwen3.5-4B", 4.905251e-4],
+      ["Qwen/Qwen3-8B", 4.729791e-4],
+      ["Qwen/Qwen3.8-27B", 4.648699e-4]
+    ] as const
+  )("%s", ([model, expected]) =>
+    Effect.gen(function*() {
+      assert.closeTo(yield* LearningRate.getLr(model), expected, 5e-11)
+      assert.closeTo(yield* LearningRate.getLr(model, { isLora: false }), expected / 10, 5e-12)
+    }))
+
+  it.effect("knows what works for the embedded presets", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* LearningRate.getLr("effect-rl/tiny-64"), 1e-3)
+      assert.strictEqual(yield* LearningRate.getLr("effect-rl/tiny-128"), 1e-3)
+    }))
+
+  it.effect("reads the name of a variant up to its colon", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* LearningRate.getLr("Qwen/Qwen3.5-4B:peft:262144"),
+        yield* LearningRate.getLr("Qwen/Qwen3.5-4B")
+      )
+    }))
+
+  it.effect("refuses a model that was never calibrated, and names those that were", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(LearningRate.getLr("openai/gpt-oss-20b"))
+      assert.strictEqual(error._tag, "ModelRegistryError")
+      assert.include(error.message, "model \"openai/gpt-oss-20b\": no calibrated learning rate")
+      assert.include(error.message, "Qwen/Qwen3.5-4B")
+      assert.notInclude(error.detail, "openai/gpt-oss")
+    }))
+
+  it.effect("refuses an unknown model with the nearest calibrated one", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(LearningRate.getLr("Qwen/Qwen3-8"))
+      assert.include(error.message, "did you mean \"Qwen/Qwen3-8B\"?")
+    }))
+})

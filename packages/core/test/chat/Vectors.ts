@@ -1,0 +1,174 @@
+/** The recorded vectors of `test/fixtures/chat`, decoded. */
+import type { Message } from "@effect-rl/core"
+import { Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("thinking"), thinking: Schema.String })
+])
+const Content = Schema.Union([Schema.String, Schema.Array(Part)])
+const InputCall = Schema.Struct({
+  id: Schema.NullOr(Schema.String),
+  function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+})
+const InputMessage = Schema.Struct({
+  role: Schema.String,
+  content: Content,
+  tool_calls: Schema.optional(Schema.Array(InputCall)),
+  tool_call_id: Schema.optional(Schema.String),
+  name: Schema.optional(Schema.String)
+})
+const Vocabulary = Schema.Literals(["qwen3", "llama3"])
+const Failed = Schema.Struct({ error: Schema.String, rendererError: Schema.Boolean })
+const Tokens = {
+  ids: Schema.optional(Schema.Array(Schema.Int)),
+  chunkLengths: Schema.optional(Schema.Array(Schema.Int))
+}
+const WeightRuns = Schema.Array(Schema.Tuple([Schema.Number, Schema.Int]))
+export const modes = [
+  "last_assistant_message",
+  "last_assistant_turn",
+  "all_assistant_messages",
+  "all_messages",
+  "all_tokens",
+  "all_user_and_system_messages",
+  "customized"
+] as const
+const Mode = Schema.Literals(modes)
+const Example = Schema.Struct({ sameAs: Schema.optional(Schema.String), weights: WeightRuns, ...Tokens })
+
+const Prompt = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({
+    renderer: Schema.String,
+    tokenizer: Vocabulary,
+    messages: Schema.Array(InputMessage),
+    role: Schema.optional(Schema.String),
+    prefill: Schema.optional(Schema.String)
+  }),
+  expect: Schema.Union([Failed, Schema.Struct({ chunks: Schema.Array(Schema.String), ...Tokens })])
+})
+
+const Supervised = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({
+    renderer: Schema.String,
+    tokenizer: Vocabulary,
+    messages: Schema.Array(InputMessage),
+    trainable: Schema.Array(Schema.Boolean)
+  }),
+  expect: Schema.Struct({
+    modes: Schema.Record(Mode, Schema.Union([Failed, Schema.Struct({ weights: WeightRuns, ...Tokens })])),
+    examples: Schema.Record(Schema.String, Schema.Union([Failed, Schema.Array(Example)])),
+    ...Tokens
+  })
+})
+
+const Parse = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({
+    renderer: Schema.String,
+    tokenizer: Vocabulary,
+    text: Schema.NullOr(Schema.String),
+    ids: Schema.optional(Schema.Array(Schema.Int))
+  }),
+  expect: Schema.Union([
+    Failed,
+    Schema.Struct({
+      message: Schema.Struct({
+        role: Schema.String,
+        content: Content,
+        tool_calls: Schema.optional(Schema.Array(Schema.Struct({
+          id: Schema.NullOr(Schema.String),
+          name: Schema.String,
+          arguments: Schema.String
+        }))),
+        unparsed_tool_calls: Schema.optional(Schema.Array(Schema.Struct({
+          raw_text: Schema.String,
+          error_head: Schema.String
+        })))
+      }),
+      termination: Schema.Literals(["stop_sequence", "eos", "malformed"]),
+      failure: Schema.NullOr(Schema.Literals(["structural", "content"]))
+    })
+  ])
+})
+
+const Tools = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({
+    renderer: Schema.String,
+    systemPrompt: Schema.String,
+    tools: Schema.Array(Schema.Struct({
+      name: Schema.String,
+      description: Schema.String,
+      parameters: Schema.Record(Schema.String, Schema.Json)
+    }))
+  }),
+  expect: Schema.Union([
+    Failed,
+    Schema.Struct({ messages: Schema.Array(InputMessage), promptChunks: Schema.Array(Schema.String) })
+  ])
+})
+
+export type Prompt = typeof Prompt.Type
+export type Supervised = typeof Supervised.Type
+export type Parse = typeof Parse.Type
+export type Weights = typeof WeightRuns.Type
+
+const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<A> => {
+  const decode = Schema.decodeUnknownSync(Schema.fromJsonString(schema))
+  return readFileSync(join(import.meta.dirname, "../fixtures/chat", file), "utf8").trimEnd().split("\n").map((line) =>
+    decode(line)
+  )
+}
+
+export const prompts = read("prompts.jsonl", Prompt)
+export const supervised = read("supervised.jsonl", Supervised)
+export const parses = read("parse.jsonl", Parse)
+export const tools = read("tools.jsonl", Tools)
+
+export const message = (recorded: typeof InputMessage.Type): Message.Message => ({
+  role: recorded.role,
+  content: recorded.content,
+  ...(recorded.tool_calls === undefined ? {} : {
+    toolCalls: recorded.tool_calls.map((call) => ({
+      ...(call.id === null ? {} : { id: call.id }),
+      function: call.function
+    }))
+  }),
+  ...(recorded.tool_call_id === undefined ? {} : { toolCallId: recorded.tool_call_id }),
+  ...(recorded.name === undefined ? {} : { name: recorded.name })
+})
+
+export const weights = (runs: Weights): Array<number> =>
+  runs.flatMap(([weight, count]) => Array<number>(count).fill(weight))
+
+interface SomeTokens {
+  readonly ids?: ReadonlyArray<number> | undefined
+  readonly chunkLengths?: ReadonlyArray<number> | undefined
+}
+
+/** The tokens of `own` where it has any, else those of `base`. */
+export const tokensOf = (own: SomeTokens, base: SomeTokens) => ({
+  ids: own.ids ?? base.ids ?? [],
+  chunkLengths: own.chunkLengths ?? base.chunkLengths ?? []
+})
+
+/** One of the examples a conversation was split into, with the tokens it shares with an earlier one filled in. */
+export const exampleAt = (
+  vector: Supervised,
+  mode: string,
+  index: number
+): { readonly ids: ReadonlyArray<number>; readonly chunkLengths: ReadonlyArray<number>; readonly weights: Weights } => {
+  const recorded = vector.expect.examples[mode]
+  const example = recorded === undefined || "error" in recorded ? undefined : recorded[index]
+  if (example === undefined) throw new Error(`${vector.id} has no example ${mode}/${index}`)
+  if (example.sameAs === undefined || example.sameAs === "base") {
+    return { ...tokensOf(example, vector.expect), weights: example.weights }
+  }
+  const [sameMode = "", sameIndex = ""] = example.sameAs.split("/")
+  return { ...exampleAt(vector, sameMode, Number(sameIndex)), weights: example.weights }
+}
