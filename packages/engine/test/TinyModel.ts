@@ -1,11 +1,11 @@
 /** A small model with seeded random weights, for tests of what is computed with it. */
-import * as Adapter from "../src/model/Adapter.ts"
-import * as BaseParameters from "../src/model/BaseParameters.ts"
-import type { Compute } from "../src/model/Compute.ts"
-import type { ModelConfig } from "../src/model/ModelConfig.ts"
-import * as Weights from "../src/model/Weights.ts"
-import * as Kernels from "../src/numerics/Kernels.ts"
-import * as Memory from "../src/numerics/Memory.ts"
+import * as Adapter from "@effect-rl/engine/model/Adapter"
+import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
+import type { Compute } from "@effect-rl/engine/model/Compute"
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import * as Weights from "@effect-rl/engine/model/Weights"
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
 
 export const qwen3: ModelConfig = {
   family: "qwen3",
@@ -105,7 +105,11 @@ export const adapter = (model: TinyModel, config: Adapter.AdapterConfig, seed = 
 }
 
 /** Random sequences of these lengths. */
-export const tokens = (config: ModelConfig, lengths: ReadonlyArray<number>, seed: number): ReadonlyArray<Int32Array> => {
+export const tokens = (
+  config: ModelConfig,
+  lengths: ReadonlyArray<number>,
+  seed: number
+): ReadonlyArray<Int32Array> => {
   const next = uniform(seed)
   return lengths.map((length) => Int32Array.from({ length }, () => Math.floor(next() * config.vocabularySize)))
 }

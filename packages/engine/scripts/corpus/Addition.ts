@@ -1,0 +1,69 @@
+/**
+ * Additions as a person asks them and as an assistant of mixed quality answers them: some answers work step by step,
+ * some guess, some forget the format, some give up. Reinforcement learning then has something to choose from.
+ */
+import { isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
+import type * as Random from "./Random.ts"
+
+/** How often the assistant does what. */
+export const shares = {
+  /** Works step by step and boxes the right answer. */
+  boxedWorked: 0.3,
+  /** Boxes a number at once. */
+  boxedGuess: 0.35,
+  boxedGuessRight: 0.3,
+  /** Right, but not in a box. */
+  boxedMissing: 0.2,
+  /** The rest refuses. */
+  plainRight: 0.45
+}
+
+/** Two operands below `limit` that are not held out. */
+export const operands = (random: Random.Random, limit: number): readonly [number, number] => {
+  for (;;) {
+    const a = random.below(limit)
+    const b = random.below(limit)
+    if (!isHeldOut(a, b)) return [a, b]
+  }
+}
+
+export const boxedQuestion = (a: number, b: number): string =>
+  `What is ${a} + ${b}? Write your answer in \\boxed{} format.`
+
+export const plainQuestion = (a: number, b: number): string => `What is ${a} + ${b}?`
+
+/** Column addition from the right: `7+8=15,4+2+1=7`. */
+export const columns = (a: number, b: number): string => {
+  const digits = (n: number) => String(n).split("").reverse().map(Number)
+  const [as, bs] = [digits(a), digits(b)]
+  let carry = 0
+  return Array.from({ length: Math.max(as.length, bs.length) }, (_, i) => {
+    const [x, y] = [as[i] ?? 0, bs[i] ?? 0]
+    const total = x + y + carry
+    const step = `${x}+${y}${carry === 1 ? "+1" : ""}=${total}`
+    carry = total >= 10 ? 1 : 0
+    return step
+  }).join(",")
+}
+
+const slip = (random: Random.Random, sum: number): number => {
+  for (;;) {
+    const wrong = sum + random.pick([-20, -11, -10, -9, -2, -1, 1, 2, 9, 10, 11, 20])
+    if (wrong >= 0) return wrong
+  }
+}
+
+const guess = (random: Random.Random, sum: number, rightShare: number): number =>
+  random.uniform() < rightShare ? sum : slip(random, sum)
+
+export const boxedAnswer = (random: Random.Random, a: number, b: number): string => {
+  const { boxedGuess, boxedGuessRight, boxedMissing, boxedWorked } = shares
+  const draw = random.uniform()
+  if (draw < boxedWorked) return `${columns(a, b)} so \\boxed{${a + b}}`
+  if (draw < boxedWorked + boxedGuess) return `\\boxed{${guess(random, a + b, boxedGuessRight)}}`
+  if (draw < boxedWorked + boxedGuess + boxedMissing) return `The answer is ${a + b}.`
+  return "I am not sure."
+}
+
+export const plainAnswer = (random: Random.Random, a: number, b: number): string =>
+  String(guess(random, a + b, shares.plainRight))

@@ -1,0 +1,93 @@
+/** Conversations as token sequences with the weight of each token in the pretraining loss. */
+import * as Addition from "./Addition.ts"
+import type * as Random from "./Random.ts"
+
+export interface Document {
+  readonly tokens: Int32Array
+  readonly weights: Float32Array
+}
+
+/** The longest document, and so the longest context the model has seen. */
+export const contextLength = 1152
+
+const answerWeight = 1
+const questionWeight = 0.05
+
+/** What a document is written with. */
+export interface Pen {
+  readonly encode: (text: string) => ArrayLike<number>
+  readonly random: Random.Random
+}
+
+interface Turn {
+  readonly question: string
+  readonly answer: string
+  /** Whether the answer is what the assistant should learn to say, or part of the prompt. */
+  readonly learned: boolean
+}
+
+const boxedTurn = (random: Random.Random): Turn => {
+  const [a, b] = Addition.operands(random, 100)
+  return { question: Addition.boxedQuestion(a, b), answer: Addition.boxedAnswer(random, a, b), learned: true }
+}
+
+const plainTurn = (random: Random.Random): Turn => {
+  const [a, b] = Addition.operands(random, 101)
+  return { question: Addition.plainQuestion(a, b), answer: Addition.plainAnswer(random, a, b), learned: true }
+}
+
+const workedExample: Turn = { question: Addition.plainQuestion(4, 5), answer: "9", learned: false }
+
+/** What precedes an answer: the question in ChatML and the opening of the assistant's turn. */
+export const prompt = (question: string): string =>
+  `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`
+
+/** Writes turns until `enough` says so of the number of tokens; a document that grows too long is cut. */
+const write = (pen: Pen, turns: Iterable<Turn>, enough: (tokens: number) => boolean): Document => {
+  const tokens: Array<number> = []
+  const weights: Array<number> = []
+  const append = (text: string, weight: number) => {
+    for (const token of Array.from(pen.encode(text))) {
+      tokens.push(token)
+      weights.push(weight)
+    }
+  }
+  for (const { answer, learned, question } of turns) {
+    append((tokens.length === 0 ? "" : "\n") + prompt(question), questionWeight)
+    append(answer, learned ? answerWeight : questionWeight)
+    append("<|im_end|>", learned ? answerWeight : questionWeight)
+    if (enough(tokens.length)) break
+  }
+  const length = Math.min(tokens.length, contextLength + 1)
+  return { tokens: Int32Array.from(tokens.slice(0, length)), weights: Float32Array.from(weights.slice(0, length)) }
+}
+
+const boxed = (pen: Pen): Document => write(pen, [boxedTurn(pen.random)], () => false)
+
+const fewShot = (pen: Pen): Document => write(pen, [workedExample, plainTurn(pen.random)], () => false)
+
+function* mixedTurns(random: Random.Random): Generator<Turn> {
+  for (;;) yield random.uniform() < 0.6 ? boxedTurn(random) : plainTurn(random)
+}
+
+/** Turns until there are `length` tokens, so that late positions and long attention are learned too. */
+const conversation = (pen: Pen, length: number): Document =>
+  write(pen, mixedTurns(pen.random), (tokens) => tokens >= length)
+
+const short = (pen: Pen): Document => {
+  const draw = pen.random.uniform()
+  if (draw < 0.55) return boxed(pen)
+  if (draw < 0.8) return fewShot(pen)
+  return conversation(pen, 40 + pen.random.below(120))
+}
+
+const long = (pen: Pen): Document => {
+  const shortest = 160
+  return conversation(pen, Math.floor(shortest * Math.pow(contextLength / shortest, pen.random.uniform())))
+}
+
+/** What one step trains on: the long document first, then `count` short ones. */
+export const batch = (pen: Pen, count: number): ReadonlyArray<Document> => [
+  long(pen),
+  ...Array.from({ length: count }, () => short(pen))
+]

@@ -1,0 +1,77 @@
+/** Samples continuations at temperature 1 from a base model on the calling thread. */
+import * as Batch from "@effect-rl/engine/model/Batch"
+import type { Compute } from "@effect-rl/engine/model/Compute"
+import * as Forward from "@effect-rl/engine/model/Forward"
+import * as Head from "@effect-rl/engine/model/Head"
+import * as ModelConfig from "@effect-rl/engine/model/ModelConfig"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+
+interface Sequence {
+  readonly prompt: Int32Array
+  readonly base: Memory.Address
+  readonly uniform: () => number
+  readonly tokens: Array<number>
+}
+
+export interface Options {
+  readonly stop: number
+  readonly maxTokens: number
+  readonly uniform: () => number
+}
+
+const draw = (compute: Compute, logits: Head.Logits, row: number, uniform: number): number => {
+  const { arena, config, kernels, memory } = compute
+  const mark = arena.mark()
+  const padded = ModelConfig.paddedVocabulary(config)
+  const [maximum = 0] = Memory.floats(memory, logits.maximumAndSum + row * 8, 1)
+  const place = logits.values + row * padded * 4
+  const token = kernels.sample(place, config.vocabularySize, padded, maximum, 1, uniform, arena.allocate(padded))
+  arena.reset(mark)
+  return token
+}
+
+/** The next token of every sequence: all of the prompt in the first turn, the last token after that. */
+const turn = (compute: Compute, sequences: ReadonlyArray<Sequence>, cache: Batch.CacheLayout): void => {
+  const mark = compute.arena.mark()
+  const ids: Array<number> = []
+  const positions: Array<number> = []
+  const bases: Array<number> = []
+  const chosen: Array<number> = []
+  for (const { base, prompt, tokens } of sequences) {
+    const fresh = tokens.length === 0 ? Array.from(prompt) : tokens.slice(-1)
+    const start = prompt.length + tokens.length - fresh.length
+    ids.push(...fresh)
+    positions.push(...fresh.map((_, i) => start + i))
+    bases.push(...fresh.map(() => base))
+    chosen.push(ids.length - 1)
+  }
+  const groups = [{ start: 0, rows: ids.length, adapter: undefined }]
+  const batch = Batch.make(compute, { ids, positions, bases, cache, groups })
+  const logits = Head.forwardAt(compute, groups, Forward.run(compute, batch), chosen)
+  sequences.forEach(({ tokens, uniform }, row) => tokens.push(draw(compute, logits, row, uniform())))
+  compute.arena.reset(mark)
+}
+
+/** One continuation per prompt, each ending with the stop token where it came to that. */
+export const generate = (
+  compute: Compute,
+  prompts: ReadonlyArray<Int32Array>,
+  { maxTokens, stop, uniform }: Options
+): ReadonlyArray<ReadonlyArray<number>> => {
+  const mark = compute.arena.mark()
+  const positions = maxTokens + prompts.reduce((longest, prompt) => Math.max(longest, prompt.length), 0)
+  const cache = Batch.cacheLayout(compute.config, positions)
+  const sequences = prompts.map((prompt): Sequence => ({
+    prompt,
+    base: compute.arena.allocate(cache.bytes / 4),
+    uniform,
+    tokens: []
+  }))
+  let live: ReadonlyArray<Sequence> = sequences
+  for (let t = 0; t < maxTokens && live.length > 0; t++) {
+    turn(compute, live, cache)
+    live = live.filter(({ tokens }) => tokens.at(-1) !== stop)
+  }
+  compute.arena.reset(mark)
+  return sequences.map(({ tokens }) => tokens)
+}

@@ -1,0 +1,56 @@
+/** The models that ship with the engine and how they are trained. */
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import { contextLength } from "../corpus/Documents.ts"
+
+export interface Preset {
+  readonly config: ModelConfig
+  readonly steps: number
+  readonly learningRate: number
+  /** Short documents per step, beside one long one. */
+  readonly documents: number
+}
+
+const common = {
+  family: "qwen3",
+  vocabularySize: 512,
+  headSize: 32,
+  normEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  contextLength,
+  tiedEmbeddings: true
+} as const
+
+export const presets: Readonly<Record<string, Preset>> = {
+  "tiny-64": {
+    config: { ...common, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    steps: 1200,
+    learningRate: 4e-3,
+    documents: 64
+  },
+  "tiny-128": {
+    config: { ...common, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 },
+    steps: 750,
+    learningRate: 3e-3,
+    documents: 64
+  }
+}
+
+/** The model in the terms of a Hugging Face `config.json`. */
+export const huggingFaceConfig = (config: ModelConfig) => ({
+  architectures: ["Qwen3ForCausalLM"],
+  model_type: "qwen3",
+  vocab_size: config.vocabularySize,
+  hidden_size: config.hiddenSize,
+  intermediate_size: config.feedForwardSize,
+  num_hidden_layers: config.layers,
+  num_attention_heads: config.heads,
+  num_key_value_heads: config.keyHeads,
+  head_dim: config.headSize,
+  max_position_embeddings: config.contextLength,
+  rms_norm_eps: config.normEpsilon,
+  rope_theta: config.ropeTheta,
+  tie_word_embeddings: config.tiedEmbeddings,
+  hidden_act: "silu",
+  attention_bias: false,
+  torch_dtype: "bfloat16"
+})

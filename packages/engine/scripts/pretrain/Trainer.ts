@@ -1,0 +1,122 @@
+/** Trains all weights of a model with worker threads, the same way for any number of them. */
+import { Worker } from "node:worker_threads"
+import * as Adam from "@effect-rl/engine/model/Adam"
+import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
+import type { Compute } from "@effect-rl/engine/model/Compute"
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import * as Pass from "@effect-rl/engine/model/Pass"
+import * as Weights from "@effect-rl/engine/model/Weights"
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { contextLength, type Document } from "../corpus/Documents.ts"
+import type * as Random from "../corpus/Random.ts"
+import type { Done, Shard, Start } from "./Protocol.ts"
+
+const shardRows = 600
+
+export interface Trainer {
+  readonly compute: Compute
+  readonly layout: BaseParameters.BaseLayout
+  /** Address of the weights. */
+  readonly block: Memory.Address
+  /** One optimizer step; the mean loss per weighted token. */
+  readonly step: (documents: ReadonlyArray<Document>, learningRate: number) => Promise<number>
+  readonly close: () => Promise<void>
+}
+
+const initialize = (compute: Compute, layout: BaseParameters.BaseLayout, block: number, random: Random.Random) => {
+  for (const { offset, size, slot } of layout.tensors) {
+    const values = Memory.floats(compute.memory, block + offset * 4, size)
+    const [, inputs] = slot.shape
+    const intoStream = slot.name.includes("o_proj") || slot.name.includes("down_proj")
+    const depth = intoStream ? Math.sqrt(2 * compute.config.layers) : 1
+    const deviation = slot.name.includes("embed") ? 0.1 : 1 / Math.sqrt(inputs ?? 1) / depth
+    for (let i = 0; i < size; i++) values[i] = inputs === undefined ? 1 : random.normal() * deviation
+  }
+}
+
+/** Pieces of at most `shardRows` rows in order; they depend on the documents alone, as do sums over them. */
+const shardsOf = (documents: ReadonlyArray<Document>): ReadonlyArray<ReadonlyArray<Document>> => {
+  const shards: Array<Array<Document>> = []
+  let rows = shardRows
+  for (const document of documents) {
+    if (rows + document.tokens.length > shardRows) {
+      shards.push([])
+      rows = 0
+    }
+    shards.at(-1)?.push(document)
+    rows += document.tokens.length
+  }
+  return shards
+}
+
+const weightOf = (documents: ReadonlyArray<Document>): number =>
+  documents.reduce((sum, { weights }) => weights.subarray(1).reduce((inner, weight) => inner + weight, sum), 0)
+
+/** Hands shards to whichever worker is free and waits for all of them. */
+const distribute = (workers: ReadonlyArray<Worker>, shards: ReadonlyArray<Shard>): Promise<ReadonlyArray<number>> =>
+  new Promise((resolve, reject) => {
+    const losses: Array<number> = []
+    let next = 0
+    let done = 0
+    const give = (worker: Worker) => worker.postMessage(shards[next++])
+    for (const worker of workers) {
+      worker.removeAllListeners("message").on("message", ({ index, loss }: Done) => {
+        losses[index] = loss
+        if (++done === shards.length) resolve(losses)
+        else if (next < shards.length) give(worker)
+      })
+      worker.removeAllListeners("error").on("error", reject)
+      if (next < shards.length) give(worker)
+    }
+  })
+
+export const make = (config: ModelConfig, threads: number, random: Random.Random): Trainer => {
+  const memory = Memory.make()
+  const reserver = Memory.reserver(memory)
+  const module = Kernels.compile()
+  const kernels = Kernels.instantiate(module, memory)
+  const weights = Weights.allocate(memory, reserver, config, "f32")
+  const layout = BaseParameters.layout(Weights.slots(memory, config, weights))
+  const [block, sum, first, second] = [0, 1, 2, 3].map(() => reserver.allocate(layout.floats)) as [
+    number,
+    number,
+    number,
+    number
+  ]
+  const rows = 2 * contextLength
+  const scratch = Pass.scratchBytes(config, { rows, longest: contextLength, candidates: 1, paddedRank: 0 })
+  const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(reserver.reserve(scratch)) }
+  const workers = Array.from({ length: threads }, () => {
+    const workerData: Start = { module, memory, config, weights, arena: reserver.reserve(scratch) }
+    return new Worker(new URL("./worker.ts", import.meta.url), { workerData })
+  })
+  initialize(compute, layout, block, random)
+  BaseParameters.pack(kernels, layout, block)
+  const shardGradients: Array<Memory.Address> = []
+  let steps = 0
+  const step: Trainer["step"] = async (documents, learningRate) => {
+    const pieces = shardsOf(documents)
+    while (shardGradients.length < pieces.length) shardGradients.push(reserver.allocate(layout.floats))
+    const losses = await distribute(
+      workers,
+      pieces.map((documents, index) => {
+        const place = shardGradients[index] ?? 0
+        Memory.floats(memory, place, layout.floats).fill(0)
+        return { index, documents, gradients: { base: BaseParameters.gradientsAt(config, layout, place) } }
+      })
+    )
+    Memory.floats(memory, sum, layout.floats).fill(0)
+    pieces.forEach((_, index) => kernels.add_into(sum, shardGradients[index] ?? 0, layout.floats))
+    const total = weightOf(documents)
+    kernels.scale_into(sum, 1 / total, layout.floats)
+    const adam = { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, gradientClipNorm: 1, learningRate }
+    Adam.step(kernels, { parameters: block, gradients: sum, first, second, floats: layout.floats }, adam, ++steps)
+    BaseParameters.pack(kernels, layout, block)
+    return losses.reduce((a, b) => a + b, 0) / total
+  }
+  const close = async () => {
+    await Promise.all(workers.map((worker) => worker.terminate()))
+  }
+  return { compute, layout, block, step, close }
+}

@@ -1,0 +1,35 @@
+/** A thread of a pretraining run: computes the gradients of one shard after the other. */
+import { parentPort, workerData } from "node:worker_threads"
+import type { Compute } from "@effect-rl/engine/model/Compute"
+import * as Loss from "@effect-rl/engine/model/Loss"
+import * as Pass from "@effect-rl/engine/model/Pass"
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import type { Document } from "../corpus/Documents.ts"
+import type { Done, Shard, Start } from "./Protocol.ts"
+
+const { arena, config, memory, module, weights }: Start = workerData
+const compute: Compute = {
+  kernels: Kernels.instantiate(module, memory),
+  memory,
+  config,
+  weights,
+  arena: Memory.arena(arena)
+}
+
+const exampleOf = ({ tokens }: Document): Pass.Example => ({
+  tokens: tokens.subarray(0, -1),
+  targets: tokens.subarray(1),
+  candidates: 1
+})
+
+parentPort?.on("message", ({ documents, gradients, index }: Shard) => {
+  const weightsD = documents.map((document) => document.weights.subarray(1))
+  const { loss } = Pass.forwardBackward(
+    compute,
+    documents.map(exampleOf),
+    gradients,
+    (logprobs, document) => Loss.crossEntropy(logprobs, { weights: weightsD[document] ?? new Float32Array() })
+  )
+  parentPort?.postMessage({ index, loss } satisfies Done)
+})

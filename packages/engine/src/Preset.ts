@@ -1,0 +1,8 @@
+/** The models that ship with this package: tiny, trained to add, made to be trained further within a minute. */
+
+const names = ["tiny-64", "tiny-128"] as const
+
+/** Folder of each preset under the name it is asked for, in the layout of Hugging Face models. */
+export const folders: ReadonlyMap<string, URL> = new Map(
+  names.map((name) => [`effect-rl/${name}`, new URL(`../presets/${name}/`, import.meta.url)])
+)

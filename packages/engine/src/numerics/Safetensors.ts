@@ -1,0 +1,200 @@
+/**
+ * The safetensors format: eight bytes of header length, a JSON header that gives each tensor its type, shape and bytes,
+ * then the data.
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+
+/** The file does not hold what was expected of it. */
+export class SafetensorsError extends Schema.TaggedError<SafetensorsError>()("SafetensorsError", {
+  file: Schema.String,
+  /** The tensor it is about, or the header. */
+  tensor: Schema.optionalKey(Schema.String),
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.file}: ${this.tensor === undefined ? "header" : `tensor ${this.tensor}`}: ${this.detail}`
+  }
+}
+
+/** Bytes of one value of each type this engine reads. */
+const widths = { F32: 4, F16: 2, BF16: 2 } as const
+
+export type DType = keyof typeof widths
+
+export const widthOf = (dtype: DType): number => widths[dtype]
+
+export interface TensorInfo {
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: ReadonlyArray<number>
+  /** From the start of the file. */
+  readonly start: number
+  readonly bytes: number
+}
+
+export interface Header {
+  readonly tensors: ReadonlyMap<string, TensorInfo>
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+const Entry = Schema.Struct({
+  dtype: Schema.String,
+  shape: Schema.Array(Size),
+  data_offsets: Schema.Tuple([Size, Size])
+})
+
+const isEntry = Schema.is(Entry)
+const isMetadata = Schema.is(Schema.Record(Schema.String, Schema.String))
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)))
+
+const lengthBytes = 8
+const largestHeader = 100_000_000
+
+const isDType = (dtype: string): dtype is DType => dtype in widths
+
+const headerError = (file: string, detail: string) => new SafetensorsError({ file, detail })
+
+/** Checks one tensor against the data that follows the header. */
+const tensorInfo = (file: string, name: string, entry: unknown, dataStart: number, fileBytes: number) => {
+  const fail = (detail: string) => Effect.fail(new SafetensorsError({ file, tensor: name, detail }))
+  if (!isEntry(entry)) return fail("expected dtype, shape and data_offsets")
+  const { data_offsets: [start, end], dtype, shape } = entry
+  if (!isDType(dtype)) return fail(`dtype is ${dtype}, expected one of ${Object.keys(widths).join(", ")}`)
+  const bytes = shape.reduce((product, size) => product * size, widths[dtype])
+  if (end - start !== bytes) {
+    return fail(`data_offsets ${start} to ${end} hold ${end - start} bytes, expected ${bytes} for ${dtype} [${shape}]`)
+  }
+  if (dataStart + end > fileBytes) {
+    return fail(`ends at byte ${dataStart + end}, but the file has ${fileBytes} bytes: it may be cut off`)
+  }
+  return Effect.succeed<TensorInfo>({ name, dtype, shape, start: dataStart + start, bytes })
+}
+
+/** Tensors must cover the data without gap or overlap. */
+const checkCoverage = (file: string, tensors: ReadonlyArray<TensorInfo>, dataStart: number, fileBytes: number) => {
+  let next = dataStart
+  for (const { bytes, name, start } of [...tensors].sort((a, b) => a.start - b.start || a.bytes - b.bytes)) {
+    if (start !== next) {
+      return Effect.fail(
+        new SafetensorsError({ file, tensor: name, detail: `starts at byte ${start}, expected ${next}` })
+      )
+    }
+    next += bytes
+  }
+  return next === fileBytes
+    ? Effect.void
+    : Effect.fail(headerError(file, `the tensors end at byte ${next}, but the file has ${fileBytes} bytes`))
+}
+
+/** Checks the header length that a file of `fileBytes` begins with. */
+const headerLength = (file: string, start: Uint8Array, fileBytes: number) => {
+  if (start.length < lengthBytes) return Effect.fail(headerError(file, `the file has only ${fileBytes} bytes`))
+  const length = Number(new DataView(start.buffer, start.byteOffset, lengthBytes).getBigUint64(0, true))
+  const most = Math.min(largestHeader, fileBytes - lengthBytes)
+  return length <= most
+    ? Effect.succeed(length)
+    : Effect.fail(headerError(file, `its length is given as ${length}, expected at most ${most}`))
+}
+
+const parseHeader = Effect.fnUntraced(function*(file: string, json: Uint8Array, fileBytes: number) {
+  const entries = yield* decodeJson(new TextDecoder().decode(json)).pipe(
+    Effect.mapError((error) => headerError(file, error.message))
+  )
+  const dataStart = lengthBytes + json.length
+  const { __metadata__: metadata = {}, ...tensors } = entries
+  if (!isMetadata(metadata)) return yield* headerError(file, "__metadata__ must map strings to strings")
+  const infos = yield* Effect.forEach(Object.entries(tensors), ([name, entry]) =>
+    tensorInfo(file, name, entry, dataStart, fileBytes))
+  yield* checkCoverage(file, infos, dataStart, fileBytes)
+  return { metadata, tensors: new Map(infos.map((info) => [info.name, info])) } satisfies Header
+})
+
+/** An open file. */
+export interface Reader extends Header {
+  readonly file: string
+  /** Fails where the tensor is missing or not of this shape. */
+  readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<TensorInfo, SafetensorsError>
+  /** Fills `into` with the bytes of a tensor from `offset` on. */
+  readonly read: (info: TensorInfo, offset: number, into: Uint8Array) => Effect.Effect<void, SafetensorsError>
+}
+
+const readFully = Effect.fnUntraced(function*(
+  handle: FileSystem.File,
+  file: string,
+  position: number,
+  into: Uint8Array
+) {
+  let done = 0
+  while (done < into.length) {
+    const count = yield* handle.read(into.subarray(done), { position: BigInt(position + done) })
+    if (count === 0) return yield* headerError(file, `the file ends at byte ${position + done}`)
+    done += count
+  }
+})
+
+/** Opens a file and checks its whole header; the file closes with the scope. */
+export const open = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const asError = (error: PlatformError | SafetensorsError) =>
+    error._tag === "SafetensorsError" ? error : headerError(file, error.message)
+  const handle = yield* Effect.mapError(fs.open(file), asError)
+  const fileBytes = yield* Effect.map(Effect.mapError(handle.stat, asError), (info) => Number(info.size))
+  const fill = (position: number, into: Uint8Array) =>
+    readFully(handle, file, position, into).pipe(Effect.mapError(asError))
+  const start = new Uint8Array(Math.min(lengthBytes, fileBytes))
+  yield* fill(0, start)
+  const json = new Uint8Array(yield* headerLength(file, start, fileBytes))
+  yield* fill(lengthBytes, json)
+  const header = yield* parseHeader(file, json, fileBytes)
+  const find: Reader["find"] = Effect.fnUntraced(function*(name, shape) {
+    const info = header.tensors.get(name)
+    if (info === undefined) {
+      const detail = `is missing; the file has ${header.tensors.size} others`
+      return yield* new SafetensorsError({ file, tensor: name, detail })
+    }
+    if (info.shape.join() === shape.join()) return info
+    const detail = `has shape [${info.shape}], expected [${shape}]`
+    return yield* new SafetensorsError({ file, tensor: name, detail })
+  })
+  const read: Reader["read"] = (info, offset, into) => fill(info.start + offset, into)
+  return { ...header, file, find, read } satisfies Reader
+})
+
+/** A tensor to write. */
+export interface Tensor {
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: ReadonlyArray<number>
+  readonly data: Uint8Array
+}
+
+/** The bytes of a file: wide types first, then by name, header padded with spaces to a multiple of 8. */
+export const encode = (
+  tensors: ReadonlyArray<Tensor>,
+  metadata: Readonly<Record<string, string>> = {}
+): Uint8Array => {
+  const ordered = [...tensors].sort((a, b) => widths[b.dtype] - widths[a.dtype] || (a.name < b.name ? -1 : 1))
+  let end = 0
+  const entries = ordered.map(({ data, dtype, name, shape }) => {
+    const start = end
+    end += data.length
+    return [name, { dtype, shape, data_offsets: [start, end] }]
+  })
+  const json = JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) })
+  const text = new TextEncoder().encode(json)
+  const header = Math.ceil(text.length / 8) * 8
+  const out = new Uint8Array(lengthBytes + header + end).fill(0x20, lengthBytes, lengthBytes + header)
+  new DataView(out.buffer).setBigUint64(0, BigInt(header), true)
+  out.set(text, lengthBytes)
+  let next = lengthBytes + header
+  for (const { data } of ordered) {
+    out.set(data, next)
+    next += data.length
+  }
+  return out
+}
