@@ -1,4 +1,5 @@
 /** The requests of one training client, one after the other. */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -12,9 +13,15 @@ interface Request {
   readonly operation: string
   readonly run: Effect.Effect<void>
   readonly fail: (error: TinkerError) => Effect.Effect<void>
-  /** Failed, and nobody has asked for the result. */
-  readonly isLost: Effect.Effect<boolean>
+  /** Why it failed, where nobody has asked for the result. */
+  readonly lost: Effect.Effect<Option.Option<string>>
 }
+
+const why = (cause: Cause.Cause<TinkerError>) =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: (error) => error.reason.message
+  })
 
 const makeRequest = Effect.fnUntraced(function*<A>(operation: string, run: Effect.Effect<A, TinkerError>) {
   const result = yield* Deferred.make<A, TinkerError>()
@@ -24,9 +31,12 @@ const makeRequest = Effect.fnUntraced(function*<A>(operation: string, run: Effec
     operation,
     run: Effect.asVoid(Deferred.into(run, result)),
     fail: (error) => Effect.asVoid(Deferred.fail(result, error)),
-    isLost: Effect.gen(function*() {
-      if (yield* Ref.get(isAwaited)) return false
-      return Exit.isFailure(yield* Effect.exit(Deferred.await(result)))
+    lost: Effect.gen(function*() {
+      if (yield* Ref.get(isAwaited)) return Option.none()
+      const exit = yield* Effect.exit(Deferred.await(result))
+      return Exit.isSuccess(exit)
+        ? Option.none()
+        : Option.some(`${operation} failed and nobody awaited it: ${why(exit.cause)}`)
     })
   }
   return { request, pending }
@@ -45,8 +55,9 @@ export const make = Effect.gen(function*() {
 
   const runOne = Effect.fnUntraced(function*(before: Option.Option<Request>) {
     const request = yield* Queue.take(requests)
-    if (Option.isSome(before) && (yield* before.value.isLost)) {
-      yield* Ref.set(closing, Option.some(`${before.value.operation} failed and nobody awaited it`))
+    if (Option.isSome(before)) {
+      const lost = yield* before.value.lost
+      if (Option.isSome(lost)) yield* Ref.set(closing, lost)
     }
     const detail = yield* Ref.get(closing)
     yield* Option.isSome(detail) ? request.fail(closed(request.operation, detail.value)) : request.run

@@ -88,14 +88,24 @@ const lossConfig = ({ config, name }: Loss.Loss<Datum.Kind>): Found =>
 const reject = (found: Found): Effect.Effect<void, Reason> =>
   found.length === 0 ? Effect.void : Effect.fail(new Rejected({ detail: found.join("; ") }))
 
-/** Every datum as long as its input, in the vocabulary, without a number that is none, and with advantages on the mask alone. */
+const fits = (promptTokens: number, maxTokens: number, { contextLength }: Capabilities): Effect.Effect<void, Reason> =>
+  promptTokens + maxTokens <= contextLength
+    ? Effect.void
+    : Effect.fail(new ContextTooLong({ promptTokens, maxTokens, contextLength }))
+
+/** Data that fit the context, the vocabulary and each other, whose numbers are numbers, with advantages on the mask alone. */
 export const pass = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
   loss: Loss.Loss<Datum.Kind>,
-  model: ToyModel.ToyModel
+  model: ToyModel.ToyModel,
+  capabilities: Capabilities
 ) =>
   Effect.suspend(() =>
     reject([...lossConfig(loss), ...data.flatMap((one, index) => datum(one, `data[${index}]`, model.vocabulary))])
+  ).pipe(
+    Effect.andThen(
+      Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
+    )
   )
 
 /** A learning rate of at least 0, betas below 1, and nothing negative. */
@@ -133,11 +143,6 @@ const supported = (request: Sampling.SampleRequest, capabilities: Capabilities):
     )
     : Effect.void
 }
-
-const fits = (promptTokens: number, maxTokens: number, { contextLength }: Capabilities): Effect.Effect<void, Reason> =>
-  promptTokens + maxTokens <= contextLength
-    ? Effect.void
-    : Effect.fail(new ContextTooLong({ promptTokens, maxTokens, contextLength }))
 
 /** A prompt and parameters the model can answer, within its context and capabilities. */
 export const sample = (request: Sampling.SampleRequest, capabilities: Capabilities, model: ToyModel.ToyModel) => {

@@ -110,7 +110,7 @@ export const make = Effect.fnUntraced(
       submit(
         call,
         Effect.fnUntraced(function*(at) {
-          yield* RequestRules.pass(call.data, call.loss, model)
+          yield* RequestRules.pass(call.data, call.loss, model, model.capabilities)
           if (machine.script.forwardBackward !== undefined) {
             return yield* Script.answer(machine.script.forwardBackward(call, at))
           }
@@ -125,7 +125,7 @@ export const make = Effect.fnUntraced(
         Call.OptimStep({ client, adam }),
         Effect.fnUntraced(function*(at) {
           yield* RequestRules.adam(adam)
-          const { metrics, state } = ToyModel.step(yield* Ref.get(current), adam)
+          const { metrics, state } = ToyModel.step(model, yield* Ref.get(current), adam)
           const { optimStep: scripted } = machine.script
           const reported = scripted === undefined ? metrics : yield* Script.answer(scripted(adam, at))
           yield* Ref.set(current, { ...state, step: at.step + 1 })

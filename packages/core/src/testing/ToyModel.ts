@@ -103,34 +103,53 @@ const norm = (rows: Iterable<Float64Array>) => {
   return Math.sqrt(squares)
 }
 
+interface Moments {
+  readonly first: Float64Array
+  readonly second: Float64Array
+}
+
+const zip = (left: Float64Array, right: Float64Array, f: (left: number, right: number) => number) =>
+  left.map((value, v) => f(value, right[v] ?? 0))
+
+const adamRow = (
+  row: Float64Array,
+  gradient: Float64Array,
+  old: Moments,
+  steps: number,
+  params: Required<AdamParams>
+) => {
+  const { beta1, beta2, eps, learningRate, weightDecay } = params
+  const first = zip(old.first, gradient, (moment, slope) => beta1 * moment + (1 - beta1) * slope)
+  const second = zip(old.second, gradient, (moment, slope) => beta2 * moment + (1 - beta2) * slope * slope)
+  const direction = zip(
+    first,
+    second,
+    (mean, square) => mean / (1 - beta1 ** steps) / (Math.sqrt(square / (1 - beta2 ** steps)) + eps)
+  )
+  const update = zip(direction, row, (value, weight) => -learningRate * (value + weightDecay * weight))
+  return { first, second, update }
+}
+
 /** One step of Adam on what was accumulated, which is then dropped. */
-export const step = (state: State, params: AdamParams) => {
-  const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = { ...defaults, ...params }
+export const step = (model: ToyModel, state: State, params: AdamParams) => {
+  const complete = { ...defaults, ...params }
   const steps = state.optimizer.steps + 1
   const gradNorm = norm(state.gradient.values())
-  const scale = gradClipNorm > 0 && gradNorm > gradClipNorm ? gradClipNorm / gradNorm : 1
+  const scale = complete.gradClipNorm > 0 && gradNorm > complete.gradClipNorm ? complete.gradClipNorm / gradNorm : 1
   const weights = new Map(state.weights)
   const first = new Map(state.optimizer.first)
   const second = new Map(state.optimizer.second)
+  const zero = new Float64Array(model.vocabulary)
   const updates: Array<Float64Array> = []
   for (const before of new Set([...weights.keys(), ...first.keys(), ...state.gradient.keys()])) {
-    const gradient = state.gradient.get(before)
-    const old = weights.get(before)
-    const momentum = first.get(before)
-    const variance = second.get(before)
-    const length = (gradient ?? momentum ?? old)?.length ?? 0
-    const row = (f: (v: number) => number) => Float64Array.from({ length }, (_, v) => f(v))
-    const newFirst = row((v) => beta1 * (momentum?.[v] ?? 0) + (1 - beta1) * scale * (gradient?.[v] ?? 0))
-    const newSecond = row((v) => beta2 * (variance?.[v] ?? 0) + (1 - beta2) * (scale * (gradient?.[v] ?? 0)) ** 2)
-    const update = row((v) => {
-      const direction = (newFirst[v] ?? 0) / (1 - beta1 ** steps)
-      const size = Math.sqrt((newSecond[v] ?? 0) / (1 - beta2 ** steps))
-      return -learningRate * (direction / (size + eps) + weightDecay * (old?.[v] ?? 0))
-    })
-    first.set(before, newFirst)
-    second.set(before, newSecond)
-    weights.set(before, row((v) => (old?.[v] ?? 0) + (update[v] ?? 0)))
-    updates.push(update)
+    const row = weights.get(before) ?? zero
+    const gradient = (state.gradient.get(before) ?? zero).map((slope) => slope * scale)
+    const moments = { first: first.get(before) ?? zero, second: second.get(before) ?? zero }
+    const next = adamRow(row, gradient, moments, steps, complete)
+    first.set(before, next.first)
+    second.set(before, next.second)
+    weights.set(before, zip(row, next.update, (weight, update) => weight + update))
+    updates.push(next.update)
   }
   const next: State = { weights, gradient: new Map(), optimizer: { steps, first, second } }
   return { state: next, metrics: { grad_norm: gradNorm, update_norm: norm(updates) } }

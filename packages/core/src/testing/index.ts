@@ -1,4 +1,5 @@
 export * as Call from "./Call.ts"
+export * as Contract from "./contract/Contract.ts"
 export * as Fault from "./Fault.ts"
 export * as LeakAudit from "./LeakAudit.ts"
 export * as Script from "./Script.ts"

@@ -142,7 +142,7 @@ describe("what goes wrong", () => {
       const step = yield* training.optimStep({ learningRate: 1 })
       yield* first.await
       const stepError = yield* Effect.flip(step.await)
-      assert.strictEqual(stepError.message, "optimStep: forwardBackward failed and nobody awaited it")
+      assert.strictEqual(stepError.message, "optimStep: forwardBackward failed and nobody awaited it: lost")
       assert.strictEqual((yield* Effect.flip(second.await)).message, "forwardBackward: lost")
       const later = yield* Effect.flip(training.optimStep({ learningRate: 1 }))
       assert.strictEqual(later.reason._tag, "Closed")

@@ -1,0 +1,95 @@
+/** One rule of the port, and how to say that it is broken. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Tinker } from "../../backend/Tinker.ts"
+import type { Reason, TinkerError } from "../../backend/TinkerError.ts"
+
+/** A backend breaks a rule of the port. */
+export class ContractViolation extends Schema.TaggedError<ContractViolation>()("ContractViolation", {
+  case: Schema.String,
+  expected: Schema.String,
+  found: Schema.String
+}) {
+  override get message() {
+    return `${this.case}: expected ${this.expected}, found ${this.found}`
+  }
+}
+
+/** What was found instead, before the case has put its name to it. */
+export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
+  expected: Schema.String,
+  found: Schema.String
+}) {}
+
+/** How the body of a case fails. */
+export type Failure = Mismatch | TinkerError
+
+export interface Case {
+  readonly name: string
+  readonly check: Effect.Effect<void, ContractViolation, Tinker>
+}
+
+/** A case passes when its body succeeds; a failure of the backend that the body does not expect breaks it. */
+export const make = (
+  name: string,
+  body: Effect.Effect<unknown, Failure, Tinker | Scope.Scope>
+): Case => ({
+  name,
+  check: body.pipe(
+    Effect.scoped,
+    Effect.asVoid,
+    Effect.mapError((error) =>
+      error._tag === "Mismatch"
+        ? new ContractViolation({ case: name, expected: error.expected, found: error.found })
+        : new ContractViolation({ case: name, expected: "the backend to accept the request", found: error.message })
+    )
+  )
+})
+
+export const expect = (holds: boolean, expected: string, found: unknown): Effect.Effect<void, Mismatch> =>
+  holds ? Effect.void : Effect.fail(new Mismatch({ expected, found: String(found) }))
+
+export const expectEqual = (what: string, found: string | number, expected: string | number) =>
+  expect(found === expected, `${what} to be ${expected}`, found)
+
+const list = (values: ArrayLike<number>) => `[${Array.from(values).join(", ")}]`
+
+export const expectTokens = (what: string, found: ArrayLike<number>, expected: ArrayLike<number>) =>
+  expect(list(found) === list(expected), `${what} to be ${list(expected)}`, list(found))
+
+const distance = (left: ArrayLike<number>, right: ArrayLike<number>) =>
+  Array.from(left).reduce((far, value, index) => {
+    const other = right[index] ?? NaN
+    return Math.max(far, Number.isNaN(value) && Number.isNaN(other) ? 0 : Math.abs(value - other))
+  }, left.length === right.length ? 0 : Infinity)
+
+/** Equal but for rounding: two ways to compute the same number may differ by this much. */
+export const tolerance = 0.01
+
+/** Farther apart than `tolerance` explains: one training step of `Fixture.learningRate` moves further than this. */
+const change = 0.02
+
+export const expectClose = (what: string, found: ArrayLike<number>, expected: ArrayLike<number>) =>
+  expect(distance(found, expected) <= tolerance, `${what} to be ${list(expected)} within ${tolerance}`, list(found))
+
+export const expectDifferent = (what: string, found: ArrayLike<number>, other: ArrayLike<number>) =>
+  expect(distance(found, other) > change, `${what} to differ from ${list(other)} by more than ${change}`, list(found))
+
+const spelled = (text: string) => text.replaceAll("_", "").toLowerCase()
+
+/** Fails for the given reason, in words that name the field. */
+export const expectFailure = <R>(
+  self: Effect.Effect<unknown, TinkerError, R>,
+  reason: Reason["_tag"],
+  field = ""
+): Effect.Effect<void, Mismatch, R> =>
+  Effect.matchEffect(self, {
+    onSuccess: () => Effect.fail(new Mismatch({ expected: `failure as ${reason}`, found: "success" })),
+    onFailure: (error) =>
+      expect(
+        error.reason._tag === reason && spelled(error.reason.message).includes(spelled(field)),
+        field === "" ? `failure as ${reason}` : `failure as ${reason} that names ${field}`,
+        `${error.reason._tag}: ${error.reason.message}`
+      )
+  })

@@ -1,0 +1,153 @@
+import * as Effect from "effect/Effect"
+import { Tinker } from "../../backend/Tinker.ts"
+import * as Loss from "../../model/Loss.ts"
+import * as Case from "./Case.ts"
+import * as Fixture from "./Fixture.ts"
+
+/** A step the other way: what Adam makes of it depends on the steps before. */
+const away = Fixture.weighted(Fixture.full(-1))
+
+const missing = "no-such-checkpoint"
+
+const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "checkpoints: a snapshot keeps its weights while training goes on",
+    Fixture.where(
+      options,
+      ({ promptLogprobs }) => promptLogprobs,
+      Effect.gen(function*() {
+        const client = yield* Fixture.training(options)
+        yield* Fixture.learn(client)
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        const before = yield* Fixture.sampled(sampler)
+        yield* Fixture.learn(client)
+        yield* Case.expectClose("logprobs of the snapshot", yield* Fixture.sampled(sampler), before)
+        yield* Case.expectDifferent("logprobs of the trainer", yield* Fixture.logprobs(client), before)
+      })
+    )
+  ),
+  Case.make(
+    "checkpoints: weights saved for sampling are sampled from by their path",
+    Fixture.where(
+      options,
+      ({ promptLogprobs }) => promptLogprobs,
+      Effect.gen(function*() {
+        const client = yield* Fixture.training(options)
+        yield* Fixture.learn(client)
+        const { path } = yield* Fixture.run(client.saveWeightsForSampler("contract"))
+        const trained = yield* Fixture.logprobs(client)
+        yield* Fixture.learn(client)
+        const sampler = yield* (yield* Tinker).createSamplingClient({ modelPath: path })
+        yield* Case.expectEqual("modelPath", sampler.modelPath, path)
+        yield* Case.expectClose("logprobs of the saved weights", yield* Fixture.sampled(sampler), trained)
+      })
+    )
+  ),
+  Case.make(
+    "checkpoints: names give paths of their own",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const one = yield* Fixture.run(client.saveState("contract-1"))
+      const other = yield* Fixture.run(client.saveState("contract-2"))
+      yield* Case.expect(one.path !== other.path, "two paths", one.path)
+    })
+  )
+]
+
+const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "checkpoints: loading a state gives its weights back",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Fixture.learn(client)
+      const saved = yield* Fixture.logprobs(client)
+      const { path } = yield* Fixture.run(client.saveState("contract"))
+      yield* Fixture.learn(client)
+      yield* Fixture.run(client.loadState(path))
+      yield* Case.expectClose("logprobs after loading", yield* Fixture.logprobs(client), saved)
+    })
+  ),
+  Case.make(
+    "checkpoints: with its optimizer training goes on as if it had not stopped",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Fixture.learn(client)
+      const { path } = yield* Fixture.run(client.saveState("contract"))
+      yield* Fixture.learn(client, away)
+      const uninterrupted = yield* Fixture.logprobs(client)
+      yield* Fixture.run(client.loadState(path, { optimizer: true }))
+      yield* Fixture.learn(client, away)
+      yield* Case.expectClose("logprobs of the resumed step", yield* Fixture.logprobs(client), uninterrupted)
+    })
+  ),
+  Case.make(
+    "checkpoints: without it the optimizer begins anew",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Fixture.learn(client)
+      const { path } = yield* Fixture.run(client.saveState("contract"))
+      yield* Fixture.learn(client, away)
+      const uninterrupted = yield* Fixture.logprobs(client)
+      yield* Fixture.run(client.loadState(path))
+      yield* Fixture.learn(client, away)
+      yield* Case.expectDifferent("logprobs of the step anew", yield* Fixture.logprobs(client), uninterrupted)
+    })
+  ),
+  Case.make(
+    "checkpoints: loading drops gradients not yet used",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const { path } = yield* Fixture.run(client.saveState("contract"))
+      const saved = yield* Fixture.logprobs(client)
+      yield* Fixture.run(client.forwardBackward([Fixture.weighted()], Loss.crossEntropy))
+      yield* Fixture.run(client.loadState(path))
+      yield* Fixture.run(Fixture.step(client))
+      yield* Case.expectClose("logprobs after a step without gradient", yield* Fixture.logprobs(client), saved)
+    })
+  ),
+  Case.make(
+    "checkpoints: a new client goes on from a state, optimizer included",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Fixture.learn(client)
+      const { path } = yield* Fixture.run(client.saveState("contract"))
+      const next = yield* (yield* Tinker).createTrainingClientFromState(path)
+      yield* Fixture.learn(client, away)
+      yield* Fixture.learn(next, away)
+      yield* Case.expectEqual("info.baseModel", next.info.baseModel, options.baseModel)
+      yield* Case.expectEqual("info.loraRank", next.info.loraRank, client.info.loraRank)
+      yield* Case.expectClose("logprobs", yield* Fixture.logprobs(next), yield* Fixture.logprobs(client))
+    })
+  )
+]
+
+const absent = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "checkpoints: loading one that is missing is NotFound",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Case.expectFailure(Fixture.run(client.loadState(missing)), "NotFound", missing)
+    })
+  ),
+  Case.make(
+    "checkpoints: sampling from one that is missing is NotFound",
+    Effect.flatMap(
+      Tinker,
+      (tinker) => Case.expectFailure(tinker.createSamplingClient({ modelPath: missing }), "NotFound", missing)
+    )
+  ),
+  Case.make(
+    "checkpoints: training from one that is missing is NotFound",
+    Effect.flatMap(
+      Tinker,
+      (tinker) => Case.expectFailure(tinker.createTrainingClientFromState(missing), "NotFound", missing)
+    )
+  )
+]
+
+/** What is saved and what comes back. */
+export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  ...snapshots(options),
+  ...states(options),
+  ...absent(options)
+]

@@ -1,0 +1,31 @@
+/** What every backend does, as cases over the port alone. */
+import type * as Case from "./Case.ts"
+import * as CheckpointCases from "./CheckpointCases.ts"
+import type * as Fixture from "./Fixture.ts"
+import * as LifetimeCases from "./LifetimeCases.ts"
+import * as LogprobCases from "./LogprobCases.ts"
+import * as LossCases from "./LossCases.ts"
+import * as ModelCases from "./ModelCases.ts"
+import * as RequestCases from "./RequestCases.ts"
+import * as SamplingCases from "./SamplingCases.ts"
+import * as TrainingCases from "./TrainingCases.ts"
+import * as ValidationCases from "./ValidationCases.ts"
+
+export { type Case, ContractViolation } from "./Case.ts"
+export type { Options } from "./Fixture.ts"
+
+/**
+ * Rules that a backend passes one by one, each with clients of its own. A rule about a capability holds where the backend
+ * does not claim it.
+ */
+export const contract = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  ...ModelCases.cases(options),
+  ...SamplingCases.cases(options),
+  ...LogprobCases.cases(options),
+  ...TrainingCases.cases(options),
+  ...LossCases.cases(options),
+  ...RequestCases.cases(options),
+  ...CheckpointCases.cases(options),
+  ...ValidationCases.cases(options),
+  ...LifetimeCases.cases(options)
+]

@@ -1,0 +1,83 @@
+/** Requests that any language model with a few dozen token ids can answer. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Capabilities } from "../../backend/Capabilities.ts"
+import type { Pending } from "../../backend/Pending.ts"
+import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import { type LoraOptions, Tinker } from "../../backend/Tinker.ts"
+import type { TinkerError } from "../../backend/TinkerError.ts"
+import type { TrainingClient } from "../../backend/TrainingClient.ts"
+import type { Tokenizer } from "../../chat/Tokenizer.ts"
+import * as Datum from "../../model/Datum.ts"
+import * as Loss from "../../model/Loss.ts"
+import * as ModelInput from "../../model/ModelInput.ts"
+
+/** What the contract is checked on. */
+export interface Options {
+  readonly baseModel: string
+  /** The model's own; rules about text are checked only where it is given. */
+  readonly tokenizer?: Tokenizer
+}
+
+const sequence = Int32Array.of(3, 1, 4, 1, 5, 9, 2, 6)
+
+export const input = ModelInput.fromTokens(sequence.subarray(0, -1))
+export const targetTokens = sequence.subarray(1)
+export const size = targetTokens.length
+
+export const full = (value: number) => new Float32Array(size).fill(value)
+
+export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
+
+/** Another example: the same tokens backwards. */
+export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toReversed().subarray(0, -1)), {
+  targetTokens: sequence.toReversed().subarray(1),
+  weights: full(1)
+})
+
+export const policy = (changes: Partial<Datum.Inputs["PolicyTokens"]> = {}) =>
+  Datum.policyTokens(input, { targetTokens, logprobs: full(-2), advantages: full(1), mask: full(1), ...changes })
+
+/** Large enough for one step to show, whatever the model. */
+export const learningRate = 0.05
+
+export const capabilities = ({ baseModel }: Options): Effect.Effect<Capabilities, TinkerError, Tinker> =>
+  Effect.flatMap(Tinker, (tinker) => tinker.capabilities(baseModel))
+
+/** Runs a check only where the model has what it is about. */
+export const where = <E, R>(
+  options: Options,
+  has: (capabilities: Capabilities) => boolean,
+  check: Effect.Effect<unknown, E, R>
+) => Effect.flatMap(capabilities(options), (found) => has(found) ? Effect.asVoid(check) : Effect.void)
+
+export const sampling = ({ baseModel }: Options): Effect.Effect<SamplingClient, TinkerError, Tinker | Scope.Scope> =>
+  Effect.flatMap(Tinker, (tinker) => tinker.createSamplingClient({ baseModel }))
+
+export const training = (
+  { baseModel }: Options,
+  lora: Omit<LoraOptions, "baseModel"> = { seed: 1, loraRank: 8 }
+): Effect.Effect<TrainingClient, TinkerError, Tinker | Scope.Scope> =>
+  Effect.flatMap(Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel, ...lora }))
+
+/** Submits and awaits. */
+export const run = <A, E, R>(submit: Effect.Effect<Pending<A>, E, R>) =>
+  Effect.flatMap(submit, (pending) => pending.await)
+
+export const step = (client: TrainingClient) => client.optimStep({ learningRate })
+
+/** The trainer's log-probabilities `[T]` of the fixture under its weights of now. */
+export const logprobs = (client: TrainingClient) =>
+  Effect.map(run(client.forward([weighted()], Loss.crossEntropy)), (output) => output.logprobs[0] ?? new Float32Array())
+
+/** A sampler's log-probabilities of the same tokens. */
+export const sampled = (client: SamplingClient) =>
+  Effect.map(client.computeLogprobs(ModelInput.fromTokens(sequence)), (logprobs) => logprobs.subarray(1))
+
+/** One step of supervised training towards the given data. */
+export const learn = Effect.fnUntraced(
+  function*(client: TrainingClient, data: Datum.Datum<"WeightedTokens"> = weighted()) {
+    yield* run(client.forwardBackward([data], Loss.crossEntropy))
+    yield* run(step(client))
+  }
+)

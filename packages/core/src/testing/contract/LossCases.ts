@@ -1,0 +1,182 @@
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Datum from "../../model/Datum.ts"
+import * as Loss from "../../model/Loss.ts"
+import * as Case from "./Case.ts"
+import * as Fixture from "./Fixture.ts"
+
+/** L of one token as `Loss` documents it, of ratio, log-probability and advantage. */
+type Formula = (ratio: number, logprob: number, advantage: number) => number
+
+const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
+
+const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTokens">, formula: Formula]> = [
+  ["importance_sampling", Loss.importanceSampling, (ratio, _, advantage) => -ratio * advantage],
+  [
+    "ppo",
+    Loss.ppo(),
+    (ratio, _, advantage) => -Math.min(ratio * advantage, clip(ratio, 0.8, 1.2) * advantage)
+  ],
+  [
+    "ppo with wider clipping",
+    Loss.ppo({ clipLow: 0.5, clipHigh: 1.5 }),
+    (ratio, _, advantage) => -Math.min(ratio * advantage, clip(ratio, 0.5, 1.5) * advantage)
+  ],
+  ["cispo", Loss.cispo({ clipHigh: 1.4 }), (ratio, logprob, advantage) => -clip(ratio, 0, 1.4) * logprob * advantage],
+  ["dro", Loss.dro({ beta: 0.2 }), (ratio, logprob, advantage) => -(logprob * advantage - 0.1 * Math.log(ratio) ** 2)]
+]
+
+/** How far the trainer's log-probability is from the sampler's, per position. */
+const drifts = [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.3]
+const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
+
+const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
+  formulas.map(([title, loss, formula]) =>
+    Case.make(
+      `losses: ${title} is the documented sum over tokens`,
+      Fixture.where(
+        options,
+        ({ lossReduction }) => lossReduction === "token-sum",
+        Effect.gen(function*() {
+          const client = yield* Fixture.training(options)
+          const logprobs = yield* Fixture.logprobs(client)
+          const datum = Fixture.policy({ advantages, logprobs: logprobs.map((value, t) => value - (drifts[t] ?? 0)) })
+          const { metrics } = yield* Fixture.run(client.forwardBackward([datum, datum], loss))
+          const terms = drifts.map((drift, t) => formula(Math.exp(drift), logprobs[t] ?? NaN, advantages[t] ?? NaN))
+          const expected = 2 * terms.reduce((sum, term) => sum + term, 0)
+          yield* Case.expectClose("loss:sum", [metrics["loss:sum"] ?? NaN], [expected])
+        })
+      )
+    )
+  )
+
+const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "losses: cross_entropy is the weighted sum of negative log-probabilities",
+    Fixture.where(
+      options,
+      ({ lossReduction }) => lossReduction === "token-sum",
+      Effect.gen(function*() {
+        const client = yield* Fixture.training(options)
+        const weights = Float32Array.of(0, 0, 1, 2, 0.5, 1, 1)
+        const { logprobs: [logprobs = new Float32Array()], metrics } = yield* Fixture.run(
+          client.forward([Fixture.weighted(weights)], Loss.crossEntropy)
+        )
+        const expected = logprobs.reduce((sum, value, t) => sum - value * (weights[t] ?? NaN), 0)
+        yield* Case.expectClose("loss:sum", [metrics["loss:sum"] ?? NaN], [expected])
+      })
+    )
+  ),
+  Case.make(
+    "losses: soft targets with all weight on one are that target",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const soft: Datum.Datum<"WeightedCandidates"> = {
+        kind: "WeightedCandidates",
+        modelInput: Fixture.input,
+        inputs: {
+          candidates: 2,
+          targetTokens: Int32Array.from([...Fixture.targetTokens].flatMap((token) => [token, 7])),
+          weights: Float32Array.from([...Fixture.targetTokens].flatMap(() => [1, 0]))
+        }
+      }
+      const hard = yield* Fixture.run(client.forward([Fixture.weighted()], Loss.crossEntropy))
+      const found = yield* Fixture.run(client.forward([soft], Loss.crossEntropyCandidates))
+      yield* Case.expectClose("loss:sum", [found.metrics["loss:sum"] ?? NaN], [hard.metrics["loss:sum"] ?? NaN])
+    })
+  ),
+  Case.make(
+    "losses: tokens that are masked count nothing, and need no log-probability",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const head = (masked: number, kept: number) => Fixture.full(kept).fill(masked, 0, 3)
+      const mask = head(0, 1)
+      const lossOf = (logprobs: Float32Array) =>
+        Effect.map(
+          Fixture.run(
+            client.forward([Fixture.policy({ logprobs, advantages: mask, mask })], Loss.importanceSampling)
+          ),
+          ({ metrics }) => [metrics["loss:sum"] ?? NaN]
+        )
+      yield* Case.expectClose("loss:sum", yield* lossOf(head(NaN, -2)), yield* lossOf(Fixture.full(-2)))
+    })
+  )
+]
+
+class OwnFailure extends Schema.TaggedError<OwnFailure>()("OwnFailure", {}) {}
+
+const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "losses: a custom loss gets the log-probabilities, and its value and metrics come back",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const expected = yield* Fixture.logprobs(client)
+      const { metrics } = yield* Fixture.run(
+        client.forwardBackwardCustom(
+          [Fixture.weighted()],
+          (_, [logprobs = new Float32Array()]) =>
+            Effect.succeed({ loss: 42, gradients: [Fixture.full(0)], metrics: { first: logprobs[0] ?? NaN } })
+        )
+      )
+      yield* Case.expectClose("loss:sum", [metrics["loss:sum"] ?? NaN], [42])
+      yield* Case.expectClose("first", [metrics["first"] ?? NaN], [expected[0] ?? NaN])
+    })
+  ),
+  Case.make(
+    "losses: a custom cross entropy trains as the built-in one",
+    Effect.gen(function*() {
+      const builtIn = yield* Fixture.training(options)
+      yield* Fixture.learn(builtIn)
+      const client = yield* Fixture.training(options)
+      yield* Fixture.run(
+        client.forwardBackwardCustom(
+          [Fixture.weighted()],
+          (_, logprobs) => Effect.succeed({ loss: 0, gradients: logprobs.map((logprobsT) => logprobsT.map(() => -1)) })
+        )
+      )
+      yield* Fixture.run(Fixture.step(client))
+      yield* Case.expectClose("logprobs", yield* Fixture.logprobs(client), yield* Fixture.logprobs(builtIn))
+    })
+  ),
+  Case.make(
+    "losses: a custom loss fails with its own error, and the client goes on",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const failed = yield* client.forwardBackwardCustom([Fixture.weighted()], () => Effect.fail(new OwnFailure()))
+        .pipe(
+          Effect.as("success"),
+          Effect.catchTag("OwnFailure", () => Effect.succeed("OwnFailure"))
+        )
+      yield* Case.expectEqual("the outcome", failed, "OwnFailure")
+      yield* Fixture.learn(client)
+    })
+  )
+]
+
+const configs = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  Case.make(
+    "losses: a setting the loss does not have is Rejected",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const loss: Loss.Loss<"PolicyTokens"> = { ...Loss.ppo(), config: { ...Loss.ppo().config, clip_sideways: 1 } }
+      const pass = Fixture.run(client.forwardBackward([Fixture.policy()], loss))
+      yield* Case.expectFailure(pass, "Rejected", "clip_sideways")
+    })
+  ),
+  Case.make(
+    "losses: a setting that is no number is Rejected",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const pass = Fixture.run(client.forwardBackward([Fixture.policy()], Loss.ppo({ clipHigh: NaN })))
+      yield* Case.expectFailure(pass, "Rejected", "clip_high_threshold")
+    })
+  )
+]
+
+/** What each loss computes. */
+export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
+  ...policyLosses(options),
+  ...supervised(options),
+  ...custom(options),
+  ...configs(options)
+]

@@ -1,0 +1,41 @@
+import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Mutants from "./Mutants.ts"
+
+const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
+
+describe("the scripted backend keeps the contract", () => {
+  for (const { check, name } of cases) it.effect(name, () => Effect.provide(check, ScriptedTinker.layer()))
+
+  it("whose cases have names of their own", () => {
+    assert.strictEqual(new Set(cases.map(({ name }) => name)).size, cases.length)
+  })
+
+  it.effect("where it has no capability beyond training and sampling", () =>
+    Effect.gen(function*() {
+      const bare = { seeds: false, promptLogprobs: false, topkPromptLogprobs: 0, lossReduction: "unknown" } as const
+      const layer = ScriptedTinker.layer({ models: { [Script.defaultModel]: bare } })
+      const found = yield* Effect.forEach(cases, ({ check }) =>
+        Effect.flip(check).pipe(Effect.provide(layer), Effect.option))
+      assert.deepStrictEqual(
+        found.flatMap((violation) =>
+          violation._tag === "Some" ? [violation.value.message] : []
+        ),
+        []
+      )
+    }))
+})
+
+describe("the contract catches a backend that", () => {
+  for (const { breaks, layer, rule } of Mutants.all) {
+    it.effect(rule, () =>
+      Effect.gen(function*() {
+        const found = cases.find(({ name }) => name === breaks)
+        assert.isDefined(found, breaks)
+        const violation = yield* Effect.flip(found?.check ?? Effect.void).pipe(Effect.provide(layer))
+        assert.strictEqual(violation._tag, "ContractViolation")
+        assert.strictEqual(violation.case, breaks)
+      }))
+  }
+})

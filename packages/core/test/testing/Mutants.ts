@@ -1,0 +1,218 @@
+/** The scripted backend with one rule of the port broken each. */
+import {
+  ModelInput,
+  type Pending,
+  type SamplingClient,
+  Tinker,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
+import { ScriptedTinker } from "@effect-rl/core/testing"
+import { Effect, Layer, Scope } from "effect"
+
+type Port = Tinker.Tinker["Service"]
+type Sampling = SamplingClient.SamplingClient
+type Training = TrainingClient.TrainingClient
+
+interface Mutant {
+  /** The backend … */
+  readonly rule: string
+  readonly breaks: string
+  readonly layer: Layer.Layer<Tinker.Tinker>
+}
+
+const port = (change: (tinker: Port) => Port) =>
+  Layer.effect(Tinker.Tinker, Effect.map(Tinker.Tinker, change)).pipe(Layer.provide(ScriptedTinker.layer()))
+
+const training = (change: (client: Training) => Partial<Training>) =>
+  port((tinker) => ({
+    ...tinker,
+    createLoraTrainingClient: (options) =>
+      Effect.map(tinker.createLoraTrainingClient(options), (client) => ({ ...client, ...change(client) }))
+  }))
+
+const sampling = (change: (client: Sampling) => Partial<Sampling>) =>
+  port((tinker) => ({
+    ...tinker,
+    createSamplingClient: (from) =>
+      Effect.map(tinker.createSamplingClient(from), (client) => ({ ...client, ...change(client) }))
+  }))
+
+const lazily = <A>(submit: Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>) =>
+  Effect.map(Effect.cached(Effect.flatMap(submit, (pending) => pending.await)), (wait) => ({ await: wait }))
+
+const everOpen = Scope.makeUnsafe()
+
+export const all: ReadonlyArray<Mutant> = [
+  {
+    rule: "calls an unknown model rejected",
+    breaks: "models: capabilities of an unknown model are NotFound",
+    layer: port((tinker) => ({
+      ...tinker,
+      capabilities: (model) =>
+        Effect.mapError(
+          tinker.capabilities(model),
+          ({ message, operation }) =>
+            new TinkerError.TinkerError({ operation, reason: new TinkerError.Rejected({ detail: message }) })
+        )
+    }))
+  },
+  {
+    rule: "returns one sequence whatever is asked",
+    breaks: "sampling: as many sequences as asked for",
+    layer: sampling((client) => ({ sample: (request) => client.sample({ ...request, numSamples: 1 }) }))
+  },
+  {
+    rule: "leaves the stop token out",
+    breaks: "sampling: a stop token ends the sequence and is part of it",
+    layer: sampling((client) => ({
+      sample: (request) =>
+        Effect.map(client.sample(request), (response) => ({
+          ...response,
+          sequences: response.sequences.map((sequence) =>
+            sequence.stopReason === "length" ? sequence : { ...sequence, tokens: sequence.tokens.subarray(0, -1) }
+          )
+        }))
+    }))
+  },
+  {
+    rule: "ignores seeds",
+    breaks: "sampling: a seed makes sampling reproducible",
+    layer: sampling((client) => ({
+      sample: (request) => client.sample({ ...request, params: { maxTokens: request.params.maxTokens } })
+    }))
+  },
+  {
+    rule: "numbers the seeds of samples backwards",
+    breaks: "sampling: sample i of a request with a seed is the sample of seed + i",
+    layer: sampling((client) => ({
+      sample: (request) =>
+        Effect.map(client.sample(request), (response) => ({ ...response, sequences: response.sequences.toReversed() }))
+    }))
+  },
+  {
+    rule: "gives tempered log-probabilities",
+    breaks: "sampling: log-probabilities are untempered and unfiltered",
+    layer: sampling((client) => ({
+      sample: (request) =>
+        Effect.map(client.sample(request), (response) => ({
+          ...response,
+          sequences: response.sequences.map((sequence) => ({
+            ...sequence,
+            logprobs: sequence.logprobs.map((logprob) => logprob / (request.params.temperature ?? 1))
+          }))
+        }))
+    }))
+  },
+  {
+    rule: "gives the first prompt token a log-probability",
+    breaks: "logprobs: computeLogprobs gives one per token, NaN at the first",
+    layer: sampling((client) => ({
+      computeLogprobs: (prompt) => Effect.map(client.computeLogprobs(prompt), (logprobs) => logprobs.fill(-1, 0, 1))
+    }))
+  },
+  {
+    rule: "silently cuts a prompt that is too long",
+    breaks: "context: one token more is ContextTooLong",
+    layer: sampling((client) => ({
+      sample: (request) => client.sample({ ...request, prompt: ModelInput.fromTokens([1]) })
+    }))
+  },
+  {
+    rule: "keeps the gradients of forward",
+    breaks: "training: forward leaves no gradient",
+    layer: training((client) => ({ forward: client.forwardBackward }))
+  },
+  {
+    rule: "steps even with learning rate 0",
+    breaks: "training: a step with learning rate 0 does not",
+    layer: training((client) => ({ optimStep: (adam) => client.optimStep({ ...adam, learningRate: 0.05 }) }))
+  },
+  {
+    rule: "forgets the passes before the last",
+    breaks: "training: gradients of several passes add up",
+    layer: training((client) => ({
+      forwardBackward: (data, loss) =>
+        client.saveState("before").pipe(
+          Effect.flatMap((saved) => saved.await),
+          Effect.flatMap(({ path }) => client.loadState(path)),
+          Effect.andThen(client.forwardBackward(data, loss))
+        )
+    }))
+  },
+  {
+    rule: "computes one loss for all",
+    breaks: "losses: ppo is the documented sum over tokens",
+    layer: training((client) => ({
+      forwardBackward: (data, loss) =>
+        client.forwardBackward(data, { ...loss, name: "importance_sampling", config: {} })
+    }))
+  },
+  {
+    rule: "drops the loss",
+    breaks: "losses: cross_entropy is the weighted sum of negative log-probabilities",
+    layer: training((client) => ({
+      forward: (data, loss) =>
+        Effect.map(client.forward(data, loss), (pending) => ({
+          await: Effect.map(pending.await, (output) => ({ ...output, metrics: {} }))
+        }))
+    }))
+  },
+  {
+    rule: "starts requests when they are awaited",
+    breaks: "requests: run in the order of submission, whatever the order of awaiting",
+    layer: training((client) => ({ forward: (data, loss) => lazily(client.forward(data, loss)) }))
+  },
+  {
+    rule: "never starts what nobody awaits",
+    breaks: "requests: run even if nobody awaits them",
+    layer: training((client) => ({ optimStep: (adam) => lazily(client.optimStep(adam)) }))
+  },
+  {
+    rule: "forgets failures that nobody awaits",
+    breaks: "requests: a failure that nobody awaits fails those after it as Closed",
+    layer: training((client) => ({
+      forwardBackward: (data, loss) =>
+        Effect.tap(
+          client.forwardBackward(data, loss),
+          (pending) => Effect.forkDetach(Effect.exit(pending.await), { startImmediately: true })
+        )
+    }))
+  },
+  {
+    rule: "samples a snapshot from the newest weights",
+    breaks: "checkpoints: a snapshot keeps its weights while training goes on",
+    layer: training((client) => ({
+      saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, (sampler) => ({
+        ...sampler,
+        computeLogprobs: (prompt) =>
+          Effect.scoped(
+            Effect.flatMap(client.saveWeightsAndGetSamplingClient, (newest) => newest.computeLogprobs(prompt))
+          )
+      }))
+    }))
+  },
+  {
+    rule: "never loads the optimizer",
+    breaks: "checkpoints: with its optimizer training goes on as if it had not stopped",
+    layer: training((client) => ({ loadState: (path) => client.loadState(path) }))
+  },
+  {
+    rule: "looks at the first datum alone",
+    breaks: "validation: an advantage that is no number is Rejected",
+    layer: training((client) => ({ forwardBackward: ([first], loss) => client.forwardBackward([first], loss) }))
+  },
+  {
+    rule: "goes on after unload",
+    breaks: "lifetime: an unloaded training client is Closed",
+    layer: training(() => ({ unload: Effect.void }))
+  },
+  {
+    rule: "never closes a sampling client",
+    breaks: "lifetime: a sampling client is Closed once its scope is",
+    layer: port((tinker) => ({
+      ...tinker,
+      createSamplingClient: (from) => Scope.provide(everOpen)(tinker.createSamplingClient(from))
+    }))
+  }
+]

@@ -1,0 +1,49 @@
+import { Tokenizer } from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+
+const { characters } = TestTokenizer
+const ascii = Schema.String.check(Schema.isPattern(/^[\n\t -~]*$/))
+
+describe("characters", () => {
+  it.prop("decode what they encoded", [ascii], ([text]) => {
+    assert.strictEqual(characters.decode(characters.encode(text)), text)
+    assert.strictEqual(characters.decode(characters.encode(text, { splitSpecialTokens: true })), text)
+  })
+
+  it.prop("have ids below the vocabulary", [Schema.String], ([text]) => {
+    assert.isTrue(characters.encode(text).every((token) => token >= 0 && token < characters.vocabulary))
+  })
+
+  it("keep special tokens whole, unless the text is a user's", () => {
+    const end = characters.specialToken("<|im_end|>")
+    assert.deepStrictEqual([...characters.encode("<|im_end|>")], [end])
+    assert.lengthOf(characters.encode("<|im_end|>", { splitSpecialTokens: true }), 10)
+  })
+
+  it("take any other character as one unknown token", () => {
+    assert.deepStrictEqual([...characters.encode("é😀")], [0, 0])
+    assert.strictEqual(characters.decode([0]), "\ufffd")
+  })
+})
+
+describe("words", () => {
+  const words = TestTokenizer.words(["cat", " sat", "ca"])
+
+  it("are one token each, the longest first, and characters otherwise", () => {
+    const tokens = words.encode("cat sat car")
+    assert.deepStrictEqual(Array.from(tokens, (token) => words.decode([token])), ["cat", " sat", " ", "ca", "r"])
+  })
+
+  it("tell their fingerprints apart", () => {
+    assert.notStrictEqual(words.fingerprint, TestTokenizer.words(["cat"]).fingerprint)
+    assert.notStrictEqual(words.fingerprint, characters.fingerprint)
+  })
+})
+
+it.effect("is the tokenizer of every model", () =>
+  Effect.gen(function*() {
+    const tokenizers = yield* Tokenizer.Tokenizers
+    assert.strictEqual(yield* tokenizers.load("any/model"), characters)
+  }).pipe(Effect.provide(TestTokenizer.layer())))
