@@ -1,0 +1,25 @@
+/** The answer a response put into a box. */
+import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as Option from "effect/Option"
+
+const unbraced = new RegExp(`\\\\boxed${PythonText.space}+([a-zA-Z0-9]+)`)
+const marker = "\\boxed"
+
+/**
+ * The content of the `\boxed{…}` that closes last; without one, the word after the first `\boxed` and white space. None where
+ * there is neither, and where any `}` of the text closes nothing. A `{` that stays open elsewhere does no harm.
+ *
+ * @see tinker-cookbook `recipes/math_rl/math_grading.py: extract_boxed`
+ */
+export const extract = (text: string): Option.Option<string> => {
+  const open: Array<number> = []
+  let content: string | undefined
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "{") open.push(at)
+    if (text[at] !== "}") continue
+    const start = open.pop()
+    if (start === undefined) return Option.none()
+    if (text.startsWith(marker, start - marker.length)) content = text.slice(start + 1, at)
+  }
+  return Option.fromUndefinedOr(content ?? unbraced.exec(text)?.[1])
+}

@@ -1,0 +1,74 @@
+/** Exact fractions, read from the ways in which answers write numbers. */
+import * as Option from "effect/Option"
+
+/** In lowest terms, the denominator positive: equal numbers have equal fields. */
+export interface Rational {
+  readonly numerator: bigint
+  readonly denominator: bigint
+}
+
+/** Longer texts are not read as numbers, so that reading stays quick whatever a model writes. */
+const longest = 400
+
+const greatestCommonDivisor = (a: bigint, b: bigint): bigint =>
+  b === 0n ? (a < 0n ? -a : a) : greatestCommonDivisor(b, a % b)
+
+const make = (numerator: bigint, denominator: bigint): Option.Option<Rational> => {
+  if (denominator === 0n) return Option.none()
+  const divisor = greatestCommonDivisor(numerator, denominator) * (denominator < 0n ? -1n : 1n)
+  return Option.some({ numerator: numerator / divisor, denominator: denominator / divisor })
+}
+
+const divide = (left: Rational, right: Rational) =>
+  make(left.numerator * right.denominator, left.denominator * right.numerator)
+
+const decimalPattern = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?$/
+
+const decimal = (text: string): Option.Option<Rational> => {
+  const [, sign, whole = "", fraction = ""] = decimalPattern.exec(text) ?? []
+  const digits = whole.replaceAll(",", "") + fraction
+  if (sign === undefined || digits === "") return Option.none()
+  return make(BigInt(digits) * (sign === "-" ? -1n : 1n), 10n ** BigInt(fraction.length))
+}
+
+const fractionPatterns = [
+  /^([+-]?)\\frac\{([^{}]*)\}\{([^{}]*)\}$/,
+  /^([+-]?)\\frac(\d)(\d)$/,
+  /^()([^/]+)\/([^/]+)$/
+]
+
+const fraction = (text: string): Option.Option<Rational> => {
+  for (const pattern of fractionPatterns) {
+    const [, sign, above, below] = pattern.exec(text) ?? []
+    if (above === undefined || below === undefined) continue
+    const value = Option.flatMap(
+      decimal(above),
+      (left) => Option.flatMap(decimal(below), (right) => divide(left, right))
+    )
+    return sign === "-" ? Option.flatMap(value, (positive) => make(-positive.numerator, positive.denominator)) : value
+  }
+  return Option.none()
+}
+
+/**
+ * Without what LaTeX and money put around a number and do not change it by; a percent sign is dropped as upstream does. White
+ * space between two digits stays, as `1 1/2` is not `11/2`.
+ */
+const bare = (text: string) =>
+  text
+    .replace(/\\!|\\,|\\?\$|\\?%/g, "")
+    .replace(/\\[dt]frac/g, "\\frac")
+    .replace(/(?<!\d)\s+|\s+(?!\d)/g, "")
+
+/**
+ * Integers, decimals and fractions of them: `-3`, `1,234.50`, `.5`, `1/2`, `\frac{1}{2}`, `\frac12`. Dollar and percent signs and
+ * white space are dropped. None for everything else, units and expressions included.
+ */
+export const parse = (text: string): Option.Option<Rational> => {
+  if (text.length > longest) return Option.none()
+  const number = bare(text)
+  return Option.orElse(decimal(number), () => fraction(number))
+}
+
+export const equals = (left: Rational, right: Rational) =>
+  left.numerator === right.numerator && left.denominator === right.denominator

@@ -1,0 +1,43 @@
+/** A problem whose answer is expected in a box. */
+import type { ChatModel } from "@effect-rl/core"
+import { Message, ProblemEnv } from "@effect-rl/core"
+import * as Option from "effect/Option"
+import * as Boxed from "../grading/Boxed.ts"
+import * as BoxedAnswer from "../grading/BoxedAnswer.ts"
+
+export interface Options {
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+  readonly problem: string
+  readonly answer: string
+  /** Messages before the problem, such as `strawberry`. */
+  readonly prefix?: ReadonlyArray<Message.Message>
+}
+
+export const questionSuffix = " Write your answer in \\boxed{} format."
+
+/** The problem as it is put to the model. */
+export const question = (problem: string) => problem + questionSuffix
+
+/** One worked example, which shows the box. */
+export const strawberry: ReadonlyArray<Message.Message> = [
+  Message.user(question("How many r's are in strawberry?")),
+  Message.assistant(
+    "Let's spell the word out and number all the letters: 1) s 2) t 3) r 4) a 5) w 6) b 7) e 8) r 9) r 10) y. " +
+      "We have r's at positions 3, 8, and 9. \\boxed{3}"
+  )
+]
+
+/**
+ * Reward = correct + 0.1·(format − 1), where format asks for a box in a response that ended by itself.
+ *
+ * @see tinker-cookbook `MathEnv`
+ */
+export const make = (options: Options): ProblemEnv.ProblemEnv =>
+  ProblemEnv.make({
+    model: options.model,
+    question: question(options.problem),
+    referenceAnswer: options.answer,
+    checkAnswer: (response) => BoxedAnswer.grade(response, options.answer)._tag === "Correct",
+    checkFormat: (response) => Option.isSome(Boxed.extract(response)),
+    ...(options.prefix === undefined ? {} : { prefix: options.prefix })
+  })

@@ -1,0 +1,39 @@
+import { Boxed } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Option, Schema } from "effect"
+import * as Vectors from "../fixtures/Vectors.ts"
+
+const extracted = (text: string) => Option.getOrNull(Boxed.extract(text))
+
+describe("Boxed.extract", () => {
+  const table: ReadonlyArray<readonly [text: string, content: string | null]> = [
+    ["so \\boxed{42}", "42"],
+    ["\\boxed{a{b}c}", "a{b}c"],
+    ["\\boxed{1} or rather \\boxed{2}", "2"],
+    ["\\boxed{\\boxed{1}}", "\\boxed{1}"],
+    ["\\boxed 7", "7"],
+    ["\\boxed{x} and \\boxed 9", "x"],
+    ["\\boxed {5}", null],
+    ["\\boxed{}", ""],
+    ["{ \\boxed{5}", "5"],
+    ["\\boxed{5", null],
+    ["a } b", null],
+    ["} \\boxed{5}", null],
+    ["\\boxed{5} }", null],
+    ["5", null]
+  ]
+
+  it.each(table)("%s", (text, content) => {
+    assert.strictEqual(extracted(text), content)
+  })
+
+  it("agrees with upstream on every recorded text", () => {
+    const vectors = Vectors.of("rl")
+    assert.strictEqual(vectors.length, 75)
+    for (const { expected, id, text } of vectors) assert.deepStrictEqual(Boxed.extract(text), expected, id)
+  })
+
+  it.prop("finds what was boxed last", [Schema.Int, Schema.Int], ([first, last]) => {
+    assert.strictEqual(extracted(`{\\boxed{${first}}} so \\boxed{${last}}.`), String(last))
+  })
+})
