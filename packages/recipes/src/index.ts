@@ -1,1 +1,22 @@
-export {}
+export * as Recipe from "./Recipe.ts"
+export * as Recipes from "./Recipes.ts"
+export * as Setting from "./Setting.ts"
+export * as TrainingSettings from "./TrainingSettings.ts"
+
+export * as Boxed from "./grading/Boxed.ts"
+export * as BoxedAnswer from "./grading/BoxedAnswer.ts"
+export * as Rational from "./grading/Rational.ts"
+
+export * as MathEnv from "./math/MathEnv.ts"
+
+export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
+export * as HeldOutPairs from "./arithmetic/HeldOutPairs.ts"
+export * as PlainAddition from "./arithmetic/PlainAddition.ts"
+
+export * as Abstractions from "./tutorial/Abstractions.ts"
+
+export * as DigitShareEnv from "./gsm8k/DigitShareEnv.ts"
+export * as Gsm8k from "./gsm8k/Gsm8k.ts"
+export * as Gsm8kRow from "./gsm8k/Gsm8kRow.ts"
+export * as Gsm8kSource from "./gsm8k/Gsm8kSource.ts"
+export * as Split from "./gsm8k/Split.ts"

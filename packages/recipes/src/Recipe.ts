@@ -1,0 +1,30 @@
+/** A task with all that is needed to train on it. Names no backend. */
+import type { ChatModel, Renderer, RolloutError, TinkerError, Train } from "@effect-rl/core"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+
+export type EvaluationError = Renderer.RendererError | TinkerError.TinkerError | RolloutError.RolloutError
+
+/** A recipe's task, put together for one model. */
+export interface Task {
+  readonly config: Train.Config<Renderer.RendererError, never, EvaluationError>
+  /** The answer to the problem in a prompt's text, for scripted policies. */
+  readonly answerTo: (prompt: string) => Option.Option<string>
+}
+
+/** Names the model to train, among others; see `TrainingSettings`. */
+export interface BaseSettings {
+  readonly model: string
+  readonly seed: number
+}
+
+/** `settings` are made of `Setting`s, each with a default, so that `{}` decodes. */
+export interface Recipe<A extends BaseSettings, out E = never, out R = never> {
+  readonly name: string
+  readonly description: string
+  readonly settings: Schema.Decoder<A> & { readonly fields: Schema.Struct.Fields }
+  readonly build: (model: ChatModel.ChatModel, settings: A) => Effect.Effect<Task, E, R>
+}
+
+export const make = <A extends BaseSettings, E, R>(recipe: Recipe<A, E, R>): Recipe<A, E, R> => recipe

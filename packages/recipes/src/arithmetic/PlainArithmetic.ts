@@ -1,0 +1,39 @@
+/** Upstream's first recipe: a few steps show whether training works at all. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as PlainAddition from "./PlainAddition.ts"
+import * as Sum from "./Sum.ts"
+
+const settings = Schema.Struct(TrainingSettings.fields({
+  model: "Qwen/Qwen3.5-9B-Base",
+  steps: 100,
+  groups: 100,
+  groupSize: 4,
+  learningRate: 1e-4,
+  maxTokens: 5,
+  evalEvery: 0
+}))
+
+/** @see tinker-cookbook `recipes/math_rl`, env "arithmetic" */
+export const plainArithmetic = Recipe.make({
+  name: "plain-arithmetic",
+  description:
+    "Sums of two numbers up to 100, one worked example, the last number counts; upstream's problems in order",
+  settings,
+  build: (model, settings) =>
+    Effect.sync(() => ({
+      answerTo: (prompt) => Option.map(Sum.ofPrompt(prompt), String),
+      config: {
+        ...TrainingSettings.config(model, settings),
+        dataset: PlainAddition.dataset({
+          model,
+          batches: settings.steps,
+          groups: settings.groups,
+          groupSize: settings.groupSize
+        })
+      }
+    }))
+})

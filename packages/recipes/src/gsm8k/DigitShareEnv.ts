@@ -1,0 +1,40 @@
+/** A problem whose reward says how near the answer is, not only whether it is right. */
+import { Env, Message, Metric, type Renderer } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Boxed from "../grading/Boxed.ts"
+import * as MathEnv from "../math/MathEnv.ts"
+
+const digitsOf = (text: string) => text.match(/\d/g) ?? []
+
+/**
+ * The digits that answer and reference have in common, each as often as it occurs in both, over those of the longer one: 1 for
+ * the right digits in any order, 0 without a digit in common. Padding an answer with digits does not pay.
+ */
+export const digitShare = (answer: string, reference: string): number => {
+  const found = digitsOf(answer)
+  const wanted = digitsOf(reference)
+  const shared = [..."0123456789"].reduce((count, digit) => {
+    const times = (digits: ReadonlyArray<string>) => digits.filter((other) => other === digit).length
+    return count + Math.min(times(found), times(wanted))
+  }, 0)
+  return shared / Math.max(1, found.length, wanted.length)
+}
+
+/** Reward = `digitShare` of the boxed answer, 0 without a box. */
+export const make = (options: MathEnv.Options): Env.Env<Renderer.RendererError> => {
+  const { renderer } = options.model
+  const messages = [...(options.prefix ?? []), Message.user(MathEnv.question(options.problem))]
+  return {
+    initialObservation: Effect.map(renderer.generationPrompt(messages), (input) => Env.prompt(input, renderer.stop)),
+    step: ({ tokens }) =>
+      Effect.map(renderer.parse(tokens), ({ message }) => {
+        const answer = Boxed.extract(Message.text(message))
+        return {
+          _tag: "Done",
+          reward: Option.match(answer, { onNone: () => 0, onSome: (given) => digitShare(given, options.answer) }),
+          metrics: { format: Metric.rate(Option.isSome(answer)) }
+        }
+      })
+  }
+}

@@ -1,0 +1,76 @@
+/** Grade-school word problems, as upstream's first large run. */
+import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as MathEnv from "../math/MathEnv.ts"
+import * as Recipe from "../Recipe.ts"
+import * as Setting from "../Setting.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import type { Problem } from "./Gsm8kRow.ts"
+import * as Gsm8kSource from "./Gsm8kSource.ts"
+import type { Split } from "./Split.ts"
+
+export const Settings = Schema.Struct({
+  ...TrainingSettings.fields({
+    model: "Qwen/Qwen3.5-9B-Base",
+    steps: 58,
+    groups: 128,
+    groupSize: 16,
+    learningRate: 4e-5,
+    maxTokens: 256,
+    evalEvery: 20
+  }),
+  data: Setting.text({
+    default: Gsm8kSource.hubName,
+    unit: "folder",
+    help: `Folder with train.jsonl and test.jsonl, or ${Gsm8kSource.hubName} for the hub's own files`
+  }),
+  fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
+})
+
+const group =
+  (model: ChatModel.ChatModel, size: number, fewShot: boolean) => ({ answer, question }: Problem, index: number) =>
+    ProblemGroupBuilder.make({
+      key: String(index),
+      size,
+      env: () => MathEnv.make({ model, problem: question, answer, ...(fewShot ? { prefix: MathEnv.strawberry } : {}) })
+    })
+
+/** The task on problems already loaded; each pass goes through them in an order of its own. */
+export const task = (
+  model: ChatModel.ChatModel,
+  settings: Omit<typeof Settings.Type, "data">,
+  { test, train }: Split
+): Recipe.Task => ({
+  answerTo: (prompt) =>
+    Option.map(
+      Arr.findFirst([...train, ...test], ({ question }) => prompt.includes(MathEnv.question(question))),
+      ({ answer }) => answer
+    ),
+  config: {
+    ...TrainingSettings.config(model, settings),
+    dataset: RLDataset.fromArray(train, {
+      batchSize: settings.groups,
+      epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(train.length / settings.groups))),
+      shuffle: true,
+      group: group(model, settings.groupSize, settings.fewShot)
+    }),
+    evaluators: [
+      Evaluator.testSet({
+        name: "held_out",
+        groups: test.map(group(model, 1, settings.fewShot)),
+        maxTokens: settings.maxTokens
+      })
+    ]
+  }
+})
+
+/** Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic` */
+export const gsm8k = Recipe.make({
+  name: "gsm8k",
+  description: "Grade-school word problems, answers in a box; evaluated on the test problems",
+  settings: Settings,
+  build: (model, settings) => Effect.map(Gsm8kSource.load(settings.data), (split) => task(model, settings, split))
+})

@@ -1,0 +1,61 @@
+/** Problems to train on and problems to be judged by, with none in both. */
+import { Seed } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Problem } from "./Gsm8kRow.ts"
+
+export interface Split {
+  readonly train: ReadonlyArray<Problem>
+  readonly test: ReadonlyArray<Problem>
+}
+
+/** A problem is asked in both parts. Rows are counted from 1. */
+export class Overlap extends Schema.TaggedError<Overlap>()("Overlap", {
+  question: Schema.String,
+  trainRow: Schema.Int,
+  testRow: Schema.Int
+}) {
+  override get message() {
+    return `row ${this.testRow} of the test problems is row ${this.trainRow} of the training problems: ` +
+      `remove it from one of them. It asks: ${this.question.slice(0, 200)}`
+  }
+}
+
+/** Too few problems to hold some out and train on others. */
+export class TooFewProblems extends Schema.TaggedError<TooFewProblems>()("TooFewProblems", {
+  found: Schema.Int,
+  heldOut: Schema.Int
+}) {
+  override get message() {
+    return `there are ${this.found} problems, expected more than the ${this.heldOut} that are held out: ` +
+      "add problems, or a test.jsonl beside them"
+  }
+}
+
+/** The same question whatever its white space and letter case. */
+const normal = (question: string) => question.toLowerCase().replace(/\s+/g, " ").trim()
+
+/** Fails with the first test problem that is also trained on. */
+export const disjoint = (
+  train: ReadonlyArray<Problem>,
+  test: ReadonlyArray<Problem>
+): Effect.Effect<Split, Overlap> => {
+  const trainRows = new Map(train.map(({ question }, index) => [normal(question), index + 1]))
+  for (const [index, { question }] of test.entries()) {
+    const trainRow = trainRows.get(normal(question))
+    if (trainRow !== undefined) return Effect.fail(new Overlap({ question, trainRow, testRow: index + 1 }))
+  }
+  return Effect.succeed({ train, test })
+}
+
+/** Holds out the questions with the `count` lowest hashes, whatever their order; a repeated question goes to one part. */
+export const holdOut = (problems: ReadonlyArray<Problem>, count: number): Effect.Effect<Split, TooFewProblems> => {
+  const hashes = new Map(problems.map(({ question }) => [normal(question), Seed.derive(0, normal(question))]))
+  const chosen = new Set([...hashes].toSorted((a, b) => a[1] - b[1]).slice(0, count).map(([question]) => question))
+  const [train, test] = [false, true].map((held) =>
+    problems.filter(({ question }) => chosen.has(normal(question)) === held)
+  )
+  return train === undefined || test === undefined || train.length === 0
+    ? Effect.fail(new TooFewProblems({ found: hashes.size, heldOut: count }))
+    : Effect.succeed({ train, test })
+}

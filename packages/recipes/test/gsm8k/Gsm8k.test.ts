@@ -1,0 +1,186 @@
+import { Evaluator, RunStore, Tinker, Train } from "@effect-rl/core"
+import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Hub } from "@effect-rl/files"
+import { Gsm8k, type Gsm8kRow, Gsm8kSource, Recipes, Split } from "@effect-rl/recipes"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
+import * as TestModel from "../TestModel.ts"
+import * as Gsm8kRows from "./Gsm8kRows.ts"
+
+const settings = { ...Schema.decodeUnknownSync(Recipes.gsm8k.settings)({}), steps: 2, groups: 3, groupSize: 4 }
+
+const problems: ReadonlyArray<Gsm8kRow.Problem> = Array.from({ length: 12 }, (_, index) => ({
+  question: `How much is ${index} and 1?`,
+  answer: String(index + 1)
+}))
+
+const say = (answer: string) => Script.text(TestModel.tokenizer, `\\boxed{${answer}}<|im_end|>`)
+
+/** Right in every second attempt of a group: a member's seed is its group's plus its index. */
+const answersHalf = (answerTo: (prompt: string) => Option.Option<string>) =>
+  Script.reply(
+    TestModel.tokenizer,
+    (prompt, { seed = 0 }) => say(seed % 2 === 0 ? Option.getOrElse(answerTo(prompt), () => "none") : "wrong")
+  )
+
+/** Right in every second attempt of all. */
+const alternates = (answerTo: (prompt: string) => Option.Option<string>) =>
+  Script.reply(
+    TestModel.tokenizer,
+    (prompt, { sequence }) => say(sequence % 2 === 0 ? Option.getOrElse(answerTo(prompt), () => "none") : "wrong")
+  )
+
+const model = "effect-rl/scripted"
+const scripted = (sample: Script.SampleScript) =>
+  Layer.merge(
+    ScriptedTinker.layer({ models: { [model]: { contextLength: 4096 } }, sample }),
+    RunStore.RunStore.layerMemory
+  )
+
+const iterations = (split: Split.Split) =>
+  Effect.gen(function*() {
+    const { answerTo, config } = Gsm8k.task(yield* TestModel.model, settings, split)
+    const events = yield* Train.run({ ...config, evalEvery: 0 }).pipe(
+      Stream.runCollect,
+      Effect.provide(scripted(answersHalf(answerTo)))
+    )
+    return events.filter((event) => event._tag === "Iteration")
+  })
+
+const half = {
+  meanReward: 0.5,
+  rewardStandardError: 0,
+  groups: 3,
+  informative: 3,
+  datums: 12,
+  optimizerSteps: 1,
+  correct: 0.5,
+  format: 1,
+  truncated: 0
+}
+
+const summary = ({ metrics, ...event }: Train.Iteration) => ({
+  meanReward: event.meanReward,
+  rewardStandardError: event.rewardStandardError,
+  groups: event.groups,
+  informative: event.informative,
+  datums: event.datums,
+  optimizerSteps: event.optimizerSteps,
+  correct: metrics["env/all/correct"],
+  format: metrics["env/all/format"],
+  truncated: metrics["env/all/truncated"]
+})
+
+const writeRows = (rows: Readonly<Record<string, ReadonlyArray<unknown>>>) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* fs.makeTempDirectoryScoped()
+    for (const [name, lines] of Object.entries(rows)) {
+      yield* fs.writeFileString(path.join(folder, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(""))
+    }
+    return folder
+  })
+
+const row = ({ answer, question }: Gsm8kRow.Problem) => ({ question, answer: `Adding up.\n#### ${answer}` })
+
+const noHub = Layer.mock(Hub.Hub, {})
+
+describe("Gsm8k.task", () => {
+  it.effect("has exactly the metrics of a policy that answers half of the problems", () =>
+    Effect.gen(function*() {
+      const events = yield* iterations({ train: problems, test: [] })
+      assert.deepStrictEqual(events.map(summary), [half, half])
+    }))
+
+  it.effect("evaluates each test problem once", () =>
+    Effect.gen(function*() {
+      const split = { train: problems.slice(0, 2), test: problems.slice(2) }
+      const { answerTo, config } = Gsm8k.task(yield* TestModel.model, settings, split)
+      const { metrics } = yield* Effect.gen(function*() {
+        const sampler = yield* Effect.flatMap(Tinker.Tinker, (tinker) =>
+          tinker.createSamplingClient({ baseModel: model }))
+        const [evaluator] = config.evaluators ?? []
+        assert(evaluator !== undefined)
+        return yield* evaluator.evaluate(sampler)
+      }).pipe(Effect.provide(scripted(alternates(answerTo))))
+      assert.strictEqual(metrics["held_out/correct"], 0.5)
+      assert.strictEqual(metrics["held_out/reward"], 0.5)
+      assert.strictEqual(metrics["held_out/episodes"], 10)
+    }))
+
+  it.effect("knows the answer to a prompt, and of others that it does not", () =>
+    Effect.gen(function*() {
+      const { answerTo } = Gsm8k.task(yield* TestModel.model, settings, { train: problems, test: [] })
+      assert.deepStrictEqual(
+        answerTo("user: How much is 3 and 1? Write your answer in \\boxed{} format. assistant:"),
+        Option.some("4")
+      )
+      assert.deepStrictEqual(answerTo("How much is the fish?"), Option.none())
+    }))
+})
+
+describe("Gsm8kSource.load", () => {
+  const load = (rows: Readonly<Record<string, ReadonlyArray<unknown>>>) =>
+    Effect.flatMap(writeRows(rows), Gsm8kSource.load).pipe(Effect.provide([NodeServices.layer, noHub]))
+
+  it.effect("reads train.jsonl and test.jsonl", () =>
+    Effect.gen(function*() {
+      const { test, train } = yield* load({
+        "train.jsonl": problems.slice(0, 8).map(row),
+        "test.jsonl": problems.slice(8).map(row)
+      })
+      assert.deepStrictEqual([train, test], [problems.slice(0, 8), problems.slice(8)])
+    }))
+
+  it.effect("refuses a problem that is in both", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(
+        load({ "train.jsonl": problems.map(row), "test.jsonl": problems.slice(4, 5).map(row) })
+      )
+      assert.strictEqual(error._tag, "Overlap")
+      assert.include(error.message, "row 1 of the test problems is row 5 of the training problems")
+    }))
+
+  it.effect("names the row without a final answer", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(
+        load({ "train.jsonl": [...problems.map(row), { question: "?", answer: "some" }] })
+      )
+      assert.strictEqual(error._tag, "NoFinalAnswer")
+      assert.include(error.message, "row 13")
+    }))
+
+  it.effect("names the row that is no problem, and a folder without problems", () =>
+    Effect.gen(function*() {
+      const noProblem = yield* Effect.flip(load({ "train.jsonl": [{ question: 3 }] }))
+      assert.strictEqual(noProblem._tag, "DatasetError")
+      assert.include(noProblem.message, "row 1")
+      const noFile = yield* Effect.flip(load({}))
+      assert.strictEqual(noFile._tag, "DatasetError")
+      assert.include(noFile.message, "train.jsonl does not exist")
+    }))
+})
+
+const withRows = Option.isSome(Gsm8kRows.folder) ? describe : describe.skip
+
+withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => {
+  const split = Effect.suspend(() => Gsm8kSource.load(Option.getOrThrow(Gsm8kRows.folder))).pipe(
+    Effect.provide([NodeServices.layer, noHub])
+  )
+
+  it.effect("are 7473 to train on and 1319 to be judged by, each with a number for an answer", () =>
+    Effect.gen(function*() {
+      const { test, train } = yield* split
+      assert.deepStrictEqual([train.length, test.length], [7473, 1319])
+      for (const { answer } of [...train, ...test]) assert.match(answer, /^-?\d+(\.\d+)?$/)
+      assert.strictEqual(test[0]?.answer, "18")
+    }))
+
+  it.effect("give exactly the metrics of a policy that answers half of them", () =>
+    Effect.gen(function*() {
+      const events = yield* iterations(yield* split)
+      assert.deepStrictEqual(events.map(summary), [half, half])
+    }))
+})

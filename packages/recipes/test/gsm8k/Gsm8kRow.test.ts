@@ -1,0 +1,26 @@
+import { Gsm8kRow } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Option } from "effect"
+import * as Vectors from "../fixtures/Vectors.ts"
+
+describe("Gsm8kRow.finalAnswer", () => {
+  const table: ReadonlyArray<readonly [solution: string, answer: string | null]> = [
+    ["She makes 9 * 2 = $<<9*2=18>>18 a day.\n#### 18", "18"],
+    ["#### 1,234", "1234"],
+    ["#### : 7", "7"],
+    ["x #### 5", "5"],
+    ["x #### 1,005", "1,005"],
+    ["#### 1\n#### 2", "2"],
+    ["no answer", null]
+  ]
+
+  it.each(table)("%s", (solution, answer) => {
+    assert.strictEqual(Option.getOrNull(Gsm8kRow.finalAnswer(solution)), answer)
+  })
+
+  it("agrees with upstream on every recorded solution", () => {
+    const vectors = Vectors.of("final")
+    assert.strictEqual(vectors.length, 40)
+    for (const { expected, id, text } of vectors) assert.deepStrictEqual(Gsm8kRow.finalAnswer(text), expected, id)
+  })
+})
