@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** Where Python's `splitlines` ends a line. */
-const lineEnd = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/
+const lineEnd = new RegExp("\\r\\n|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
 const marked = new RegExp(`####${PythonText.space}*([^\\n]+)`, "g")
 
 /**
