@@ -22,12 +22,22 @@ export type Stop<E, PE> =
 /** Failures of the group itself are reported under this member. */
 export const wholeGroup = -1
 
+type DeathPolicy = Pick<FailurePolicy.FailurePolicy["otherwise"], "Died">
+
+/** Where a death aborts, so does a release that dies; elsewhere what was reached stands, and the death is logged. */
+export const close = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, otherwise: DeathPolicy) => {
+  const closed = Scope.close(scope, exit)
+  return otherwise.Died === "abort"
+    ? closed
+    : Effect.catchCause(closed, (cause) => Effect.logError("what an environment acquired was not released", cause))
+}
+
 /** Runs in a child scope, which closes at once on failure and together with its parent otherwise. */
-export const inChildScope = <A, E, R>(parent: Scope.Scope, effect: Effect.Effect<A, E, R>) =>
+export const inChildScope = <A, E, R>(parent: Scope.Scope, otherwise: DeathPolicy, effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Scope.fork(parent), (scope) =>
     effect.pipe(
       Scope.provide(scope),
-      Effect.onExit((exit) => Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void)
+      Effect.onExit((exit) => Exit.isFailure(exit) ? close(scope, exit, otherwise) : Effect.void)
     ))
 
 const report = (member: number, attempt: number, failure: Failure<unknown, unknown>): FailureReport => ({

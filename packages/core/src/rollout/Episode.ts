@@ -1,6 +1,7 @@
 /** One environment and one policy, turn by turn until done. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import type * as Env from "../env/Env.ts"
 import * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -17,10 +18,23 @@ const violation = (key: Key.MemberKey, field: string, found: unknown, expected: 
   })
 
 /** Types do not reach an environment written in JavaScript or fed from outside: what it gives is checked. */
-const reportedViolation = (key: Key.MemberKey, given: Env.Overflow | Env.Step, tags: ReadonlyArray<string>) => {
-  if (!tags.includes(given._tag)) return violation(key, "step._tag", given._tag, tags.join(" or "))
-  return Number.isFinite(given.reward) ? undefined : violation(key, "reward", given.reward, "a finite number")
+const tagViolation = (key: Key.MemberKey, field: string, given: unknown, ...tags: ReadonlyArray<string>) => {
+  if (tags.some((tag) => Predicate.isTagged(given, tag))) return undefined
+  const found = Predicate.hasProperty(given, "_tag") ? given._tag : given
+  return violation(key, `${field}._tag`, found, tags.join(" or "))
 }
+
+const rewardViolation = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) =>
+  Number.isFinite(reward) ? undefined : violation(key, `${field}.reward`, reward, "a finite number")
+
+const initialViolation = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
+  tagViolation(key, "initialObservation", given, "Prompt", "Overflow")
+    ?? (given._tag === "Overflow" ? rewardViolation(key, "initialObservation", given) : undefined)
+
+const stepViolation = (key: Key.MemberKey, given: Env.Step) =>
+  tagViolation(key, "step", given, "Continue", "Done")
+    ?? rewardViolation(key, "step", given)
+    ?? (given._tag === "Continue" ? tagViolation(key, "step.observation", given.observation, "Prompt") : undefined)
 
 const actionViolation = (key: Key.MemberKey, { logprobs, tokens }: Sampling.SampledTokens) =>
   tokens.length === logprobs.length
@@ -50,12 +64,9 @@ export const run = Effect.fnUntraced(function*<E, R, PE, PR>(
   const policyFailed = (error: PE | RolloutError): Failure<E, PE> => ({ _tag: "PolicyFailed", error })
 
   const initial = yield* Effect.mapError(env.initialObservation, stepFailed)
-  if (initial._tag === "Overflow") {
-    const wrong = reportedViolation(key, initial, ["Overflow"])
-    return wrong === undefined
-      ? Trajectory.withoutAction(initial.reward, "max_tokens")
-      : yield* Effect.fail(stepFailed(wrong))
-  }
+  const wrongInitial = initialViolation(key, initial)
+  if (wrongInitial !== undefined) return yield* Effect.fail(stepFailed(wrongInitial))
+  if (initial._tag === "Overflow") return Trajectory.withoutAction(initial.reward, "max_tokens")
   const transitions: Array<Trajectory.Transition> = []
   let observation = initial
   let stepReward = 0
@@ -65,7 +76,7 @@ export const run = Effect.fnUntraced(function*<E, R, PE, PR>(
     const wrongAction = actionViolation(key, action)
     if (wrongAction !== undefined) return yield* Effect.fail(policyFailed(wrongAction))
     const step = yield* Effect.mapError(env.step(action), stepFailed)
-    const wrongStep = reportedViolation(key, step, ["Continue", "Done"])
+    const wrongStep = stepViolation(key, step)
     if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
     transitions.push(transition(observation, action, step))
     stepReward += step.reward

@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
@@ -62,6 +62,9 @@ const attempts = <A, E, R, PE, PR, R2>(
   attempt: (attempt: number) => Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>
 ) => Attempts.run(attempt, { member, policy: run.failures, retried: run.retried })
 
+const inChildScope = <A, E, R, PE, PR, E2, R2>(run: Run<E, R, PE, PR>, effect: Effect.Effect<A, E2, R2>) =>
+  Attempts.inChildScope(run.scope, run.failures.otherwise, effect)
+
 const open = <E, R, PE, PR>({ builder }: Run<E, R, PE, PR>) =>
   Effect.mapError(builder.open, (error): FailurePolicy.Failure<E, PE> => ({ _tag: "AcquireFailed", error }))
 
@@ -112,13 +115,13 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
       run.dropped.push(report)
       return Option.none<Trajectory>()
     })
-  const opened = attempts(run, Attempts.wholeGroup, () => Attempts.inChildScope(run.scope, open(run)))
+  const opened = attempts(run, Attempts.wholeGroup, () => inChildScope(run, open(run)))
   const group = yield* Attempts.settle(opened, run.failures, Attempts.skip)
   const members = yield* forEachMember(run.builder.size, (member) => {
     const played = attempts(
       run,
       member,
-      (attempt) => Attempts.inChildScope(run.scope, play(run, group, member, attempt))
+      (attempt) => inChildScope(run, play(run, group, member, attempt))
     )
     return Attempts.settle(Effect.map(played, Option.some), run.failures, drop)
   })
@@ -135,7 +138,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
     const members = played.map((trajectory) => Option.some(trajectory))
     return { members, rewards: yield* grade(run, group, members) } satisfies Played
   })
-  const attempted = attempts(run, Attempts.wholeGroup, (attempt) => Attempts.inChildScope(run.scope, whole(attempt)))
+  const attempted = attempts(run, Attempts.wholeGroup, (attempt) => inChildScope(run, whole(attempt)))
   return Attempts.settle(attempted, run.failures, Attempts.skip)
 }
 
@@ -174,26 +177,34 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { members, rewards }: Play
     : { _tag: "Partial", ...group, dropped: run.dropped }
 }
 
+/** Everything the group acquires goes into the run's scope. */
+const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
+  const played = run.builder.coupled === true ? coupled(run) : independent(run)
+  return played.pipe(
+    Effect.map((played) => result(run, played)),
+    Effect.catch((stop): Effect.Effect<GroupResult, E | PE | RolloutError> =>
+      stop._tag === "Skip" ? Effect.succeed(skipped(run.builder, stop.report)) : FailurePolicy.raise(stop.failure)
+    ),
+    Scope.provide(run.scope)
+  )
+}
+
+const sizeViolation = ({ key, size }: EnvGroupBuilder<unknown, unknown>) => {
+  const reason = new Violation({ field: "size", found: String(size), expected: "a whole number of at least 1" })
+  return new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
+}
+
 /** Rolls out one group; everything it acquired is released when it returns, fails or is interrupted. */
-export const roll = Effect.fnUntraced(function*<E, R, PE, PR>(
+export const roll = <E, R, PE, PR>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
   options: Options<E, PE>
-): Effect.fn.Return<GroupResult, E | PE | RolloutError, R | PR | Scope.Scope> {
-  const run: Run<E, R, PE, PR> = {
-    builder,
-    policy,
-    options,
-    failures: options.onFailure ?? FailurePolicy.failFast,
-    scope: yield* Effect.scope,
-    retried: [],
-    dropped: []
-  }
-  const played = builder.coupled === true ? coupled(run) : independent(run)
-  return yield* played.pipe(
-    Effect.map((played) => result(run, played)),
-    Effect.catch((stop): Effect.Effect<GroupResult, E | PE | RolloutError> =>
-      stop._tag === "Skip" ? Effect.succeed(skipped(builder, stop.report)) : FailurePolicy.raise(stop.failure)
+): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
+  Effect.suspend(() => {
+    if (!Number.isSafeInteger(builder.size) || builder.size < 1) return Effect.fail(sizeViolation(builder))
+    const failures = options.onFailure ?? FailurePolicy.failFast
+    const scope = Scope.makeUnsafe()
+    return rollIn({ builder, policy, options, failures, scope, retried: [], dropped: [] }).pipe(
+      Effect.onExit((exit) => Attempts.close(scope, exit, failures.otherwise))
     )
-  )
-})
+  })

@@ -45,10 +45,7 @@ export const group = <E, R, PE, PR>(
   policy: Policy.Policy<PE, PR>,
   options: Group.Options<NoInfer<E>, NoInfer<PE>> = {}
 ): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
-  Group.roll(builder, policy, options).pipe(
-    Effect.scoped,
-    Effect.withSpan("Rollout.group", { attributes: { group: builder.key } })
-  )
+  Effect.withSpan(Group.roll(builder, policy, options), "Rollout.group", { attributes: { group: builder.key } })
 
 /** Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR>(
