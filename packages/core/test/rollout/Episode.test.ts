@@ -1,0 +1,172 @@
+import { type Env, Metric, type Policy, Rollout, Trajectory } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Option } from "effect"
+import * as Scripted from "./Scripted.ts"
+
+const key = { iteration: 4, group: "sums/7", member: 2, attempt: 1 }
+const { done, next, prompt, tokens } = Scripted
+
+/** Plays `env` and tells what the policy was asked. */
+const play = Effect.fnUntraced(function*(env: Env.Env<Scripted.Broken>, answers: ReadonlyArray<number> = []) {
+  const requests: Array<Policy.Request> = []
+  const policy: Policy.Policy = {
+    act: (request) => {
+      requests.push(request)
+      return Effect.succeed(tokens(answers[requests.length - 1] ?? 2))
+    }
+  }
+  const trajectory = yield* Rollout.episode(env, policy, key)
+  return { trajectory, requests }
+})
+
+describe("turn by turn", () => {
+  it.effect("the policy sees what the environment shows, under a key of its own", () =>
+    Effect.gen(function*() {
+      const { requests } = yield* play(Scripted.env(next(0, 5), next(0, 9), done(1)))
+      assert.deepStrictEqual(requests.map((request) => request.prompt.length), [3, 5, 9])
+      assert.deepStrictEqual(requests.map((request) => request.stop), [["<end>"], ["<end>"], ["<end>"]])
+      assert.deepStrictEqual(requests.map((request) => request.key), [
+        { ...key, turn: 0 },
+        { ...key, turn: 1 },
+        { ...key, turn: 2 }
+      ])
+    }))
+
+  it.effect("a transition keeps the prompt, the action and what the step reported", () =>
+    Effect.gen(function*() {
+      const metrics = { correct: Metric.rate(true) }
+      const { trajectory } = yield* play(
+        Scripted.env({ ...next(0.25), trainable: false }, { ...done(1), metrics, logs: { answer: "7" } }),
+        [4, 1]
+      )
+      assert.deepStrictEqual(trajectory.transitions, [
+        {
+          observation: prompt(3).input,
+          action: tokens(4),
+          reward: 0.25,
+          trainable: false,
+          metrics: {},
+          logs: {}
+        },
+        {
+          observation: prompt(3).input,
+          action: tokens(1),
+          reward: 1,
+          trainable: true,
+          metrics,
+          logs: { answer: "7" }
+        }
+      ])
+      assert.strictEqual(trajectory.stepReward, 1.25)
+      assert.strictEqual(Trajectory.actionTokens(trajectory), 5)
+    }))
+
+  it.effect("rewards add up in float64, in order", () =>
+    Effect.gen(function*() {
+      const { trajectory } = yield* play(Scripted.env(next(0.1), next(0.2), done(-0.3)))
+      assert.strictEqual(trajectory.stepReward, 0.1 + 0.2 - 0.3)
+    }))
+
+  it.effect("it ends for the reason the environment gives, if any", () =>
+    Effect.gen(function*() {
+      const told = yield* play(Scripted.env({ ...done(0), stopReason: "max_turns" }))
+      assert.deepStrictEqual(told.trajectory.stopReason, Option.some("max_turns"))
+      const silent = yield* play(Scripted.env(done(0)))
+      assert.deepStrictEqual(silent.trajectory.stopReason, Option.none())
+    }))
+
+  it.effect("an empty action is an action", () =>
+    Effect.gen(function*() {
+      const { trajectory } = yield* play(Scripted.env(done(1)), [0])
+      assert.strictEqual(trajectory.transitions.length, 1)
+      assert.strictEqual(Trajectory.actionTokens(trajectory), 0)
+    }))
+
+  it.effect("a first prompt over budget ends it before the policy is asked", () =>
+    Effect.gen(function*() {
+      const { requests, trajectory } = yield* play({
+        initialObservation: Effect.succeed({ _tag: "Overflow", reward: -0.1 }),
+        step: () => Effect.die("no step without an action")
+      })
+      assert.deepStrictEqual(requests, [])
+      const expected: Trajectory.Trajectory = {
+        transitions: [],
+        stepReward: -0.1,
+        stopReason: Option.some("max_tokens")
+      }
+      assert.deepStrictEqual(trajectory, expected)
+    }))
+})
+
+describe("what fails, fails with its own error", () => {
+  const failure = (env: Env.Env<Scripted.Broken>) => Effect.flip(play(env))
+
+  it.effect("of the environment", () =>
+    Effect.gen(function*() {
+      const early: Env.Env<Scripted.Broken> = { ...Scripted.env(), initialObservation: Scripted.breaks("prompt") }
+      assert.strictEqual((yield* failure(early)).message, "prompt broke")
+      assert.strictEqual((yield* failure(Scripted.env(next(0), Scripted.breaks("turn 1")))).message, "turn 1 broke")
+    }))
+
+  it.effect("of the policy", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Rollout.episode(Scripted.env(), { act: () => Effect.fail("no answer") }, key))
+      assert.strictEqual(error, "no answer")
+    }))
+
+  it.effect("and what throws, dies", () =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.exit(play(Scripted.throwing))
+      assert.isTrue(Exit.isFailure(exit) && Exit.hasDies(exit))
+      assert.include(String(exit), "not a function")
+    }))
+})
+
+describe("what no rollout can go on with is named", () => {
+  const message = (env: Env.Env<Scripted.Broken>) => Effect.map(Effect.flip(play(env)), (error) => error.message)
+  /** As it comes from JavaScript, where nothing checked it. */
+  const untyped = (json: string): Env.Step & Env.Prompt => JSON.parse(json)
+
+  it.effect.each([NaN, Infinity, -Infinity])("a reward of %s", (reward) =>
+    Effect.gen(function*() {
+      const expected = `group "sums/7", member 2: step.reward is ${reward}, expected a finite number`
+      assert.strictEqual(yield* message(Scripted.env(done(reward))), expected)
+      assert.strictEqual(yield* message(Scripted.env(next(reward), done(0))), expected)
+      const overflow = {
+        ...Scripted.env(),
+        initialObservation: Effect.succeed<Env.Overflow>({ _tag: "Overflow", reward })
+      }
+      assert.strictEqual(yield* message(overflow), expected.replace("step", "initialObservation"))
+    }))
+
+  it.effect("a step that is none", () =>
+    Effect.gen(function*() {
+      const step = (json: string) => message(Scripted.env(untyped(json)))
+      assert.include(
+        yield* step(`{"_tag": "Finished", "reward": 1}`),
+        "step._tag is Finished, expected Continue or Done"
+      )
+      assert.include(yield* step(`7`), "step._tag is 7, expected Continue or Done")
+      assert.include(yield* step(`{"_tag": "Done"}`), "step.reward is undefined, expected a finite number")
+      assert.include(
+        yield* step(`{"_tag": "Continue", "reward": 1}`),
+        "step.observation._tag is undefined, expected Prompt"
+      )
+    }))
+
+  it.effect("a first observation that is none", () =>
+    Effect.gen(function*() {
+      const initialObservation = Effect.succeed(untyped(`{"_tag": "prompt"}`))
+      assert.include(
+        yield* message({ ...Scripted.env(), initialObservation }),
+        "initialObservation._tag is prompt, expected Prompt or Overflow"
+      )
+    }))
+
+  it.effect("an action whose log-probabilities do not fit its tokens", () =>
+    Effect.gen(function*() {
+      const policy: Policy.Policy = { act: () => Effect.succeed({ ...tokens(3), logprobs: new Float32Array(2) }) }
+      const error = yield* Effect.flip(Rollout.episode(Scripted.env(), policy, key))
+      assert.include(error.message, "logprobs is 2 values, expected one per token (3)")
+    }))
+})

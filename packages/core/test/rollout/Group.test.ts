@@ -1,0 +1,273 @@
+import { FailurePolicy, type GroupResult, Metric, type Policy, Rollout } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
+import * as Scripted from "./Scripted.ts"
+
+const { always, done, inTime, next } = Scripted
+
+const roll = (options: Scripted.GroupOptions, groupOptions?: Rollout.GroupOptions<Scripted.Broken>) =>
+  Rollout.group(Scripted.group(options), Scripted.policy, groupOptions)
+
+/** Total rewards of a group, or why there are none. */
+const rewards = (result: GroupResult.GroupResult) =>
+  result._tag === "Skipped" ? result.reason.message : Array.from(result.rewardsG)
+
+const kinds: Record<GroupResult.FailureTag, Scripted.GroupOptions["env"]> = {
+  AcquireFailed: () => Scripted.breaks("sandbox"),
+  StepFailed: () => Scripted.failing(),
+  GraderFailed: () => Scripted.env(),
+  PolicyFailed: () => Scripted.env(),
+  TimedOut: () => Scripted.hanging(),
+  Died: () => Scripted.throwing
+}
+const failureTags: ReadonlyArray<GroupResult.FailureTag> = [
+  "AcquireFailed",
+  "StepFailed",
+  "GraderFailed",
+  "PolicyFailed",
+  "TimedOut",
+  "Died"
+]
+
+describe("a group that finishes", () => {
+  it.effect("is complete: members in order, totals of steps and group", () =>
+    Effect.gen(function*() {
+      const result = yield* roll({
+        size: 3,
+        key: "sums/7",
+        tags: ["sums"],
+        env: (member) => Scripted.env(next(0.5), done(member)),
+        groupRewards: (trajectories) =>
+          Effect.succeed(trajectories.map(({ stepReward }) => ({
+            reward: 10 * stepReward,
+            metrics: { step: Metric.mean(stepReward) }
+          })))
+      }, { samplerStep: 12 })
+      assert.deepStrictEqual(
+        { ...result, members: [] },
+        {
+          _tag: "Completed",
+          key: "sums/7",
+          tags: ["sums"],
+          samplerStep: 12,
+          members: [],
+          rewardsG: Float64Array.of(5.5, 16.5, 27.5),
+          metricsG: [{ step: Metric.mean(0.5) }, { step: Metric.mean(1.5) }, { step: Metric.mean(2.5) }],
+          retried: []
+        }
+      )
+    }))
+
+  it.effect("needs no rewards of the group", () =>
+    Effect.gen(function*() {
+      const result = yield* roll({ size: 2, env: (member) => Scripted.env(done(member)) })
+      assert.deepStrictEqual(rewards(result), [0, 1])
+    }))
+
+  it.effect("does not depend on who finishes first", () =>
+    Effect.gen(function*() {
+      const result = yield* inTime(roll({
+        size: 4,
+        env: (member) => Scripted.slow(1000 * ((member * 3) % 4), member),
+        groupRewards: (trajectories) =>
+          Effect.succeed(trajectories.map(({ stepReward }) => ({ reward: stepReward / 10 })))
+      }))
+      assert.deepStrictEqual(rewards(result), [0, 1.1, 2.2, 3.3])
+    }))
+
+  it.effect("plays its members at the same time", () =>
+    Effect.gen(function*() {
+      const rolling = roll({ size: 8, env: () => Scripted.slow(1000, 1) })
+      const fiber = yield* Effect.forkChild(rolling)
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(fiber.pollUnsafe())
+    }))
+
+  it.effect("gives every turn of every member a key of its own", () =>
+    Effect.gen(function*() {
+      const keys: Array<Policy.Request["key"]> = []
+      const policy: Policy.Policy = {
+        act: ({ key }) => Effect.sync(() => keys.push(key)).pipe(Effect.as(Scripted.tokens(1)))
+      }
+      const builder = Scripted.group({
+        size: 2,
+        key: "sums/7",
+        env: (member, attempt) => member === 1 && attempt === 0 ? Scripted.failing() : Scripted.env(next(0), done(0))
+      })
+      yield* Rollout.group(builder, policy, { iteration: 5, onFailure: always("abort", { times: 1 }) })
+      const paths = keys.map(({ attempt, group, iteration, member, turn }) =>
+        `${iteration} ${group} m${member} a${attempt} t${turn}`
+      )
+      assert.deepStrictEqual(paths.toSorted(), [
+        "5 sums/7 m0 a0 t0",
+        "5 sums/7 m0 a0 t1",
+        "5 sums/7 m1 a0 t0",
+        "5 sums/7 m1 a1 t0",
+        "5 sums/7 m1 a1 t1"
+      ])
+    }))
+})
+
+describe("each kind of failure has a consequence of its own", () => {
+  /** Member 1 of three, or the group's grader, fails in the given way; every other kind would abort. */
+  const withFailure = (failure: GroupResult.FailureTag, consequence: FailurePolicy.Consequence) =>
+    inTime(Rollout.group(
+      Scripted.group({
+        size: 3,
+        env: (member, attempt) => member === 1 ? kinds[failure](member, attempt) : Scripted.env(done(member)),
+        groupRewards: (trajectories) =>
+          failure === "GraderFailed"
+            ? Scripted.breaks("grader")
+            : Effect.succeed(trajectories.map(() => ({ reward: 0.5 })))
+      }),
+      {
+        act: (request) =>
+          failure === "PolicyFailed" && request.key.member === 1
+            ? Scripted.breaks("policy")
+            : Scripted.policy.act(request)
+      },
+      { onFailure: always("abort", { but: { [failure]: consequence } }), memberTimeout: "1 minute" }
+    ))
+
+  it.effect.each(failureTags)("drop after %s", (failure) =>
+    Effect.gen(function*() {
+      const result = yield* withFailure(failure, "drop")
+      if (failure === "GraderFailed") return assert.strictEqual(result._tag, "Skipped")
+      assert.strictEqual(result._tag, "Partial")
+      assert.deepStrictEqual(rewards(result), [0.5, NaN, 2.5])
+      const dropped = result._tag === "Partial" ? result.dropped : []
+      assert.deepStrictEqual(dropped.map((report) => [report.member, report.attempt, report.failure]), [[
+        1,
+        0,
+        failure
+      ]])
+    }))
+
+  it.effect.each(failureTags)("skip after %s", (failure) =>
+    Effect.gen(function*() {
+      const result = yield* withFailure(failure, "skip")
+      assert.strictEqual(result._tag, "Skipped")
+      assert.strictEqual(result._tag === "Skipped" ? result.reason.failure : "", failure)
+    }))
+
+  it.effect.each(failureTags)("abort after %s", (failure) =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.exit(withFailure(failure, "abort"))
+      const said: Record<GroupResult.FailureTag, string> = {
+        AcquireFailed: "sandbox broke",
+        StepFailed: "step broke",
+        GraderFailed: "grader broke",
+        PolicyFailed: "policy broke",
+        TimedOut: `group "group", member 1: not finished within 1m`,
+        Died: "not a function"
+      }
+      assert.include(String(exit), said[failure])
+      assert.strictEqual(Exit.hasDies(exit), failure === "Died")
+    }))
+
+  it.effect("and everything aborts unless told otherwise", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(FailurePolicy.failFast.otherwise, always("abort").otherwise)
+      const error = yield* Effect.flip(roll({ size: 2, env: () => Scripted.failing() }))
+      assert.strictEqual(error.message, "step broke")
+    }))
+})
+
+describe("a group that loses members", () => {
+  it.effect("is graded without them", () =>
+    Effect.gen(function*() {
+      const given: Array<number> = []
+      const result = yield* roll({
+        size: 5,
+        env: (member) => member % 2 === 1 ? Scripted.failing(`member ${member}`) : Scripted.env(done(member)),
+        groupRewards: (trajectories) => {
+          given.push(...trajectories.map(({ stepReward }) => stepReward))
+          return Effect.succeed(trajectories.map((_, index) => ({ reward: index * 100 })))
+        }
+      }, { onFailure: always("drop") })
+      assert.deepStrictEqual(given, [0, 2, 4])
+      assert.deepStrictEqual(rewards(result), [0, NaN, 102, NaN, 204])
+      assert.deepStrictEqual(
+        result._tag === "Partial" ? result.dropped : [],
+        [
+          { member: 1, attempt: 0, failure: "StepFailed", message: "member 1 broke" },
+          { member: 3, attempt: 0, failure: "StepFailed", message: "member 3 broke" }
+        ]
+      )
+      assert.deepStrictEqual(result._tag === "Partial" ? result.members.map(Option.isSome) : [], [
+        true,
+        false,
+        true,
+        false,
+        true
+      ])
+    }))
+
+  it.effect("is skipped when none is left, and not graded", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const result = yield* roll({
+        size: 2,
+        key: "sums/7",
+        tags: ["sums"],
+        log,
+        env: (member) => Scripted.failing(`member ${member}`),
+        groupRewards: () => Effect.succeed([])
+      }, { onFailure: always("drop") })
+      assert.deepStrictEqual(result, {
+        _tag: "Skipped",
+        key: "sums/7",
+        tags: ["sums"],
+        size: 2,
+        reason: { member: 1, attempt: 0, failure: "StepFailed", message: "member 1 broke" }
+      })
+      assert.notInclude(log, "grade")
+    }))
+
+  it.effect("is skipped when it cannot be opened and dropping is what was asked for", () =>
+    Effect.gen(function*() {
+      const result = yield* roll(
+        { size: 2, env: () => Scripted.env(), opening: Scripted.breaks("coordinator") },
+        { onFailure: always("drop") }
+      )
+      assert.deepStrictEqual(result._tag === "Skipped" ? result.reason : undefined, {
+        member: -1,
+        attempt: 0,
+        failure: "AcquireFailed",
+        message: "coordinator broke"
+      })
+    }))
+})
+
+describe("rewards of the group that nobody can use", () => {
+  const graded = (groupRewards: ReadonlyArray<number>) =>
+    Effect.map(
+      Effect.flip(roll({
+        size: 2,
+        env: () => Scripted.env(),
+        groupRewards: () => Effect.succeed(groupRewards.map((reward) => ({ reward })))
+      })),
+      (error) => error.message
+    )
+
+  it.effect.each([0, 1, 3])("are %d of two", (count) =>
+    Effect.gen(function*() {
+      const message = yield* graded(Array.from({ length: count }, () => 1))
+      assert.include(message, `groupRewards is ${count} rewards, expected one per trajectory (2)`)
+    }))
+
+  it.effect.each([NaN, Infinity])("are not finite: %s", (reward) =>
+    Effect.gen(function*() {
+      assert.include(yield* graded([0, reward]), `groupRewards[1].reward is ${reward}, expected a finite number`)
+    }))
+})
+
+it.effect.each([0, -1, 2.5, NaN])(
+  "a group of %s members is refused whatever the policy",
+  (size) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(roll({ size, env: () => Scripted.env() }, { onFailure: always("drop") }))
+      assert.include(error.message, `size is ${size}, expected a whole number of at least 1`)
+    })
+)

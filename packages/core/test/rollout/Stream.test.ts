@@ -1,0 +1,96 @@
+import { Rollout } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Scripted from "./Scripted.ts"
+
+const { policy } = Scripted
+
+/** Groups of one member that take the given milliseconds; `running` is how many of them run at most at the same time. */
+const slowGroups = (millisG: ReadonlyArray<number>) => {
+  const running = { now: 0, most: 0 }
+  const builders = millisG.map((millis, index) =>
+    Scripted.group({
+      key: `group ${index}`,
+      size: 1,
+      env: () =>
+        Effect.gen(function*() {
+          running.most = Math.max(running.most, ++running.now)
+          yield* Effect.addFinalizer(() => Effect.sync(() => running.now--))
+          return Scripted.slow(millis)
+        })
+    })
+  )
+  return { builders, running }
+}
+
+const equal = (count: number) => Array.from({ length: count }, () => 100)
+
+const keys = Effect.fnUntraced(function*(millisG: ReadonlyArray<number>, options?: Rollout.StreamOptions) {
+  const { builders, running } = slowGroups(millisG)
+  const results = yield* Scripted.inTime(Stream.runCollect(Rollout.stream(builders, policy, options)))
+  return { order: results.map(({ key }) => Number(key.slice("group ".length))), most: running.most }
+})
+
+describe("many groups", () => {
+  it.effect("come in the order of their builders, however long they take", () =>
+    Effect.gen(function*() {
+      const { order } = yield* keys([500, 100, 400, 200, 300])
+      assert.deepStrictEqual(order, [0, 1, 2, 3, 4])
+    }))
+
+  it.effect("or as they finish", () =>
+    Effect.gen(function*() {
+      const { order } = yield* keys([500, 100, 400, 200, 300], { unordered: true })
+      assert.deepStrictEqual(order, [1, 3, 4, 2, 0])
+    }))
+
+  it.effect.each([1, 2, 7])("run at most %d at the same time when told so", (concurrency) =>
+    Effect.gen(function*() {
+      const { most, order } = yield* keys(equal(20), { concurrency })
+      assert.strictEqual(most, concurrency)
+      assert.strictEqual(order.length, 20)
+    }))
+
+  it.effect("run 64 at the same time unless told otherwise", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* keys(equal(100))).most, 64)
+    }))
+
+  it.effect("are interrupted, and released, when one fails", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const builders = [0, 1, 2, 3].map((index) =>
+        Scripted.group({
+          size: 1,
+          log,
+          env: () => index === 2 ? Scripted.env(Effect.delay(Scripted.breaks("group 2"), 1000)) : Scripted.hanging()
+        })
+      )
+      const all = Stream.runCollect(Rollout.stream(builders, policy, { concurrency: 3 }))
+      assert.strictEqual((yield* Effect.flip(Scripted.inTime(all))).message, "group 2 broke")
+      const count = (line: string) => log.filter((found) => found === line).length
+      assert.deepStrictEqual([count("open"), count("release 0.0"), count("close")], [3, 3, 3])
+    }))
+
+  it.effect("stop when nobody wants more of them", () =>
+    Effect.gen(function*() {
+      const { builders, running } = slowGroups(equal(50))
+      const some = Rollout.stream(builders, policy, { concurrency: 4 }).pipe(Stream.take(2), Stream.runCollect)
+      assert.strictEqual((yield* Scripted.inTime(some)).length, 2)
+      assert.strictEqual(running.now, 0)
+    }))
+
+  it.effect("pass on the options of a group", () =>
+    Effect.gen(function*() {
+      const builder = Scripted.group({ size: 2, env: (member) => member === 1 ? Scripted.failing() : Scripted.env() })
+      const results = yield* Stream.runCollect(
+        Rollout.stream([builder], policy, { samplerStep: 7, onFailure: Scripted.always("drop") })
+      )
+      assert.deepStrictEqual(results.map((result) => result._tag === "Partial" ? result.samplerStep : -1), [7])
+    }))
+
+  it.effect("may be none", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* keys([])).order, [])
+    }))
+})
