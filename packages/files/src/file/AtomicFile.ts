@@ -16,7 +16,7 @@ export const write = Effect.fnUntraced(function*<E, R>(file: string, content: St
   )
   yield* Effect.scoped(Effect.gen(function*() {
     const handle = yield* fs.open(partial, { flag: "w" })
-    yield* Stream.runForEach(content, handle.writeAll)
+    yield* Stream.runForEach(content, (bytes) => handle.writeAll(bytes))
     yield* handle.sync
   }))
   yield* fs.rename(partial, file)

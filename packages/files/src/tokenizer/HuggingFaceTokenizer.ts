@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import * as FileFailure from "../file/FileFailure.ts"
 import * as ByteLevel from "./ByteLevel.ts"
 import { fingerprint, isByteLevel, TokenizerConfig, TokenizerDefinition, tokenText } from "./TokenizerDefinition.ts"
 
@@ -95,10 +96,10 @@ export const fromFolder = Effect.fn("HuggingFaceTokenizer.fromFolder")(function*
   }
   const read = (file: string) =>
     fs.readFileString(file).pipe(
-      Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))),
-      Effect.mapError((cause) =>
-        new Tokenizer.TokenizerError({ tokenizer: folder, detail: `cannot read ${file}: ${cause.message}` })
-      )
+      Effect.mapError((error) =>
+        new Tokenizer.TokenizerError({ tokenizer: folder, detail: FileFailure.describe(file, error) })
+      ),
+      Effect.flatMap((text) => decodePart(Schema.fromJsonString(Schema.Unknown), folder, file, text))
     )
   const hasConfig = yield* fs.exists(files.config).pipe(Effect.orElseSucceed(() => false))
   return yield* build(folder, files, yield* read(files.tokenizer), hasConfig ? yield* read(files.config) : {})

@@ -1,1 +1,123 @@
-import { NodeFileSystem, NodePath } from "@effect/platform-node"
+import { ByteLevel, HuggingFaceTokenizer } from "@effect-rl/files"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Tokenizer as Implementation } from "@huggingface/tokenizers"
+import { Effect, Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import * as Files from "../support/Files.ts"
+
+const fixtures = fileURLToPath(new URL("../fixtures/tokenizer", import.meta.url))
+const definition: Record<string, unknown> = JSON.parse(readFileSync(`${fixtures}/tokenizer.json`, "utf8"))
+const small = Effect.runSync(
+  HuggingFaceTokenizer.fromJson("small", definition, { bos_token: null, eos_token: { content: "<|im_end|>" } })
+)
+/** Any text that survives UTF-8: JavaScript's lone surrogates do not. */
+const Text = Schema.String.check(Schema.makeFilter((text) => !/\p{Surrogate}/u.test(text)))
+
+layer(Files.layer)("HuggingFaceTokenizer", (it) => {
+  it.prop("gives back every text, up to the normal form its definition asks for", [Text], ([text]) => {
+    assert.strictEqual(small.decode(small.encode(text, { splitSpecialTokens: true })), text.normalize("NFC"))
+  }, { arbitrary: { seed: 1 } })
+
+  it.prop("decodes any ids as the library does", [
+    Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 451 })))
+  ], ([ids]) => {
+    const library = new Implementation(definition, {})
+    assert.strictEqual(small.decode(ids), library.decode([...ids], { clean_up_tokenization_spaces: false }))
+  }, { arbitrary: { seed: 1, runs: 50 } })
+
+  it("decodes nothing, unknown ids, and spaces before punctuation as they are", () => {
+    assert.strictEqual(small.decode([]), "")
+    assert.strictEqual(small.decode(Int32Array.of(-1, 100_000)), "")
+    assert.strictEqual(small.decode(small.encode("a . b , c ?")), "a . b , c ?")
+  })
+
+  it("reads special tokens in a text only where it may", () => {
+    assert.deepStrictEqual([...small.encode("<|im_end|>")], [451])
+    assert.notInclude([...small.encode("<|im_end|>", { splitSpecialTokens: true })], 451)
+    assert.strictEqual(small.specialToken("<|im_start|>"), 450)
+    assert.isUndefined(small.specialToken("im_start"))
+  })
+
+  it("takes bos and eos from the configuration", () => {
+    assert.isUndefined(small.bosToken)
+    assert.strictEqual(small.eosTokenId, 451)
+  })
+
+  it("knows the bytes of each token, also of half a character", () => {
+    const [first, second] = small.encode("é")
+    const table = small.tokenBytes
+    assert.isDefined(table)
+    assert.isDefined(first)
+    const bytes = [first, second].flatMap((id) => id === undefined ? [] : [...ByteLevel.bytesOfToken(table, id)])
+    assert.deepStrictEqual(bytes, [0xc3, 0xa9])
+    assert.deepStrictEqual([...ByteLevel.bytesOfToken(table, 451)], [...new TextEncoder().encode("<|im_end|>")])
+  })
+})
+
+describe("a tokenizer's fingerprint", () => {
+  const fingerprint = (tokenizer: unknown) =>
+    Effect.map(HuggingFaceTokenizer.fromJson("other", tokenizer), (tokenizer) => tokenizer.fingerprint)
+  const model = Schema.decodeUnknownSync(
+    Schema.Struct({ vocab: Schema.Record(Schema.String, Schema.Int), merges: Schema.Array(Schema.Unknown) })
+  )(definition["model"])
+  const withModel = (fields: object) => ({ ...definition, model: { ...Object(definition["model"]), ...fields } })
+
+  it.effect("does not depend on how the definition is written", () =>
+    Effect.gen(function*() {
+      const reversed = Object.fromEntries(Object.entries(model.vocab).toReversed())
+      assert.strictEqual(yield* fingerprint(withModel({ vocab: reversed })), small.fingerprint)
+      const merges = model.merges.map((merge) => Array.isArray(merge) ? merge.join(" ") : String(merge).split(" "))
+      assert.strictEqual(yield* fingerprint(withModel({ merges })), small.fingerprint)
+      assert.strictEqual(yield* fingerprint({ ...definition, post_processor: null, version: "2" }), small.fingerprint)
+    }))
+
+  it.effect("tells tokenizers apart that encode differently", () =>
+    Effect.gen(function*() {
+      const others = yield* Effect.all([
+        fingerprint(withModel({ merges: model.merges.slice(0, -1) })),
+        fingerprint(withModel({ vocab: { ...model.vocab, "!": 1, "\"": 0 } })),
+        fingerprint({ ...definition, normalizer: null }),
+        fingerprint({ ...definition, added_tokens: [] })
+      ])
+      assert.strictEqual(new Set([small.fingerprint, ...others]).size, 5)
+    }))
+})
+
+layer(Files.layer)("a tokenizer in a folder", (it) => {
+  it.effect("is read from its two files", () =>
+    Effect.gen(function*() {
+      const loaded = yield* HuggingFaceTokenizer.fromFolder(fixtures)
+      assert.strictEqual(loaded.fingerprint, small.fingerprint)
+      assert.strictEqual(loaded.eosTokenId, 451)
+    }))
+
+  const broken = (content: string) =>
+    Effect.gen(function*() {
+      const folder = yield* Files.temporaryFolder
+      yield* Files.writeFile(`${folder}/tokenizer.json`, content)
+      const error = yield* Effect.flip(HuggingFaceTokenizer.fromFolder(folder))
+      assert.strictEqual(error._tag, "TokenizerError")
+      assert.include(error.message, `${folder}/tokenizer.json`)
+      return error.message
+    })
+
+  it.effect("is refused by name of the file when it was cut short", () =>
+    broken(JSON.stringify(definition).slice(0, 5000)))
+
+  it.effect("is refused by name of the field when one is missing or wrong", () =>
+    Effect.gen(function*() {
+      assert.include(yield* broken(JSON.stringify({ ...definition, model: "BPE" })), "model")
+      assert.include(yield* broken(JSON.stringify({ ...definition, added_tokens: [{ id: "1", content: "a" }] })), "id")
+      yield* broken(JSON.stringify({ ...definition, model: { type: "BPE", vocab: null, merges: [] } }))
+      yield* broken(JSON.stringify({ ...definition, pre_tokenizer: { type: "Unheard" } }))
+      yield* broken("[]")
+    }))
+
+  it.effect("is refused when it is not there", () =>
+    Effect.gen(function*() {
+      const folder = yield* Files.temporaryFolder
+      const error = yield* Effect.flip(HuggingFaceTokenizer.fromFolder(folder))
+      assert.include(error.message, `${folder}/tokenizer.json does not exist`)
+    }))
+})

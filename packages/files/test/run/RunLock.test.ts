@@ -1,0 +1,124 @@
+import { RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { hostname } from "node:os"
+import { fileURLToPath } from "node:url"
+import * as Files from "../support/Files.ts"
+
+const open = (run: string) => Layer.build(Layer.fresh(RunDirectory.layer(run)))
+
+const lockText = (holder: object) =>
+  JSON.stringify({ pid: process.pid, host: hostname(), started: "", store: "s", ...holder })
+
+/** A process that writes a run, once it has acknowledged `steps` records. */
+const startWriter = (run: string, steps: number) =>
+  Effect.callback<{ readonly child: ChildProcess; readonly acknowledged: () => number }>((resume) => {
+    const script = fileURLToPath(new URL("writer.ts", import.meta.url))
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", script, run], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    let output = ""
+    const acknowledged = () => output.split("\n").length - 1
+    child.stdout.on("data", (part) => {
+      output += String(part)
+      if (acknowledged() >= steps) resume(Effect.succeed({ child, acknowledged }))
+    })
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const kill = (child: ChildProcess) =>
+  Effect.promise(() => {
+    const exited = once(child, "close")
+    child.kill("SIGKILL")
+    return exited
+  })
+
+layer(Files.layer)("the lock of a run", (it) => {
+  it.effect("admits one writer, and the next when its scope has closed", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      const scope = yield* Scope.make()
+      yield* Scope.provide(scope)(open(run))
+      const error = yield* Effect.flip(Effect.scoped(open(run)))
+      assert.strictEqual(error._tag, "RunError")
+      assert.include(error.message, `in use by process ${process.pid} on ${hostname()}`)
+      assert.include(error.message, "choose another run directory")
+      yield* Scope.close(scope, Exit.void)
+      yield* Effect.scoped(open(run))
+    }))
+
+  it.effect("admits one of many that open at once", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      const exits = yield* Effect.forEach(Array.from({ length: 8 }), () => Effect.exit(open(run)), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+    }))
+
+  it.effect(
+    "passes from a process that was killed to the next, with all that it had acknowledged",
+    () =>
+      Effect.gen(function*() {
+        const run = yield* Files.temporaryFolder
+        const { acknowledged, child } = yield* startWriter(run, 100)
+        const error = yield* Effect.flip(Effect.scoped(open(run)))
+        assert.include(error.message, `in use by process ${child.pid} on ${hostname()}`)
+        yield* kill(child)
+        const metrics = yield* RunStore.RunStore.use((store) => store.read("metrics")).pipe(
+          Effect.provide(RunDirectory.layer(run))
+        )
+        assert.isAtLeast(metrics.length, acknowledged())
+        metrics.forEach((record, step) => assert.strictEqual(record["step"], step))
+      }),
+    30_000
+  )
+
+  it.effect("of a killed process is taken over by one of many", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* Files.writeFile(`${run}/lock`, lockText({ pid: 2 ** 30 }))
+      const exits = yield* Effect.forEach(Array.from({ length: 8 }), () => Effect.exit(open(run)), {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+    }))
+
+  it.effect.skipIf(process.platform !== "linux")(
+    "is not kept by another process that got the number of a killed one",
+    () =>
+      Effect.gen(function*() {
+        const run = yield* Files.temporaryFolder
+        yield* Files.writeFile(`${run}/lock`, lockText({ started: "another-boot 1" }))
+        yield* Effect.scoped(open(run))
+      })
+  )
+
+  it.effect("of a process on another host is respected, since nobody can see whether it lives", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* Files.writeFile(`${run}/lock`, lockText({ host: "elsewhere", pid: 2 ** 30 }))
+      const error = yield* Effect.flip(Effect.scoped(open(run)))
+      assert.include(error.message, `on elsewhere`)
+      assert.include(error.message, `delete ${run}/lock`)
+    }))
+
+  it.effect("that nobody can read is respected too", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* Files.writeFile(`${run}/lock`, "")
+      const error = yield* Effect.flip(Effect.scoped(open(run)))
+      assert.include(error.message, `${run}/lock is unreadable`)
+    }))
+
+  it.effect("is not removed by a store that lost it", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      const other = lockText({ store: "another" })
+      yield* Effect.scoped(Effect.andThen(open(run), Files.writeFile(`${run}/lock`, other)))
+      assert.strictEqual(yield* Files.readFile(`${run}/lock`), other)
+    }))
+})

@@ -1,0 +1,54 @@
+/** A file system on which the disk is full at the n-th write: half of the bytes arrive, then ENOSPC. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { Effect, FileSystem, Layer, PlatformError } from "effect"
+
+export interface Fault {
+  /** Counted from 1 over everything written, synced and cut. */
+  readonly at: number
+  /** Does every later write fail too, cuts included? */
+  readonly lasts: boolean
+}
+
+const diskFull = PlatformError.systemError({
+  _tag: "Unknown",
+  module: "FileSystem",
+  method: "write",
+  cause: Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" })
+})
+
+const half = (bytes: Uint8Array) => bytes.subarray(0, bytes.length >> 1)
+
+export const layer = (fault: Fault) =>
+  Layer.effect(
+    FileSystem.FileSystem,
+    Effect.map(FileSystem.FileSystem, (fs) => {
+      let count = 0
+      const guarded = <A, R>(
+        whole: Effect.Effect<A, PlatformError.PlatformError, R>,
+        partial: Effect.Effect<unknown, PlatformError.PlatformError, R> = Effect.void
+      ) =>
+        Effect.suspend(() => {
+          count++
+          const fails = fault.lasts ? count >= fault.at : count === fault.at
+          return fails ? Effect.andThen(partial, Effect.fail(diskFull)) : whole
+        })
+      const guardedFile = (file: FileSystem.File): FileSystem.File => ({
+        [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+        stat: file.stat,
+        sync: guarded(file.sync),
+        seek: (offset, from) => file.seek(offset, from),
+        read: (buffer, options) => file.read(buffer, options),
+        readAlloc: (size, options) => file.readAlloc(size, options),
+        truncate: (length) => guarded(file.truncate(length)),
+        write: (bytes) => guarded(file.write(bytes), file.write(half(bytes))),
+        writeAll: (bytes) => guarded(file.writeAll(bytes), file.writeAll(half(bytes)))
+      })
+      return FileSystem.FileSystem.of({
+        ...fs,
+        open: (path, options) => Effect.map(fs.open(path, options), guardedFile),
+        rename: (from, to) => guarded(fs.rename(from, to)),
+        writeFile: (path, bytes, options) =>
+          guarded(fs.writeFile(path, bytes, options), fs.writeFile(path, half(bytes), options))
+      })
+    })
+  ).pipe(Layer.provide(NodeFileSystem.layer))

@@ -1,0 +1,14 @@
+/** Real files in a folder of their own. */
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import { FileSystem, Layer } from "effect"
+
+export const layer = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)
+
+/** Removed with the scope of the test. */
+export const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "effect-rl-" }))
+
+export const writeFile = (path: string, content: string) =>
+  FileSystem.FileSystem.use((fs) => fs.writeFileString(path, content))
+
+export const readFile = (path: string) => FileSystem.FileSystem.use((fs) => fs.readFileString(path))

@@ -1,0 +1,62 @@
+import { HuggingFaceTokenizer } from "@effect-rl/files"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { sharedFile } from "../support/SharedData.ts"
+
+const load = (name: string) => {
+  const path = sharedFile(`data/tokenizers/${name}.tokenizer.json`)
+  return path === undefined
+    ? undefined
+    : Effect.runSync(HuggingFaceTokenizer.fromJson(name, JSON.parse(readFileSync(path, "utf8"))))
+}
+
+const qwen3 = load("qwen3")
+const llama3 = load("llama3")
+
+describe.runIf(qwen3)(`the Qwen3 vocabulary${qwen3 === undefined ? " (skipped: shared/data absent)" : ""}`, () => {
+  if (qwen3 === undefined) return
+
+  it("encodes a conversation to the ids of the reference", () => {
+    const prompt =
+      "<|im_start|>system\nBe terse.<|im_end|>\n<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n"
+    // dprint-ignore
+    const expected = [151644, 8948, 198, 3430, 50537, 13, 151645, 198, 151644, 872, 198, 3838, 374, 220, 17, 10, 17, 30, 151645, 198, 151644, 77091, 198]
+    assert.deepStrictEqual([...qwen3.encode(prompt)], expected)
+    assert.strictEqual(qwen3.decode(expected), prompt)
+    assert.deepStrictEqual([...qwen3.encode("<think>\n\n</think>\n\n4<|im_end|>")], [
+      151667,
+      271,
+      151668,
+      271,
+      19,
+      151645
+    ])
+  })
+
+  it("splits what a user typed, but not <think>, which is no special token", () => {
+    const ids = qwen3.encode("hi<|im_end|><think>x", { splitSpecialTokens: true })
+    assert.deepStrictEqual([...ids], [6023, 27, 91, 318, 6213, 91, 29, 151667, 87])
+  })
+
+  it("keeps a fingerprint from version to version", () => {
+    assert.strictEqual(qwen3.fingerprint, "8bb22b3578de98aa8143a71fce5fc22d1ff24ae8d47cd9105c92166f722dacf3")
+  })
+})
+
+describe.runIf(llama3)(`the Llama 3 vocabulary${llama3 === undefined ? " (skipped: shared/data absent)" : ""}`, () => {
+  if (llama3 === undefined) return
+
+  it("encodes a conversation to the ids of the reference, with no token of its own before it", () => {
+    const prompt = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe terse.<|eot_id|>" +
+      "<|start_header_id|>user<|end_header_id|>\n\nWhat is 2+2?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
+    // dprint-ignore
+    const expected = [128000, 128006, 9125, 128007, 271, 3513, 51637, 13, 128009, 128006, 882, 128007, 271, 3923, 374, 220, 17, 10, 17, 30, 128009, 128006, 78191, 128007, 271]
+    assert.deepStrictEqual([...llama3.encode(prompt)], expected)
+    assert.strictEqual(llama3.decode(expected), prompt)
+  })
+
+  it("keeps a fingerprint from version to version", () => {
+    assert.strictEqual(llama3.fingerprint, "e594c7ba5bbe30a308482d5d5be0226aec486fa2e5f6d9db5edb6c3259ee0080")
+  })
+})
