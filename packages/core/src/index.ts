@@ -54,6 +54,7 @@ export * as Signal from "./learn/Signal.ts"
 export * as TrainingData from "./learn/TrainingData.ts"
 
 export * as Representatives from "./train/Representatives.ts"
+export * as RewardCurve from "./train/RewardCurve.ts"
 export * as StepMetrics from "./train/StepMetrics.ts"
 
 export * as Evaluator from "./evaluate/Evaluator.ts"

@@ -1,0 +1,158 @@
+/** A reward curve as an SVG document. */
+import * as Axis from "./Axis.ts"
+import type { Report, RewardSeries } from "./RewardSeries.ts"
+
+const size = { width: 800, height: 450 }
+const plot = { left: 64, right: 776, top: 72, bottom: 396 }
+const color = { text: "#1f2933", muted: "#5f6c7b", grid: "#e4e8ee", step: "#8fb0d6", mean: "#1f5fa8", held: "#d9622b" }
+
+const entities = new Map([["&", "&amp;"], ["<", "&lt;"], [">", "&gt;"], ["\"", "&quot;"], ["'", "&#39;"]])
+
+/** Text as XML: control characters are dropped, as XML cannot hold them. */
+const escape = (value: string) =>
+  value.replace(/\p{Cc}/gu, "").replace(/[&<>"']/g, (character) => entities.get(character) ?? "")
+
+const number = (value: number) => String(Number(value.toFixed(1)))
+
+type Attributes = Readonly<Record<string, string | number>>
+
+const element = (name: string, attributes: Attributes, content = "") => {
+  const written = Object.entries(attributes).map(([key, value]) =>
+    ` ${key}="${escape(typeof value === "number" ? number(value) : value)}"`
+  )
+  return `<${name}${written.join("")}${content === "" ? "/>" : `>${content}</${name}>`}`
+}
+
+const label = (x: number, y: number, value: string, attributes: Attributes = {}) =>
+  element("text", { x, y, fill: color.muted, "font-size": "12", ...attributes }, escape(value))
+
+interface Place {
+  readonly x: (step: number) => number
+  readonly y: (value: number) => number
+}
+
+const polyline = (place: Place, points: ReadonlyArray<Report>) =>
+  points.map(({ reward, step }) => `${number(place.x(step))},${number(place.y(reward))}`).join(" ")
+
+const grid = (place: Place, steps: Axis.Axis, values: Axis.Axis) => [
+  ...values.ticks.flatMap((tick) => [
+    element("line", { x1: plot.left, x2: plot.right, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
+    label(plot.left - 8, place.y(tick) + 4, values.label(tick), { "text-anchor": "end" })
+  ]),
+  ...steps.ticks.flatMap((tick) => [
+    element("line", {
+      x1: place.x(tick),
+      x2: place.x(tick),
+      y1: plot.bottom,
+      y2: plot.bottom + 5,
+      stroke: color.muted
+    }),
+    label(place.x(tick), plot.bottom + 20, steps.label(tick), { "text-anchor": "middle" })
+  ]),
+  element("line", { x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom, stroke: color.muted }),
+  label((plot.left + plot.right) / 2, plot.bottom + 42, "step", { "text-anchor": "middle" }),
+  label(18, (plot.top + plot.bottom) / 2, "reward", {
+    "text-anchor": "middle",
+    transform: `rotate(-90 18 ${(plot.top + plot.bottom) / 2})`
+  })
+]
+
+const band = (place: Place, reports: ReadonlyArray<Report>) => {
+  const edge = (sign: number) =>
+    reports.map(({ reward, rewardStandardError = 0, step }) => ({ step, reward: reward + sign * rewardStandardError }))
+  const points = polyline(place, [...edge(1), ...edge(-1).toReversed()])
+  return element("polygon", { points, fill: color.step, "fill-opacity": "0.3" })
+}
+
+const curves = (place: Place, { reports, runningMean }: RewardSeries) => [
+  band(place, reports),
+  element("polyline", { points: polyline(place, reports), fill: "none", stroke: color.step, "stroke-width": "1.2" }),
+  ...(reports.length === 1 ? reports : []).map(({ reward, step }) =>
+    element("circle", { cx: place.x(step), cy: place.y(reward), r: 3, fill: color.mean })
+  ),
+  element("polyline", {
+    points: polyline(place, runningMean),
+    fill: "none",
+    stroke: color.mean,
+    "stroke-width": "2.4",
+    "stroke-linejoin": "round"
+  })
+]
+
+const heldOut = (place: Place, { evaluations }: RewardSeries) =>
+  evaluations.flatMap(({ high, low, step, value }) => {
+    const [x, y] = [place.x(step), place.y(value)]
+    const diamond = `${number(x)},${number(y - 6)} ${number(x + 6)},${number(y)} ${number(x)},${number(y + 6)} ${
+      number(x - 6)
+    },${number(y)}`
+    return [
+      element("line", {
+        x1: x,
+        x2: x,
+        y1: place.y(low ?? value),
+        y2: place.y(high ?? value),
+        stroke: color.held,
+        "stroke-width": "1.5"
+      }),
+      element("polygon", { points: diamond, fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
+    ]
+  })
+
+const legend = ({ evaluations, window }: RewardSeries) => {
+  const entries = [
+    { name: "mean of a step ± standard error", swatch: color.step, width: 235 },
+    { name: `mean of the last ${window}`, swatch: color.mean, width: 150 },
+    ...(evaluations.length === 0 ? [] : [{ name: "held out", swatch: color.held, width: 80 }])
+  ]
+  let x = plot.left
+  return entries.flatMap(({ name, swatch, width }) => {
+    const at = x
+    x += width + 24
+    return [
+      element("line", { x1: at, x2: at + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
+      label(at + 22, 54, name)
+    ]
+  })
+}
+
+const body = (series: RewardSeries) => {
+  if (series.extent === undefined) {
+    return [label(size.width / 2, size.height / 2, "no steps yet", { "text-anchor": "middle", "font-size": "14" })]
+  }
+  const values = Axis.ofValues(
+    [
+      ...series.reports.flatMap((
+        { reward, rewardStandardError = 0 }
+      ) => [reward - rewardStandardError, reward + rewardStandardError]),
+      ...series.evaluations.flatMap(({ high, low, value }) => [low ?? value, value, high ?? value])
+    ],
+    6
+  )
+  const steps = Axis.ofSteps(...series.extent, 8)
+  const place: Place = {
+    x: (step) => plot.left + Axis.place(steps, step) * (plot.right - plot.left),
+    y: (value) => plot.bottom - Axis.place(values, value) * (plot.bottom - plot.top)
+  }
+  return [...grid(place, steps, values), ...curves(place, series), ...heldOut(place, series), ...legend(series)]
+}
+
+export const draw = (series: RewardSeries, title: string): string =>
+  element(
+    "svg",
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      width: size.width,
+      height: size.height,
+      viewBox: `0 0 ${size.width} ${size.height}`,
+      role: "img",
+      "font-family": "DejaVu Sans, sans-serif"
+    },
+    [
+      "",
+      element("title", {}, escape(title)),
+      element("rect", { width: size.width, height: size.height, fill: "#fff" }),
+      label(plot.left, 28, title, { fill: color.text, "font-size": "16", "font-weight": "bold" }),
+      ...body(series),
+      ""
+    ].join("\n")
+  ) + "\n"

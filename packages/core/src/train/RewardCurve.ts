@@ -1,0 +1,29 @@
+/** How the reward went over a run, to look at. What is not a finite number is left out. */
+import * as RewardChart from "./RewardChart.ts"
+import * as RewardSeries from "./RewardSeries.ts"
+import * as RewardText from "./RewardText.ts"
+
+export type { Evaluation, Report } from "./RewardSeries.ts"
+
+export interface SvgOptions {
+  /** Default "Reward". */
+  readonly title?: string
+  readonly evaluations?: ReadonlyArray<RewardSeries.Evaluation>
+}
+
+/** Columns and rows of the whole text; at least 24 by 5. */
+export interface TextOptions {
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * A self-contained SVG document of 800 × 450: the reward of each step with its standard error as a band, its running mean, and
+ * measurements on held-out problems. Reports are given in the order of their steps.
+ */
+export const svg = (reports: ReadonlyArray<RewardSeries.Report>, options: SvgOptions = {}): string =>
+  RewardChart.draw(RewardSeries.make(reports, options.evaluations), options.title ?? "Reward")
+
+/** Lines for a terminal: a dot for the reward of each step and a line for its running mean, drawn in braille. */
+export const text = (reports: ReadonlyArray<RewardSeries.Report>, options: TextOptions): string =>
+  RewardText.draw(RewardSeries.make(reports), options.width, options.height)

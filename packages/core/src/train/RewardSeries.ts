@@ -1,0 +1,61 @@
+/** The points of a reward curve. */
+
+/** Mean reward of a step and its standard error. */
+export interface Report {
+  readonly step: number
+  readonly reward: number
+  readonly rewardStandardError?: number | undefined
+}
+
+/** A value on held-out problems, with the ends of its interval. */
+export interface Evaluation {
+  readonly step: number
+  readonly value: number
+  readonly low?: number
+  readonly high?: number
+}
+
+/** All in the order of steps and finite. */
+export interface RewardSeries {
+  readonly reports: ReadonlyArray<Report>
+  /** Mean over up to `window` reports that end at each. */
+  readonly runningMean: ReadonlyArray<Report>
+  readonly window: number
+  readonly evaluations: ReadonlyArray<Evaluation>
+  /** First and last step; undefined where there is none. */
+  readonly extent: readonly [first: number, last: number] | undefined
+}
+
+const runningMean = (reports: ReadonlyArray<Report>, window: number): ReadonlyArray<Report> => {
+  let sum = 0
+  return reports.map(({ reward, step }, index) => {
+    sum += reward - (reports[index - window]?.reward ?? 0)
+    return { step, reward: sum / Math.min(index + 1, window) }
+  })
+}
+
+/** The running mean is over a tenth of the run, of at least two reports. */
+export const make = (
+  reports: ReadonlyArray<Report>,
+  evaluations: ReadonlyArray<Evaluation> = []
+): RewardSeries => {
+  const finite = reports
+    .filter(({ reward }) => Number.isFinite(reward))
+    .map(({ reward, rewardStandardError: error = 0, step }) => ({
+      step,
+      reward,
+      rewardStandardError: Number.isFinite(error) ? error : 0
+    }))
+  const measured = evaluations.filter(({ value }) => Number.isFinite(value))
+  const window = Math.max(2, Math.round(finite.length / 10))
+  const steps = [...finite, ...measured].map(({ step }) => step)
+  const first = steps.reduce((left, right) => Math.min(left, right), Infinity)
+  const last = steps.reduce((left, right) => Math.max(left, right), -Infinity)
+  return {
+    reports: finite,
+    runningMean: runningMean(finite, window),
+    window,
+    evaluations: measured,
+    extent: steps.length === 0 ? undefined : [first, last]
+  }
+}
