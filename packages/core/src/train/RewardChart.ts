@@ -57,9 +57,9 @@ const grid = (place: Place, steps: Axis.Axis, values: Axis.Axis) => [
   })
 ]
 
-const band = (place: Place, reports: ReadonlyArray<Report>) => {
+const band = (place: Place, reports: RewardSeries["reports"]) => {
   const edge = (sign: number) =>
-    reports.map(({ reward, rewardStandardError = 0, step }) => ({ step, reward: reward + sign * rewardStandardError }))
+    reports.map(({ reward, rewardStandardError, step }) => ({ step, reward: reward + sign * rewardStandardError }))
   const points = polyline(place, [...edge(1), ...edge(-1).toReversed()])
   return element("polygon", { points, fill: color.step, "fill-opacity": "0.3" })
 }
@@ -82,9 +82,7 @@ const curves = (place: Place, { reports, runningMean }: RewardSeries) => [
 const heldOut = (place: Place, { evaluations }: RewardSeries) =>
   evaluations.flatMap(({ high, low, step, value }) => {
     const [x, y] = [place.x(step), place.y(value)]
-    const diamond = `${number(x)},${number(y - 6)} ${number(x + 6)},${number(y)} ${number(x)},${number(y + 6)} ${
-      number(x - 6)
-    },${number(y)}`
+    const corners = [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]].map((corner) => corner.map(number).join(","))
     return [
       element("line", {
         x1: x,
@@ -94,40 +92,30 @@ const heldOut = (place: Place, { evaluations }: RewardSeries) =>
         stroke: color.held,
         "stroke-width": "1.5"
       }),
-      element("polygon", { points: diamond, fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
+      element("polygon", { points: corners.join(" "), fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
     ]
   })
 
-const legend = ({ evaluations, window }: RewardSeries) => {
-  const entries = [
-    { name: "mean of a step ± standard error", swatch: color.step, width: 235 },
-    { name: `mean of the last ${window}`, swatch: color.mean, width: 150 },
-    ...(evaluations.length === 0 ? [] : [{ name: "held out", swatch: color.held, width: 80 }])
-  ]
-  let x = plot.left
-  return entries.flatMap(({ name, swatch, width }) => {
-    const at = x
-    x += width + 24
-    return [
-      element("line", { x1: at, x2: at + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
-      label(at + 22, 54, name)
-    ]
-  })
-}
+const legend = ({ evaluations, window }: RewardSeries) =>
+  [
+    { x: 64, name: "mean of a step ± standard error", swatch: color.step },
+    { x: 323, name: `mean of the last ${window}`, swatch: color.mean },
+    ...(evaluations.length === 0 ? [] : [{ x: 497, name: "held out", swatch: color.held }])
+  ].flatMap(({ name, swatch, x }) => [
+    element("line", { x1: x, x2: x + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
+    label(x + 22, 54, name)
+  ])
+
+const valuesOf = ({ evaluations, reports }: RewardSeries) => [
+  ...reports.flatMap(({ reward, rewardStandardError: error }) => [reward - error, reward + error]),
+  ...evaluations.flatMap(({ high, low, value }) => [low ?? value, value, high ?? value])
+]
 
 const body = (series: RewardSeries) => {
   if (series.extent === undefined) {
     return [label(size.width / 2, size.height / 2, "no steps yet", { "text-anchor": "middle", "font-size": "14" })]
   }
-  const values = Axis.ofValues(
-    [
-      ...series.reports.flatMap((
-        { reward, rewardStandardError = 0 }
-      ) => [reward - rewardStandardError, reward + rewardStandardError]),
-      ...series.evaluations.flatMap(({ high, low, value }) => [low ?? value, value, high ?? value])
-    ],
-    6
-  )
+  const values = Axis.ofValues(valuesOf(series), 6)
   const steps = Axis.ofSteps(...series.extent, 8)
   const place: Place = {
     x: (step) => plot.left + Axis.place(steps, step) * (plot.right - plot.left),

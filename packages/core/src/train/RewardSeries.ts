@@ -17,7 +17,8 @@ export interface Evaluation {
 
 /** All in the order of steps and finite. */
 export interface RewardSeries {
-  readonly reports: ReadonlyArray<Report>
+  /** The standard error is 0 where there is none. */
+  readonly reports: ReadonlyArray<Report & { readonly rewardStandardError: number }>
   /** Mean over up to `window` reports that end at each. */
   readonly runningMean: ReadonlyArray<Report>
   readonly window: number

@@ -180,7 +180,7 @@ describe("StepMetrics.rollouts next to tinker-cookbook", () => {
   /** 0 there where nothing was divided by nothing. */
   const isUndefined = (name: string, recorded: Readonly<Record<string, number>>) => {
     const prefix = name.split("/").slice(0, 2).join("/")
-    return (/tokens_per_turn$/.test(name) && recorded[`${prefix}/total_turns`] === 0) ||
+    return (name.endsWith("tokens_per_turn") && recorded[`${prefix}/total_turns`] === 0) ||
       (/(turns_per_episode|reward\/total|frac_\w+)$/.test(name) && recorded[`${prefix}/total_episodes`] === 0)
   }
 
