@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** Where Python's `splitlines` ends a line. */
-const lineEnd = new RegExp("\\r\\n|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]")
+const lineEnd = "\\r\\n|[\\n-\\r\\x1c-\\x1e\\x85\\u2028\\u2029]"
 const marked = new RegExp(`####${PythonText.space}*([^\\n]+)`, "g")
 
 /**
@@ -24,7 +24,7 @@ const marked = new RegExp(`####${PythonText.space}*([^\\n]+)`, "g")
  * @see tinker-cookbook `extract_gsm8k_final_answer`
  */
 export const finalAnswer = (solution: string): Option.Option<string> => {
-  const line = solution.split(lineEnd).map(PythonText.strip).findLast((line) => line.startsWith("####"))
+  const line = solution.split(new RegExp(lineEnd)).map(PythonText.strip).findLast((line) => line.startsWith("####"))
   if (line === undefined) {
     return Option.map(Option.fromUndefinedOr([...solution.matchAll(marked)].at(-1)?.[1]), PythonText.strip)
   }
