@@ -1,6 +1,6 @@
 import { FailurePolicy, type GroupResult, Metric, type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option } from "effect"
+import { Effect, Exit, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scripted from "./Scripted.ts"
 
