@@ -1,0 +1,30 @@
+/** When a sample ends: token ids, or strings found in the bytes of its tokens. */
+
+/** The bytes of a token, one character per byte. */
+export type TokenBytes = (token: number) => string
+
+/** Strings as UTF-8, one character per byte. */
+export interface Stops {
+  readonly tokens: ReadonlyArray<number>
+  readonly strings: ReadonlyArray<string>
+}
+
+export const none: Stops = { tokens: [], strings: [] }
+
+/** The UTF-8 bytes of a text, one character per byte. */
+export const utf8 = (text: string) =>
+  Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("")
+
+/** Whether the newest token ends one sample; a stop string may end in the middle of it. */
+export const matcher = (stops: Stops, bytes: TokenBytes): (token: number) => boolean => {
+  const stopTokens = new Set(stops.tokens)
+  const keep = Math.max(0, ...stops.strings.map((stop) => stop.length - 1))
+  let tail = ""
+  return (token) => {
+    if (stopTokens.has(token)) return true
+    if (stops.strings.length === 0) return false
+    const text = tail + bytes(token)
+    tail = keep === 0 ? "" : text.slice(-keep)
+    return stops.strings.some((stop) => text.includes(stop))
+  }
+}

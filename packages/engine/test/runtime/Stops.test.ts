@@ -1,0 +1,38 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Stops from "../../src/runtime/Stops.ts"
+
+const vocabulary = ["a", "b", "ab", "</", "answer>", ...Array.from(Stops.utf8("é")), "x</answer>y"]
+
+/** How many of the tokens are sampled before one ends the sample. */
+const length = (stops: Partial<Stops.Stops>, tokens: ReadonlyArray<number>) => {
+  const isStop = Stops.matcher({ ...Stops.none, ...stops }, (token) => vocabulary[token] ?? "")
+  return tokens.findIndex(isStop) + 1
+}
+
+describe("Stops", () => {
+  it("stops at a token id", () => {
+    assert.strictEqual(length({ tokens: [1] }, [0, 0, 1, 0]), 3)
+  })
+
+  it("stops at a string within, or in the middle of, one token", () => {
+    assert.strictEqual(length({ strings: ["ab"] }, [0, 2, 0]), 2)
+    assert.strictEqual(length({ strings: ["</answer>"] }, [0, 7, 0]), 2)
+  })
+
+  it("stops at a string that spreads over several tokens", () => {
+    assert.strictEqual(length({ strings: ["aab"] }, [1, 0, 0, 1]), 4)
+    assert.strictEqual(length({ strings: ["</answer>"] }, [3, 4]), 2)
+  })
+
+  it("stops at a character whose bytes are different tokens", () => {
+    assert.strictEqual(length({ strings: [Stops.utf8("é")] }, [5, 6]), 2)
+  })
+
+  it("does not stop at part of a string", () => {
+    assert.strictEqual(length({ strings: ["</answer>"] }, [3, 3, 0]), 0)
+  })
+
+  it("stops at whichever comes first", () => {
+    assert.strictEqual(length({ strings: ["ab", "b"], tokens: [3] }, [0, 0, 1, 3]), 3)
+  })
+})
