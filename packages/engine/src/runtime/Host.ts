@@ -1,0 +1,32 @@
+/** What all clients of one engine share: the memory and the threads that compute in it. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { availableParallelism } from "node:os"
+import * as Kernels from "../numerics/Kernels.ts"
+import * as Memory from "../numerics/Memory.ts"
+import * as Room from "./Room.ts"
+import * as Thread from "./Thread.ts"
+import * as Threads from "./Threads.ts"
+
+export class Host extends Context.Service<Host, {
+  readonly kernels: Kernels.Kernels
+  readonly room: Room.Room
+  readonly threads: Threads.Threads
+}>()("@effect-rl/engine/runtime/Host") {
+  /** 0 workers compute on the caller's thread between turns of its event loop. */
+  static readonly layer = (workers = availableParallelism()) =>
+    Layer.effect(
+      Host,
+      Effect.gen(function*() {
+        const module = Kernels.compile()
+        const memory = Memory.make()
+        const spawn = workers === 0 ? Thread.inline : Thread.worker
+        return {
+          kernels: Kernels.instantiate(module, memory),
+          room: Room.make(memory),
+          threads: yield* Threads.make(Math.max(workers, 1), spawn, { module, memory })
+        }
+      })
+    )
+}

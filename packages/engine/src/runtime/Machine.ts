@@ -1,0 +1,122 @@
+/** What a compute thread does with the commands it receives. */
+import { uniform } from "@effect-rl/core/record/Seed"
+import * as Adam from "../model/Adam.ts"
+import * as Adapter from "../model/Adapter.ts"
+import type { Compute } from "../model/Compute.ts"
+import * as Kernels from "../numerics/Kernels.ts"
+import * as Memory from "../numerics/Memory.ts"
+import { ModelSampler } from "./ModelSampler.ts"
+import type { Command, LoadedModel, Reply, Start, Task, TaskOutput } from "./Protocol.ts"
+import * as TrainingPass from "./TrainingPass.ts"
+
+export interface Machine {
+  readonly receive: (command: Command) => void
+  /** One training task and one sampling step of each model; whether there was anything to do. */
+  readonly work: () => boolean
+}
+
+interface Loaded {
+  readonly compute: Compute
+  readonly sampler: ModelSampler
+}
+
+const nothing: TaskOutput = { logprobs: [], metrics: {} }
+
+export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): Machine => {
+  const kernels = Kernels.instantiate(module, memory)
+  const models = new Map<number, Loaded>()
+  const tasks: Array<{ readonly id: number; readonly task: Task }> = []
+
+  const loaded = (model: number): Loaded => {
+    const found = models.get(model)
+    if (found === undefined) throw new RangeError(`this thread has no model ${model}`)
+    return found
+  }
+
+  const load = (model: LoadedModel) => {
+    const { config, weights } = model
+    const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(model.arena) }
+    models.set(model.model, { compute, sampler: new ModelSampler(compute, model) })
+  }
+
+  const report = (id: number) => {
+    const stats = { waiting: 0, running: 0, free: 0, orders: 0 }
+    for (const { sampler } of models.values()) {
+      stats.waiting += sampler.stats.waiting
+      stats.running += sampler.stats.running
+      stats.free += sampler.stats.free
+      stats.orders += sampler.stats.orders
+    }
+    reply({ _tag: "Reported", id, stats })
+  }
+
+  const receive = (command: Command) => {
+    switch (command._tag) {
+      case "Load":
+        return load(command.model)
+      case "Sample":
+        return loaded(command.order.model).sampler.add(command.order)
+      case "Cancel":
+        for (const { sampler } of models.values()) sampler.cancel(command.id)
+        return
+      case "Run":
+        tasks.push(command)
+        return
+      case "Report":
+        return report(command.id)
+      case "Close":
+        return
+    }
+  }
+
+  const work = () => {
+    const next = tasks.shift()
+    if (next !== undefined) {
+      reply({ _tag: "Ran", id: next.id, output: perform(kernels, memory, (model) => loaded(model).compute, next.task) })
+    }
+    let isBusy = next !== undefined
+    for (const { sampler } of models.values()) {
+      const results = sampler.step()
+      isBusy ||= results !== undefined
+      if (results !== undefined && results.length > 0) reply({ _tag: "Sampled", results })
+    }
+    return isBusy
+  }
+
+  return { receive, work }
+}
+
+const perform = (
+  kernels: Kernels.Kernels,
+  memory: Memory.Memory,
+  computeOf: (model: number) => Compute,
+  task: Task
+): TaskOutput => {
+  switch (task._tag) {
+    case "Pass":
+      return TrainingPass.run(computeOf(task.model), task)
+    case "Add":
+      kernels.add_into(task.target, task.source, task.floats)
+      return nothing
+    case "Copy":
+      Memory.floats(memory, task.target, task.floats).set(Memory.floats(memory, task.source, task.floats))
+      return nothing
+    case "Initialize": {
+      const { blocks, layout, seed } = task
+      Adapter.initialize(memory, layout, blocks.parameters, uniform(seed))
+      for (const block of [blocks.gradients, blocks.first, blocks.second]) {
+        Memory.floats(memory, block, layout.parameterFloats).fill(0)
+      }
+      return nothing
+    }
+    case "Pack":
+      Adapter.pack(kernels, task.parameters, task.packed)
+      return nothing
+    case "Optimize": {
+      const { blocks, config, step } = task
+      const norms = Adam.step(kernels, blocks, config, step)
+      Memory.floats(memory, blocks.gradients, blocks.floats).fill(0)
+      return { logprobs: [], metrics: { grad_norm: norms.gradient, update_norm: norms.update } }
+    }
+  }
+}

@@ -1,0 +1,248 @@
+/** Samples from one model on one thread: runs what the scheduler plans and picks the next tokens. */
+import type { Sampling } from "@effect-rl/core"
+import { uniform } from "@effect-rl/core/record/Seed"
+import { bytesOfToken } from "@effect-rl/files/tokenizer/ByteLevel"
+import * as Batch from "../model/Batch.ts"
+import type { Compute } from "../model/Compute.ts"
+import * as Forward from "../model/Forward.ts"
+import * as Head from "../model/Head.ts"
+import * as ModelConfig from "../model/ModelConfig.ts"
+import * as Memory from "../numerics/Memory.ts"
+import type { LoadedModel, SampleOrder, SampleResult } from "./Protocol.ts"
+import { type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
+import * as Stops from "./Stops.ts"
+
+/** One continuation's own randomness, stops and findings. */
+interface Draw {
+  readonly uniform: () => number
+  readonly isStop: (token: number) => boolean
+  readonly logprobs: Array<number>
+}
+
+interface Request {
+  readonly order: SampleOrder
+  readonly samples: ReadonlyArray<Sample>
+  readonly draws: ReadonlyArray<Draw>
+  readonly sequences: Array<Sampling.SampledTokens | undefined>
+  readonly promptLogprobs: Float32Array
+  readonly topkPromptLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
+  unfinished: number
+}
+
+export class ModelSampler {
+  private readonly requests = new Map<number, Request>()
+  private readonly scheduler: Scheduler
+  private readonly compute: Compute
+  private readonly model: LoadedModel
+  private readonly cache: Batch.CacheLayout
+
+  constructor(compute: Compute, model: LoadedModel) {
+    this.compute = compute
+    this.model = model
+    this.cache = Batch.cacheLayout(compute.config, compute.config.contextLength)
+    this.scheduler = new Scheduler(model)
+  }
+
+  get stats() {
+    return { ...this.scheduler.stats, orders: this.requests.size }
+  }
+
+  add(order: SampleOrder) {
+    const samples = this.scheduler.add({
+      id: order.id,
+      weights: order.weights,
+      prompt: order.prompt,
+      samples: order.seeds.length,
+      maxTokens: order.maxTokens,
+      scorePrompt: order.promptLogprobs || order.topkPromptLogprobs > 0
+    })
+    this.requests.set(order.id, {
+      order,
+      samples,
+      draws: order.seeds.map((seed) => ({
+        uniform: uniform(seed),
+        isStop: Stops.matcher(order.stops, (token) => this.bytesOf(token)),
+        logprobs: []
+      })),
+      sequences: order.seeds.map(() => undefined),
+      promptLogprobs: new Float32Array(order.prompt.length).fill(NaN),
+      topkPromptLogprobs: order.topkPromptLogprobs > 0 ? [[]] : [],
+      unfinished: samples.length
+    })
+  }
+
+  cancel(id: number) {
+    if (this.requests.delete(id)) this.scheduler.cancel(id)
+  }
+
+  /** One forward pass; the requests it finished, or undefined when there was nothing to compute. */
+  step(): ReadonlyArray<SampleResult> | undefined {
+    const step = this.scheduler.plan()
+    if (step === undefined) return undefined
+    const { arena } = this.compute
+    const mark = arena.mark()
+    for (const copy of step.copies) this.copyCache(copy.from, copy.to, copy.length)
+    const logits = this.forward(step)
+    this.scheduler.computed(step)
+    const results: Array<SampleResult> = []
+    let row = 0
+    for (const span of step.spans) {
+      const request = this.requests.get(span.sample.order.id)
+      if (request !== undefined && logits !== undefined) this.read(request, span, logits, row)
+      row += span.to - span.logitsFrom
+      if (request?.unfinished === 0) {
+        this.requests.delete(request.order.id)
+        results.push({ id: request.order.id, response: toResponse(request) })
+      }
+    }
+    arena.reset(mark)
+    return results
+  }
+
+  private bytesOf(token: number): string {
+    const { tokenBytes } = this.model
+    return tokenBytes === undefined ? "" : Buffer.from(bytesOfToken(tokenBytes, token)).toString("latin1")
+  }
+
+  private slotAddress(slot: number): Memory.Address {
+    return this.model.cache.start + slot * this.cache.bytes
+  }
+
+  private copyCache(from: number, to: number, length: number) {
+    const bytes = Memory.bytes(this.compute.memory, 0, this.compute.memory.buffer.byteLength)
+    const size = length * ModelConfig.keySize(this.compute.config) * 4
+    for (let layer = 0; layer < this.compute.config.layers; layer++) {
+      for (const offset of [0, this.cache.valueOffset]) {
+        const start = this.slotAddress(from) + layer * this.cache.layerStride + offset
+        bytes.copyWithin(this.slotAddress(to) + layer * this.cache.layerStride + offset, start, start + size)
+      }
+    }
+  }
+
+  private forward(step: Step): Head.Logits | undefined {
+    const { ids, positions, bases, chosen } = this.rows(step.spans)
+    const groups = this.groups(step.spans)
+    const batch = Batch.make(this.compute, { ids, positions, bases, cache: this.cache, groups })
+    const x = Forward.run(this.compute, batch)
+    return chosen.length === 0 ? undefined : Head.forwardAt(this.compute, groups, x, chosen)
+  }
+
+  private rows(spans: ReadonlyArray<Span>) {
+    const ids: Array<number> = []
+    const positions: Array<number> = []
+    const bases: Array<number> = []
+    const chosen: Array<number> = []
+    for (const { from, logitsFrom, sample, to } of spans) {
+      for (let position = from; position < to; position++) {
+        if (position >= logitsFrom) chosen.push(ids.length)
+        ids.push(tokenAt(sample, position))
+        positions.push(position)
+        bases.push(this.slotAddress(sample.slot))
+      }
+    }
+    return { ids, positions, bases, chosen }
+  }
+
+  private groups(spans: ReadonlyArray<Span>): ReadonlyArray<Batch.Group> {
+    const groups: Array<Batch.Group> = []
+    let weights = -1
+    for (const { from, sample: { order }, to } of spans) {
+      const last = groups.at(-1)
+      if (last !== undefined && order.weights === weights) {
+        groups[groups.length - 1] = { ...last, rows: last.rows + to - from }
+      } else {
+        const adapter = this.requests.get(order.id)?.order.adapter
+        groups.push({ start: (last?.start ?? 0) + (last?.rows ?? 0), rows: to - from, adapter })
+      }
+      weights = order.weights
+    }
+    return groups
+  }
+
+  /** Takes from a span's logits, which start at `row`, what the request asked for. */
+  private read(request: Request, span: Span, logits: Head.Logits, row: number) {
+    const { order, samples } = request
+    const { from, logitsFrom, sample, to } = span
+    if (sample.index === 0 && logitsFrom === from) this.scorePrompt(request, span, logits, row)
+    const known = order.prompt.length + sample.tokens.length
+    if (order.maxTokens === 0) {
+      if (to >= known - 1) this.finish(request, sample, "length")
+    } else if (to === known) this.draw(request, samples[sample.index] ?? sample, logits, row + to - logitsFrom - 1)
+  }
+
+  private scorePrompt(
+    { order, promptLogprobs, topkPromptLogprobs }: Request,
+    span: Span,
+    logits: Head.Logits,
+    row: number
+  ) {
+    const last = order.prompt.length - 1
+    for (let position = span.from; position < Math.min(span.to, last); position++) {
+      const at = row + position - span.from
+      const next = order.prompt[position + 1] ?? 0
+      if (order.promptLogprobs) promptLogprobs[position + 1] = Head.logprob(this.compute, logits, at, next)
+      if (order.topkPromptLogprobs > 0) topkPromptLogprobs.push(this.top(logits, at, order.topkPromptLogprobs))
+    }
+  }
+
+  private top(logits: Head.Logits, row: number, count: number): ReadonlyArray<Sampling.TokenLogprob> {
+    const { arena, config, kernels, memory } = this.compute
+    const mark = arena.mark()
+    const out = arena.allocate(count)
+    const scratch = arena.allocate(config.vocabularySize)
+    kernels.top_tokens(out, this.rowAddress(logits, row), config.vocabularySize, count, scratch)
+    const tokens = Array.from(Memory.integers(memory, out, Math.min(count, config.vocabularySize)))
+    arena.reset(mark)
+    return tokens.map((token) => ({ token, logprob: Head.logprob(this.compute, logits, row, token) }))
+  }
+
+  private rowAddress(logits: Head.Logits, row: number): Memory.Address {
+    return logits.values + row * ModelConfig.paddedVocabulary(this.compute.config) * 4
+  }
+
+  private draw(request: Request, sample: Sample, logits: Head.Logits, row: number) {
+    const draw = request.draws[sample.index]
+    if (draw === undefined) throw new RangeError(`a request of ${request.draws.length} samples has no ${sample.index}`)
+    const token = this.pick(request.order, logits, row, draw.uniform())
+    sample.tokens.push(token)
+    draw.logprobs.push(Head.logprob(this.compute, logits, row, token))
+    if (draw.isStop(token)) this.finish(request, sample, "stop")
+    else if (sample.tokens.length >= request.order.maxTokens) this.finish(request, sample, "length")
+  }
+
+  private pick({ temperature, topK, topP }: SampleOrder, logits: Head.Logits, row: number, u: number): number {
+    const { arena, config, kernels, memory } = this.compute
+    const { vocabularySize } = config
+    const values = this.rowAddress(logits, row)
+    if (temperature === 0) return kernels.argmax(values, vocabularySize)
+    const [maximum = 0] = Memory.floats(memory, logits.maximumAndSum + row * 8, 1)
+    const padded = ModelConfig.paddedVocabulary(config)
+    const mark = arena.mark()
+    const scratch = arena.allocate(2 * padded)
+    const heat = 1 / temperature
+    const token = topK === 0 && topP === 1
+      ? kernels.sample(values, vocabularySize, padded, maximum, heat, u, scratch)
+      : kernels.sample_filtered(values, vocabularySize, padded, maximum, heat, topK, topP, u, scratch)
+    arena.reset(mark)
+    return token
+  }
+
+  private finish(request: Request, sample: Sample, stopReason: Sampling.SampleStopReason) {
+    this.scheduler.finish(sample)
+    request.unfinished--
+    request.sequences[sample.index] = {
+      tokens: Int32Array.from(sample.tokens),
+      logprobs: Float32Array.from(request.draws[sample.index]?.logprobs ?? []),
+      stopReason
+    }
+  }
+}
+
+const toResponse = (request: Request): Sampling.SampleResponse => {
+  const { order, promptLogprobs, sequences, topkPromptLogprobs } = request
+  return {
+    sequences: sequences.filter((sequence) => sequence !== undefined),
+    ...(order.promptLogprobs ? { promptLogprobs } : {}),
+    ...(order.topkPromptLogprobs > 0 ? { topkPromptLogprobs } : {})
+  }
+}

@@ -1,0 +1,115 @@
+/** What the host and its compute threads say to each other; plain data and typed arrays. */
+import type { Datum, Loss, Sampling } from "@effect-rl/core"
+import type { ByteLevel } from "@effect-rl/files"
+import type { AdamConfig, Blocks } from "../model/Adam.ts"
+import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
+import type { ModelConfig } from "../model/ModelConfig.ts"
+import type { Weights } from "../model/Weights.ts"
+import type { Module } from "../numerics/Kernels.ts"
+import type { Address, Memory, Region } from "../numerics/Memory.ts"
+import type { Stops } from "./Stops.ts"
+
+/** What a thread starts with. */
+export interface Start {
+  readonly module: Module
+  readonly memory: Memory
+}
+
+/** A model in the shared memory and the regions that one thread computes it in. */
+export interface LoadedModel {
+  readonly model: number
+  readonly config: ModelConfig
+  readonly weights: Weights
+  /** What string stops are looked for in; undefined where tokens are not bytes. */
+  readonly tokenBytes: ByteLevel.TokenBytes | undefined
+  readonly arena: Region
+  readonly cache: Region
+  readonly slots: number
+  readonly prefillRows: number
+}
+
+export interface SampleOrder {
+  readonly id: number
+  readonly model: number
+  /** Identity of the weights: a snapshot's address may be used again, this never is. */
+  readonly weights: number
+  readonly adapter: PackedAdapter | undefined
+  readonly prompt: Int32Array
+  /** One per sample. */
+  readonly seeds: ReadonlyArray<number>
+  /** 0 where only the prompt is scored. */
+  readonly maxTokens: number
+  readonly temperature: number
+  /** 0 is off. */
+  readonly topK: number
+  readonly topP: number
+  readonly stops: Stops
+  readonly promptLogprobs: boolean
+  readonly topkPromptLogprobs: number
+}
+
+export interface SampleResult {
+  readonly id: number
+  readonly response: Sampling.SampleResponse
+}
+
+/** A datum as a thread reads it. */
+export type Item = {
+  readonly [K in Datum.Kind]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: Datum.Inputs[K] }
+}[Datum.Kind]
+
+export type Task =
+  /** Forward, and backward where there is a block for the gradients, which it overwrites. */
+  | {
+    readonly _tag: "Pass"
+    readonly model: number
+    readonly adapter: PackedAdapter
+    readonly items: ReadonlyArray<Item>
+    readonly loss: Loss.Loss<Datum.Kind>
+    readonly gradients: Address | undefined
+  }
+  | { readonly _tag: "Add"; readonly target: Address; readonly source: Address; readonly floats: number }
+  | { readonly _tag: "Copy"; readonly target: Address; readonly source: Address; readonly floats: number }
+  /** Fresh parameters and zeros in all other blocks. */
+  | {
+    readonly _tag: "Initialize"
+    readonly layout: AdapterLayout
+    readonly blocks: Blocks
+    readonly seed: number
+  }
+  /** Writes the packed form of the parameters. */
+  | { readonly _tag: "Pack"; readonly parameters: Address; readonly packed: PackedAdapter }
+  /** The optimizer's `step`-th update, counted from 1; clears the gradients. */
+  | {
+    readonly _tag: "Optimize"
+    readonly blocks: Blocks
+    readonly config: AdamConfig
+    readonly step: number
+  }
+
+/** What a task found; empty where it has nothing to say. */
+export interface TaskOutput {
+  readonly logprobs: ReadonlyArray<Float32Array>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** What a thread holds: all zero when it is idle, apart from `free`. */
+export interface ThreadStats {
+  readonly waiting: number
+  readonly running: number
+  readonly free: number
+  readonly orders: number
+}
+
+export type Command =
+  | { readonly _tag: "Load"; readonly model: LoadedModel }
+  | { readonly _tag: "Sample"; readonly order: SampleOrder }
+  | { readonly _tag: "Cancel"; readonly id: number }
+  | { readonly _tag: "Run"; readonly id: number; readonly task: Task }
+  | { readonly _tag: "Report"; readonly id: number }
+  | { readonly _tag: "Close" }
+
+export type Reply =
+  | { readonly _tag: "Sampled"; readonly results: ReadonlyArray<SampleResult> }
+  | { readonly _tag: "Ran"; readonly id: number; readonly output: TaskOutput }
+  | { readonly _tag: "Reported"; readonly id: number; readonly stats: ThreadStats }

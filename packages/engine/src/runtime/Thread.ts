@@ -1,0 +1,78 @@
+/** One compute thread: a worker of its own, or turns of this thread's event loop. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { Worker } from "node:worker_threads"
+import * as Machine from "./Machine.ts"
+import type { Command, Reply, Start } from "./Protocol.ts"
+
+export interface Thread {
+  readonly post: (command: Command) => void
+}
+
+/** What a thread tells its host; after a failure it does nothing more. */
+export interface Listener {
+  readonly onReply: (reply: Reply) => void
+  readonly onFailure: (detail: string) => void
+}
+
+/** Starts a thread that ends with the scope. */
+export type Spawn = (start: Start, listener: Listener) => Effect.Effect<Thread, never, Scope.Scope>
+
+const describe = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+
+/** Sources run with their types stripped and need the condition that finds other packages' sources. */
+const entry = import.meta.url.endsWith(".ts")
+  ? { file: "./worker.ts", execArgv: [...process.execArgv, "--conditions=@effect-rl/source"] }
+  : { file: "./worker.js", execArgv: process.execArgv }
+
+/** Long enough to finish a training task; a worker that does not end by then is stopped. */
+const closingTime = "5 seconds"
+
+const close = (worker: Worker) =>
+  Effect.callback<void>((resume) => {
+    worker.removeAllListeners()
+    worker.once("exit", () => resume(Effect.void))
+    worker.postMessage({ _tag: "Close" } satisfies Command)
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: closingTime,
+      orElse: () => Effect.promise(() => worker.terminate())
+    })
+  )
+
+export const worker: Spawn = (start, { onFailure, onReply }) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const worker = new Worker(new URL(entry.file, import.meta.url), { workerData: start, execArgv: entry.execArgv })
+      worker.on("message", onReply)
+      worker.on("error", (cause) => onFailure(`a compute thread crashed: ${describe(cause)}`))
+      worker.on("exit", (code) => onFailure(`a compute thread ended with code ${code}`))
+      return worker
+    }),
+    close
+  ).pipe(Effect.map((worker) => ({ post: (command) => worker.postMessage(command) })))
+
+/** Computes on the caller's thread, one training task and one sampling step per turn of the event loop. */
+export const inline: Spawn = (start, { onFailure, onReply }) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const machine = Machine.make(start, onReply)
+      let turn: NodeJS.Immediate | undefined
+      const work = () => {
+        turn = undefined
+        try {
+          if (machine.work()) turn = setImmediate(work)
+        } catch (cause) {
+          onFailure(`the inline compute loop crashed: ${describe(cause)}`)
+        }
+      }
+      return {
+        post: (command: Command) => {
+          machine.receive(command)
+          turn ??= setImmediate(work)
+        },
+        stop: () => clearImmediate(turn)
+      }
+    }),
+    ({ stop }) => Effect.sync(stop)
+  )

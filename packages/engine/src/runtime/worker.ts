@@ -1,0 +1,32 @@
+/** Entry of a compute thread. */
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import * as Machine from "./Machine.ts"
+import type { Command, Reply, Start } from "./Protocol.ts"
+
+const serve = (port: NonNullable<typeof parentPort>, start: Start) => {
+  const machine = Machine.make(start, (reply: Reply) => port.postMessage(reply))
+  let isWorking = false
+
+  const receive = (command: Command) => {
+    if (command._tag === "Close") process.exit()
+    machine.receive(command)
+  }
+
+  /** Messages are taken between steps without a turn of the event loop. */
+  const work = () => {
+    isWorking = true
+    do {
+      for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+        receive(next.message)
+      }
+    } while (machine.work())
+    isWorking = false
+  }
+
+  port.on("message", (command: Command) => {
+    receive(command)
+    if (!isWorking) work()
+  })
+}
+
+if (parentPort !== null) serve(parentPort, workerData)
