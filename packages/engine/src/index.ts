@@ -1,1 +1,2 @@
-export {}
+export * as Engine from "./Engine.ts"
+export * as Preset from "./Preset.ts"

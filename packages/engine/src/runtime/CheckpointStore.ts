@@ -1,0 +1,136 @@
+/** Where checkpoints lie: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import type * as Scope from "effect/Scope"
+import { rejected } from "./SamplingCheck.ts"
+
+/** To go on training from, or to sample from alone. */
+export type Kind = "weights" | "sampler_weights"
+
+export interface CheckpointStore {
+  /** A model id nobody has used under this root: its folder, which goes with the scope if it stayed empty. */
+  readonly claim: (operation: string, baseModel: string) => Effect.Effect<string, TinkerError.TinkerError, Scope.Scope>
+  /** Writes a whole checkpoint or none; one of the same name is replaced. Returns its path. */
+  readonly save: (
+    operation: string,
+    modelId: string,
+    kind: Kind,
+    name: string,
+    write: (folder: string) => Effect.Effect<void, TinkerError.TinkerError>
+  ) => Effect.Effect<string, TinkerError.TinkerError>
+  /** The folder of a checkpoint that exists. */
+  readonly find: (operation: string, path: string) => Effect.Effect<string, TinkerError.TinkerError>
+}
+
+const scheme = "engine://"
+const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+const checkpointPath = /^engine:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$/
+
+/** Most names to list where one was not found. */
+const mostListed = 20
+
+const unavailable = (operation: string) => (error: PlatformError) =>
+  new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail: error.message }) })
+
+/** The last part of a model's name as a folder's. */
+const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
+
+/** Names that no checkpoint can have: one being written, and one being replaced until the new one is in its place. */
+const partial = (name: string) => `.${name}.partial`
+const replaced = (name: string) => `.${name}.replaced`
+
+export const make = Effect.fnUntraced(function*(root: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+
+  /** Makes the first free folder `<slug>-<number>`; two processes never get the same. */
+  const claimFrom = (baseModel: string, number: number): Effect.Effect<string, PlatformError> => {
+    const id = `${slug(baseModel)}-${number}`
+    return fs.makeDirectory(join(root, id)).pipe(
+      Effect.as(id),
+      Effect.catchReason("PlatformError", "AlreadyExists", () => claimFrom(baseModel, number + 1))
+    )
+  }
+
+  const claim: CheckpointStore["claim"] = (operation, baseModel) =>
+    Effect.acquireRelease(
+      fs.makeDirectory(root, { recursive: true }).pipe(
+        Effect.andThen(fs.readDirectory(root)),
+        Effect.flatMap((names) => claimFrom(baseModel, firstFree(names, slug(baseModel)))),
+        Effect.mapError(unavailable(operation))
+      ),
+      (id) =>
+        fs.readDirectory(join(root, id)).pipe(
+          Effect.flatMap((names) => names.length === 0 ? fs.remove(join(root, id), { recursive: true }) : Effect.void),
+          Effect.ignore({ log: true })
+        )
+    )
+
+  /** Between the two renames the old checkpoint lies beside its place, where `find` looks as well. */
+  const replace = Effect.fnUntraced(function*(parent: string, name: string) {
+    const folder = join(parent, name)
+    const old = join(parent, replaced(name))
+    if (yield* fs.exists(folder)) {
+      yield* fs.remove(old, { recursive: true, force: true })
+      yield* fs.rename(folder, old)
+    }
+    yield* fs.rename(join(parent, partial(name)), folder)
+    yield* fs.remove(old, { recursive: true, force: true })
+  }, Effect.uninterruptible)
+
+  const save: CheckpointStore["save"] = Effect.fnUntraced(function*(operation, modelId, kind, name, write) {
+    if (!segment.test(name)) {
+      return yield* rejected(operation, `name is "${name}", expected letters, digits, ".", "_" and "-"`)
+    }
+    const parent = join(root, modelId, kind)
+    const written = join(parent, partial(name))
+    const discard = fs.remove(written, { recursive: true, force: true })
+    const mapError = Effect.mapError(unavailable(operation))
+    yield* discard.pipe(Effect.andThen(fs.makeDirectory(written, { recursive: true })), mapError)
+    yield* write(written).pipe(
+      Effect.andThen(mapError(replace(parent, name))),
+      Effect.onError(() => Effect.ignore(discard, { log: true }))
+    )
+    return `${scheme}${modelId}/${kind}/${name}`
+  })
+
+  const readNames = (folder: string) => fs.readDirectory(folder).pipe(Effect.orElseSucceed(() => []))
+
+  const list = Effect.gen(function*() {
+    const paths: Array<string> = []
+    for (const id of yield* readNames(root)) {
+      for (const kind of ["weights", "sampler_weights"]) {
+        for (const name of yield* readNames(join(root, id, kind))) {
+          if (segment.test(name)) paths.push(`${scheme}${id}/${kind}/${name}`)
+        }
+      }
+    }
+    return paths.sort()
+  })
+
+  const find: CheckpointStore["find"] = Effect.fnUntraced(function*(operation, path) {
+    const [, id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
+    if (segment.test(id) && segment.test(name)) {
+      for (const place of [join(root, id, kind, name), join(root, id, kind, replaced(name))]) {
+        if (yield* Effect.mapError(fs.exists(place), unavailable(operation))) return place
+      }
+    }
+    const available = yield* list
+    return yield* new TinkerError.TinkerError({
+      operation,
+      reason: new TinkerError.NotFound({ kind: "checkpoint", name: path, available: available.slice(0, mostListed) })
+    })
+  })
+
+  return { claim, save, find } satisfies CheckpointStore
+})
+
+/** One more than the largest number in use. */
+const firstFree = (names: ReadonlyArray<string>, prefix: string) =>
+  names.reduce((next, name) => {
+    const number = name.startsWith(`${prefix}-`) ? Number(name.slice(prefix.length + 1)) : NaN
+    return Number.isSafeInteger(number) ? Math.max(next, number + 1) : next
+  }, 1)

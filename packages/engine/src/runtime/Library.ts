@@ -1,0 +1,141 @@
+/** The models of an engine, read into the shared memory when first used. */
+import { type Capabilities, TinkerError, type Tokenizer } from "@effect-rl/core"
+import type { HuggingFaceTokenizer } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import type { Compute } from "../model/Compute.ts"
+import type { ModelConfig } from "../model/ModelConfig.ts"
+import * as Weights from "../model/Weights.ts"
+import * as Memory from "../numerics/Memory.ts"
+import { Host } from "./Host.ts"
+import * as ModelSize from "./ModelSize.ts"
+import type { LoadedModel } from "./Protocol.ts"
+
+type ModelTokenizer = HuggingFaceTokenizer.HuggingFaceTokenizer
+
+/** A model on disk. */
+export interface ModelSource {
+  readonly name: string
+  readonly config: ModelConfig
+  readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
+  /** Bytes of arena that `fill` needs. */
+  readonly scratchBytes: number
+  /** Reads every tensor into the packs of `compute.weights`. */
+  readonly fill: (compute: Compute) => Effect.Effect<void, TinkerError.Reason>
+}
+
+/** A model in the shared memory. */
+export interface Model {
+  /** As the threads know it. */
+  readonly id: number
+  readonly name: string
+  readonly config: ModelConfig
+  readonly size: ModelSize.ModelSize
+  readonly limits: { readonly contextLength: number; readonly vocabularySize: number }
+  readonly hasTokenBytes: boolean
+}
+
+export interface Library {
+  readonly names: ReadonlyArray<string>
+  readonly capabilities: (
+    operation: string,
+    name: string
+  ) => Effect.Effect<Capabilities.Capabilities, TinkerError.TinkerError>
+  readonly load: (operation: string, name: string) => Effect.Effect<Model, TinkerError.TinkerError>
+  readonly tokenizer: (name: string) => Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError> | undefined
+}
+
+export const topkPromptLogprobs = 20
+
+interface Entry {
+  readonly size: ModelSize.ModelSize
+  readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
+  readonly load: Effect.Effect<Model, TinkerError.Reason>
+}
+
+const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Unavailable({ detail: error.message })
+
+/** Room for the weights and for every thread's work with them; the threads know the model before this returns. */
+const loadInto = Effect.fnUntraced(function*(
+  host: Host["Service"],
+  id: number,
+  { config, fill, name, scratchBytes }: ModelSource,
+  size: ModelSize.ModelSize,
+  tokenizer: ModelTokenizer
+) {
+  const { kernels, room, threads } = host
+  const { memory } = room
+  const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config))
+  yield* Effect.scoped(Effect.flatMap(room.scoped(Math.ceil(scratchBytes / 4)), (start) => {
+    const arena = Memory.arena({ start, bytes: scratchBytes })
+    return fill({ kernels, memory, config, weights, arena })
+  }))
+  const { tokenBytes } = tokenizer
+  const modelT = yield* Effect.forEach(Array.from({ length: threads.count }), () =>
+    Effect.gen(function*() {
+      const arena = yield* room.reserve(size.arenaBytes)
+      const cache = yield* room.reserve(size.cacheBytes)
+      const { prefillRows, slots } = size
+      return { model: id, config, weights, tokenBytes, arena, cache, slots, prefillRows } satisfies LoadedModel
+    }))
+  yield* threads.load(modelT)
+  const { contextLength, vocabularySize } = config
+  return {
+    id,
+    name,
+    config,
+    size,
+    limits: { contextLength, vocabularySize },
+    hasTokenBytes: tokenBytes !== undefined
+  } satisfies Model
+}, Effect.uninterruptible)
+
+const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
+  const size = ModelSize.of(source.config)
+  const config = { ...source.config, contextLength: size.contextLength }
+  const tokenizer = yield* Effect.cached(source.tokenizer)
+  const load = yield* Effect.cached(
+    Effect.flatMap(
+      Effect.mapError(tokenizer, unusable),
+      (tokenizer) => loadInto(host, id, { ...source, config }, size, tokenizer)
+    )
+  )
+  return { size, tokenizer, load } satisfies Entry
+})
+
+export const make = Effect.fnUntraced(function*(sources: ReadonlyArray<ModelSource>) {
+  const host = yield* Host
+  const entries = new Map<string, Entry>()
+  for (const [id, source] of sources.entries()) entries.set(source.name, yield* makeEntry(host, id, source))
+  const names = [...entries.keys()]
+
+  const find = (name: string) => {
+    const entry = entries.get(name)
+    return entry === undefined
+      ? Effect.fail(new TinkerError.NotFound({ kind: "model", name, available: names }))
+      : Effect.succeed(entry)
+  }
+
+  const named = (operation: string) =>
+    Effect.mapError((reason: TinkerError.Reason) => new TinkerError.TinkerError({ operation, reason }))
+
+  const capabilities = Effect.fnUntraced(function*(name: string) {
+    const { size, tokenizer } = yield* find(name)
+    const { fingerprint } = yield* Effect.mapError(tokenizer, unusable)
+    return {
+      contextLength: size.contextLength,
+      lossReduction: "token-sum",
+      seeds: true,
+      promptLogprobs: true,
+      topkPromptLogprobs,
+      loraRank: ModelSize.loraRank,
+      tokenizerFingerprint: fingerprint
+    } satisfies Capabilities.Capabilities
+  })
+
+  return {
+    names,
+    capabilities: (operation, name) => capabilities(name).pipe(named(operation)),
+    load: (operation, name) => Effect.flatMap(find(name), ({ load }) => load).pipe(named(operation)),
+    tokenizer: (name) => entries.get(name)?.tokenizer
+  } satisfies Library
+})

@@ -1,0 +1,86 @@
+/** One training client's adapter on disk. */
+import { TinkerError, type TrainingClient } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import * as Checkpoint from "../checkpoint/Checkpoint.ts"
+import type { AdapterLayout } from "../model/Adapter.ts"
+import * as Memory from "../numerics/Memory.ts"
+import type { CheckpointStore, Kind } from "./CheckpointStore.ts"
+import type { Model } from "./Library.ts"
+import { rejected } from "./SamplingCheck.ts"
+import type { TrainedAdapter } from "./TrainedAdapter.ts"
+
+export interface StoredAdapter {
+  readonly save: (
+    operation: string,
+    kind: Kind,
+    name: string
+  ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.TinkerError>
+  /** Replaces the weights, with the optimizer's state or a fresh one; drops gradients not yet used. */
+  readonly load: (operation: string, path: string, optimizer: boolean) => Effect.Effect<void, TinkerError.TinkerError>
+}
+
+const describe = ({ alpha, head, layers, rank }: AdapterLayout) => {
+  const targets = [...Object.keys(layers[0] ?? {}), ...(head === undefined ? [] : ["head"])]
+  return `rank ${rank}, alpha ${alpha} on ${targets.join(", ")}`
+}
+
+const misfit = (path: string, found: Checkpoint.Checkpoint, model: Model, layout: AdapterLayout) => {
+  if (found.baseModel !== model.name) {
+    return `${path} is of model "${found.baseModel}"; this client's is "${model.name}"`
+  }
+  return describe(found.layout) === describe(layout)
+    ? undefined
+    : `${path} has ${describe(found.layout)}; this client has ${describe(layout)}`
+}
+
+export const make = Effect.fnUntraced(
+  function*(store: CheckpointStore, modelId: string, model: Model, adapter: TrainedAdapter, memory: Memory.Memory) {
+    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const { blocks, layout } = adapter
+    const view = (block: Memory.Address) => Memory.floats(memory, block, blocks.floats)
+
+    const write = (operation: string, kind: Kind) => (folder: string) =>
+      Effect.suspend(() => {
+        const optimizer = { first: view(blocks.first), second: view(blocks.second), step: adapter.steps() }
+        return Checkpoint.write(folder, model.config, {
+          layout,
+          baseModel: model.name,
+          parameters: view(blocks.parameters),
+          optimizer: kind === "weights" ? optimizer : undefined
+        })
+      }).pipe(
+        Effect.mapError((error) =>
+          new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail: error.message }) })
+        ),
+        Effect.provideContext(context)
+      )
+
+    const load: StoredAdapter["load"] = Effect.fnUntraced(function*(operation, path, optimizer) {
+      const folder = yield* store.find(operation, path)
+      const found = yield* Checkpoint.read(folder, model.config, { optimizer }).pipe(
+        Effect.mapError((error) => rejected(operation, error.message))
+      )
+      const detail = misfit(path, found, model, layout)
+      if (detail !== undefined) return yield* rejected(operation, detail)
+      yield* Effect.sync(() => {
+        view(blocks.parameters).set(found.parameters)
+        for (const block of [blocks.gradients, blocks.first, blocks.second]) view(block).fill(0)
+        if (found.optimizer === undefined) return
+        view(blocks.first).set(found.optimizer.first)
+        view(blocks.second).set(found.optimizer.second)
+      })
+      yield* Effect.mapError(
+        adapter.restored(found.optimizer?.step ?? 0),
+        (reason) => new TinkerError.TinkerError({ operation, reason })
+      )
+    }, Effect.provideContext(context))
+
+    return {
+      load,
+      save: (operation, kind, name) =>
+        Effect.map(store.save(operation, modelId, kind, name, write(operation, kind)), (path) => ({ path }))
+    } satisfies StoredAdapter
+  }
+)

@@ -1,0 +1,140 @@
+/** The adapter of one training client: its blocks in the shared memory and what threads do to them. */
+import type { Datum, Loss, TinkerError, TrainingClient } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AdamConfig, Blocks } from "../model/Adam.ts"
+import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
+import type { Address } from "../numerics/Memory.ts"
+import * as MicroBatch from "./MicroBatch.ts"
+import type { Item, TaskOutput } from "./Protocol.ts"
+import type { Room } from "./Room.ts"
+import type { Threads } from "./Threads.ts"
+
+/** Where an adapter is computed. */
+export interface Place {
+  readonly threads: Threads
+  readonly room: Room
+  /** The model as the threads know it. */
+  readonly model: number
+  readonly microBatchRows: number
+}
+
+type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
+
+export interface TrainedAdapter {
+  readonly layout: AdapterLayout
+  readonly blocks: Blocks
+  /** Optimizer steps taken. */
+  readonly steps: () => number
+  readonly forward: (
+    items: ReadonlyArray<Item>,
+    loss: Loss.Loss<Datum.Kind>
+  ) => Computed<TrainingClient.ForwardBackwardOutput>
+  /** Adds to the gradient, to the same bits whatever the number of threads. */
+  readonly forwardBackward: (
+    items: ReadonlyArray<Item>,
+    loss: Loss.Loss<Datum.Kind>
+  ) => Computed<TrainingClient.ForwardBackwardOutput>
+  /** Uses the gradient up. */
+  readonly optimize: (config: AdamConfig) => Computed<TrainingClient.OptimStepOutput>
+  /** Copies the weights to where a snapshot of the same layout keeps them. */
+  readonly copyTo: (target: PackedAdapter) => Computed<void>
+  readonly initialize: (seed: number) => Computed<void>
+  /** To call after the parameters were written from outside; `steps` counts those of the moments beside them. */
+  readonly restored: (steps: number) => Computed<void>
+}
+
+/** Micro-batches on their way per thread: one computed, one waiting, one being added. */
+const window = 3
+
+const concat = (outputs: ReadonlyArray<TaskOutput>): TrainingClient.ForwardBackwardOutput => ({
+  logprobs: outputs.flatMap(({ logprobs }) => logprobs),
+  metrics: { "loss:sum": outputs.reduce((sum, { metrics }) => sum + (metrics["loss:sum"] ?? 0), 0) }
+})
+
+const allocate = Effect.fnUntraced(function*(room: Room, layout: AdapterLayout) {
+  const blocks: Blocks = {
+    parameters: yield* room.scoped(layout.parameterFloats),
+    gradients: yield* room.scoped(layout.parameterFloats),
+    first: yield* room.scoped(layout.parameterFloats),
+    second: yield* room.scoped(layout.parameterFloats),
+    floats: layout.parameterFloats
+  }
+  const packed: PackedAdapter = {
+    layout,
+    forward: yield* room.scoped(layout.forwardFloats),
+    backward: yield* room.scoped(layout.backwardFloats)
+  }
+  return { blocks, packed }
+})
+
+/** Its room is freed with the scope, which must outlive every call. */
+export const make = Effect.fnUntraced(function*(
+  { microBatchRows, model, room, threads }: Place,
+  layout: AdapterLayout
+): Effect.fn.Return<TrainedAdapter, TinkerError.Unavailable, Scope.Scope> {
+  const { blocks, packed } = yield* allocate(room, layout)
+  const { run } = threads
+  const pack = Effect.asVoid(run({ _tag: "Pack", parameters: blocks.parameters, packed }))
+  let steps = 0
+
+  const pass = (items: ReadonlyArray<Item>, loss: Loss.Loss<Datum.Kind>, gradients: Address | undefined) =>
+    run({ _tag: "Pass", model, adapter: packed, items, loss, gradients })
+
+  const forward: TrainedAdapter["forward"] = (items, loss) =>
+    Effect.map(
+      Effect.forEach(MicroBatch.split(items, microBatchRows), (piece) => pass(piece, loss, undefined), {
+        concurrency: window * threads.count
+      }),
+      concat
+    )
+
+  /** Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. */
+  const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
+    const pieces = MicroBatch.split(items, microBatchRows)
+    const concurrency = Math.min(pieces.length, window * threads.count)
+    const spare = yield* Queue.unbounded<Address>()
+    for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
+    const outputs = yield* Stream.fromIterable(pieces).pipe(
+      Stream.mapEffect((piece) =>
+        Effect.flatMap(
+          Queue.take(spare),
+          (source) => Effect.map(pass(piece, loss, source), (output) => ({ source, output }))
+        ), { concurrency }),
+      Stream.mapEffect(({ output, source }) =>
+        run({ _tag: "Add", target: blocks.gradients, source, floats: layout.parameterFloats }).pipe(
+          Effect.andThen(Queue.offer(spare, source)),
+          Effect.as(output)
+        )
+      ),
+      Stream.runCollect
+    )
+    return concat(outputs)
+  }, Effect.scoped)
+
+  return {
+    layout,
+    blocks,
+    steps: () => steps,
+    forward,
+    forwardBackward,
+    optimize: Effect.fnUntraced(function*(config) {
+      const { metrics } = yield* run({ _tag: "Optimize", blocks, config, step: steps + 1 })
+      steps++
+      yield* pack
+      return { metrics }
+    }),
+    copyTo: (target) =>
+      Effect.asVoid(
+        run({ _tag: "Copy", target: target.forward, source: packed.forward, floats: layout.forwardFloats })
+      ),
+    initialize: (seed) => Effect.andThen(run({ _tag: "Initialize", layout, blocks, seed }), pack),
+    restored: (count) =>
+      Effect.suspend(() => {
+        steps = count
+        return pack
+      })
+  }
+})

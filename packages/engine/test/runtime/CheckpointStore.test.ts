@@ -1,0 +1,101 @@
+import { TinkerError } from "@effect-rl/core"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as CheckpointStore from "../../src/runtime/CheckpointStore.ts"
+
+const makeRoot = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+const writing = Effect.fnUntraced(function*(content: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return (folder: string) => Effect.orDie(fs.writeFileString(path.join(folder, "weights"), content))
+})
+
+const read = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* fs.readFileString(path.join(folder, "weights"))
+})
+
+const full = new TinkerError.TinkerError({
+  operation: "saveState",
+  reason: new TinkerError.Unavailable({ detail: "disk full" })
+})
+
+describe("CheckpointStore", () => {
+  layer(NodeServices.layer)((it) => {
+    it.effect("finds what it saved, under a root that may have moved", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const root = yield* makeRoot
+        const store = yield* CheckpointStore.make(`${root}/a`)
+        const path = yield* store.save("saveState", "tiny-64-1", "weights", "step-1", yield* writing("one"))
+        assert.strictEqual(path, "engine://tiny-64-1/weights/step-1")
+        yield* fs.rename(`${root}/a`, `${root}/b`)
+        const moved = yield* CheckpointStore.make(`${root}/b`)
+        assert.strictEqual(yield* read(yield* moved.find("loadState", path)), "one")
+      }))
+
+    it.effect("replaces a checkpoint of the same name as a whole, or leaves it", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const root = yield* makeRoot
+        const store = yield* CheckpointStore.make(root)
+        const save = (write: (folder: string) => Effect.Effect<void, TinkerError.TinkerError>) =>
+          store.save("saveState", "m-1", "weights", "last", write)
+        yield* save(yield* writing("one"))
+        const path = yield* save(yield* writing("two"))
+        const half = yield* writing("half")
+        yield* Effect.flip(save((folder) => Effect.andThen(half(folder), Effect.fail(full))))
+        assert.strictEqual(yield* read(yield* store.find("loadState", path)), "two")
+        assert.deepStrictEqual(yield* fs.readDirectory(`${root}/m-1/weights`), ["last"])
+      }))
+
+    it.effect("finds the old checkpoint where a crash left it between the two renames", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const root = yield* makeRoot
+        const store = yield* CheckpointStore.make(root)
+        const path = yield* store.save("saveState", "m-1", "weights", "last", yield* writing("one"))
+        yield* fs.rename(`${root}/m-1/weights/last`, `${root}/m-1/weights/.last.replaced`)
+        assert.strictEqual(yield* read(yield* store.find("loadState", path)), "one")
+      }))
+
+    it.effect("lists what there is when a path leads nowhere, and never leaves its root", () =>
+      Effect.gen(function*() {
+        const store = yield* CheckpointStore.make(yield* makeRoot)
+        yield* store.save("saveState", "m-1", "weights", "one", yield* writing("one"))
+        for (const path of ["engine://m-1/weights/two", "engine://../weights/one", "/etc/passwd"]) {
+          const { reason } = yield* Effect.flip(store.find("loadState", path))
+          assert.strictEqual(reason._tag, "NotFound")
+          assert.strictEqual(reason.message, `no checkpoint "${path}"; there are: engine://m-1/weights/one`)
+        }
+      }))
+
+    it.effect("refuses names that are no folder names", () =>
+      Effect.gen(function*() {
+        const store = yield* CheckpointStore.make(yield* makeRoot)
+        for (const name of ["", "..", "a/b", ".hidden"]) {
+          const error = yield* Effect.flip(store.save("saveState", "m-1", "weights", name, yield* writing("one")))
+          assert.strictEqual(error.message, `saveState: name is "${name}", expected letters, digits, ".", "_" and "-"`)
+        }
+      }))
+
+    it.effect("gives every model its own id, and takes unused ones back", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const root = yield* makeRoot
+        const store = yield* CheckpointStore.make(root)
+        const claim = store.claim("createLoraTrainingClient", "effect-rl/tiny-64")
+        const ids = yield* Effect.scoped(Effect.gen(function*() {
+          const ids = yield* Effect.all([claim, claim, claim], { concurrency: "unbounded" })
+          yield* store.save("saveState", "tiny-64-2", "weights", "one", yield* writing("one"))
+          return ids
+        }))
+        assert.deepStrictEqual([...ids].sort(), ["tiny-64-1", "tiny-64-2", "tiny-64-3"])
+        assert.deepStrictEqual(yield* fs.readDirectory(root), ["tiny-64-2"])
+        assert.strictEqual(yield* claim, "tiny-64-3")
+      }))
+  })
+})

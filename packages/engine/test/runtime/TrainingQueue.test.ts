@@ -1,0 +1,86 @@
+import { TinkerError } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import * as TrainingQueue from "../../src/runtime/TrainingQueue.ts"
+
+const broken = new TinkerError.TinkerError({
+  operation: "optimStep",
+  reason: new TinkerError.Unavailable({ detail: "disk full" })
+})
+
+const closedBecause = (error: TinkerError.TinkerError) =>
+  error.reason._tag === "Closed" ? error.reason.detail : undefined
+
+describe("TrainingQueue", () => {
+  it.effect("accepts at once and runs in the order of submission", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const gate = yield* Deferred.make<void>()
+      const ran: Array<number> = []
+      const call = (index: number) =>
+        Deferred.await(gate).pipe(Effect.andThen(Effect.sync(() => {
+          ran.push(index)
+          return index
+        })))
+      const pendings = yield* Effect.forEach([0, 1, 2], (index) => queue.submit("forward", call(index)))
+      assert.deepStrictEqual(ran, [])
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Effect.forEach([...pendings].reverse(), (pending) => pending.await), [2, 1, 0])
+      assert.deepStrictEqual(ran, [0, 1, 2])
+    }))
+
+  it.effect("memoises await, and interrupting it does not cancel the call", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const gate = yield* Deferred.make<void>()
+      let runs = 0
+      const pending = yield* queue.submit("forward", Effect.andThen(Deferred.await(gate), Effect.sync(() => ++runs)))
+      const waiting = yield* Effect.forkChild(pending.await, { startImmediately: true })
+      yield* Fiber.interrupt(waiting)
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual([yield* pending.await, yield* pending.await, runs], [1, 1, 1])
+    }))
+
+  it.effect("goes on after a failure that was awaited", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const pending = yield* queue.submit("optimStep", Effect.fail(broken))
+      assert.strictEqual(yield* Effect.flip(pending.await), broken)
+      const next = yield* queue.submit("forward", Effect.succeed(1))
+      assert.strictEqual(yield* next.await, 1)
+    }))
+
+  it.effect("closes when a later call meets a failure nobody awaited, and names it", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const first = yield* queue.submit("optimStep", Effect.fail(broken))
+      const second = yield* queue.submit("saveState", Effect.succeed(1))
+      const expected = "an earlier optimStep failed and nobody awaited it: disk full"
+      assert.strictEqual(closedBecause(yield* Effect.flip(second.await)), expected)
+      const third = yield* Effect.flip(queue.submit("forward", Effect.succeed(1)))
+      assert.strictEqual(closedBecause(third), expected)
+      assert.strictEqual(yield* Effect.flip(first.await), broken)
+    }))
+
+  it.effect("fails what still waits when its scope closes, after the call that runs", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const queue = yield* Scope.provide(scope)(TrainingQueue.make)
+      const started = yield* Deferred.make<void>()
+      let finished = false
+      const critical = Effect.uninterruptible(Effect.gen(function*() {
+        yield* Deferred.succeed(started, undefined)
+        yield* Effect.yieldNow
+        finished = true
+      }))
+      const running = yield* queue.submit("forward", critical)
+      const waiting = yield* queue.submit("forward", Effect.never)
+      yield* Deferred.await(started)
+      yield* queue.close("the training client was unloaded")
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(finished)
+      assert.strictEqual(closedBecause(yield* Effect.flip(waiting.await)), "the training client was unloaded")
+      yield* Effect.exit(running.await)
+      assert.strictEqual(queue.size(), 0)
+    }))
+})
