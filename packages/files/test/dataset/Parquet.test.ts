@@ -1,0 +1,60 @@
+import { Parquet } from "@effect-rl/files"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Schema, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Files from "../support/Files.ts"
+
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/parquet/${name}.parquet`, import.meta.url))
+
+const Row = Schema.Struct({ question: Schema.String, answer: Schema.Int, tags: Schema.Array(Schema.String) })
+
+/** What `make.py` wrote, in row groups of two. */
+const expected = [0, 1, 2, 3, 4].map((i) => ({
+  question: `What is ${i} + ${i}? Größe 𝟙`,
+  answer: 2 * i,
+  tags: ["a", "b"].slice(0, i % 3)
+}))
+
+layer(Files.layer)("Parquet", (it) => {
+  it.effect.each(["none", "snappy", "gzip", "brotli", "zstd"])(
+    "reads rows of all row groups in order (%s)",
+    (codec) =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual(yield* Stream.runCollect(Parquet.rows(fixture(codec), Row)), expected)
+      })
+  )
+
+  it.effect("refuses a compression that it cannot undo, by column", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("lz4"), Row)))
+      assert.strictEqual(error._tag, "DatasetError")
+      assert.include(error.message, `column "question" is compressed with LZ4_RAW; write the file again with one of`)
+    }))
+
+  it.effect("names the row and the field that its schema refuses", () =>
+    Effect.gen(function*() {
+      const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
+      const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("snappy"), Small)))
+      assert.strictEqual(error.row, 4)
+      assert.include(error.detail, "answer")
+      assert.include(error.text, `"answer":6`)
+    }))
+
+  it.effect("refuses what is no parquet file, wherever it was cut", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const whole = yield* fs.readFile(fixture("snappy"))
+      const file = `${yield* Files.temporaryFolder}/cut.parquet`
+      for (const length of [0, 1, 7, 8, 100, whole.length >> 1, whole.length - 1]) {
+        yield* fs.writeFile(file, whole.subarray(0, length))
+        const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(file, Row)))
+        assert.include(error.message, `${file}: not readable as parquet`)
+      }
+    }))
+
+  it.effect("says that a file is not there", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(Parquet.rows("/nowhere.parquet", Row)))
+      assert.strictEqual(error.message, "/nowhere.parquet: /nowhere.parquet does not exist")
+    }))
+})

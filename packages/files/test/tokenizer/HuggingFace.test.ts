@@ -1,0 +1,73 @@
+import { Tokenizer } from "@effect-rl/core"
+import { Hub, HubError, HuggingFace } from "@effect-rl/files"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Files from "../support/Files.ts"
+
+const fixtures = fileURLToPath(new URL("../fixtures/tokenizer", import.meta.url))
+
+/** A hub whose only repository is the one in the fixtures. */
+const makeHub = (asked: Array<string>, missing: ReadonlyArray<string> = []) =>
+  Layer.mock(Hub.Hub, {
+    file: ({ name, revision }, file) => {
+      asked.push(`${name}@${revision} ${file}`)
+      return name === "org/model" && !missing.includes(file)
+        ? Effect.succeed(`${fixtures}/${file}`)
+        : Effect.fail(
+          new HubError.HubError({ resource: name, reason: new HubError.NotFound({ detail: "no such file" }) })
+        )
+    }
+  })
+
+const withTokenizers = <A, E, R>(
+  hub: Layer.Layer<Hub.Hub>,
+  use: (tokenizers: Tokenizer.Tokenizers["Service"]) => Effect.Effect<A, E, R>
+) => Effect.provide(Tokenizer.Tokenizers.use(use), Layer.provide(HuggingFace.layerNoDeps, hub), { local: true })
+
+layer(Files.layer)("HuggingFace", (it) => {
+  it.effect("loads a tokenizer by the name of its repository, once", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      yield* withTokenizers(makeHub(asked), (tokenizers) =>
+        Effect.gen(function*() {
+          const [one, same] = yield* Effect.all([tokenizers.load("org/model"), tokenizers.load("org/model")], {
+            concurrency: 2
+          })
+          assert.strictEqual(one, same)
+          assert.strictEqual(one.decode(one.encode("What is 2+2?")), "What is 2+2?")
+        }))
+      assert.deepStrictEqual(asked, ["org/model@main tokenizer.json", "org/model@main tokenizer_config.json"])
+    }))
+
+  it.effect("asks for the revision behind @", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      yield* withTokenizers(makeHub(asked), (tokenizers) => tokenizers.load("org/model@v2"))
+      assert.strictEqual(asked[0], "org/model@v2 tokenizer.json")
+    }))
+
+  it.effect("loads a folder without asking the hub", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const tokenizer = yield* withTokenizers(makeHub(asked), (tokenizers) => tokenizers.load(fixtures))
+      assert.strictEqual(tokenizer.eosTokenId, 451)
+      assert.deepStrictEqual(asked, [])
+    }))
+
+  it.effect("allows a repository without a configuration", () =>
+    withTokenizers(makeHub([], ["tokenizer_config.json"]), (tokenizers) => tokenizers.load("org/model")))
+
+  it.effect("says that a name is neither folder nor repository, and asks again the next time", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      yield* withTokenizers(makeHub(asked), (tokenizers) =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(tokenizers.load("org/other"))
+          assert.strictEqual(error._tag, "TokenizerError")
+          assert.strictEqual(error.message, `tokenizer "org/other": is no folder here, and org/other: no such file`)
+          yield* Effect.flip(tokenizers.load("org/other"))
+        }))
+      assert.strictEqual(asked.length, 2)
+    }))
+})
