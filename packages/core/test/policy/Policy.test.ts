@@ -1,0 +1,89 @@
+import { type Key, ModelInput, Policy, Seed, Tinker } from "@effect-rl/core"
+import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+
+const prompt = ModelInput.fromTokens([40, 41])
+const key: Key.TurnKey = { iteration: 3, group: "sum/1", member: 2, attempt: 0, turn: 0 }
+
+const client = Effect.flatMap(
+  Tinker.Tinker,
+  (tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel })
+)
+
+const asked = Effect.gen(function*() {
+  const { calls } = yield* Call.CallLog
+  return (yield* calls).filter(Call.Call.$is("Sample")).map(({ request }) => request)
+})
+
+describe("a policy that samples", () => {
+  it.effect("asks once per turn, with the turn's own seed and the environment's stop", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      yield* policy.act({ prompt, stop: ["\n"], key })
+      assert.deepStrictEqual(yield* asked, [
+        { prompt, params: { stop: ["\n"], maxTokens: 8, seed: Seed.turn(5, key) } }
+      ])
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
+
+  it.effect("passes on how it samples, and takes the tighter cap", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, {
+        maxTokens: 8,
+        seed: 5,
+        temperature: 0.7,
+        topP: 0.9,
+        topK: 40
+      })
+      yield* policy.act({ prompt, stop: [], key, maxTokens: 3 })
+      yield* policy.act({ prompt, stop: [], key, maxTokens: 30 })
+      const params = (yield* asked).map(({ params }) => params)
+      assert.deepStrictEqual(params.map(({ maxTokens }) => maxTokens), [3, 8])
+      assert.deepInclude(params[0], { temperature: 0.7, topP: 0.9, topK: 40 })
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
+
+  it.effect("acts the same for the same key, whatever came before", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      const first = yield* policy.act({ prompt, stop: [], key })
+      const other = yield* policy.act({ prompt, stop: [], key: { ...key, member: 3 } })
+      assert.notDeepEqual(other.tokens, first.tokens)
+      assert.deepStrictEqual(yield* policy.act({ prompt, stop: [], key }), first)
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
+
+  it.effect("samples a group's first prompts as one request with a seed would", () =>
+    Effect.gen(function*() {
+      const sampler = yield* client
+      const policy = Policy.fromSamplingClient(sampler, { maxTokens: 8, seed: 5 })
+      const members = yield* Effect.forEach([0, 1, 2], (member) =>
+        policy.act({ prompt, stop: [], key: { ...key, member } }))
+      const together = yield* sampler.sample({
+        prompt,
+        numSamples: 3,
+        params: { maxTokens: 8, stop: [], seed: Seed.turn(5, { ...key, member: 0 }) }
+      })
+      assert.deepStrictEqual(members, together.sequences)
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
+
+  it.effect("fails where the backend returns nothing", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      const error = yield* Effect.flip(policy.act({ prompt, stop: [], key }))
+      assert.strictEqual(error.message, "sample: no sequence was returned")
+      assert.isTrue(error.isRetryable)
+    }).pipe(Effect.provide(ScriptedTinker.layer({ sample: () => ({ sequences: [] }) }))))
+
+  it.effect("returns what was sampled, log-probabilities and stop reason included", () =>
+    Effect.gen(function*() {
+      const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
+      const action = yield* policy.act({ prompt, stop: [], key })
+      assert.deepStrictEqual(
+        action,
+        Script.text(TestTokenizer.characters, "ok", { logprob: -0.25, stopReason: "length" })
+      )
+    }).pipe(Effect.provide(ScriptedTinker.layer({
+      sample: Script.inOrder([
+        Script.text(TestTokenizer.characters, "ok", { logprob: -0.25, stopReason: "length" })
+      ])
+    }))))
+})
