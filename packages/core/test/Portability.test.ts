@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, String } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { rolldown } from "rolldown"
+
+const source = fileURLToPath(new URL("../src", import.meta.url))
+
+/** Modules of effect under semantic versioning; each was looked up when it was first used here. */
+const stable = new Set([
+  "Array",
+  "Cause",
+  "Clock",
+  "Config",
+  "Context",
+  "Data",
+  "Deferred",
+  "Duration",
+  "Effect",
+  "Exit",
+  "Fiber",
+  "FiberSet",
+  "Function",
+  "Layer",
+  "Option",
+  "Order",
+  "Predicate",
+  "Queue",
+  "Random",
+  "Record",
+  "Redacted",
+  "Ref",
+  "Result",
+  "Schedule",
+  "Schema",
+  "Scope",
+  "Semaphore",
+  "Stream",
+  "SubscriptionRef"
+])
+
+const imports = readdirSync(source, { recursive: true, encoding: "utf8" })
+  .filter(String.endsWith(".ts"))
+  .flatMap((file) =>
+    [...readFileSync(`${source}/${file}`, "utf8").matchAll(/^(?:import|export|\}) (?:.*?from )?"([^"]+)"$/gm)].map(
+      ([, target = ""]) => ({ file, target })
+    )
+  )
+
+describe("the core", () => {
+  it("imports its own files and stable modules of effect, nothing else", () => {
+    const isAllowed = (target: string) =>
+      target.startsWith(".") || stable.has(/^effect\/(\w+)$/.exec(target)?.[1] ?? "")
+    assert.isAbove(imports.length, 100)
+    assert.deepStrictEqual(imports.filter(({ target }) => !isAllowed(target)), [])
+  })
+
+  for (const entry of ["index.ts", "testing/index.ts"]) {
+    it.effect(`runs in a browser: ${entry} bundles without anything of Node`, () =>
+      Effect.gen(function*() {
+        const bundle = yield* Effect.promise(() =>
+          rolldown({
+            input: `${source}/${entry}`,
+            platform: "browser",
+            resolve: { conditionNames: ["@effect-rl/source", "browser", "import"] },
+            onLog: (level, log) => assert.notStrictEqual(log.code, "UNRESOLVED_IMPORT", `${level}: ${log.message}`)
+          })
+        )
+        const { output } = yield* Effect.promise(() => bundle.generate({ format: "esm" }))
+        const chunks = output.flatMap((file) => file.type === "chunk" ? [file] : [])
+        assert.deepStrictEqual(chunks.flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports]), [])
+        assert.isFalse(chunks.some(({ code }) => /from\s*"node:|import\("node:|require\("/.test(code)))
+      }))
+  }
+})
