@@ -22,11 +22,15 @@ const between = (low: number, high: number, step: number) => {
 const labelled = (step: number) => (tick: number) =>
   tick.toFixed(Math.min(20, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))))
 
+/** Differences that no label would show count as none. */
+const isFlat = (lowest: number, highest: number) =>
+  highest - lowest <= 1e-9 * Math.max(1, Math.abs(lowest), Math.abs(highest))
+
 /** Around all values with a little room, and with at least one of at most about `count` ticks; `count` is at least 3. */
 export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => {
   const lowest = values.reduce((left, right) => Math.min(left, right))
   const highest = values.reduce((left, right) => Math.max(left, right))
-  const margin = lowest === highest ? Math.max(0.5, Math.abs(lowest) / 2) : (highest - lowest) / 25
+  const margin = isFlat(lowest, highest) ? Math.max(0.5, Math.abs(lowest) / 2) : (highest - lowest) / 25
   const low = lowest - margin
   const high = highest + margin
   const step = roundStep((high - low) / count)

@@ -36,7 +36,7 @@ export const draw = (series: RewardSeries, width: number, height: number): strin
   const values = Axis.ofValues(series.reports.map(({ reward }) => reward), Math.max(3, Math.floor(rows / 3)))
   const left = margins(values, rows)
   const indent = " ".repeat((left[0]?.length ?? 1) - 1)
-  const columns = Math.max(24, width) - indent.length - 1
+  const columns = Math.max(2, Math.max(24, width) - indent.length - 1)
   const lines = plot(series, Axis.ofSteps(first, last, 3), values, columns, rows)
   const start = `step ${first}`
   return [
