@@ -63,8 +63,8 @@ const speakable = (_: string, value: unknown) =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value
 
 /**
- * Opens for appending until the scope closes and cuts a torn last line. An append that fails leaves nothing of its
- * record; one that succeeds has handed its line to the system, or to the disk where it is `synced`.
+ * Opens for appending until the scope closes; the first append cuts a torn last line. An append that fails leaves
+ * nothing of its record; one that succeeds has handed its line to the system, or to the disk where it is `synced`.
  */
 export const appender = Effect.fnUntraced(function*(run: string, file: string, synced: boolean) {
   const fs = yield* FileSystem.FileSystem
@@ -77,7 +77,6 @@ export const appender = Effect.fnUntraced(function*(run: string, file: string, s
     Option.isNone(length)
       ? Effect.void
       : Effect.andThen(handle.truncate(length.value), Ref.set(tornAt, Option.none())))
-  yield* cut
 
   const write = Effect.fnUntraced(function*(line: Uint8Array) {
     yield* cut

@@ -56,14 +56,16 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
   }
 }
 
-const decodePart = <A>(schema: Schema.Codec<A, unknown>, id: string, file: string, json: unknown) =>
-  Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((cause) => invalid(id, file, cause)))
+const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
 
 const invalid = (id: string, file: string, cause: unknown) =>
   new Tokenizer.TokenizerError({
     tokenizer: id,
     detail: `${file} is not a tokenizer definition: ${cause instanceof Error ? cause.message : String(cause)}`
   })
+
+const decodePart = <A>(schema: Schema.Codec<A, unknown>, id: string, file: string, json: unknown) =>
+  Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((cause) => invalid(id, file, cause)))
 
 const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, tokenizer: unknown, config: unknown) {
   const definition = yield* decodePart(TokenizerDefinition, id, files.tokenizer, tokenizer)
@@ -73,8 +75,6 @@ const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, t
     catch: (cause) => invalid(id, files.tokenizer, cause)
   })
 })
-
-const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
 
 /**
  * From the parsed content of `tokenizer.json` and `tokenizer_config.json`.
