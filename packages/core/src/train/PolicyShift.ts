@@ -3,42 +3,55 @@ import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
 import * as Statistics from "./Statistics.ts"
 
-/** An action token under both policies. */
-interface ActionToken {
-  readonly sampled: number
-  readonly trained: number
-  readonly ratio: number
-  readonly advantage: number
+type IsClipped = (ratio: number, advantage: number) => boolean
+
+/** Whether the loss uses the bound in place of the ratio. PPO does so only on the side where that lowers the objective. */
+const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
+  const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
+  if (low === undefined || high === undefined) return undefined
+  return loss.name === "ppo"
+    ? (ratio, advantage) => (advantage > 0 && ratio > high) || (advantage < 0 && ratio < low)
+    : (ratio) => ratio > high || ratio < low
 }
 
-const actionTokens = function*(
-  data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,
-  logprobs: ReadonlyArray<Float32Array>
-) {
-  for (const [index, { inputs }] of data.entries()) {
-    for (const [t, counts] of inputs.mask.entries()) {
-      if (counts === 0) continue
-      const sampled = inputs.logprobs[t] ?? NaN
-      const trained = logprobs[index]?.[t] ?? NaN
-      const token: ActionToken = {
-        sampled,
-        trained,
-        ratio: Math.exp(trained - sampled),
-        advantage: inputs.advantages[t] ?? 0
-      }
-      yield token
+/** Sums over the action tokens that have both log-probabilities. */
+class Sums {
+  /** All action tokens. */
+  tokens = 0
+  known = 0
+  clipped = 0
+  difference = 0
+  squaredDifference = 0
+  surprise = 0
+  ratio = 0
+  squaredRatio = 0
+  largestRatio = -Infinity
+
+  add(
+    { advantages, logprobs, mask }: Datum.Inputs["PolicyTokens"],
+    trainedT: Float32Array,
+    isClipped: IsClipped | undefined
+  ) {
+    for (let t = 0; t < mask.length; t++) {
+      if (mask[t] === 0) continue
+      this.tokens++
+      const sampled = logprobs[t] ?? NaN
+      const difference = sampled - (trainedT[t] ?? NaN)
+      if (Number.isNaN(difference)) continue
+      const ratio = Math.exp(-difference)
+      this.known++
+      this.difference += difference
+      this.squaredDifference += difference * difference
+      this.surprise -= sampled
+      this.ratio += ratio
+      this.squaredRatio += ratio * ratio
+      if (ratio > this.largestRatio) this.largestRatio = ratio
+      if (isClipped?.(ratio, advantages[t] ?? 0) === true) this.clipped++
     }
   }
 }
 
-/** Whether the loss uses the bound in place of the ratio. PPO does so only on the side where that lowers the objective. */
-const clipper = (loss: Loss.Loss<"PolicyTokens">) => {
-  const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
-  if (low === undefined || high === undefined) return undefined
-  return loss.name === "ppo"
-    ? ({ advantage, ratio }: ActionToken) => (advantage > 0 && ratio > high) || (advantage < 0 && ratio < low)
-    : ({ ratio }: ActionToken) => ratio > high || ratio < low
-}
+const none = new Float32Array(0)
 
 /**
  * Over action tokens, with q the sampler's and p the trainer's log-probability and ratio = exp(p − q):
@@ -53,39 +66,20 @@ export const measure = (
   trainingLogprobs: ReadonlyArray<Float32Array>,
   loss: Loss.Loss<"PolicyTokens">
 ): Record<string, number | undefined> => {
-  const isClipped = clipper(loss)
-  let all = 0
-  let known = 0
-  let clipped = 0
-  let difference = 0
-  let squaredDifference = 0
-  let surprise = 0
-  let ratio = 0
-  let squaredRatio = 0
-  let largestRatio = -Infinity
-  for (const token of actionTokens(data, trainingLogprobs)) {
-    all++
-    if (Number.isNaN(token.ratio)) continue
-    known++
-    difference += token.sampled - token.trained
-    squaredDifference += (token.sampled - token.trained) ** 2
-    surprise -= token.sampled
-    ratio += token.ratio
-    squaredRatio += token.ratio ** 2
-    largestRatio = Math.max(largestRatio, token.ratio)
-    if (isClipped?.(token) === true) clipped++
-  }
+  const isClipped = clipping(loss)
+  const sums = new Sums()
+  data.forEach(({ inputs }, index) => sums.add(inputs, trainingLogprobs[index] ?? none, isClipped))
+  const { known, ratio, squaredRatio, tokens } = sums
+  const spread = Number.isFinite(squaredRatio) ? known * squaredRatio : 0
   return {
-    action_tokens: all,
-    missing_logprobs: all > known ? all - known : undefined,
-    kl_sample_train_v1: Statistics.ratio(difference, known),
-    kl_sample_train_v2: Statistics.ratio(squaredDifference, 2 * known),
-    entropy: Statistics.ratio(surprise, known),
+    action_tokens: tokens,
+    missing_logprobs: tokens > known ? tokens - known : undefined,
+    kl_sample_train_v1: Statistics.ratio(sums.difference, known),
+    kl_sample_train_v2: Statistics.ratio(sums.squaredDifference, 2 * known),
+    entropy: Statistics.ratio(sums.surprise, known),
     ratio_mean: Statistics.ratio(ratio, known),
-    ratio_max: known > 0 ? largestRatio : undefined,
-    effective_sample_size: Number.isFinite(squaredRatio)
-      ? Statistics.ratio(ratio ** 2, known * squaredRatio)
-      : undefined,
-    clipped_share: isClipped && Statistics.ratio(clipped, known)
+    ratio_max: known > 0 ? sums.largestRatio : undefined,
+    effective_sample_size: Statistics.ratio(ratio ** 2, spread),
+    clipped_share: isClipped && Statistics.ratio(sums.clipped, known)
   }
 }
