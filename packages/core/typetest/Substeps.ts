@@ -1,0 +1,45 @@
+/** PPO with several optimizer steps per batch, as a run and by hand. */
+import {
+  Advantage,
+  type ChatModel,
+  type Datum,
+  type GroupResult,
+  Loss,
+  type RLDataset,
+  Signal,
+  Train,
+  type TrainingClient,
+  TrainingData
+} from "@effect-rl/core"
+import { Array, Effect } from "effect"
+
+declare const model: ChatModel.ChatModel
+declare const dataset: RLDataset.RLDataset
+
+export const run = Train.run({
+  model,
+  dataset,
+  learningRate: 4e-5,
+  maxTokens: 512,
+  loss: Loss.ppo({ clipLow: 0.8, clipHigh: 1.28 }),
+  advantage: Advantage.leaveOneOut,
+  numSubsteps: 4
+})
+
+/** All passes and steps are submitted before the first is awaited. */
+export const byHand = Effect.fnUntraced(function*(
+  client: TrainingClient.TrainingClient,
+  batches: ReadonlyArray<Array.NonEmptyReadonlyArray<Datum.Datum<"PolicyTokens">>>
+) {
+  const submitted = yield* Effect.forEach(batches, (data) =>
+    Effect.all({
+      pass: client.forwardBackward(data, Loss.ppo()),
+      step: client.optimStep({ learningRate: 4e-5 })
+    }))
+  return yield* Effect.forEach(submitted, ({ pass, step }) => Effect.all([pass.await, step.await]))
+})
+
+export const learn = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<Datum.Datum<"PolicyTokens">> => {
+  const { informative } = Signal.partition(results)
+  return Array.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, Advantage.leaveOneOut) : []
+}
