@@ -11,10 +11,6 @@ export type Fault = (operation: Operation, call: number) => Effect.Effect<void, 
 export const failAt = (operation: Operation, call: number, reason: Reason): Fault => (found, count) =>
   found === operation && count === call ? Effect.fail(reason) : Effect.void
 
-/** Every call of an operation from the given one on fails. */
-export const failFrom = (operation: Operation, call: number, reason: Reason): Fault => (found, count) =>
-  found === operation && count >= call ? Effect.fail(reason) : Effect.void
-
 /** Every call of an operation takes this long. */
 export const delay = (operation: Operation, duration: Duration.Input): Fault => (found) =>
   found === operation ? Effect.sleep(duration) : Effect.void
