@@ -41,7 +41,7 @@ export interface Config<E = never, R = never, EE = never, ER = never> {
   /** Groups rolled out at the same time; default 64. */
   readonly concurrency?: number
   /** Default fails fast. */
-  readonly onFailure?: FailurePolicy.FailurePolicy<E, TinkerError>
+  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E>, TinkerError>
   /** Longest time for one member of a group. */
   readonly memberTimeout?: Duration.Input
   /** Iterations between checkpoints; 0 saves at the end alone. Default 20. */

@@ -104,7 +104,8 @@ const learn = Effect.fn("Train.learn")(
     const { advantage = Advantage.centered, constantFallbackSingleton = false, learningRate } = run.config
     const sampledAt = yield* Clock.currentTimeMillis
     const { informative } = Signal.partition(results, { constantFallbackSingleton })
-    const data = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, advantage) : []
+    const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, advantage) : []
+    const data = assembled.some(({ inputs }) => inputs.mask.some((trained) => trained > 0)) ? assembled : []
     if (!(yield* run.budget.train(data.reduce((count, { modelInput }) => count + modelInput.length, 0)))) return []
 
     const parts = TrainStep.substeps(data, run.resolved.numSubsteps)

@@ -16,13 +16,19 @@ export const say = (text: string) => Script.text(tokenizer, `${text}<|im_end|>`)
 const answerTo = (prompt: string) => sums.find(([question]) => prompt.includes(question))?.[1] ?? ""
 
 /** Answers right where the turn's seed is even: half of any group. */
-export const answersHalf = Script.reply(tokenizer, (prompt, { seed = 0 }) => say(seed % 2 === 0 ? answerTo(prompt) : "0"))
+export const answersHalf = Script.reply(
+  tokenizer,
+  (prompt, { seed = 0 }) => say(seed % 2 === 0 ? answerTo(prompt) : "0")
+)
 
 export const answersNone = Script.reply(tokenizer, () => say("0"))
 
 export const model = ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
 
-type Overrides = Partial<Omit<Train.Config, "model" | "dataset">> & { readonly epochs?: number; readonly size?: number }
+type Overrides = Partial<Omit<Train.Config, "model" | "dataset" | "onFailure" | "evaluators">> & {
+  readonly epochs?: number
+  readonly size?: number
+}
 
 /** Two groups of `size` (4) attempts per iteration, two iterations per epoch. */
 export const config = ({ epochs = 1, size = 4, ...overrides }: Overrides = {}) =>

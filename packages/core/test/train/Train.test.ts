@@ -5,7 +5,7 @@ import { Effect, Fiber, Option, Stream } from "effect"
 import * as Task from "./Task.ts"
 
 const run = (overrides?: Parameters<typeof Task.config>[0]) =>
-  Task.config(overrides).pipe(Effect.map(Train.run), Stream.unwrap)
+  Stream.unwrap(Effect.map(Task.config(overrides), (config) => Train.run(config)))
 
 const iterations = (events: ReadonlyArray<Train.Event>) => events.filter((event) => event._tag === "Iteration")
 
@@ -65,7 +65,9 @@ describe("Train.run", () => {
     Effect.gen(function*() {
       const events = iterations(yield* Stream.runCollect(run()))
       assert.deepStrictEqual(events.map(({ datums, optimizerSteps }) => [datums, optimizerSteps]), [[0, 0], [0, 0]])
-      assert.isFalse((yield* trace).some((call) => call.startsWith("forward_backward") || call.startsWith("optim_step")))
+      assert.isFalse(
+        (yield* trace).some((call) => call.startsWith("forward_backward") || call.startsWith("optim_step"))
+      )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone }))))
 
   it.effect("queues each substep before it awaits the one before", () =>
@@ -105,26 +107,30 @@ describe("Ending early", () => {
 })
 
 describe("Interruption", () => {
-  it.effect("at any of 200 points leaks nothing, saves what is done, and loses nothing on resuming", () =>
-    Effect.gen(function*() {
-      const next = Seed.uniform(7)
-      let partial = 0
-      for (let attempt = 0; attempt < 200; attempt++) {
-        yield* Effect.gen(function*() {
-          const fiber = yield* Effect.forkChild(Stream.runDrain(run({ epochs: 2, size: 2 })))
-          const pauses = Math.floor(next() * 40)
-          for (let pause = 0; pause < pauses; pause++) yield* Effect.yieldNow
-          yield* Fiber.interrupt(fiber)
-          assert.deepStrictEqual(yield* live, {})
-          const saved = (yield* stored("checkpoints")).at(-1)?.["batch"] ?? 0
-          assert.strictEqual(saved, (yield* stored("metrics")).length)
-          if (typeof saved === "number" && saved > 0 && saved < 4) partial++
-          const [started] = yield* Stream.runCollect(Stream.take(run({ epochs: 2, size: 2 }), 1))
-          assert.deepInclude(started, { _tag: "Started", iteration: saved })
-        }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
-      }
-      assert.isAbove(partial, 50, "most interruptions fall inside the run")
-    }), 60_000)
+  it.effect(
+    "at any of 200 points leaks nothing, saves what is done, and loses nothing on resuming",
+    () =>
+      Effect.gen(function*() {
+        const next = Seed.uniform(7)
+        let partial = 0
+        for (let attempt = 0; attempt < 200; attempt++) {
+          yield* Effect.gen(function*() {
+            const fiber = yield* Effect.forkChild(Stream.runDrain(run({ epochs: 2, size: 2 })))
+            const pauses = Math.floor(next() * 40)
+            for (let pause = 0; pause < pauses; pause++) yield* Effect.yieldNow
+            yield* Fiber.interrupt(fiber)
+            assert.deepStrictEqual(yield* live, {})
+            const saved = Number((yield* stored("checkpoints")).at(-1)?.["batch"] ?? 0)
+            assert.strictEqual(saved, (yield* stored("metrics")).length)
+            if (saved > 0 && saved < 4) partial++
+            const [started] = yield* Stream.runCollect(Stream.take(run({ epochs: 2, size: 2 }), 1))
+            assert.deepInclude(started, { _tag: "Started", iteration: saved })
+          }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
+        }
+        assert.isAbove(partial, 50, "most interruptions fall inside the run")
+      }),
+    60_000
+  )
 })
 
 describe("Resuming", () => {
