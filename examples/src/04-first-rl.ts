@@ -1,9 +1,9 @@
 // Tutorial 04: reinforcement learning by hand, on the clients alone. Sample eight answers to each sum, grade them, and train
 // on how much better each is than its group.
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ChatModel, Datum, Loss, Message, ModelInput, RewardCurve, type Sampling, Seed, Tinker } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Array, Console, Effect } from "effect"
 
 const steps = 10
@@ -62,12 +62,15 @@ export const program = Effect.gen(function*() {
             numSamples: groupSize,
             params: { maxTokens: 40, stop: renderer.stop, seed: Seed.derive(4, step, index) }
           })
-          const rewardsG = yield* Effect.forEach(sequences, ({ tokens }) =>
-            Effect.map(renderer.parse(tokens), ({ message }) => grade(Message.text(message), answer)))
+          const rewardsG = yield* Effect.forEach(
+            sequences,
+            ({ tokens }) => Effect.map(renderer.parse(tokens), ({ message }) => grade(Message.text(message), answer))
+          )
           const meanReward = rewardsG.reduce((sum: number, reward) => sum + reward, 0) / groupSize
           const degenerate = rewardsG.every((reward) => reward === meanReward)
-          const datums = degenerate ? [] : Array.zipWith(sequences, rewardsG, (sample, reward) =>
-            toDatum(prompt, sample, reward - meanReward))
+          const datums = degenerate ?
+            [] :
+            Array.zipWith(sequences, rewardsG, (sample, reward) => toDatum(prompt, sample, reward - meanReward))
           return { meanReward, degenerate, datums }
         }),
         { concurrency: "unbounded" }
@@ -90,7 +93,7 @@ export const program = Effect.gen(function*() {
         `datums: ${data.length}`
     )
   }
-  yield* Console.log(RewardCurve.text(curve))
+  yield* Console.log(RewardCurve.text(curve, { width: 60, height: 12 }))
   return curve
 }).pipe(Effect.scoped)
 

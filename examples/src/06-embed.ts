@@ -1,10 +1,10 @@
 // A run is a value: here it is one task of a larger app, which stops it at a goal, bounds its time, survives a backend that is
 // away, and answers how far it is while it goes on.
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ChatModel, ProblemGroupBuilder, RLDataset, RunStore, Train } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { MathEnv } from "@effect-rl/recipes"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Ref, Schedule, Stream } from "effect"
 
 const sums = Array.from({ length: 64 }, (_, index) => ({ a: (index * 37) % 100, b: (index * 61) % 100 }))

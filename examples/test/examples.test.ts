@@ -1,0 +1,63 @@
+// Every example runs as a user would run it, in a folder of its own, and does what it is there to show.
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+
+const sources = new URL("../src/", import.meta.url)
+
+const run = Effect.fnUntraced(function*(example: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(yield* path.fromFileUrl(sources), example)
+  const cwd = yield* fs.makeTempDirectoryScoped({ prefix: "effect-rl-example-" })
+  const child = yield* ChildProcess.make(process.execPath, ["--conditions=@effect-rl/source", file], { cwd })
+  const lines = yield* child.all.pipe(Stream.decodeText(), Stream.splitLines, Stream.runCollect)
+  assert.strictEqual(yield* child.exitCode, 0, lines.join("\n"))
+  return lines
+}, Effect.scoped)
+
+/** What the pattern's first group finds in each line that has it. */
+const found = (lines: ReadonlyArray<string>, pattern: RegExp) =>
+  lines.flatMap((line) => pattern.exec(line)?.[1] ?? []).map(Number)
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => void>> = {
+  "04-first-rl.ts": (lines) => {
+    const rewards = found(lines, /^Step +\d+ \| reward: ([\d.]+) \| degenerate: \d+% \| datums: \d+$/)
+    assert.strictEqual(rewards.length, 10)
+    assert.isAbove(mean(rewards.slice(-3)), mean(rewards.slice(0, 3)) + 0.2)
+  },
+  "05-abstractions.ts": (lines) => {
+    assert.include(lines, "Reward: 0.9")
+    assert.include(lines, "Training for 4 steps, LR=1.00e-3")
+    assert.deepStrictEqual(found(lines, /^Step (\d+): mean_reward=-?[\d.]+, datums=\d+$/), [0, 1, 2, 3])
+    const rewards = lines.find((line) => line.startsWith("Rewards:"))?.slice("Rewards:".length).split(",").map(Number)
+    const advantages = lines.find((line) => line.startsWith("Advantages:"))?.slice("Advantages:".length).split(",")
+    assert.isDefined(rewards)
+    assert.deepStrictEqual(
+      advantages?.map(Number),
+      rewards.map((reward) => Number((reward - mean(rewards)).toFixed(3)))
+    )
+  },
+  "06-embed.ts": (lines) => {
+    const rewards = found(lines, /^step \d+: reward (-?[\d.]+)$/)
+    assert.isBelow(rewards.at(0) ?? NaN, 0.6)
+    assert.isAtLeast(rewards.at(-1) ?? NaN, 0.6)
+    assert.include(lines.join("\n"), "saved after")
+  }
+}
+
+layer(NodeServices.layer)("examples", (it) => {
+  it.effect("are all expected to show something", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      assert.sameMembers(yield* fs.readDirectory(yield* path.fromFileUrl(sources)), Object.keys(expectations))
+    }))
+
+  for (const [example, expectation] of Object.entries(expectations)) {
+    it.effect(example, () => Effect.map(run(example), expectation), { timeout: 240_000, concurrent: false })
+  }
+})
