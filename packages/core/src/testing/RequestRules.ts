@@ -167,7 +167,12 @@ export const prompt = (value: ModelInput.ModelInput, capabilities: Capabilities,
   )
 
 /** A rank within the model's range. */
-export const loraRank = (rank: number, { loraRank: [min, max] }: Capabilities) =>
-  reject(
-    one("loraRank", rank, Number.isInteger(rank) && rank >= min && rank <= max, `a whole number from ${min} to ${max}`)
-  )
+export const loraRank = (rank: number, { loraRank: [min, max] }: Capabilities): Effect.Effect<void, Reason> =>
+  Number.isInteger(rank) && rank >= min && rank <= max
+    ? Effect.void
+    : Effect.fail(
+      new Unsupported({
+        capability: "loraRank",
+        detail: `loraRank is ${rank}, expected a whole number from ${min} to ${max}`
+      })
+    )

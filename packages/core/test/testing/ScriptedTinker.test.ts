@@ -110,6 +110,14 @@ describe("what it was asked", () => {
       const steps = (yield* calls).filter(Call.Call.$is("OptimStep"))
       assert.deepStrictEqual(steps.map(({ adam }) => adam), [{ learningRate: 1, beta1: 0.5 }])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
+
+  it.effect("is kept apart from what another backend was asked", () =>
+    Effect.gen(function*() {
+      yield* samplingClient
+      const other = yield* Effect.provide(log, ScriptedTinker.layer())
+      assert.deepStrictEqual(other, [])
+      assert.deepStrictEqual(yield* log, ["create_sampling_client(effect-rl/scripted)"])
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
 })
 
 describe("what goes wrong", () => {

@@ -57,14 +57,11 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "models: a LoRA rank of 0 is Rejected",
-    Case.expectFailure(Fixture.training(options, { loraRank: 0 }), "Rejected", "rank")
-  ),
-  Case.make(
-    "models: a LoRA rank above the model's range is Rejected",
+    "models: a LoRA rank outside the model's range is Unsupported",
     Effect.gen(function*() {
-      const { loraRank: [, max] } = yield* Fixture.capabilities(options)
-      yield* Case.expectFailure(Fixture.training(options, { loraRank: 2 * max }), "Rejected", "rank")
+      const { loraRank: [min, max] } = yield* Fixture.capabilities(options)
+      yield* Case.expectFailure(Fixture.training(options, { loraRank: min - 1 }), "Unsupported", "rank")
+      yield* Case.expectFailure(Fixture.training(options, { loraRank: max + 1 }), "Unsupported", "rank")
     })
   ),
   Case.make(
