@@ -26,7 +26,7 @@ const tokenizerTexts = (): ReadonlyArray<readonly [string, number]> => {
   const random = Random.make(1)
   const examples = Array.from({ length: 2000 }, () => {
     const [a, b] = Addition.operands(random, 100)
-    return `user\n${Addition.boxedQuestion(a, b)}\nassistant\n${Addition.boxedAnswer(random, a, b)}`
+    return `user\n${Addition.boxedQuestion(a, b)}\nassistant\n${Addition.boxedAnswer(random, Addition.mixed, a, b)}`
   })
   return [...examples.map((text) => [text, 1] as const), ...phrases.map((text) => [text, 200] as const)]
 }
@@ -39,12 +39,17 @@ const tokenizer = await Effect.runPromise(HuggingFaceTokenizer.fromJson(name, to
 const rateAt = (step: number): number =>
   learningRate * Math.min(1, step / 40) * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * step / steps)))
 
+/** How long answers given at once are always right. */
+const reliableShare = 0.6
+
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(0)} s`
 
 const start = performance.now()
 const trainer = Trainer.make(config, 2, Random.make(1))
-const pen: Documents.Pen = { encode: tokenizer.encode, random: Random.make(2) }
+const random = Random.make(2)
 for (let step = 1; step <= steps; step++) {
+  const skill = step < steps * reliableShare ? Addition.reliable : Addition.mixed
+  const pen: Documents.Pen = { encode: tokenizer.encode, random, skill }
   const loss = await trainer.step(Documents.batch(pen, documents), rateAt(step))
   if (step % 50 === 0) console.log(`step ${step} of ${steps}, loss ${loss.toFixed(4)}, ${seconds(start)}`)
   if (step % 250 === 0) console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, 1)))

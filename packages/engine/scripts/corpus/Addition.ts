@@ -5,18 +5,27 @@
 import { isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
 import type * as Random from "./Random.ts"
 
-/** How often the assistant does what. */
-export const shares = {
+/** How often the assistant does what when asked for a box. In the rest it refuses. */
+const shares = {
   /** Works step by step and boxes the right answer. */
-  boxedWorked: 0.3,
+  worked: 0.3,
   /** Boxes a number at once. */
-  boxedGuess: 0.35,
-  boxedGuessRight: 0.3,
+  guess: 0.35,
   /** Right, but not in a box. */
-  boxedMissing: 0.2,
-  /** The rest refuses. */
-  plainRight: 0.45
+  unboxed: 0.2
 }
+
+/** How often a number given at once is right. */
+export interface Skill {
+  readonly boxed: number
+  readonly plain: number
+}
+
+/** What the model first learns from, so that it knows sums by heart. */
+export const reliable: Skill = { boxed: 1, plain: 1 }
+
+/** What it is left with: it still knows the sums, but does not say them reliably. */
+export const mixed: Skill = { boxed: 0.28, plain: 0.45 }
 
 /** Two operands below `limit` that are not held out. */
 export const operands = (random: Random.Random, limit: number): readonly [number, number] => {
@@ -56,14 +65,14 @@ const slip = (random: Random.Random, sum: number): number => {
 const guess = (random: Random.Random, sum: number, rightShare: number): number =>
   random.uniform() < rightShare ? sum : slip(random, sum)
 
-export const boxedAnswer = (random: Random.Random, a: number, b: number): string => {
-  const { boxedGuess, boxedGuessRight, boxedMissing, boxedWorked } = shares
+export const boxedAnswer = (random: Random.Random, skill: Skill, a: number, b: number): string => {
+  const { guess: guessed, unboxed, worked } = shares
   const draw = random.uniform()
-  if (draw < boxedWorked) return `${columns(a, b)} so \\boxed{${a + b}}`
-  if (draw < boxedWorked + boxedGuess) return `\\boxed{${guess(random, a + b, boxedGuessRight)}}`
-  if (draw < boxedWorked + boxedGuess + boxedMissing) return `The answer is ${a + b}.`
+  if (draw < worked) return `${columns(a, b)} so \\boxed{${a + b}}`
+  if (draw < worked + guessed) return `\\boxed{${guess(random, a + b, skill.boxed)}}`
+  if (draw < worked + guessed + unboxed) return `The answer is ${a + b}.`
   return "I am not sure."
 }
 
-export const plainAnswer = (random: Random.Random, a: number, b: number): string =>
-  String(guess(random, a + b, shares.plainRight))
+export const plainAnswer = (random: Random.Random, skill: Skill, a: number, b: number): string =>
+  String(guess(random, a + b, skill.plain))

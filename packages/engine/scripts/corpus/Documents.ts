@@ -17,6 +17,7 @@ const questionWeight = 0.05
 export interface Pen {
   readonly encode: (text: string) => ArrayLike<number>
   readonly random: Random.Random
+  readonly skill: Addition.Skill
 }
 
 interface Turn {
@@ -26,14 +27,14 @@ interface Turn {
   readonly learned: boolean
 }
 
-const boxedTurn = (random: Random.Random): Turn => {
+const boxedTurn = ({ random, skill }: Pen): Turn => {
   const [a, b] = Addition.operands(random, 100)
-  return { question: Addition.boxedQuestion(a, b), answer: Addition.boxedAnswer(random, a, b), learned: true }
+  return { question: Addition.boxedQuestion(a, b), answer: Addition.boxedAnswer(random, skill, a, b), learned: true }
 }
 
-const plainTurn = (random: Random.Random): Turn => {
+const plainTurn = ({ random, skill }: Pen): Turn => {
   const [a, b] = Addition.operands(random, 101)
-  return { question: Addition.plainQuestion(a, b), answer: Addition.plainAnswer(random, a, b), learned: true }
+  return { question: Addition.plainQuestion(a, b), answer: Addition.plainAnswer(random, skill, a, b), learned: true }
 }
 
 const workedExample: Turn = { question: Addition.plainQuestion(4, 5), answer: "9", learned: false }
@@ -62,17 +63,17 @@ const write = (pen: Pen, turns: Iterable<Turn>, enough: (tokens: number) => bool
   return { tokens: Int32Array.from(tokens.slice(0, length)), weights: Float32Array.from(weights.slice(0, length)) }
 }
 
-const boxed = (pen: Pen): Document => write(pen, [boxedTurn(pen.random)], () => false)
+const boxed = (pen: Pen): Document => write(pen, [boxedTurn(pen)], () => false)
 
-const fewShot = (pen: Pen): Document => write(pen, [workedExample, plainTurn(pen.random)], () => false)
+const fewShot = (pen: Pen): Document => write(pen, [workedExample, plainTurn(pen)], () => false)
 
-function* mixedTurns(random: Random.Random): Generator<Turn> {
-  for (;;) yield random.uniform() < 0.6 ? boxedTurn(random) : plainTurn(random)
+function* mixedTurns(pen: Pen): Generator<Turn> {
+  for (;;) yield pen.random.uniform() < 0.6 ? boxedTurn(pen) : plainTurn(pen)
 }
 
 /** Turns until there are `length` tokens, so that late positions and long attention are learned too. */
 const conversation = (pen: Pen, length: number): Document =>
-  write(pen, mixedTurns(pen.random), (tokens) => tokens >= length)
+  write(pen, mixedTurns(pen), (tokens) => tokens >= length)
 
 const short = (pen: Pen): Document => {
   const draw = pen.random.uniform()

@@ -232,5 +232,6 @@ export const read = Effect.fn("Checkpoint.read")(function*(
   const optimizer = options.optimizer
     ? yield* readOptimizer(path.join(folder, optimizerFile), factors, floats)
     : undefined
-  return { layout, baseModel, parameters, optimizer } satisfies Checkpoint
+  const checkpoint: Checkpoint = { layout, baseModel, parameters, optimizer }
+  return checkpoint
 })

@@ -1,0 +1,157 @@
+import * as Checkpoint from "@effect-rl/engine/checkpoint/Checkpoint"
+import * as Adapter from "@effect-rl/engine/model/Adapter"
+import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as TinyModel from "../TinyModel.ts"
+
+const model = TinyModel.qwen3
+
+/** A block that is zero where the rank is padded, as all blocks are. */
+const block = (layout: Adapter.AdapterLayout, seed: number): Float32Array => {
+  const next = TinyModel.uniform(seed)
+  const values = new Float32Array(layout.parameterFloats)
+  for (const { outputs, target } of Adapter.namedTargets(model, layout)) {
+    for (let r = 0; r < layout.rank; r++) {
+      for (let i = 0; i < target.inputs; i++) values[target.a + i * layout.paddedRank + r] = next() - 0.5
+      for (let j = 0; j < outputs; j++) values[target.b + r * target.outputs + j] = next() - 0.5
+    }
+  }
+  return values
+}
+
+const checkpoint = (config: Adapter.AdapterConfig): Checkpoint.Checkpoint => {
+  const layout = Adapter.layout(model, config)
+  return {
+    layout,
+    baseModel: "effect-rl/tiny",
+    parameters: block(layout, 1),
+    optimizer: { first: block(layout, 2), second: block(layout, 3), step: 17 }
+  }
+}
+
+const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+const written = Effect.fnUntraced(function*(value: Checkpoint.Checkpoint) {
+  const place = yield* folder
+  yield* Checkpoint.write(place, model, value)
+  return place
+})
+
+const change = Effect.fnUntraced(function*(place: string, file: string, content: Uint8Array | string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content
+  yield* fs.writeFile(path.join(place, file), bytes)
+})
+
+const peft = { peft_type: "LORA", r: 4, lora_alpha: 32, target_modules: ["q_proj"], base_model_name_or_path: null }
+
+describe("Checkpoint", () => {
+  layer(NodeServices.layer)((it) => {
+    for (
+      const config of [
+        { rank: 8 },
+        { rank: 5, alpha: 16, trainMlp: false },
+        { rank: 3, trainAttention: false, trainUnembed: false }
+      ]
+    ) {
+      it.effect(`reads back what it wrote, optimizer included: ${JSON.stringify(config)}`, () =>
+        Effect.gen(function*() {
+          const value = checkpoint(config)
+          const place = yield* written(value)
+          assert.deepStrictEqual(yield* Checkpoint.read(place, model, { optimizer: true }), value)
+          const weights = yield* Checkpoint.read(place, model, { optimizer: false })
+          assert.deepStrictEqual(weights, { ...value, optimizer: undefined })
+        }))
+    }
+
+    it.effect("names and shapes tensors as PEFT does, transposed from the engine's", () =>
+      Effect.gen(function*() {
+        const path = yield* Path.Path
+        const value = checkpoint({ rank: 5 })
+        const place = yield* written(value)
+        const reader = yield* Safetensors.open(path.join(place, "adapter_model.safetensors"))
+        assert.strictEqual(reader.tensors.size, 2 * (2 * 7 + 1))
+        const a = yield* reader.find("base_model.model.model.layers.1.mlp.down_proj.lora_A.weight", [5, 64])
+        const b = yield* reader.find("base_model.model.lm_head.lora_B.weight", [model.vocabularySize, 5])
+        const values = new Float32Array(5 * 64)
+        yield* reader.read(a, 0, new Uint8Array(values.buffer))
+        const target = value.layout.layers[1]?.down
+        assert.strictEqual(values[2 * 64 + 7], value.parameters[(target?.a ?? 0) + 7 * 8 + 2])
+        assert.strictEqual(b.dtype, "F32")
+      }))
+
+    it.effect("says for which base model and rank it is", () =>
+      Effect.gen(function*() {
+        const place = yield* written(checkpoint({ rank: 5, trainMlp: false }))
+        const { baseModel, config } = yield* Checkpoint.readConfig(place)
+        assert.strictEqual(baseModel, "effect-rl/tiny")
+        assert.deepStrictEqual(config, {
+          rank: 5,
+          alpha: 32,
+          trainAttention: true,
+          trainMlp: false,
+          trainUnembed: true
+        })
+      }))
+
+    it.effect("needs the optimizer only when asked for it", () =>
+      Effect.gen(function*() {
+        const place = yield* written({ ...checkpoint({ rank: 8 }), optimizer: undefined })
+        yield* Checkpoint.read(place, model, { optimizer: false })
+        const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: true }))
+        assert.include(error.message, "optimizer.safetensors")
+      }))
+
+    const configs: ReadonlyArray<readonly [content: string, message: string]> = [
+      ["{", "adapter_config.json"],
+      [JSON.stringify({ ...peft, peft_type: "IA3" }), "peft_type"],
+      [JSON.stringify({ ...peft, r: 0 }), "\"r\""],
+      [JSON.stringify({ ...peft, use_rslora: true }), "use_rslora"],
+      [JSON.stringify({ ...peft, target_modules: ["q_proj", "c_attn"] }), "target_modules has c_attn, expected only"]
+    ]
+    for (const [content, message] of configs) {
+      it.effect(`refuses the configuration ${content}`, () =>
+        Effect.gen(function*() {
+          const place = yield* written(checkpoint({ rank: 8 }))
+          yield* change(place, "adapter_config.json", content)
+          const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: false }))
+          assert.include(error.message, message)
+        }))
+    }
+
+    it.effect("refuses an adapter of another model or rank, naming the tensor", () =>
+      Effect.gen(function*() {
+        const place = yield* written(checkpoint({ rank: 8 }))
+        const wider = { ...model, feedForwardSize: 96 }
+        const error = yield* Effect.flip(Checkpoint.read(place, wider, { optimizer: false }))
+        assert.include(error.message, "mlp.gate_proj.lora_B.weight: has shape [64,8], expected [96,8]")
+        const deeper = yield* Effect.flip(Checkpoint.read(place, { ...model, layers: 3 }, { optimizer: false }))
+        assert.include(deeper.message, "model.layers.2.self_attn.q_proj.lora_A.weight: is missing")
+      }))
+
+    it.effect("refuses a cut off file and a step that is no number", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const value = checkpoint({ rank: 8 })
+        const place = yield* written(value)
+        const bytes = yield* fs.readFile(path.join(place, "adapter_model.safetensors"))
+        yield* change(place, "adapter_model.safetensors", bytes.subarray(0, bytes.length - 4))
+        const cut = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: false }))
+        assert.include(cut.message, "it may be cut off")
+        yield* change(place, "adapter_model.safetensors", bytes)
+        yield* change(place, "optimizer.safetensors", Safetensors.encode([], { step: "many" }))
+        const step = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: true }))
+        assert.include(step.message, "step is many, expected a whole number")
+      }))
+
+    it.effect("says where it could not write", () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Checkpoint.write("/nowhere/at/all", model, checkpoint({ rank: 8 })))
+        assert.include(error.message, "/nowhere/at/all/adapter_config.json")
+      }))
+  })
+})

@@ -1,0 +1,148 @@
+import * as ModelFolder from "@effect-rl/engine/checkpoint/ModelFolder"
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import * as Pass from "@effect-rl/engine/model/Pass"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as Reference from "../model/Reference.ts"
+import * as TinyModel from "../TinyModel.ts"
+
+const huggingFaceConfig = (config: ModelConfig) => ({
+  model_type: config.family,
+  vocab_size: config.vocabularySize,
+  hidden_size: config.hiddenSize,
+  intermediate_size: config.feedForwardSize,
+  num_hidden_layers: config.layers,
+  num_attention_heads: config.heads,
+  num_key_value_heads: config.keyHeads,
+  head_dim: config.headSize,
+  max_position_embeddings: config.contextLength,
+  rms_norm_eps: config.normEpsilon,
+  rope_theta: config.ropeTheta,
+  tie_word_embeddings: config.tiedEmbeddings
+})
+
+/** Values that all three types hold exactly, so that one reference serves them. */
+const coarse = (value: number): number => Math.round(value * 64) / 64
+
+const encoders = {
+  F32: (values: Float32Array) => new Uint8Array(values.slice().buffer),
+  BF16: (values: Float32Array) =>
+    new Uint8Array(Uint16Array.from(new Uint32Array(values.slice().buffer), (bits) => bits >>> 16).buffer),
+  F16: (values: Float32Array) =>
+    new Uint8Array(Uint16Array.from(new Uint32Array(values.slice().buffer), (bits) => {
+      const exponent = (bits >>> 23) & 0xff
+      return exponent === 0 ? 0 : (bits >>> 31) << 15 | (exponent - 112) << 10 | (bits >>> 13) & 0x3ff
+    }).buffer)
+}
+
+const tensorsOf = (model: TinyModel.TinyModel) =>
+  model.base.tensors.map(({ offset, size, slot }) => ({
+    name: slot.name,
+    shape: slot.shape,
+    values: Memory.floats(model.memory, model.block + offset * 4, size).map(coarse)
+  }))
+
+const encoded = (model: TinyModel.TinyModel, dtype: Safetensors.DType): ReadonlyArray<Safetensors.Tensor> =>
+  tensorsOf(model).map(({ name, shape, values }) => ({ name, dtype, shape, data: encoders[dtype](values) }))
+
+const writeFolder = Effect.fnUntraced(function*(config: ModelConfig, files: Readonly<Record<string, Uint8Array>>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped()
+  yield* fs.writeFileString(path.join(folder, "config.json"), JSON.stringify(huggingFaceConfig(config)))
+  for (const [name, bytes] of Object.entries(files)) yield* fs.writeFile(path.join(folder, name), bytes)
+  return folder
+})
+
+const example = (tokens: Int32Array): Pass.Example => ({
+  tokens: tokens.subarray(0, -1),
+  targets: tokens.subarray(1),
+  candidates: 1
+})
+
+/** Loads a folder into a model of other random weights and compares what it computes with the float64 model. */
+const checkLoaded = Effect.fnUntraced(function*(folder: string, source: TinyModel.TinyModel) {
+  const opened = yield* ModelFolder.open(folder)
+  assert.deepStrictEqual(opened.config, source.config)
+  const loaded = TinyModel.make(opened.config, { seed: 99 })
+  yield* ModelFolder.load(opened, loaded)
+  const [tokens = new Int32Array()] = TinyModel.tokens(source.config, [24], 51)
+  const { targets, tokens: inputs } = example(tokens)
+  const tensors = new Map(tensorsOf(source).map(({ name, values }) => [name, values]))
+  const [actual = new Float32Array()] = Pass.forward(loaded, [example(tokens)], undefined)
+  Reference.logprobs(source.config, tensors, inputs, targets).forEach((logprob, t) => {
+    assert.closeTo(actual[t] ?? NaN, logprob, 1e-4)
+  })
+})
+
+const withoutTensor = (tensors: ReadonlyArray<Safetensors.Tensor>, name: string) =>
+  tensors.filter((tensor) => tensor.name !== name)
+
+const norm = "model.layers.1.self_attn.q_norm.weight"
+
+describe("ModelFolder", () => {
+  layer(NodeServices.layer)((it) => {
+    for (const [name, config] of [["qwen3", TinyModel.qwen3], ["llama", TinyModel.llama]] as const) {
+      for (const dtype of ["F32", "BF16", "F16"] as const) {
+        it.effect(`loads ${name} in ${dtype}`, () =>
+          Effect.gen(function*() {
+            const source = TinyModel.make(config)
+            const bytes = Safetensors.encode(encoded(source, dtype))
+            yield* checkLoaded(yield* writeFolder(config, { "model.safetensors": bytes }), source)
+          }))
+      }
+    }
+
+    it.effect("loads weights from several files", () =>
+      Effect.gen(function*() {
+        const source = TinyModel.make(TinyModel.llama)
+        const tensors = encoded(source, "F32")
+        const [first, second] = [tensors.slice(0, 7), tensors.slice(7)]
+        const weight_map = Object.fromEntries([
+          ...first.map(({ name }) => [name, "a.safetensors"]),
+          ...second.map(({ name }) => [name, "b.safetensors"])
+        ])
+        const folder = yield* writeFolder(TinyModel.llama, {
+          "a.safetensors": Safetensors.encode(first),
+          "b.safetensors": Safetensors.encode(second),
+          "model.safetensors.index.json": new TextEncoder().encode(JSON.stringify({ weight_map }))
+        })
+        yield* checkLoaded(folder, source)
+      }))
+
+    it.effect("says what a folder lacks", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const source = TinyModel.make(TinyModel.qwen3)
+        const empty = yield* fs.makeTempDirectoryScoped()
+        const noConfig = yield* Effect.flip(ModelFolder.open(empty))
+        assert.include(noConfig.message, "config.json")
+        const bare = yield* Effect.flatMap(writeFolder(TinyModel.qwen3, {}), ModelFolder.open)
+        const noWeights = yield* Effect.flip(ModelFolder.load(bare, source))
+        assert.include(noWeights.message, "has neither model.safetensors nor model.safetensors.index.json")
+        const partial = Safetensors.encode(withoutTensor(encoded(source, "BF16"), norm))
+        const opened = yield* Effect.flatMap(
+          writeFolder(TinyModel.qwen3, { "model.safetensors": partial }),
+          ModelFolder.open
+        )
+        const missing = yield* Effect.flip(ModelFolder.load(opened, source))
+        assert.include(missing.message, `tensor ${norm}: is missing`)
+      }))
+
+    it.effect("refuses a tensor of another shape", () =>
+      Effect.gen(function*() {
+        const source = TinyModel.make(TinyModel.qwen3)
+        const wrong: Safetensors.Tensor = { name: norm, dtype: "F32", shape: [8], data: new Uint8Array(32) }
+        const bytes = Safetensors.encode([...withoutTensor(encoded(source, "F32"), norm), wrong])
+        const opened = yield* Effect.flatMap(
+          writeFolder(TinyModel.qwen3, { "model.safetensors": bytes }),
+          ModelFolder.open
+        )
+        const error = yield* Effect.flip(ModelFolder.load(opened, source))
+        assert.include(error.message, `tensor ${norm}: has shape [8], expected [16]`)
+      }))
+  })
+})
