@@ -30,12 +30,15 @@ const reduce = (reports: ReadonlyArray<Metric>, hits: number, episodes: number):
   }
 }
 
+/** An environment may name a metric like a member of every object. */
+const reportOf = (metrics: Metrics, name: string) => Object.hasOwn(metrics, name) ? metrics[name] ?? [] : []
+
 /** Aggregates what each episode reported: `episodes[e]` are the metrics of the turns of episode `e`. */
 export const aggregate = (episodes: ReadonlyArray<ReadonlyArray<Metrics>>): Record<string, number> => {
   const names = new Set(episodes.flat().flatMap((metrics) => Object.keys(metrics)))
   const result: Record<string, number> = Object.create(null)
   for (const name of names) {
-    const reportsE = episodes.map((turns) => turns.flatMap((metrics) => metrics[name] ?? []))
+    const reportsE = episodes.map((turns) => turns.flatMap((metrics) => reportOf(metrics, name)))
     const hits = reportsE.filter((reports) => reports.some((report) => report.kind === "rate" && report.hit)).length
     result[name] = reduce(reportsE.flat(), hits, episodes.length)
   }

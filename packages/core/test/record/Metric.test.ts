@@ -56,3 +56,9 @@ it("what nobody reports is not there", () => {
   assert.deepEqual(Metric.aggregate([]), {})
   assert.deepEqual(Metric.aggregate([[], [{}]]), {})
 })
+
+describe("a name that every object has", () => {
+  it("is a name like any other", () => {
+    assert.strictEqual(Metric.aggregate([[{ constructor: Metric.sum(3) }], [{}]])["constructor"], 3)
+  })
+})
