@@ -1,1 +1,3 @@
-export {}
+export * as Failure from "./Failure.ts"
+export * as Invocation from "./Invocation.ts"
+export * as Root from "./Root.ts"

@@ -23,7 +23,7 @@ export interface BaseSettings {
 export interface Recipe<A extends BaseSettings, out E = never, out R = never> {
   readonly name: string
   readonly description: string
-  readonly settings: Schema.Decoder<A> & { readonly fields: Schema.Struct.Fields }
+  readonly settings: Schema.Decoder<A> & { readonly fields: Readonly<Record<string, Schema.Decoder<unknown>>> }
   readonly build: (model: ChatModel.ChatModel, settings: A) => Effect.Effect<Task, E, R>
 }
 

@@ -1,0 +1,27 @@
+/** How a command that failed says so. */
+import * as Cause from "effect/Cause"
+import * as CliError from "effect/cli/CliError"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Untrusted from "./terminal/Untrusted.ts"
+
+/** The message of an error, ours or not. */
+export const message = (error: unknown): string =>
+  Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
+
+const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
+  if (Cause.hasInterruptsOnly(cause)) return []
+  const error = Cause.squash(cause)
+  if (CliError.isCliError(error) && error._tag === "ShowHelp") return []
+  return Cause.hasDies(cause)
+    ? ["this is a mistake of effect-rl itself:", Cause.pretty(cause)]
+    : [`error: ${message(error)}`]
+}
+
+/** Writes what went wrong to standard error, without a stack unless it is our own fault; fails as before. */
+export const report = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.tapCause(
+    effect,
+    (cause) => Effect.forEach(lines(cause), (line) => Console.error(Untrusted.showLines(line)), { discard: true })
+  )

@@ -1,0 +1,48 @@
+/** What is wrong with a command line, in one line each and with what was probably meant. */
+import { Suggestion } from "@effect-rl/core"
+import * as CliConfig from "effect/cli/CliConfig"
+import type * as CliError from "effect/cli/CliError"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import type { HelpDoc } from "effect/cli/HelpDoc"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Untrusted from "./terminal/Untrusted.ts"
+
+const subcommandNames = ({ subcommands = [] }: HelpDoc) =>
+  subcommands.flatMap(({ commands }) => commands.map(({ name }) => name))
+
+const flagNames = ({ flags, globalFlags = [] }: HelpDoc) => [...flags, ...globalFlags].map(({ name }) => `--${name}`)
+
+/** Only the nearest of many flags is worth a line. */
+const flagHint = (name: string, doc: HelpDoc) => {
+  const close = Suggestion.nearest(name, flagNames(doc))
+  return close === undefined ? "" : `; did you mean ${close}?`
+}
+
+const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
+  switch (error._tag) {
+    case "UnknownSubcommand":
+      return `unknown ${doc.commandPath?.at(-1) === "train" ? "recipe" : "command"} "${error.subcommand}"; ` +
+        Suggestion.describe(error.subcommand, subcommandNames(doc))
+    case "UnrecognizedOption":
+      return `unknown flag ${error.option}${flagHint(error.option, doc)}`
+    default:
+      return error.message.split("\n").join(" ")
+  }
+}
+
+const present = Effect.fnUntraced(function*(event: CliOutput.Presenter.Event) {
+  if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
+  for (const error of event.errors) {
+    yield* Console.error(`error: ${Untrusted.show(describe(error, event.helpDoc))}`)
+  }
+  yield* Console.error(`see: ${event.commandPath.join(" ")} --help`)
+})
+
+/** In place of the whole help page before each error, and of flags that this command does not need. */
+export const layer: Layer.Layer<never> = Layer.merge(
+  CliOutput.layerPresenter({ present }),
+  CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+)

@@ -1,0 +1,66 @@
+/** Where a run is told: on the terminal, as JSON lines, and in the run's log file. */
+import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
+import * as Console from "effect/Console"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Terminal from "effect/Terminal"
+import * as RunLog from "./RunLog.ts"
+import * as Style from "./Style.ts"
+import * as Untrusted from "./Untrusted.ts"
+
+/** `live` redraws the last line of a terminal, `plain` only adds lines, `json` writes records alone. */
+export type Mode = "live" | "plain" | "json"
+
+export class Output extends Context.Service<Output, {
+  readonly mode: Mode
+  readonly style: Style.Style
+  /** Adds lines for people; none of them in `json` mode. The log file gets them in every mode, without colours. */
+  readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
+  /** Adds a record for programs, in `json` mode. */
+  readonly record: (record: Readonly<Record<string, unknown>>) => Effect.Effect<void>
+  /** Replaces the last line of a terminal, in `live` mode. */
+  readonly live: (text: string) => Effect.Effect<void>
+}>()("@effect-rl/cli/terminal/Output") {
+  /** People read coloured lines on a terminal and plain ones elsewhere; `NO_COLOR` is respected. */
+  static readonly layer = (
+    options: { readonly json: boolean }
+  ): Layer.Layer<Output, never, Terminal.Terminal | RunLog.RunLog> => Layer.effect(Output, make(options.json))
+}
+
+const eraseLine = "\r\u001b[2K"
+
+const make = Effect.fnUntraced(function*(json: boolean) {
+  const { canAnimate, canColor } = yield* TerminalCapabilities
+  const terminal = yield* Terminal.Terminal
+  const log = yield* RunLog.RunLog
+  const mode: Mode = json ? "json" : canAnimate ? "live" : "plain"
+  const shown = yield* Ref.make("")
+  const display = (text: string) => Effect.ignore(terminal.display(text))
+  const show = (text: string) =>
+    mode === "live" ? display(text === "" ? eraseLine : `${eraseLine}${text}`) : Effect.void
+
+  const live = Effect.fnUntraced(function*(text: string) {
+    if (mode !== "live") return
+    const columns = yield* terminal.columns
+    const fitting = text.slice(0, Math.max(1, columns - 1))
+    yield* Ref.set(shown, fitting)
+    yield* show(fitting)
+  })
+  yield* Effect.addFinalizer(() => live(""))
+
+  return Output.of({
+    mode,
+    style: canColor && !json ? Style.colored : Style.plain,
+    live,
+    lines: Effect.fnUntraced(function*(lines) {
+      yield* log.append(lines.map(Style.strip))
+      if (mode === "json") return
+      yield* show("")
+      for (const line of lines) yield* Console.log(line)
+      yield* show(yield* Ref.get(shown))
+    }),
+    record: (record) => mode === "json" ? Console.log(Untrusted.json(record)) : Effect.void
+  })
+})

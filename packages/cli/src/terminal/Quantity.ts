@@ -1,0 +1,28 @@
+/** Numbers as people read them. */
+
+/** `950`, `1.2 k`, `3.4 M`; a number that is not finite is written as `–`. */
+export const count = (value: number): string => {
+  if (!Number.isFinite(value)) return "–"
+  const [divisor, unit] = value < 1e4 ? [1, ""] : value < 1e6 ? [1e3, " k"] : value < 1e9 ? [1e6, " M"] : [1e9, " G"]
+  return `${divisor === 1 ? Math.round(value) : (value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
+}
+
+/** A share of 1 in percent. */
+export const percent = (share: number, digits = 0): string =>
+  Number.isFinite(share) ? `${(100 * share).toFixed(digits)} %` : "–"
+
+/** `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`. */
+export const duration = (millis: number): string => {
+  if (!Number.isFinite(millis)) return "–"
+  const seconds = Math.round(millis / 1000)
+  if (millis < 9950) return `${(millis / 1000).toFixed(1)} s`
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+/** US dollars, to the cent from one cent on. */
+export const dollars = (value: number): string =>
+  `$${value === 0 || value >= 0.01 ? value.toFixed(2) : value.toPrecision(2)}`
+
+export const fixed = (value: number, digits: number): string => Number.isFinite(value) ? value.toFixed(digits) : "–"

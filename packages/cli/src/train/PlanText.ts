@@ -1,0 +1,35 @@
+/** A plan in words. */
+import * as Quantity from "../terminal/Quantity.ts"
+import * as Plan from "./Plan.ts"
+
+export interface Options {
+  readonly recipe: string
+  readonly model: string
+  readonly backend: string
+  readonly folder: string
+  readonly isStarted: boolean
+  readonly maxTokens: number
+  /** Dollars for a million tokens. */
+  readonly price: number | undefined
+  readonly maxTokensTotal: number | undefined
+}
+
+export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {
+  const { backend, folder, isStarted, maxTokens, maxTokensTotal, model, price, recipe } = options
+  const { evaluation, evaluations, groups, prefilled, sampled, step, steps, trained } = plan
+  const total = Plan.totalTokens(plan)
+  return [
+    `plan: ${recipe} with ${model}, backend ${backend}`,
+    `  ${steps} steps of ${groups} problems, ${step.responses} responses each, at most ${maxTokens} tokens long`,
+    evaluations === 0 ? "  no evaluation" : `  ${evaluations} evaluations of ${evaluation.responses} responses each`,
+    `  at most ${Quantity.count(total)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
+    `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,
+    ...(price === undefined
+      ? []
+      : [`  at most ${Quantity.dollars(Plan.cost(plan, price))} at ${Quantity.dollars(price)} per million tokens`]),
+    ...(maxTokensTotal === undefined || maxTokensTotal >= total
+      ? []
+      : [`  --max-tokens-total ${maxTokensTotal} may end it early`]),
+    `  kept in ${folder}${isStarted ? ", where a run was started before: it would be resumed" : ""}`
+  ]
+}

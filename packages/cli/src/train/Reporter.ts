@@ -1,0 +1,104 @@
+/** Tells of a run while it goes on. */
+import type { Train } from "@effect-rl/core"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Schedule from "effect/Schedule"
+import * as Transcripts from "../report/Transcripts.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Progress from "./Progress.ts"
+import * as ProgressText from "./ProgressText.ts"
+
+export interface Options {
+  readonly folder: string
+  readonly transcriptsFile: string
+  readonly config: Recipe.Task["config"]
+}
+
+/** How often the moving line moves, and how often a file is told that the run is alive. */
+const redrawEvery = "200 millis"
+const reassureEvery = "30 seconds"
+
+const startedLines = ({ iteration, iterations, resumedFrom, warnings }: Train.Started, folder: string) => [
+  resumedFrom === undefined
+    ? `training ${iterations} steps, kept in ${folder}`
+    : iteration >= iterations
+    ? `the run in ${folder} is finished: ${iteration} of ${iterations} steps`
+    : `resuming the run in ${folder} after ${iteration} of ${iterations} steps`,
+  ...warnings.map((warning) => `warning: ${warning}`)
+]
+
+/** The event as a record: what is large is in the run's folder. */
+const recordOf = (event: Train.Event): Readonly<Record<string, unknown>> => {
+  const { _tag, ...fields } = event
+  const type = _tag.replace(/(?<=[a-z])[A-Z]/g, "_$&").toLowerCase()
+  if (event._tag !== "Evaluated") return { type, ...fields }
+  const { metrics, name } = event.evaluation
+  return { type, iteration: event.iteration, evaluator: name, metrics }
+}
+
+const tell = Effect.fnUntraced(function*(event: Train.Event, progress: Progress.Progress, { config, folder }: Options) {
+  const output = yield* Output
+  const now = yield* Clock.currentTimeMillis
+  yield* output.record(recordOf(event))
+  switch (event._tag) {
+    case "Started":
+      return yield* output.lines(startedLines(event, folder))
+    case "Iteration":
+      return yield* output.lines([ProgressText.step(event, progress, output.style, now)])
+    case "Evaluated":
+      return yield* output.lines([ProgressText.evaluated(event, output.style)])
+    case "Finished":
+      return event.reason === "completed" ? undefined : yield* output.lines([
+        output.style.warn(
+          `stopped after ${event.iteration} steps: going on could use more than the ${config.maxTokensTotal} tokens of ` +
+            "--max-tokens-total"
+        )
+      ])
+  }
+})
+
+/** Says once that the token limit is too low, as soon as a step shows it. */
+const advise = Effect.fnUntraced(function*(event: Train.Event, advised: Ref.Ref<boolean>, { config }: Options) {
+  const advice = event._tag === "Iteration" ? ProgressText.truncationAdvice(event, config.maxTokens) : undefined
+  if (advice === undefined || (yield* Ref.getAndSet(advised, true))) return
+  const output = yield* Output
+  yield* output.lines([output.style.warn(`advice: ${advice}`)])
+})
+
+const keepTranscripts = Effect.fnUntraced(function*(event: Train.Event, { config, transcriptsFile }: Options) {
+  if (event._tag !== "Evaluated" || event.evaluation.name !== config.evaluators?.[0]?.name) return
+  const older = yield* Transcripts.read(transcriptsFile)
+  const newer = Transcripts.of(event.evaluation, event.iteration)
+  yield* Transcripts.write(transcriptsFile, Transcripts.merge(older, newer))
+})
+
+/** Moves the last line of a terminal; in a file, adds a line now and then. */
+const keepMoving = Effect.fnUntraced(function*(progress: Ref.Ref<Progress.Progress>) {
+  const output = yield* Output
+  const line = Effect.map(
+    Effect.all([Ref.get(progress), Clock.currentTimeMillis]),
+    ([state, now]) => ProgressText.live(state, now)
+  )
+  const move = Effect.flatMap(line, output.live)
+  const reassure = Effect.flatMap(line, (text) => text === "" ? Effect.void : output.lines([text]))
+  yield* output.mode === "live"
+    ? Effect.repeat(move, Schedule.spaced(redrawEvery))
+    : Effect.repeat(Effect.delay(reassure, reassureEvery), Schedule.forever)
+})
+
+/** A sink of events, with a moving line for as long as the scope is open. */
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const { evalEvery = 20, evaluators = [] } = options.config
+  const now = yield* Clock.currentTimeMillis
+  const progress = yield* Ref.make(Progress.begin({ evalEvery, evaluators: evaluators.length, now }))
+  const advised = yield* Ref.make(false)
+  yield* Effect.forkScoped(keepMoving(progress))
+  return Effect.fnUntraced(function*(event: Train.Event) {
+    const current = yield* Ref.updateAndGet(progress, (state) => Progress.update(state, event))
+    yield* keepTranscripts(event, options)
+    yield* tell(event, current, options)
+    yield* advise(event, advised, options)
+  })
+})

@@ -1,0 +1,36 @@
+/** The flags of `train` that are not a recipe's. */
+import * as Flag from "effect/cli/Flag"
+
+const positive = (name: string) => Flag.Finite(name).pipe(Flag.filter((value) => value > 0, () => "a number above 0"))
+
+export const flags = {
+  backend: Flag.Literals("backend", ["engine", "mock"]).pipe(
+    Flag.withDescription(
+      "engine trains in this process; mock answers half of the problems from a script, to try the rest (default: engine)"
+    ),
+    Flag.withDefault("engine")
+  ),
+  logPath: Flag.String("log-path").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Folder of the run, resumed where it exists (default: runs/<recipe>-<seed>)"),
+    Flag.optional
+  ),
+  plan: Flag.Boolean("plan").pipe(
+    Flag.withDescription("Only say what would run: steps, tokens and price"),
+    Flag.withDefault(false)
+  ),
+  price: positive("price").pipe(
+    Flag.withMetavar("dollars"),
+    Flag.withDescription("Price of a million tokens, for the plan"),
+    Flag.optional
+  ),
+  maxTokensTotal: positive("max-tokens-total").pipe(
+    Flag.withMetavar("tokens"),
+    Flag.withDescription("Stop before a step that could use more tokens than these, prefilled, sampled and trained"),
+    Flag.optional
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Write one JSON record per event in place of text"),
+    Flag.withDefault(false)
+  )
+}

@@ -1,0 +1,34 @@
+/** Where a run is kept. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+
+export interface Naming {
+  readonly recipe: string
+  readonly backend: string
+  readonly seed: number
+  readonly logPath: Option.Option<string>
+}
+
+/** The mock's runs have a name of their own: its weights are not real. */
+const defaultName = ({ backend, recipe, seed }: Naming) =>
+  [recipe, ...(backend === "engine" ? [] : [backend]), seed].join("-")
+
+/** As given, with `~` for the home folder; else `runs/<recipe>-<seed>`. */
+export const resolve = Effect.fnUntraced(function*(naming: Naming) {
+  const path = yield* Path.Path
+  if (Option.isNone(naming.logPath)) return path.join("runs", defaultName(naming))
+  const given = naming.logPath.value
+  if (given !== "~" && !given.startsWith("~/")) return given
+  const home = yield* Effect.orElseSucceed(Config.String("HOME"), () => "~")
+  return path.join(home, given.slice(1))
+})
+
+/** Whether a run was started here before. */
+export const isStarted = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* Effect.orElseSucceed(fs.exists(path.join(folder, "config.json")), () => false)
+})
