@@ -1,8 +1,6 @@
 /** The engine as a backend: models, training clients and sampling clients over one host. */
 import { type Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
-import type * as Path from "effect/Path"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Checkpoint from "../checkpoint/Checkpoint.ts"
@@ -11,6 +9,7 @@ import * as Memory from "../numerics/Memory.ts"
 import type { CheckpointStore } from "./CheckpointStore.ts"
 import * as EngineSamplingClient from "./EngineSamplingClient.ts"
 import * as EngineTrainingClient from "./EngineTrainingClient.ts"
+import * as FileAccess from "./FileAccess.ts"
 import { Host } from "./Host.ts"
 import { type Library, type Model, topkPromptLogprobs } from "./Library.ts"
 import { loraRank } from "./ModelSize.ts"
@@ -39,7 +38,7 @@ const readConfig = (operation: string, folder: string) =>
 
 export const make = Effect.fnUntraced(function*(library: Library, store: CheckpointStore) {
   const host = yield* Host
-  const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const files = yield* FileAccess.context
   const snapshot = Snapshot.factory(host.room)
 
   const sampleFrom = (model: Model, from: Snapshot.Snapshot, modelPath: string) =>

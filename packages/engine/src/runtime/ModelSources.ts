@@ -2,14 +2,14 @@
 import { TinkerError } from "@effect-rl/core"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as ModelFolder from "../checkpoint/ModelFolder.ts"
 import * as Preset from "../Preset.ts"
+import * as FileAccess from "./FileAccess.ts"
 import type { ModelSource } from "./Library.ts"
 
 const fromFolder = Effect.fnUntraced(function*(name: string, folder: string) {
-  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const context = yield* FileAccess.context
   const opened = yield* ModelFolder.open(folder)
   return {
     name,

@@ -1,12 +1,11 @@
 /** One training client's adapter on disk. */
 import { TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
-import type * as Path from "effect/Path"
 import * as Checkpoint from "../checkpoint/Checkpoint.ts"
 import type { AdapterLayout } from "../model/Adapter.ts"
 import * as Memory from "../numerics/Memory.ts"
 import type { CheckpointStore, Kind } from "./CheckpointStore.ts"
+import * as FileAccess from "./FileAccess.ts"
 import type { Model } from "./Library.ts"
 import { rejected } from "./SamplingCheck.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"
@@ -37,7 +36,7 @@ const misfit = (path: string, found: Checkpoint.Checkpoint, model: Model, layout
 
 export const make = Effect.fnUntraced(
   function*(store: CheckpointStore, modelId: string, model: Model, adapter: TrainedAdapter, memory: Memory.Memory) {
-    const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+    const context = yield* FileAccess.context
     const { blocks, layout } = adapter
     const view = (block: Memory.Address) => Memory.floats(memory, block, blocks.floats)
 

@@ -26,31 +26,40 @@ const entry = import.meta.url.endsWith(".ts")
   : { file: "./worker.js", execArgv: process.execArgv }
 
 /** Long enough to finish a training task; a worker that does not end by then is stopped. */
-const closingTime = "5 seconds"
+const closingMillis = 5000
 
-const close = (worker: Worker) =>
+interface Running {
+  readonly worker: Worker
+  hasEnded: boolean
+}
+
+/** Timed by the machine's clock, as the worker is. */
+const end = ({ hasEnded, worker }: Running) =>
   Effect.callback<void>((resume) => {
-    worker.removeAllListeners()
-    worker.once("exit", () => resume(Effect.void))
-    worker.postMessage({ _tag: "Close" } satisfies Command)
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: closingTime,
-      orElse: () => Effect.promise(() => worker.terminate())
+    if (hasEnded) return resume(Effect.void)
+    const timer = setTimeout(() => void worker.terminate(), closingMillis)
+    worker.once("exit", () => {
+      clearTimeout(timer)
+      resume(Effect.void)
     })
-  )
+    worker.postMessage({ _tag: "Close" } satisfies Command)
+  })
 
 export const worker: Spawn = (start, { onFailure, onReply }) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const worker = new Worker(new URL(entry.file, import.meta.url), { workerData: start, execArgv: entry.execArgv })
+      const running: Running = { worker, hasEnded: false }
       worker.on("message", onReply)
       worker.on("error", (cause) => onFailure(`a compute thread crashed: ${describe(cause)}`))
-      worker.on("exit", (code) => onFailure(`a compute thread ended with code ${code}`))
-      return worker
+      worker.on("exit", (code) => {
+        running.hasEnded = true
+        onFailure(`a compute thread ended with code ${code}`)
+      })
+      return running
     }),
-    close
-  ).pipe(Effect.map((worker) => ({ post: (command) => worker.postMessage(command) })))
+    end
+  ).pipe(Effect.map(({ worker }) => ({ post: (command) => worker.postMessage(command) })))
 
 /** Computes on the caller's thread, one training task and one sampling step per turn of the event loop. */
 export const inline: Spawn = (start, { onFailure, onReply }) =>

@@ -14,7 +14,7 @@ export interface TrainingQueue {
     operation: string,
     call: Effect.Effect<A, TinkerError.TinkerError>
   ) => Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>
-  /** Refuses later calls and fails those that wait; the one that runs goes on. */
+  /** Refuses later calls; returns when those submitted before are done. */
   readonly close: (detail: string) => Effect.Effect<void>
   /** Calls accepted and not yet answered. */
   readonly size: () => number
@@ -34,6 +34,8 @@ interface Failure {
 const closed = (operation: string, detail: string) =>
   new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) })
 
+const scopeClosed = "the training client's scope was closed"
+
 const failureDetail = (cause: Cause.Cause<TinkerError.TinkerError>) =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => Cause.pretty(cause),
@@ -44,40 +46,38 @@ const failureDetail = (cause: Cause.Cause<TinkerError.TinkerError>) =>
 export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen(function*() {
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
-  let running: Entry | undefined
   let closedBecause: string | undefined
   /** The first failure nobody has awaited yet; a later call that meets it closes the client. */
   let unseen: Failure | undefined
+  let failedBecause: string | undefined
 
-  const refusal = () => {
-    if (closedBecause === undefined && unseen !== undefined) {
-      closedBecause = `an earlier ${unseen.operation} failed and nobody awaited it: ${unseen.detail}`
+  const failure = () => {
+    if (failedBecause === undefined && unseen !== undefined) {
+      failedBecause = `an earlier ${unseen.operation} failed and nobody awaited it: ${unseen.detail}`
     }
-    return closedBecause
+    return failedBecause
   }
 
   const accept = <A>(operation: string, call: Effect.Effect<A, TinkerError.TinkerError>): Pending.Pending<A> => {
     const result = Deferred.makeUnsafe<A, TinkerError.TinkerError>()
-    let isAwaited = false
+    let awaiting = 0
     const settle = (exit: Exit.Exit<A, TinkerError.TinkerError>) => {
       unanswered.delete(entry)
-      if (Exit.isFailure(exit) && !isAwaited) {
+      if (Exit.isFailure(exit) && awaiting === 0) {
         unseen ??= { call: result, operation, detail: failureDetail(exit.cause) }
       }
       Deferred.doneUnsafe(result, exit)
     }
     const refuse = (detail: string) => settle(Exit.fail(closed(operation, detail)))
     const run = Effect.suspend(() => {
-      running = entry
-      const detail = refusal()
+      const detail = failure()
       return detail === undefined ? call : Effect.fail(closed(operation, detail))
     })
     const entry: Entry = {
       refuse,
       run: Effect.onExit(
         run,
-        (exit) =>
-          Effect.sync(() => Exit.hasInterrupts(exit) ? refuse("the training client's scope was closed") : settle(exit))
+        (exit) => Effect.sync(() => Exit.hasInterrupts(exit) ? refuse(scopeClosed) : settle(exit))
       ).pipe(
         Effect.exit,
         Effect.asVoid
@@ -87,9 +87,9 @@ export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen
     Queue.offerUnsafe(calls, entry)
     return {
       await: Effect.suspend(() => {
-        isAwaited = true
+        awaiting++
         if (unseen?.call === result) unseen = undefined
-        return Deferred.await(result)
+        return Effect.onInterrupt(Deferred.await(result), () => Effect.sync(() => awaiting--))
       })
     }
   }
@@ -100,16 +100,26 @@ export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen
     Effect.forkScoped
   )
 
+  const submit: TrainingQueue["submit"] = (operation, call) =>
+    Effect.suspend(() => {
+      const detail = closedBecause ?? failure()
+      return detail === undefined ? Effect.succeed(accept(operation, call)) : Effect.fail(closed(operation, detail))
+    })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      closedBecause ??= scopeClosed
+      for (const entry of unanswered) entry.refuse(closedBecause)
+    })
+  )
+
   return {
-    submit: (operation, call) =>
-      Effect.suspend(() => {
-        const detail = refusal()
-        return detail === undefined ? Effect.succeed(accept(operation, call)) : Effect.fail(closed(operation, detail))
-      }),
+    submit,
     close: (detail) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
+        const last = closedBecause === undefined ? accept("close", Effect.void).await : Effect.void
         closedBecause ??= detail
-        for (const entry of unanswered) if (entry !== running) entry.refuse(detail)
+        return Effect.ignore(last)
       }),
     size: () => unanswered.size
   }

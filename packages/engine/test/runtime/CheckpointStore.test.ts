@@ -1,8 +1,8 @@
 import { TinkerError } from "@effect-rl/core"
+import * as CheckpointStore from "@effect-rl/engine/runtime/CheckpointStore"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
-import * as CheckpointStore from "../../src/runtime/CheckpointStore.ts"
 
 const makeRoot = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 

@@ -1,5 +1,5 @@
+import * as Stops from "@effect-rl/engine/runtime/Stops"
 import { assert, describe, it } from "@effect/vitest"
-import * as Stops from "../../src/runtime/Stops.ts"
 
 const vocabulary = ["a", "b", "ab", "</", "answer>", ...Array.from(Stops.utf8("é")), "x</answer>y"]
 

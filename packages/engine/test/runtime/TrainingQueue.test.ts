@@ -1,7 +1,7 @@
 import { TinkerError } from "@effect-rl/core"
+import * as TrainingQueue from "@effect-rl/engine/runtime/TrainingQueue"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import * as TrainingQueue from "../../src/runtime/TrainingQueue.ts"
 
 const broken = new TinkerError.TinkerError({
   operation: "optimStep",
@@ -62,25 +62,51 @@ describe("TrainingQueue", () => {
       assert.strictEqual(yield* Effect.flip(first.await), broken)
     }))
 
-  it.effect("fails what still waits when its scope closes, after the call that runs", () =>
+  it.effect("counts a failure as unseen where whoever awaited it was interrupted", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const gate = yield* Deferred.make<void>()
+      const pending = yield* queue.submit("optimStep", Effect.andThen(Deferred.await(gate), Effect.fail(broken)))
+      yield* Fiber.interrupt(yield* Effect.forkChild(pending.await, { startImmediately: true }))
+      const next = yield* queue.submit("forward", Effect.succeed(1))
+      yield* Deferred.succeed(gate, undefined)
+      assert.include(closedBecause(yield* Effect.flip(next.await)), "an earlier optimStep failed")
+    }))
+
+  it.effect("closes after the calls submitted before", () =>
+    Effect.gen(function*() {
+      const queue = yield* TrainingQueue.make
+      const pendings = yield* Effect.forEach([1, 2, 3], (value) =>
+        queue.submit("forward", Effect.as(Effect.yieldNow, value)))
+      yield* queue.close("unloaded")
+      assert.strictEqual(queue.size(), 0)
+      assert.strictEqual(closedBecause(yield* Effect.flip(queue.submit("forward", Effect.void))), "unloaded")
+      assert.deepStrictEqual(
+        yield* Effect.forEach(pendings, (pending) =>
+          pending.await),
+        [1, 2, 3]
+      )
+    }))
+
+  it.effect("fails what still waits when its scope closes, and waits for the call that runs", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const queue = yield* Scope.provide(scope)(TrainingQueue.make)
       const started = yield* Deferred.make<void>()
-      let finished = false
+      let isFinished = false
       const critical = Effect.uninterruptible(Effect.gen(function*() {
         yield* Deferred.succeed(started, undefined)
         yield* Effect.yieldNow
-        finished = true
+        isFinished = true
       }))
-      const running = yield* queue.submit("forward", critical)
+      yield* queue.submit("forward", critical)
       const waiting = yield* queue.submit("forward", Effect.never)
       yield* Deferred.await(started)
-      yield* queue.close("the training client was unloaded")
       yield* Scope.close(scope, Exit.void)
-      assert.isTrue(finished)
-      assert.strictEqual(closedBecause(yield* Effect.flip(waiting.await)), "the training client was unloaded")
-      yield* Effect.exit(running.await)
+      assert.isTrue(isFinished)
+      const expected = "the training client's scope was closed"
+      assert.strictEqual(closedBecause(yield* Effect.flip(waiting.await)), expected)
+      assert.strictEqual(closedBecause(yield* Effect.flip(queue.submit("forward", Effect.void))), expected)
       assert.strictEqual(queue.size(), 0)
     }))
 })

@@ -1,0 +1,227 @@
+import { Datum, Loss, ModelInput, Tinker, type TinkerError, Tokenizer } from "@effect-rl/core"
+import * as Engine from "@effect-rl/engine/Engine"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import * as TestEngine from "./runtime/TestEngine.ts"
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const failure = (effect: Effect.Effect<unknown, TinkerError.TinkerError, never>) =>
+  Effect.map(Effect.flip(effect), ({ message }) => message)
+
+const start = (options: Engine.EngineOptions) =>
+  Effect.flip(Layer.build(Engine.layerOptions(options))).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+describe("Engine", () => {
+  layer(TestEngine.layer(1))((it) => {
+    const client = Effect.flatMap(
+      Tinker.Tinker,
+      (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
+    )
+
+    it.effect("names its models and what they can do", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        assert.includeMembers([...(yield* tinker.models)], ["effect-rl/tiny-64", "effect-rl/tiny-128"])
+        const { contextLength, tokenizerFingerprint, ...others } = yield* tinker.capabilities(TestEngine.model)
+        assert.isAtLeast(contextLength, 1152)
+        assert.deepStrictEqual(others, {
+          lossReduction: "token-sum",
+          seeds: true,
+          promptLogprobs: true,
+          topkPromptLogprobs: 20,
+          loraRank: [1, 32]
+        })
+        const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))
+        assert.strictEqual(tokenizerFingerprint, tokenizer.fingerprint)
+      }))
+
+    it.effect("lists what there is when a model is unknown", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const baseModel = "Qwen/Qwen3-8B"
+        const expected = `no model "Qwen/Qwen3-8B"; there are: effect-rl/tiny-64, effect-rl/tiny-128`
+        const calls = [
+          ["capabilities", Effect.asVoid(tinker.capabilities(baseModel))],
+          ["createSamplingClient", Effect.asVoid(tinker.createSamplingClient({ baseModel }))],
+          ["createLoraTrainingClient", Effect.asVoid(tinker.createLoraTrainingClient({ baseModel }))]
+        ] as const
+        for (const [operation, call] of calls) {
+          assert.strictEqual(yield* failure(Effect.scoped(call)), `${operation}: ${expected}`)
+        }
+        const tokenizers = yield* Tokenizer.Tokenizers
+        const { message } = yield* Effect.flip(tokenizers.load(baseModel))
+        assert.strictEqual(
+          message,
+          `tokenizer "${baseModel}": unknown; there are: effect-rl/tiny-64, effect-rl/tiny-128`
+        )
+      }))
+
+    it.effect("says what is wrong with a training client's options", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const create = (options: Partial<Tinker.LoraOptions>) =>
+          failure(Effect.scoped(tinker.createLoraTrainingClient({ baseModel: TestEngine.model, ...options })))
+        assert.strictEqual(
+          yield* create({ loraRank: 64 }),
+          "createLoraTrainingClient: loraRank is not supported: loraRank is 64, expected a whole number from 1 to 32"
+        )
+        assert.strictEqual(
+          yield* create({ trainAttn: false, trainMlp: false, trainUnembed: false }),
+          "createLoraTrainingClient: trainAttn, trainMlp and trainUnembed are all false, expected one to be true"
+        )
+      }))
+
+    it.effect("says what is wrong with a sample request", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+        const prompt = ModelInput.fromTokens([1, 2, 3])
+        const params = { maxTokens: 4 }
+        const image = { _tag: "Image", data: new Uint8Array(), format: "png", expectedTokens: 2 } as const
+        for (
+          const [expected, request] of [
+            ["prompt is empty, expected at least one token", { prompt: ModelInput.empty, params }],
+            ["prompt[1] is 512, expected a token id from 0 to 511", {
+              prompt: ModelInput.fromTokens([1, 512]),
+              params
+            }],
+            ["images is not supported: chunk 0 is Image, expected text", {
+              prompt: ModelInput.fromChunks([image]),
+              params
+            }],
+            ["numSamples is 0, expected a whole number from 1", { prompt, params, numSamples: 0 }],
+            ["params.maxTokens is 0.5, expected a whole number from 1", { prompt, params: { maxTokens: 0.5 } }],
+            ["params.temperature is -1, expected 0 or more", { prompt, params: { ...params, temperature: -1 } }],
+            ["params.topP is 0, expected more than 0 and at most 1", { prompt, params: { ...params, topP: 0 } }],
+            [
+              "params.topK is 1.5, expected a whole number from 1, or -1 for off",
+              { prompt, params: { ...params, topK: 1.5 } }
+            ],
+            ["params.seed is NaN, expected a whole number", { prompt, params: { ...params, seed: NaN } }],
+            ["params.stop[0] is empty, expected text", { prompt, params: { ...params, stop: [""] } }],
+            [
+              "prompt of 3 tokens and 1150 to sample exceed the context of 1152",
+              { prompt, params: { maxTokens: 1150 } }
+            ]
+          ] as const
+        ) assert.strictEqual(yield* failure(sampler.sample(request)), `sample: ${expected}`)
+      }))
+
+    it.effect("says what is wrong with training data", () =>
+      Effect.gen(function*() {
+        const { forwardBackward } = yield* client
+        const modelInput = ModelInput.fromTokens([1, 2])
+        const two = Float32Array.of(1, 1)
+        const policy = (inputs: Partial<Datum.Inputs["PolicyTokens"]>) =>
+          Datum.policyTokens(modelInput, {
+            targetTokens: Int32Array.of(2, 3),
+            logprobs: Float32Array.of(-1, -1),
+            advantages: two,
+            mask: two,
+            ...inputs
+          })
+        const unknownKey = { ...Loss.ppo(), config: { ...Loss.ppo().config, kl_coef: 1 } }
+        for (
+          const [expected, datum, loss] of [
+            ["data[0]: logprobs has 1 values, expected 2", policy({ logprobs: Float32Array.of(-1) }), Loss.ppo()],
+            [
+              "data[0]: targetTokens[0] is -1, expected a token id from 0 to 511",
+              policy({ targetTokens: Int32Array.of(-1, 3) }),
+              Loss.ppo()
+            ],
+            [
+              "data[0]: advantages[1] is NaN, expected a finite number",
+              policy({ advantages: Float32Array.of(1, NaN) }),
+              Loss.ppo()
+            ],
+            [
+              "data[0]: advantages[0] is 1 where mask is 0, expected 0",
+              policy({ mask: Float32Array.of(0, 1) }),
+              Loss.ppo()
+            ],
+            [
+              "data[0]: logprobs[1] is NaN where mask is 1, expected the sampler's log-probability",
+              policy({ logprobs: Float32Array.of(-1, NaN) }),
+              Loss.ppo()
+            ],
+            [
+              "config key \"kl_coef\" is unknown to ppo, which reads clip_low_threshold, clip_high_threshold",
+              policy({}),
+              unknownKey
+            ]
+          ] as const
+        ) assert.strictEqual(yield* failure(forwardBackward([datum], loss)), `forwardBackward: ${expected}`)
+        const long = TestEngine.textDatum(TestEngine.prompt(1, 1154))
+        assert.strictEqual(
+          yield* failure(forwardBackward([long], Loss.crossEntropy)),
+          "forwardBackward: prompt of 1153 tokens and 0 to sample exceed the context of 1152"
+        )
+      }))
+
+    it.effect("says what is wrong with optimizer parameters and with a custom loss's gradient", () =>
+      Effect.gen(function*() {
+        const { forwardBackwardCustom, optimStep } = yield* client
+        assert.strictEqual(
+          yield* failure(optimStep({ learningRate: NaN })),
+          "optimStep: learningRate is NaN, expected 0 or more"
+        )
+        const datum = TestEngine.textDatum(TestEngine.prompt(1, 4))
+        const custom = (gradient: Float32Array) =>
+          failure(forwardBackwardCustom([datum], () => Effect.succeed({ loss: 0, gradients: [gradient] })))
+        assert.strictEqual(
+          yield* custom(Float32Array.of(0)),
+          "forwardBackwardCustom: gradients[0] has 1 values, expected 3"
+        )
+        assert.strictEqual(
+          yield* custom(Float32Array.of(0, NaN, 0)),
+          "forwardBackwardCustom: gradients[0][1] is NaN, expected a finite number"
+        )
+      }))
+
+    it.effect("refuses a checkpoint of another adapter, and goes on", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const [small, large] = [yield* client, yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model })]
+        const { path } = yield* Effect.flatMap(large.saveState("one"), (pending) => pending.await)
+        const pending = yield* small.loadState(path)
+        const targets = "alpha 32 on query, key, value, output, gate, up, down, head"
+        assert.strictEqual(
+          yield* failure(pending.await),
+          `loadState: ${path} has rank 32, ${targets}; this client has rank 4, ${targets}`
+        )
+        const next = yield* small.saveState("two")
+        assert.strictEqual((yield* next.await).path, `engine://${small.info.modelId}/weights/two`)
+      }))
+  })
+
+  it.effect("serves a model from a folder under the path it was given as", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const preset = path.join(import.meta.dirname, "..", "presets", "tiny-64")
+      for (const name of yield* fs.readDirectory(preset)) {
+        yield* fs.copyFile(path.join(preset, name), path.join(folder, name))
+      }
+      const scores = (baseModel: string) =>
+        Effect.gen(function*() {
+          const tinker = yield* Tinker.Tinker
+          const sampler = yield* tinker.createSamplingClient({ baseModel })
+          return yield* sampler.computeLogprobs(TestEngine.prompt(1))
+        })
+      const [copy, original] = yield* Effect.all([scores(folder), scores(TestEngine.model)]).pipe(
+        Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [folder], workers: 0 }))
+      )
+      assert.deepStrictEqual(copy, original)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("does not start with an option it cannot use", () =>
+    Effect.gen(function*() {
+      const workers = yield* start({ workers: -1 })
+      assert.strictEqual(workers.message, "the engine cannot start: workers is -1, expected a whole number from 0")
+      const models = yield* start({ models: ["/no/such/model"] })
+      assert.include(models.message, "the engine cannot start: /no/such/model: config.json cannot be read")
+    }))
+})

@@ -1,0 +1,131 @@
+import { Loss, Tinker, type TinkerError } from "@effect-rl/core"
+import { Host } from "@effect-rl/engine/runtime/Host"
+import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { Array, Deferred, Effect, Exit, Fiber, Random, Scope } from "effect"
+import * as TestEngine from "./TestEngine.ts"
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const data = Array.makeBy(6, (index) => TestEngine.textDatum(TestEngine.prompt(index, 60)))
+
+/** Everything a client can hold, at once. */
+const everything = Effect.gen(function*() {
+  const tinker = yield* Tinker.Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
+  const sampling = Effect.gen(function*() {
+    const sampler = yield* client.saveWeightsAndGetSamplingClient
+    const sample = (index: number) =>
+      sampler.sample({ prompt: TestEngine.prompt(index % 5), numSamples: 3, params: { maxTokens: 30 } })
+    yield* Effect.forEach(Array.range(0, 9), sample, { concurrency: "unbounded" })
+  })
+  const training = Effect.gen(function*() {
+    yield* client.forwardBackward(data, Loss.crossEntropy)
+    const pending = yield* client.optimStep({ learningRate: 1e-3 })
+    yield* pending.await
+    const saved = yield* client.saveWeightsForSampler("last")
+    yield* tinker.createSamplingClient({ modelPath: (yield* saved.await).path })
+  })
+  yield* Effect.all([sampling, training, sampling], { concurrency: "unbounded" })
+}).pipe(Effect.scoped)
+
+/** What threads and memory hold. */
+const held = Effect.gen(function*() {
+  const { room, threads } = yield* Host
+  const stats = yield* threads.stats
+  const perThread = stats.threads.map(({ orders, running, waiting }) => ({ orders, running, waiting }))
+  return { unanswered: stats.unanswered, blocks: room.acquired(), perThread }
+})
+
+const nothing = { unanswered: 0, blocks: 0, perThread: Array.makeBy(2, () => ({ orders: 0, running: 0, waiting: 0 })) }
+
+const reasonOf = (error: TinkerError.TinkerError) => error.reason._tag
+
+describe("lifecycle", () => {
+  layer(TestEngine.layer(2), { excludeTestServices: true })("interruption", (it) => {
+    it.effect("leaks nothing, at whichever of 200 random points it comes", () =>
+      Effect.gen(function*() {
+        yield* everything
+        assert.deepStrictEqual(yield* held, nothing)
+        let interrupted = 0
+        yield* Effect.forEach(Array.range(1, 50), () =>
+          Effect.gen(function*() {
+            const fibers = yield* Effect.forEach(Array.range(1, 4), () => Effect.forkChild(everything))
+            yield* Effect.sleep(yield* Random.nextBetween(0, 25))
+            yield* Fiber.interruptAll(fibers)
+            const exits = yield* Effect.forEach(fibers, Fiber.await)
+            interrupted += exits.filter(Exit.hasInterrupts).length
+          }))
+        assert.isAbove(interrupted, 100)
+        assert.deepStrictEqual(yield* held, nothing)
+      }).pipe(Random.withSeed(4)))
+  })
+
+  layer(TestEngine.layer(2))("clients", (it) => {
+    const create = Effect.flatMap(
+      Tinker.Tinker,
+      (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
+    )
+
+    it.effect("are closed by unload: earlier calls are done first, later ones fail, and snapshots go on", () =>
+      Effect.gen(function*() {
+        const client = yield* create
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        const pendings = yield* Effect.forEach(Array.range(1, 5), () => client.forwardBackward(data, Loss.crossEntropy))
+        yield* client.unload
+        for (const pending of pendings) assert.strictEqual((yield* pending.await).logprobs.length, data.length)
+        const later = yield* Effect.flip(client.optimStep({ learningRate: 1 }))
+        assert.strictEqual(later.message, "optimStep: the training client was unloaded")
+        assert.strictEqual((yield* sampler.computeLogprobs(TestEngine.prompt(1))).length, 9)
+        yield* client.unload
+      }))
+
+    it.effect("are closed by their scope", () =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const client = yield* Scope.provide(create, scope)
+        const sampler = yield* Scope.provide(client.saveWeightsAndGetSamplingClient, scope)
+        const pendings = yield* Effect.forEach(Array.range(1, 5), () => client.forwardBackward(data, Loss.crossEntropy))
+        yield* Scope.close(scope, Exit.void)
+        const answers = yield* Effect.forEach(pendings, (pending) => Effect.result(pending.await))
+        assert.strictEqual(answers.at(-1)?._tag, "Failure")
+        assert.strictEqual(reasonOf(yield* Effect.flip(client.optimStep({ learningRate: 1 }))), "Closed")
+        assert.strictEqual(reasonOf(yield* Effect.flip(sampler.computeLogprobs(TestEngine.prompt(1)))), "Closed")
+      }))
+  })
+
+  it.effect("fails every call with Unavailable once a thread has crashed", () =>
+    Effect.gen(function*() {
+      const { threads } = yield* Host
+      const tinker = yield* Tinker.Tinker
+      const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+      const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4 })
+      const sampling = yield* Effect.forkChild(
+        Effect.flip(sampler.sample({ prompt: TestEngine.prompt(1), numSamples: 99, params: { maxTokens: 1000 } })),
+        { startImmediately: true }
+      )
+      const crashing = yield* Effect.flip(threads.run({ _tag: "Add", target: -64, source: -64, floats: 1024 }))
+      assert.match(crashing.detail, /a compute thread crashed: .*; the engine must be started again/)
+      assert.strictEqual(reasonOf(yield* Fiber.join(sampling)), "Unavailable")
+      const pending = yield* client.forwardBackward(data, Loss.crossEntropy)
+      assert.strictEqual(reasonOf(yield* Effect.flip(pending.await)), "Unavailable")
+      assert.strictEqual(reasonOf(yield* Effect.flip(sampler.computeLogprobs(TestEngine.prompt(1)))), "Unavailable")
+    }).pipe(Effect.provide(TestEngine.layer(2))))
+
+  it.effect("keeps the caller's event loop turning while it computes", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+      const done = yield* Deferred.make<void>()
+      const request = { prompt: TestEngine.prompt(1), numSamples: 64, params: { maxTokens: 200, seed: 1 } }
+      const sampling = sampler.sample(request).pipe(Effect.ensuring(Deferred.succeed(done, undefined)))
+      const fiber = yield* Effect.forkChild(sampling, { startImmediately: true })
+      let turns = 0
+      const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+      while (!(yield* Deferred.isDone(done))) {
+        yield* turn
+        turns++
+      }
+      yield* Fiber.join(fiber)
+      assert.isAbove(turns, 100)
+    }).pipe(Effect.provide(TestEngine.layer(1))))
+})

@@ -1,0 +1,242 @@
+import { ModelInput, type Sampling, Tinker, Tokenizer } from "@effect-rl/core"
+import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { Array, Effect } from "effect"
+import * as TestEngine from "./TestEngine.ts"
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const base = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: TestEngine.model }))
+
+const params = (options: Partial<Sampling.SamplingParams> = {}): Sampling.SamplingParams => ({
+  maxTokens: 12,
+  seed: 5,
+  ...options
+})
+
+/** The most likely next tokens after a prompt, most likely first. */
+const nextTokens = Effect.fnUntraced(function*(prompt: ModelInput.ModelInput, count: number) {
+  const sampler = yield* base
+  const request = {
+    prompt: ModelInput.append(prompt, [1]),
+    params: params({ maxTokens: 1 }),
+    topkPromptLogprobs: count
+  }
+  const { topkPromptLogprobs = [] } = yield* sampler.sample(request)
+  return topkPromptLogprobs.at(-1) ?? []
+})
+
+/** How often each token came first in many samples. */
+const firstTokens = Effect.fnUntraced(function*(
+  prompt: ModelInput.ModelInput,
+  count: number,
+  options: Partial<Sampling.SamplingParams>
+) {
+  const sampler = yield* base
+  const request = { prompt, numSamples: count, params: params({ maxTokens: 1, ...options }) }
+  const { sequences } = yield* sampler.sample(request)
+  const counts = new Map<number, number>()
+  for (const { tokens: [token = -1] } of sequences) counts.set(token, (counts.get(token) ?? 0) + 1)
+  return counts
+})
+
+/** Every count lies within 4.5 standard deviations of its expectation, and nothing else occurs. */
+const assertDistribution = (
+  counts: ReadonlyMap<number, number>,
+  weights: ReadonlyMap<number, number>,
+  samples: number
+) => {
+  const total = Array.fromIterable(weights.values()).reduce((sum, weight) => sum + weight, 0)
+  for (const token of counts.keys()) assert.isTrue(weights.has(token), `token ${token} was filtered out`)
+  for (const [token, weight] of weights) {
+    const p = weight / total
+    const deviation = Math.abs((counts.get(token) ?? 0) - samples * p)
+    assert.isAtMost(deviation, 4.5 * Math.sqrt(samples * p * (1 - p)) + 1, `token ${token} with p ${p}`)
+  }
+}
+
+/** 64 requests of different prompts, seeds, lengths and temperatures. */
+const mixed = Array.makeBy(64, (index): Sampling.SampleRequest => ({
+  prompt: TestEngine.prompt(index % 11, 3 + index % 17),
+  numSamples: 1 + index % 3,
+  params: params({
+    seed: index,
+    maxTokens: 1 + index % 9,
+    temperature: (index % 4) / 2,
+    topP: index % 5 === 0 ? 0.8 : 1
+  })
+}))
+
+const sampleAll = Effect.fnUntraced(function*(
+  requests: ReadonlyArray<Sampling.SampleRequest>,
+  concurrency: number | "unbounded"
+) {
+  const sampler = yield* base
+  return yield* Effect.forEach(requests, sampler.sample, { concurrency })
+}, Effect.scoped)
+
+describe("sampling", () => {
+  layer(TestEngine.layer(2))("with two workers", (it) => {
+    it.effect("gives a request the same samples alone, in a batch and in another order of arrival", () =>
+      Effect.gen(function*() {
+        const together = yield* sampleAll(mixed, "unbounded")
+        assert.deepStrictEqual(yield* sampleAll(mixed, 1), together)
+        assert.deepStrictEqual((yield* sampleAll([...mixed].reverse(), "unbounded")).reverse(), together)
+      }))
+
+    it.effect("gives the samples of one request what single requests with seed + i get", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(3)
+        const group = yield* sampler.sample({ prompt, numSamples: 6, params: params() })
+        const singles = yield* Effect.forEach(Array.range(5, 10), (seed) =>
+          sampler.sample({ prompt, params: params({ seed }) }))
+        assert.deepStrictEqual(
+          group.sequences,
+          singles.flatMap(({ sequences }) =>
+            sequences
+          )
+        )
+        assert.isAbove(new Set(group.sequences.map(({ tokens }) => tokens.join())).size, 1)
+      }))
+
+    it.effect("draws a seed of its own when none is given", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 30 } }
+        const [first, second] = yield* Effect.all([sampler.sample(request), sampler.sample(request)])
+        assert.notDeepEqual(first, second)
+      }))
+
+    it.effect("takes the most likely token at temperature 0", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(2)
+        const { sequences: [greedy] } = yield* sampler.sample({ prompt, params: params({ temperature: 0 }) })
+        const whole = ModelInput.append(prompt, greedy?.tokens ?? [])
+        const request = { prompt: whole, params: params({ maxTokens: 1 }), topkPromptLogprobs: 1 }
+        const { topkPromptLogprobs = [] } = yield* sampler.sample(request)
+        const best = topkPromptLogprobs.slice(prompt.length).map(([top]) => top)
+        assert.deepStrictEqual(best.map((top) => top?.token), Array.fromIterable(greedy?.tokens ?? []))
+        assert.deepStrictEqual(best.map((top) => top?.logprob), Array.fromIterable(greedy?.logprobs ?? []))
+      }))
+
+    it.effect("samples in proportion to the probabilities, sharpened or flattened by the temperature", () =>
+      Effect.gen(function*() {
+        const prompt = TestEngine.prompt(4)
+        const next = yield* nextTokens(prompt, 20)
+        for (const temperature of [0.7, 1, 2]) {
+          const weights = new Map(next.map(({ logprob, token }) => [token, Math.exp(logprob / temperature)]))
+          const counts = yield* firstTokens(prompt, 2000, { temperature, topK: 20 })
+          assertDistribution(counts, weights, 2000)
+        }
+      }))
+
+    it.effect("keeps the topK most likely tokens, and of them the fewest that hold topP", () =>
+      Effect.gen(function*() {
+        const prompt = TestEngine.prompt(6)
+        const next = yield* nextTokens(prompt, 8)
+        const weights = next.map(({ logprob, token }) => [token, Math.exp(logprob)] as const)
+        assertDistribution(yield* firstTokens(prompt, 1000, { topK: 3 }), new Map(weights.slice(0, 3)), 1000)
+        const total = weights.reduce((sum, [, weight]) => sum + weight, 0)
+        const exclusive = weights.map((_, index) =>
+          weights.slice(0, index).reduce((sum, [, weight]) => sum + weight, 0) / total
+        )
+        const kept = weights.filter((_, index) => (exclusive[index] ?? 1) < 0.6)
+        assertDistribution(yield* firstTokens(prompt, 1000, { topK: 8, topP: 0.6 }), new Map(kept), 1000)
+        const [first] = next
+        assert.deepStrictEqual([...(yield* firstTokens(prompt, 50, { topP: 1e-9 })).keys()], [first?.token])
+      }))
+
+    it.effect("returns log-probabilities of the plain distribution whatever the filters", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(8)
+        const { sequences: [sample] } = yield* sampler.sample({
+          prompt,
+          params: params({ temperature: 1.7, topK: 9, topP: 0.9 })
+        })
+        const scores = yield* sampler.computeLogprobs(ModelInput.append(prompt, sample?.tokens ?? []))
+        assert.deepStrictEqual(scores.slice(prompt.length), sample?.logprobs)
+      }))
+
+    it.effect("scores prompts: nothing at the first token, the same with and without sampling", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(5, 300)
+        const scores = yield* sampler.computeLogprobs(prompt)
+        assert.strictEqual(scores.length, 300)
+        assert.isNaN(scores[0])
+        assert.isTrue(scores.slice(1).every((score) => score < 0))
+        const request = { prompt, numSamples: 3, params: params(), promptLogprobs: true, topkPromptLogprobs: 20 }
+        const response = yield* sampler.sample(request)
+        assert.deepStrictEqual(response.promptLogprobs, scores)
+        assert.deepStrictEqual(
+          response.sequences,
+          (yield* sampler.sample({ prompt, numSamples: 3, params: params() })).sequences
+        )
+        assert.deepStrictEqual(yield* sampler.computeLogprobs(TestEngine.prompt(5, 1)), Float32Array.of(NaN))
+      }))
+
+    it.effect("lists the likeliest tokens of each prompt position, most likely first", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(9)
+        const request = { prompt, params: params({ maxTokens: 1 }), promptLogprobs: true, topkPromptLogprobs: 20 }
+        const { promptLogprobs, topkPromptLogprobs = [] } = yield* sampler.sample(request)
+        assert.deepStrictEqual(topkPromptLogprobs.map((top) => top.length), [
+          0,
+          ...Array.replicate(20, prompt.length - 1)
+        ])
+        for (const [position, top] of topkPromptLogprobs.entries()) {
+          const logprobs = top.map(({ logprob }) => logprob)
+          assert.deepStrictEqual(logprobs, [...logprobs].sort((left, right) => right - left))
+          const own = top.find(({ token }) => token === TestEngine.tokensOf(prompt)[position])
+          if (own !== undefined) assert.strictEqual(own.logprob, promptLogprobs?.[position])
+        }
+      }))
+
+    it.effect("ends with the stop, which belongs to the sample, or at maxTokens", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(7)
+        const { sequences: [free] } = yield* sampler.sample({ prompt, params: params({ maxTokens: 20 }) })
+        assert.strictEqual(free?.stopReason, "length")
+        assert.strictEqual(free?.tokens.length, 20)
+        const stop = free?.tokens[6] ?? -1
+        const { sequences: [stopped] } = yield* sampler.sample({
+          prompt,
+          params: params({ maxTokens: 20, stop: [stop] })
+        })
+        const length = (free?.tokens.indexOf(stop) ?? -1) + 1
+        assert.deepStrictEqual(stopped, {
+          stopReason: "stop",
+          tokens: free?.tokens.slice(0, length) ?? new Int32Array(),
+          logprobs: free?.logprobs.slice(0, length) ?? new Float32Array()
+        })
+      }))
+
+    it.effect("ends with the token that completes a stop string, wherever in its text that begins and ends", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))
+        const prompt = ModelInput.fromTokens(tokenizer.encode("<|im_start|>assistant\n2+5=7,1+3=4 so"))
+        const { sequences: [free] } = yield* sampler.sample({ prompt, params: params({ maxTokens: 20 }) })
+        const text = tokenizer.decode(free?.tokens ?? [])
+        for (const stop of [text.slice(3, 8), text.slice(1, 2), text.slice(6, 12)]) {
+          const request = { prompt, params: params({ maxTokens: 20, stop: ["never said", stop] }) }
+          const { sequences: [stopped] } = yield* sampler.sample(request)
+          const texts = Array.makeBy(20, (length) => tokenizer.decode(free?.tokens.slice(0, length + 1) ?? []))
+          assert.strictEqual(stopped?.stopReason, "stop")
+          assert.strictEqual(stopped?.tokens.length, texts.findIndex((text) => text.includes(stop)) + 1)
+        }
+      }))
+  })
+
+  it.effect("does not depend on the number of workers", () =>
+    Effect.gen(function*() {
+      const byWorkers = yield* Effect.forEach([0, 1, 2], (workers) =>
+        sampleAll(mixed, "unbounded").pipe(Effect.provide(TestEngine.layer(workers))))
+      assert.deepStrictEqual(byWorkers[0], byWorkers[1])
+      assert.deepStrictEqual(byWorkers[1], byWorkers[2])
+    }))
+})

@@ -1,0 +1,300 @@
+import { Datum, Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { Array, Effect, FileSystem } from "effect"
+import * as TestEngine from "./TestEngine.ts"
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const create = (options: Partial<Tinker.LoraOptions> = {}) =>
+  Effect.flatMap(
+    Tinker.Tinker,
+    (tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 8, seed: 3, ...options })
+  )
+
+const textsOf = (count: number) =>
+  Array.makeBy(count, (index) => TestEngine.textDatum(TestEngine.prompt(index, 45 + index), 1 / (1 + index)))
+
+/** Two micro-batches. */
+const texts = textsOf(12)
+
+const adam = { learningRate: 3e-3 }
+
+/** One awaited training step; its metrics. */
+const step = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, data = texts) {
+  const pass = yield* client.forwardBackward(data, Loss.crossEntropy)
+  const optimizer = yield* client.optimStep(adam)
+  const { metrics } = yield* pass.await
+  return { ...metrics, ...(yield* optimizer.await).metrics }
+})
+
+/** Log-probabilities of the texts under the client's weights as they are now. */
+const scores = (client: TrainingClient.TrainingClient) =>
+  Effect.flatMap(
+    client.forward(texts, Loss.crossEntropy),
+    (pending) => Effect.map(pending.await, ({ logprobs }) => logprobs)
+  )
+
+/** The path and every byte of a checkpoint saved now. */
+const saved = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, name: string) {
+  const pending = yield* client.saveState(name)
+  return (yield* pending.await).path
+})
+
+describe("training", () => {
+  layer(TestEngine.layer(2))("one client", (it) => {
+    it.effect("samples with exactly the log-probabilities it trains with", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        for (let round = 0; round < 3; round++) {
+          const sampler = yield* client.saveWeightsAndGetSamplingClient
+          const prompts = Array.makeBy(8, (index) => TestEngine.prompt(index + round, 5 + 3 * index))
+          const responses = yield* Effect.forEach(
+            prompts,
+            (prompt, index) => sampler.sample({ prompt, numSamples: 4, params: { maxTokens: 16, seed: index } }),
+            { concurrency: "unbounded" }
+          )
+          const samples = Array.zip(prompts, responses).flatMap(([prompt, { sequences }]) =>
+            sequences.map((sequence, index) => TestEngine.policyDatum(prompt, sequence, index - 1.5))
+          )
+          if (!Array.isArrayNonEmpty(samples)) return assert.fail("there are no samples")
+          const pass = yield* client.forwardBackward(samples, Loss.importanceSampling)
+          const optimizer = yield* client.optimStep(adam)
+          const { logprobs } = yield* pass.await
+          yield* optimizer.await
+          for (const [index, { inputs }] of samples.entries()) {
+            for (const [position, sampled] of inputs.logprobs.entries()) {
+              if (!Number.isNaN(sampled)) assert.strictEqual(logprobs[index]?.[position], sampled)
+            }
+          }
+        }
+      }))
+
+    it.effect("executes calls in the order they were submitted, without any of them being awaited in between", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        const before = yield* client.forward(texts, Loss.crossEntropy)
+        const pass = yield* client.forwardBackward(texts, Loss.crossEntropy)
+        const optimizer = yield* client.optimStep(adam)
+        const after = yield* client.forward(texts, Loss.crossEntropy)
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        const later = yield* client.forwardBackward(texts, Loss.crossEntropy)
+        const [scoredBefore, trained, scoredAfter, trainedLater] = [
+          yield* before.await,
+          yield* pass.await,
+          yield* after.await,
+          yield* later.await
+        ]
+        yield* optimizer.await
+        assert.deepStrictEqual(scoredBefore, trained)
+        assert.deepStrictEqual(scoredAfter, trainedLater)
+        assert.isBelow(scoredAfter.metrics["loss:sum"] ?? NaN, scoredBefore.metrics["loss:sum"] ?? NaN)
+        const sampled = yield* sampler.computeLogprobs(TestEngine.prompt(2, 47))
+        assert.deepStrictEqual(sampled.slice(1), scoredAfter.logprobs[2])
+      }))
+
+    it.effect("reports the loss as a sum over tokens, in f64 over what it returns", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        const { logprobs, metrics } = yield* Effect.flatMap(client.forward(texts, Loss.crossEntropy), (pending) =>
+          pending.await)
+        const loss = logprobs.map((logprobsT, index) =>
+          logprobsT.reduce((sum, logprob, t) =>
+            sum - logprob * (texts[index]?.inputs.weights[t] ?? 0), 0)
+        )
+        const expected = loss.reduce((sum, value) => sum + value, 0)
+        assert.closeTo(metrics["loss:sum"] ?? NaN, expected, 1e-9 * expected)
+      }))
+
+    it.effect("adds up the gradients of calls until an optimizer step uses them", () =>
+      Effect.gen(function*() {
+        const [whole, parts] = [yield* create(), yield* create()]
+        const expected = yield* step(whole)
+        const [first, second] = [Array.take(texts, 5), Array.drop(texts, 5)]
+        if (!Array.isArrayNonEmpty(first) || !Array.isArrayNonEmpty(second)) return assert.fail("a part is empty")
+        yield* parts.forwardBackward(first, Loss.crossEntropy)
+        const { grad_norm, update_norm } = yield* step(parts, second)
+        assert.closeTo(grad_norm ?? NaN, expected.grad_norm ?? NaN, 1e-5 * (expected.grad_norm ?? NaN))
+        assert.closeTo(update_norm ?? NaN, expected.update_norm ?? NaN, 1e-3 * (expected.update_norm ?? NaN))
+        const again = yield* step(parts)
+        assert.isBelow(again.grad_norm ?? NaN, 1.5 * (expected.grad_norm ?? NaN))
+      }))
+
+    it.effect("clips gradients to a norm and reports the norm before", () =>
+      Effect.gen(function*() {
+        const [free, clipped] = [yield* create(), yield* create()]
+        const plain = yield* step(free)
+        yield* clipped.forwardBackward(texts, Loss.crossEntropy)
+        const optimizer = yield* clipped.optimStep({ ...adam, gradClipNorm: 1e-9, eps: 1 })
+        const { metrics } = yield* optimizer.await
+        assert.strictEqual(metrics.grad_norm, plain.grad_norm)
+        assert.isBelow(metrics.update_norm ?? NaN, 1e-6 * (plain.update_norm ?? NaN))
+      }))
+
+    it.effect("starts equal seeds equally, and other seeds elsewhere", () =>
+      Effect.gen(function*() {
+        const gradient = (seed: number) => Effect.flatMap(create({ seed }), step)
+        const [first, second, third] = [yield* gradient(1), yield* gradient(1), yield* gradient(2)]
+        assert.deepStrictEqual(first, second)
+        assert.notStrictEqual(first.grad_norm, third.grad_norm)
+      }))
+
+    it.effect("trains soft targets as the weighted sum over candidates", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        const modelInput = TestEngine.prompt(1, 6)
+        const candidate = (targetTokens: ReadonlyArray<number>, weight: number) =>
+          Datum.weightedTokens(modelInput, {
+            targetTokens: Int32Array.from(targetTokens),
+            weights: new Float32Array(6).fill(weight)
+          })
+        const [left, right] = [[1, 2, 3, 4, 5, 6], [9, 8, 7, 6, 5, 4]]
+        const soft: Datum.Datum<"WeightedCandidates"> = {
+          kind: "WeightedCandidates",
+          modelInput,
+          inputs: {
+            candidates: 2,
+            targetTokens: Int32Array.from(left.flatMap((token, t) => [token, right[t] ?? 0])),
+            weights: Float32Array.from(left.flatMap(() => [0.25, 0.75]))
+          }
+        }
+        const norm = (pass: Effect.Effect<unknown, unknown>) =>
+          Effect.gen(function*() {
+            yield* pass
+            const optimizer = yield* client.optimStep({ learningRate: 0 })
+            return (yield* optimizer.await).metrics.grad_norm ?? NaN
+          })
+        const expected = yield* norm(
+          client.forwardBackward([candidate(left, 0.25), candidate(right, 0.75)], Loss.crossEntropy)
+        )
+        const actual = yield* norm(client.forwardBackward([soft], Loss.crossEntropyCandidates))
+        assert.closeTo(actual, expected, 1e-5 * expected)
+      }))
+
+    it.effect("computes a custom loss by its gradient: importance sampling written by hand gives the same step", () =>
+      Effect.gen(function*() {
+        const [builtIn, custom] = [yield* create(), yield* create()]
+        const sampler = yield* builtIn.saveWeightsAndGetSamplingClient
+        const prompt = TestEngine.prompt(4)
+        const { sequences: [sample] } = yield* sampler.sample({ prompt, params: { maxTokens: 20, seed: 1 } })
+        if (sample === undefined) return assert.fail("there is no sample")
+        const datum = TestEngine.policyDatum(prompt, sample, 0.7)
+        yield* step(builtIn)
+        yield* step(custom)
+        const { advantages, logprobs: sampled, mask, targetTokens } = datum.inputs
+        const pass = yield* builtIn.forwardBackward([datum], Loss.importanceSampling)
+        const weighted = Datum.weightedTokens(datum.modelInput, {
+          targetTokens,
+          weights: new Float32Array(targetTokens.length)
+        })
+        const byHand = yield* custom.forwardBackwardCustom([weighted], (_, [logprobsT = new Float32Array()]) => {
+          const lossT = Array.makeBy(
+            logprobsT.length,
+            (t) => mask[t] === 0 ? 0 : -Math.exp((logprobsT[t] ?? 0) - (sampled[t] ?? 0)) * (advantages[t] ?? 0)
+          )
+          const loss = lossT.reduce((sum, value) => sum + value, 0)
+          return Effect.succeed({ loss, gradients: [Float32Array.from(lossT)], metrics: { tokens: lossT.length } })
+        })
+        const [expected, actual] = [yield* pass.await, yield* byHand.await]
+        assert.deepStrictEqual(actual.logprobs, expected.logprobs)
+        assert.deepStrictEqual(actual.metrics, { ...expected.metrics, tokens: targetTokens.length })
+        const [left, right] = [yield* builtIn.optimStep(adam), yield* custom.optimStep(adam)]
+        assert.deepStrictEqual(yield* left.await, yield* right.await)
+      }))
+
+    it.effect("leaves a snapshot as it was while training goes on", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        yield* step(client)
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        const prompt = TestEngine.prompt(3, 30)
+        const before = yield* sampler.computeLogprobs(prompt)
+        yield* step(client)
+        const next = yield* client.saveWeightsAndGetSamplingClient
+        assert.deepStrictEqual(yield* sampler.computeLogprobs(prompt), before)
+        assert.notDeepEqual(yield* next.computeLogprobs(prompt), before)
+      }))
+  })
+
+  layer(TestEngine.layer(2))("checkpoints", (it) => {
+    it.effect("go on exactly as the uninterrupted run does", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* create()
+        yield* Effect.repeat(step(client), { times: 2 })
+        const path = yield* saved(client, "half")
+        yield* step(client)
+        const resumed = yield* tinker.createTrainingClientFromState(path)
+        assert.deepStrictEqual({ ...resumed.info, modelId: "" }, { ...client.info, modelId: "" })
+        assert.notStrictEqual(resumed.info.modelId, client.info.modelId)
+        yield* step(resumed)
+        assert.deepStrictEqual(yield* scores(resumed), yield* scores(client))
+        assert.deepStrictEqual(yield* step(resumed), yield* step(client))
+      }))
+
+    it.effect("bring weights alone with a fresh optimizer, or with its state", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        yield* Effect.repeat(step(client), { times: 2 })
+        const path = yield* saved(client, "state")
+        const [weights, all] = [yield* create({ seed: 8 }), yield* create({ seed: 9 })]
+        yield* weights.loadState(path)
+        yield* all.loadState(path, { optimizer: true })
+        assert.deepStrictEqual(yield* scores(weights), yield* scores(client))
+        assert.deepStrictEqual(yield* scores(all), yield* scores(client))
+        const [expected, fresh, same] = [yield* step(client), yield* step(weights), yield* step(all)]
+        assert.deepStrictEqual(same, expected)
+        assert.strictEqual(fresh.grad_norm, expected.grad_norm)
+        assert.notStrictEqual(fresh.update_norm, expected.update_norm)
+      }))
+
+    it.effect("drop gradients that no step has used", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        const path = yield* saved(client, "start")
+        const expected = yield* step(client)
+        yield* client.forwardBackward(texts, Loss.crossEntropy)
+        yield* client.loadState(path)
+        assert.deepStrictEqual(yield* step(client), expected)
+      }))
+
+    it.effect("can be sampled from, as a state or for sampling alone", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* create()
+        yield* step(client)
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        const state = yield* saved(client, "state")
+        const weights = yield* Effect.flatMap(client.saveWeightsForSampler("weights"), (pending) => pending.await)
+        const expected = yield* sampler.computeLogprobs(TestEngine.prompt(3, 30))
+        for (const modelPath of [state, weights.path]) {
+          const restored = yield* tinker.createSamplingClient({ modelPath })
+          assert.strictEqual(restored.modelPath, modelPath)
+          assert.deepStrictEqual(yield* restored.computeLogprobs(TestEngine.prompt(3, 30)), expected)
+        }
+        const { message } = yield* Effect.flip(tinker.createTrainingClientFromState(weights.path))
+        assert.include(message, "optimizer")
+      }))
+  })
+
+  it.effect("comes to the same bytes with any number of workers", () =>
+    Effect.gen(function*() {
+      const run = Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const client = yield* create()
+        const metrics = [yield* step(client, textsOf(40)), yield* step(client, textsOf(30))]
+        yield* saved(client, "end")
+        const folder = `${yield* TestEngine.Root}/${client.info.modelId}/weights/end`
+        const files = yield* Effect.forEach(yield* fs.readDirectory(folder), (name) =>
+          Effect.map(fs.readFile(`${folder}/${name}`), (bytes) => [name, bytes] as const))
+        return { metrics, files }
+      })
+      const [inline, one, two] = yield* Effect.forEach([0, 1, 2], (workers) =>
+        Effect.scoped(run).pipe(Effect.provide(TestEngine.layer(workers))))
+      const names = inline?.files.map(([name]) =>
+        name
+      ).sort()
+      assert.deepStrictEqual(names, ["adapter_config.json", "adapter_model.safetensors", "optimizer.safetensors"])
+      assert.deepStrictEqual(one, inline)
+      assert.deepStrictEqual(two, inline)
+    }))
+})
