@@ -89,7 +89,8 @@ export const logprobs = (
   const embedding = tensor(tensors, "model.embed_tokens.weight")
   const head = config.tiedEmbeddings ? embedding : tensor(tensors, "lm_head.weight")
   const size = config.hiddenSize
-  let xT: ReadonlyArray<Vector> = Array.from(tokens, (token) => [...embedding.slice(token * size, (token + 1) * size)])
+  let xT: ReadonlyArray<Vector> = Array.from(tokens, (token) =>
+    Array.from(embedding.subarray(token * size, (token + 1) * size)))
   for (let index = 0; index < config.layers; index++) xT = layer(config, tensors, index, xT)
   return xT.map((x, t) => {
     const logits = apply(head, norm(x, tensor(tensors, "model.norm.weight"), config.normEpsilon))
