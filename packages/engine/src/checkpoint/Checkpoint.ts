@@ -105,17 +105,30 @@ const factorsOf = (model: ModelConfig, layout: Adapter.AdapterLayout): ReadonlyA
     }
   ])
 
-const placeOf = ({ columnStride, offset, rowStride, shape: [rows, columns] }: Factor): Uint32Array => {
-  const places = new Uint32Array(rows * columns)
+/** The tensor's values, row by row, out of a block. */
+const gather = ({ columnStride, offset, rowStride, shape: [rows, columns] }: Factor, block: Float32Array) => {
+  const values = new Float32Array(rows * columns)
+  let next = 0
   for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) places[i * columns + j] = offset + i * rowStride + j * columnStride
+    for (let j = 0; j < columns; j++) values[next++] = block[offset + i * rowStride + j * columnStride] ?? 0
   }
-  return places
+  return values
+}
+
+/** Puts the tensor's values, row by row, into a block. */
+const scatter = (
+  { columnStride, offset, rowStride, shape: [rows, columns] }: Factor,
+  values: Float32Array,
+  block: Float32Array
+): void => {
+  let next = 0
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++) block[offset + i * rowStride + j * columnStride] = values[next++] ?? 0
+  }
 }
 
 const toTensor = (factor: Factor, block: Float32Array, suffix = ""): Safetensors.Tensor => {
-  const values = Float32Array.from(placeOf(factor), (place) => block[place] ?? 0)
-  const data = new Uint8Array(values.buffer)
+  const data = new Uint8Array(gather(factor, block).buffer)
   return { name: factor.name + suffix, dtype: "F32", shape: factor.shape, data }
 }
 
@@ -167,9 +180,7 @@ const readBlock = Effect.fnUntraced(function*(
     }
     const values = new Float32Array(info.bytes / 4)
     yield* reader.read(info, 0, new Uint8Array(values.buffer))
-    placeOf(factor).forEach((place, index) => {
-      block[place] = values[index] ?? 0
-    })
+    scatter(factor, values, block)
   }
   return block
 })

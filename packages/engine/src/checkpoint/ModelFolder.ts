@@ -8,6 +8,7 @@ import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as Safetensors from "../numerics/Safetensors.ts"
+import * as ModelConfigFile from "./ModelConfigFile.ts"
 
 /** The folder lacks a file, or a file of it cannot be read. */
 export class ModelFolderError extends Schema.TaggedError<ModelFolderError>()("ModelFolderError", {
@@ -43,7 +44,7 @@ const readText = Effect.fnUntraced(function*(folder: string, name: string) {
 export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   const path = yield* Path.Path
   const text = yield* readText(folder, configFile)
-  const config = yield* ModelConfig.fromJson(path.join(folder, configFile), text)
+  const config = yield* ModelConfigFile.fromJson(path.join(folder, configFile), text)
   return { folder, config } satisfies ModelFolder
 })
 

@@ -1,3 +1,4 @@
+import * as ModelConfigFile from "@effect-rl/engine/checkpoint/ModelConfigFile"
 import * as ModelConfig from "@effect-rl/engine/model/ModelConfig"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -39,9 +40,9 @@ const llama = {
   vocab_size: 49152
 }
 
-const read = (fields: object) => ModelConfig.fromJson("model/config.json", JSON.stringify(fields))
+const read = (fields: object) => ModelConfigFile.fromJson("model/config.json", JSON.stringify(fields))
 
-describe("ModelConfig", () => {
+describe("ModelConfigFile", () => {
   it.effect("reads Qwen3", () =>
     Effect.gen(function*() {
       const config = yield* read(qwen3)
@@ -103,12 +104,14 @@ describe("ModelConfig", () => {
   it.effect("says which field is missing or of the wrong type", () =>
     Effect.gen(function*() {
       const { vocab_size: _, ...missing } = llama
-      for (const [fields, field] of [[missing, "vocab_size"], [{ ...llama, hidden_size: "576" }, "hidden_size"]] as const) {
+      for (
+        const [fields, field] of [[missing, "vocab_size"], [{ ...llama, hidden_size: "576" }, "hidden_size"]] as const
+      ) {
         const error = yield* Effect.flip(read(fields))
         assert.strictEqual(error.reason._tag, "Malformed")
         assert.include(error.message, field)
       }
-      const notJson = yield* Effect.flip(ModelConfig.fromJson("model/config.json", "{"))
+      const notJson = yield* Effect.flip(ModelConfigFile.fromJson("model/config.json", "{"))
       assert.strictEqual(notJson.reason._tag, "Malformed")
     }))
 })
