@@ -25,7 +25,13 @@ const program = Effect.gen(function*() {
   yield* run(yield* stdio.args)
 })
 
+/** Whoever read our output is gone, as `head` after its lines: the run ends as if it was interrupted. */
+const outputClosed = Effect.callback<never>((resume) => {
+  process.stdout.on("error", () => resume(Effect.interrupt))
+})
+
 program.pipe(
+  Effect.raceFirst(outputClosed),
   Failure.report,
   Effect.provide(Invocation.layer),
   Effect.provide(NodeServices.layer),

@@ -29,6 +29,9 @@ export class Output extends Context.Service<Output, {
   ): Layer.Layer<Output, never, Terminal.Terminal | RunLog.RunLog> => Layer.effect(Output, make(options.json))
 }
 
+/** Some terminals do not tell their width. */
+const usualColumns = 80
+
 const eraseLine = "\r\u001b[2K"
 
 const make = Effect.fnUntraced(function*(json: boolean) {
@@ -44,7 +47,7 @@ const make = Effect.fnUntraced(function*(json: boolean) {
   const live = Effect.fnUntraced(function*(text: string) {
     if (mode !== "live") return
     const columns = yield* terminal.columns
-    const fitting = text.slice(0, Math.max(1, columns - 1))
+    const fitting = text.slice(0, (columns > 0 ? columns : usualColumns) - 1)
     yield* Ref.set(shown, fitting)
     yield* show(fitting)
   })

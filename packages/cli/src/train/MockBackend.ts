@@ -1,6 +1,6 @@
 /** A backend that answers half of the problems, so that everything around it can be tried in seconds. */
 import { ModelRegistry, type Sampling, Tinker } from "@effect-rl/core"
-import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { type Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"

@@ -16,15 +16,17 @@ export interface Options {
   readonly config: Recipe.Task["config"]
 }
 
-/** How often the moving line moves, and how often a file is told that the run is alive. */
+/** How often the moving line moves. */
 const redrawEvery = "200 millis"
-const reassureEvery = "30 seconds"
+
+/** In a file, a step that takes this long says from time to time how far it is. */
+const longestSilence = 30_000
 
 const startedLines = ({ iteration, iterations, resumedFrom, warnings }: Train.Started, folder: string) => [
   resumedFrom === undefined
     ? `training ${iterations} steps, kept in ${folder}`
     : iteration >= iterations
-    ? `the run in ${folder} is finished: ${iteration} of ${iterations} steps`
+    ? `the run in ${folder} is finished: raise --steps to train on, or give another --seed or --log-path for a new run`
     : `resuming the run in ${folder} after ${iteration} of ${iterations} steps`,
   ...warnings.map((warning) => `warning: ${warning}`)
 ]
@@ -74,31 +76,51 @@ const keepTranscripts = Effect.fnUntraced(function*(event: Train.Event, { config
   yield* Transcripts.write(transcriptsFile, Transcripts.merge(older, newer))
 })
 
-/** Moves the last line of a terminal; in a file, adds a line now and then. */
-const keepMoving = Effect.fnUntraced(function*(progress: Ref.Ref<Progress.Progress>) {
+/** A run as it is told. */
+interface Telling {
+  readonly progress: Ref.Ref<Progress.Progress>
+  /** When a line was last added, in milliseconds. */
+  readonly toldAt: Ref.Ref<number>
+  readonly advised: Ref.Ref<boolean>
+}
+
+/** Moves the last line of a terminal; elsewhere, breaks a long silence. */
+const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
   const output = yield* Output
   const line = Effect.map(
     Effect.all([Ref.get(progress), Clock.currentTimeMillis]),
     ([state, now]) => ProgressText.live(state, now)
   )
   const move = Effect.flatMap(line, output.live)
-  const reassure = Effect.flatMap(line, (text) => text === "" ? Effect.void : output.lines([text]))
+  const speakUp = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const text = yield* line
+    if (text === "" || now - (yield* Ref.get(toldAt)) < longestSilence) return
+    yield* output.lines([text])
+    yield* Ref.set(toldAt, now)
+  })
   yield* output.mode === "live"
     ? Effect.repeat(move, Schedule.spaced(redrawEvery))
-    : Effect.repeat(Effect.delay(reassure, reassureEvery), Schedule.forever)
+    : Effect.repeat(speakUp, Schedule.spaced("1 second"))
 })
 
 /** A sink of events, with a moving line for as long as the scope is open. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { evalEvery = 20, evaluators = [] } = options.config
   const now = yield* Clock.currentTimeMillis
-  const progress = yield* Ref.make(Progress.begin({ evalEvery, evaluators: evaluators.length, now }))
-  const advised = yield* Ref.make(false)
-  yield* Effect.forkScoped(keepMoving(progress))
+  const telling: Telling = {
+    progress: yield* Ref.make(Progress.begin({ evalEvery, evaluators: evaluators.length, now })),
+    toldAt: yield* Ref.make(now),
+    advised: yield* Ref.make(false)
+  }
+  yield* Effect.forkScoped(keepMoving(telling))
   return Effect.fnUntraced(function*(event: Train.Event) {
-    const current = yield* Ref.updateAndGet(progress, (state) => Progress.update(state, event))
+    const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, event))
+    const output = yield* Output
+    yield* output.live(ProgressText.live(progress, yield* Clock.currentTimeMillis))
     yield* keepTranscripts(event, options)
-    yield* tell(event, current, options)
-    yield* advise(event, advised, options)
+    yield* tell(event, progress, options)
+    yield* advise(event, telling.advised, options)
+    if (event._tag !== "GroupFinished") yield* Ref.set(telling.toldAt, yield* Clock.currentTimeMillis)
   })
 })

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Failure from "../Failure.ts"
@@ -95,7 +96,7 @@ const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, 
   })
 })
 
-const report = Effect.fnUntraced(function*(recipe: string, folder: string, transcriptsFile: string) {
+const report = Effect.fnUntraced(function*(title: string, folder: string, transcriptsFile: string) {
   const output = yield* Output
   const history = yield* RunHistory.read
   const transcripts = yield* Transcripts.read(transcriptsFile)
@@ -103,28 +104,28 @@ const report = Effect.fnUntraced(function*(recipe: string, folder: string, trans
   if (transcripts.length > 0) {
     yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
   }
-  const files = yield* CurveFiles.write(folder, history, `${recipe}: mean reward`)
+  const files = yield* CurveFiles.write(folder, history, title)
   yield* output.lines(["", `written: ${[...files, ...(transcripts.length > 0 ? [transcriptsFile] : [])].join(", ")}`])
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 
-const resumeHint = (folder: string) =>
-  Effect.flatMap(
-    Output,
-    (output) => output.lines([`what is done is kept in ${folder}: run the same command again to go on from there`])
-  )
-
-/** Trains to the end and reports; when interrupted or failing, says how to go on. */
+/** Trains to the end and reports; a run that is cut short says how to go on. */
 const train = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, folder: string) {
   const path = yield* Path.Path
   const transcriptsFile = path.join(folder, "transcripts.json")
   const onEvent = yield* Reporter.make({ config: task.config, folder, transcriptsFile })
+  const hasStarted = yield* Ref.make(false)
+  const resumeHint = Effect.flatMap(Ref.get(hasStarted), (started) =>
+    started
+      ? Effect.logInfo(`what is done is kept in ${folder}: run the same command again to go on from there`)
+      : Effect.void)
   yield* Train.run(task.config).pipe(
+    Stream.tap(() => Ref.set(hasStarted, true)),
     Stream.runForEach(onEvent),
-    Effect.onInterrupt(() => resumeHint(folder)),
-    Effect.tapError(() => resumeHint(folder))
+    Effect.onInterrupt(() => resumeHint),
+    Effect.tapError(() => resumeHint)
   )
-  yield* report(recipe, folder, transcriptsFile)
+  yield* report(`${recipe}, ${task.config.model.name}`, folder, transcriptsFile)
 }, Effect.scoped)
 
 const recordError = (error: unknown) =>

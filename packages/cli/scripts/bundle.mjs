@@ -1,0 +1,40 @@
+// Bundles the command into dist/effect-rl.mjs, so that it starts without reading hundreds of modules. What our own packages
+// bring along as files (workers, models) is still found in the packages: import.meta.url of their modules stays their own.
+import { chmod, rm } from "node:fs/promises"
+import { join, relative } from "node:path"
+import { rolldown } from "rolldown"
+
+const root = join(import.meta.dirname, "..")
+const packages = join(root, "..")
+
+/** Loaded from node_modules when needed: they hold binaries, or files read at run time. */
+const external = [/^@resvg\//, /^dejavu-fonts-ttf\//, /^@huggingface\//, /^hyparquet/]
+
+const ownUrl = {
+  name: "own-url",
+  transform(code, id) {
+    const [name, source, ...path] = relative(packages, id).split("/")
+    if (source !== "src" || name === "cli" || !code.includes("import.meta.url")) return null
+    const specifier = `@effect-rl/${name}/${path.join("/").replace(/\.ts$/, "")}`
+    return code.replaceAll("import.meta.url", `import.meta.resolve(${JSON.stringify(specifier)})`)
+  }
+}
+
+const chunks = "bundle"
+await rm(join(root, "dist", chunks), { recursive: true, force: true })
+
+const bundle = await rolldown({
+  input: { "effect-rl": join(root, "src/bin.ts") },
+  platform: "node",
+  external,
+  resolve: { conditionNames: ["@effect-rl/source", "node", "import", "default"] },
+  plugins: [ownUrl]
+})
+await bundle.write({
+  dir: join(root, "dist"),
+  format: "esm",
+  entryFileNames: "[name].mjs",
+  chunkFileNames: `${chunks}/[name]-[hash].mjs`,
+  cleanDir: false
+})
+await chmod(join(root, "dist/effect-rl.mjs"), 0o755)
