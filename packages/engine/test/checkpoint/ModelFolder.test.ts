@@ -32,10 +32,12 @@ const encoders = {
   BF16: (values: Float32Array) =>
     new Uint8Array(Uint16Array.from(new Uint32Array(values.slice().buffer), (bits) => bits >>> 16).buffer),
   F16: (values: Float32Array) =>
-    new Uint8Array(Uint16Array.from(new Uint32Array(values.slice().buffer), (bits) => {
-      const exponent = (bits >>> 23) & 0xff
-      return exponent === 0 ? 0 : (bits >>> 31) << 15 | (exponent - 112) << 10 | (bits >>> 13) & 0x3ff
-    }).buffer)
+    new Uint8Array(
+      Uint16Array.from(new Uint32Array(values.slice().buffer), (bits) => {
+        const exponent = (bits >>> 23) & 0xff
+        return exponent === 0 ? 0 : (bits >>> 31) << 15 | (exponent - 112) << 10 | (bits >>> 13) & 0x3ff
+      }).buffer
+    )
 }
 
 const tensorsOf = (model: TinyModel.TinyModel) =>
@@ -111,6 +113,29 @@ describe("ModelFolder", () => {
           "model.safetensors.index.json": new TextEncoder().encode(JSON.stringify({ weight_map }))
         })
         yield* checkLoaded(folder, source)
+      }))
+
+    it.effect("is not disturbed by what its scratch held before", () =>
+      Effect.gen(function*() {
+        const source = TinyModel.make(TinyModel.qwen3)
+        const bytes = Safetensors.encode(encoded(source, "BF16"))
+        const opened = yield* Effect.flatMap(
+          writeFolder(TinyModel.qwen3, { "model.safetensors": bytes }),
+          ModelFolder.open
+        )
+        const mark = source.arena.mark()
+        Memory.floats(source.memory, source.arena.allocate(100_000), 100_000).fill(NaN)
+        source.arena.reset(mark)
+        yield* ModelFolder.load(opened, source)
+        const adapter = TinyModel.adapter(source, { rank: 8 })
+        Pass.forwardBackward(
+          source,
+          TinyModel.tokens(source.config, [9], 52).map(example),
+          { adapter: { packed: adapter.packed, block: adapter.gradients } },
+          (logprobs) => ({ loss: 0, gradient: logprobs.map(() => 1) })
+        )
+        const gradients = Memory.floats(source.memory, adapter.gradients, adapter.layout.parameterFloats)
+        assert.isTrue(gradients.every(Number.isFinite))
       }))
 
     it.effect("says what a folder lacks", () =>

@@ -1,10 +1,10 @@
-import { assert, describe, it } from "@effect/vitest"
 import * as Adapter from "@effect-rl/engine/model/Adapter"
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import type { Gradients } from "@effect-rl/engine/model/Gradients"
 import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { assert, describe, it } from "@effect/vitest"
 import * as TinyModel from "../TinyModel.ts"
 
 /** Every loss, on examples whose sampling log-probabilities are not those of the model. */
@@ -60,7 +60,9 @@ const checkAdapter = (
   model: TinyModel.TinyModel,
   adapter: TinyModel.TinyAdapter,
   examples: ReadonlyArray<Pass.Example>,
-  lossOf: LossOf
+  lossOf: LossOf,
+  /** The loss as a function of the weights, where it is not the one that gives the gradient. */
+  valueOf: LossOf = lossOf
 ) => {
   adapter.repack()
   const gradients: Gradients = { adapter: { packed: adapter.packed, block: adapter.gradients } }
@@ -68,7 +70,7 @@ const checkAdapter = (
   Pass.forwardBackward(model, examples, gradients, lossOf)
   const loss = () => {
     adapter.repack()
-    return lossValue(model, examples, adapter.packed, lossOf)
+    return lossValue(model, examples, adapter.packed, valueOf)
   }
   for (const { path, target } of Adapter.namedTargets(model.config, adapter.layout)) {
     const factors = [["A", target.a, target.inputs], ["B", target.b, target.outputs]] as const
@@ -90,11 +92,15 @@ const crossEntropy = (examples: ReadonlyArray<Pass.Example>): LossOf => {
   return (logprobs, example) => Loss.crossEntropy(logprobs, { weights: weights[example] ?? new Float32Array() })
 }
 
-/** Log-probabilities a little off the model's own, and advantages of both signs. */
-const sampledOf = (model: TinyModel.TinyModel, adapter: TinyModel.TinyAdapter, examples: ReadonlyArray<Pass.Example>) => {
+/** Log-probabilities off the model's own, but not close to where a loss clips, and advantages of both signs. */
+const sampledOf = (
+  model: TinyModel.TinyModel,
+  adapter: TinyModel.TinyAdapter,
+  examples: ReadonlyArray<Pass.Example>
+) => {
   const next = TinyModel.uniform(17)
   return Pass.forward(model, examples, adapter.packed).map((logprobs): Loss.Sampled => ({
-    logprobs: logprobs.map((logprob) => logprob + (next() - 0.5) * 1.2),
+    logprobs: logprobs.map((logprob) => logprob + (next() - 0.5) * 0.1 + (Math.floor(next() * 3) - 1) * 0.6),
     advantages: logprobs.map(() => next() * 4 - 2)
   }))
 }
@@ -133,15 +139,22 @@ describe("Backward", () => {
     checkAdapter(model, adapter, examples, crossEntropy(examples))
   })
 
-  it("agrees with finite differences for off-policy losses", () => {
-    const model = TinyModel.make(TinyModel.qwen3)
-    const adapter = TinyModel.adapter(model, { rank: 8, trainUnembed: false })
-    const examples = examplesOf(model)
-    const sampled = sampledOf(model, adapter, examples)
-    const nothing: Loss.Sampled = { logprobs: new Float32Array(), advantages: new Float32Array() }
-    for (const name of ["importance_sampling", "dro"] as const) {
-      const lossOf: LossOf = (logprobs, example) => Loss.policy(name, {}, logprobs, sampled[example] ?? nothing)
-      checkAdapter(model, adapter, examples, lossOf)
-    }
-  })
+  for (const name of ["importance_sampling", "ppo", "cispo", "dro"] as const) {
+    it(`agrees with finite differences off-policy: ${name}`, () => {
+      const model = TinyModel.make(TinyModel.qwen3)
+      const adapter = TinyModel.adapter(model, { rank: 8, trainUnembed: false })
+      const examples = examplesOf(model)
+      const sampled = sampledOf(model, adapter, examples)
+      const nothing: Loss.Sampled = { logprobs: new Float32Array(), advantages: new Float32Array() }
+      const config = { clip_low_threshold: 0.8, clip_high_threshold: 1.2 }
+      const lossOf: LossOf = (logprobs, example) => Loss.policy(name, config, logprobs, sampled[example] ?? nothing)
+      // The clipped ratio of cispo counts as a constant.
+      const slopes = Pass.forward(model, examples, adapter.packed).map((logprobs, i) => lossOf(logprobs, i).gradient)
+      const frozen: LossOf = (logprobs, example) => ({
+        loss: logprobs.reduce((sum, logprob, t) => sum + logprob * (slopes[example]?.[t] ?? NaN), 0),
+        gradient: new Float32Array()
+      })
+      checkAdapter(model, adapter, examples, lossOf, name === "cispo" ? frozen : lossOf)
+    })
+  }
 })

@@ -16,8 +16,11 @@ const formulas = {
   dro: (lp: number, q: number, a: number) => -(lp * a - 0.05 / 2 * (lp - q) ** 2)
 }
 
-const one = (name: Exclude<Loss.Name, "cross_entropy">, config: Loss.Config, [lp, q, a]: readonly [number, number, number]) =>
-  Loss.policy(name, config, Float32Array.of(lp), { logprobs: Float32Array.of(q), advantages: Float32Array.of(a) })
+const one = (
+  name: Exclude<Loss.Name, "cross_entropy">,
+  config: Loss.Config,
+  [lp, q, a]: readonly [number, number, number]
+) => Loss.policy(name, config, Float32Array.of(lp), { logprobs: Float32Array.of(q), advantages: Float32Array.of(a) })
 
 const f32 = Math.fround
 
@@ -38,7 +41,12 @@ describe("Loss", () => {
   it("cispo weighs the log-probability with a clipped ratio that has no gradient", () => {
     for (const point of points) {
       const [lp, q, a] = [f32(point[0]), f32(point[1]), f32(point[2])]
-      for (const [low, high, config] of [[0, 4, {}], [0.8, 1.2, { clip_low_threshold: 0.8, clip_high_threshold: 1.2 }]] as const) {
+      for (
+        const [low, high, config] of [[0, 4, {}], [0.8, 1.2, {
+          clip_low_threshold: 0.8,
+          clip_high_threshold: 1.2
+        }]] as const
+      ) {
         const weight = Math.min(Math.max(Math.exp(lp - q), low), high)
         const { gradient, loss } = one("cispo", config, point)
         assert.closeTo(loss, -weight * lp * a, 1e-6)
@@ -48,7 +56,8 @@ describe("Loss", () => {
   })
 
   it("ppo has no slope where clipping binds, on the side the advantage pushes to", () => {
-    const slope = (ratio: number, advantage: number) => one("ppo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
+    const slope = (ratio: number, advantage: number) =>
+      one("ppo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
     assert.strictEqual(slope(1.5, 1), 0)
     assert.closeTo(slope(0.5, 1), -0.5, 1e-6)
     assert.strictEqual(slope(0.5, -1), 0)
@@ -70,14 +79,18 @@ describe("Loss", () => {
     }
     for (const name of ["importance_sampling", "ppo", "cispo", "dro"] as const) {
       const all = Loss.policy(name, {}, logprobs, sampled)
-      const parts = [0, 2].map((t) => one(name, {}, [logprobs[t] ?? 0, sampled.logprobs[t] ?? 0, sampled.advantages[t] ?? 0]))
+      const parts = [0, 2].map((t) =>
+        one(name, {}, [logprobs[t] ?? 0, sampled.logprobs[t] ?? 0, sampled.advantages[t] ?? 0])
+      )
       assert.closeTo(all.loss, parts.reduce((sum, part) => sum + part.loss, 0), 1e-12)
       assert.deepStrictEqual([...all.gradient], [parts[0]?.gradient[0], 0, parts[1]?.gradient[0]])
     }
   })
 
   it("cross entropy weighs each target, several per position as well", () => {
-    const { gradient, loss } = Loss.crossEntropy(Float32Array.of(-1, -2, -3, -4), { weights: Float32Array.of(1, 0.5, 0, -2) })
+    const { gradient, loss } = Loss.crossEntropy(Float32Array.of(-1, -2, -3, -4), {
+      weights: Float32Array.of(1, 0.5, 0, -2)
+    })
     assert.closeTo(loss, 1 + 1 - 8, 1e-12)
     assert.deepStrictEqual([...gradient], [-1, -0.5, 0, 2])
   })

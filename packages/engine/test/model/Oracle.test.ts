@@ -14,7 +14,10 @@ const relativeDistance = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
 
 /** A factor without the columns or rows that pad it. */
 const factor = (block: Float32Array, offset: number, rows: number, columns: number, stride: number): Float32Array =>
-  Float32Array.from({ length: rows * columns }, (_, i) => block[offset + Math.floor(i / columns) * stride + i % columns] ?? 0)
+  Float32Array.from(
+    { length: rows * columns },
+    (_, i) => block[offset + Math.floor(i / columns) * stride + i % columns] ?? 0
+  )
 
 describe("Backward", () => {
   it("agrees with automatic differentiation by jax-js", async () => {
@@ -65,7 +68,11 @@ describe("Backward", () => {
     const blocks = factors(Memory.floats(model.memory, adapter.gradients, parameterFloats))
     gradients.forEach((gradient, i) => {
       const path = named[Math.floor(i / 2)]?.path ?? ""
-      assert.isBelow(relativeDistance(gradient.dataSync(), blocks[i]?.[0] ?? []), 1e-4, `${path} ${i % 2 === 0 ? "A" : "B"}`)
+      assert.isBelow(
+        relativeDistance(gradient.dataSync(), blocks[i]?.[0] ?? []),
+        1e-4,
+        `${path} ${i % 2 === 0 ? "A" : "B"}`
+      )
     })
     assert.strictEqual(gradients.length, 2 * named.length)
   })

@@ -13,8 +13,10 @@ const tensor = (tensors: Tensors, name: string): Float32Array => {
 }
 
 const apply = (matrix: Float32Array, x: Vector): Vector =>
-  Array.from({ length: matrix.length / x.length }, (_, row) =>
-    x.reduce((sum, value, column) => sum + value * (matrix[row * x.length + column] ?? 0), 0))
+  Array.from(
+    { length: matrix.length / x.length },
+    (_, row) => x.reduce((sum, value, column) => sum + value * (matrix[row * x.length + column] ?? 0), 0)
+  )
 
 const add = (a: Vector, b: Vector): Vector => a.map((value, i) => value + (b[i] ?? 0))
 
@@ -89,8 +91,10 @@ export const logprobs = (
   const embedding = tensor(tensors, "model.embed_tokens.weight")
   const head = config.tiedEmbeddings ? embedding : tensor(tensors, "lm_head.weight")
   const size = config.hiddenSize
-  let xT: ReadonlyArray<Vector> = Array.from(tokens, (token) =>
-    Array.from(embedding.subarray(token * size, (token + 1) * size)))
+  let xT: ReadonlyArray<Vector> = Array.from(
+    tokens,
+    (token) => Array.from(embedding.subarray(token * size, (token + 1) * size))
+  )
   for (let index = 0; index < config.layers; index++) xT = layer(config, tensors, index, xT)
   return xT.map((x, t) => {
     const logits = apply(head, norm(x, tensor(tensors, "model.norm.weight"), config.normEpsilon))
