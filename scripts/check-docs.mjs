@@ -1,9 +1,13 @@
-// Type-checks every TypeScript block of the README and the guides, each as a module of its own.
+// Type-checks every TypeScript block of the READMEs and the guides, each as a module of its own.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { basename, join } from "node:path"
+import { join, sep } from "node:path"
 
-const pages = ["README.md", ...readdirSync("docs").filter((file) => file.endsWith(".md")).map((file) => join("docs", file))]
+const pages = [
+  "README.md",
+  ...readdirSync("docs").filter((file) => file.endsWith(".md")).map((file) => join("docs", file)),
+  ...readdirSync("packages").map((name) => join("packages", name, "README.md"))
+]
 const blocks = "docs/.blocks"
 
 rmSync(blocks, { recursive: true, force: true })
@@ -12,7 +16,7 @@ let count = 0
 for (const page of pages) {
   for (const match of readFileSync(page, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)) {
     const line = readFileSync(page, "utf8").slice(0, match.index).split("\n").length
-    writeFileSync(join(blocks, `${basename(page, ".md")}-line-${line}.ts`), `${match[1]}\nexport {}\n`)
+    writeFileSync(join(blocks, `${page.replaceAll(sep, "-")}-line-${line}.ts`), `${match[1]}\nexport {}\n`)
     count++
   }
 }
