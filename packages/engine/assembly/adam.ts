@@ -45,7 +45,7 @@ export function adam(
   return f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1)
 }
 
-export function sum_squares(values: usize, count: i32): f64 {
+export function sumSquares(values: usize, count: i32): f64 {
   let sum: f64 = 0
   for (let i: usize = 0; i < <usize> count << 2; i += 4) {
     const x = <f64> f32.load(values + i)

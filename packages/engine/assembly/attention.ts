@@ -1,4 +1,4 @@
-import { exp4, horizontal_sum } from "./vector"
+import { exp4, horizontalSum } from "./vector"
 
 // Heads are multiples of 8 floats. A query row of position p sees the keys 0..p of its sequence, in that order, so its
 // result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
@@ -12,7 +12,7 @@ function dot(a: usize, b: usize, bytes: usize): f32 {
     even = f32x4.relaxed_madd(v128.load(a + i), v128.load(b + i), even)
     odd = f32x4.relaxed_madd(v128.load(a + i, 16), v128.load(b + i, 16), odd)
   }
-  return horizontal_sum(f32x4.add(even, odd))
+  return horizontalSum(f32x4.add(even, odd))
 }
 
 /** Turns `count` scores into exp(score − maximum) and keeps (maximum, sum). The sum stops at `count`, in index order. */
@@ -33,7 +33,7 @@ function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): 
 
 // @ts-ignore: decorator
 @inline
-function weighted_values(
+function weightedValues(
   out: usize,
   weights: usize,
   values: usize,
@@ -63,7 +63,7 @@ function weighted_values(
  * `keyOffset` and `valueOffset` are added; keys and values are [position][keyHeads·headSize].
  * `maximumAndSum` keeps two floats per row and head for the backward pass. `scratch` holds longest sequence + 4 floats.
  */
-export function attention_forward(
+export function attentionForward(
   out: usize,
   queries: usize,
   bases: usize,
@@ -95,7 +95,7 @@ export function attention_forward(
         key += stride
       }
       soften(scratch, count, maximum, maximumAndSum)
-      weighted_values(out, scratch, base + valueOffset + head, stride, count, bytes, 1.0 / f32.load(maximumAndSum, 4))
+      weightedValues(out, scratch, base + valueOffset + head, stride, count, bytes, 1.0 / f32.load(maximumAndSum, 4))
       out += bytes
       queries += bytes
       maximumAndSum += 8
@@ -106,7 +106,7 @@ export function attention_forward(
 /** Probabilities p of one query and the gradients ds of its scores, recomputed from the kept maximum and sum. */
 // @ts-ignore: decorator
 @inline
-function score_gradients(
+function scoreGradients(
   p: usize,
   ds: usize,
   query: usize,
@@ -139,7 +139,7 @@ function score_gradients(
 
 // @ts-ignore: decorator
 @inline
-function spread_gradients(
+function spreadGradients(
   dQuery: usize,
   dKeys: usize,
   dValues: usize,
@@ -181,11 +181,11 @@ function spread_gradients(
 }
 
 /**
- * Gradients of `attention_forward` for one sequence of `count` rows at positions 0..count−1. Queries, results and their
+ * Gradients of `attentionForward` for one sequence of `count` rows at positions 0..count−1. Queries, results and their
  * gradients are [count][heads·headSize]; keys, values and theirs [count][keyHeads·headSize]. `dKeys` and `dValues` are
  * added to, `dQueries` is set. `scratch` holds twice count + 4 floats.
  */
-export function attention_backward(
+export function attentionBackward(
   dQueries: usize,
   dKeys: usize,
   dValues: usize,
@@ -212,7 +212,7 @@ export function attention_backward(
       const row = (<usize> t * heads + h) * bytes
       const delta = dot(dOut + row, out + row, bytes)
       const kept = maximumAndSum + ((<usize> t * heads + h) << 3)
-      score_gradients(
+      scoreGradients(
         scratch,
         ds,
         queries + row,
@@ -226,7 +226,7 @@ export function attention_backward(
         delta,
         kept
       )
-      spread_gradients(
+      spreadGradients(
         dQueries + row,
         dKeys + shared,
         dValues + shared,

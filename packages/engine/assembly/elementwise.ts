@@ -1,15 +1,15 @@
 import { sigmoid4 } from "./vector"
 
 /** out = silu(gate)·up over `count` floats; `count` % 4 = 0 in every kernel of this file. */
-export function silu_forward(out: usize, gate: usize, up: usize, count: i32): void {
+export function siluForward(out: usize, gate: usize, up: usize, count: i32): void {
   for (let i: usize = 0; i < <usize> count << 2; i += 16) {
     const x = v128.load(gate + i)
     v128.store(out + i, f32x4.mul(f32x4.mul(x, sigmoid4(x)), v128.load(up + i)))
   }
 }
 
-/** Gradients of `silu_forward` from that of its result, which `dGate` or `dUp` may overwrite. */
-export function silu_backward(dGate: usize, dUp: usize, dOut: usize, gate: usize, up: usize, count: i32): void {
+/** Gradients of `siluForward` from that of its result, which `dGate` or `dUp` may overwrite. */
+export function siluBackward(dGate: usize, dUp: usize, dOut: usize, gate: usize, up: usize, count: i32): void {
   const one = f32x4.splat(1.0)
   for (let i: usize = 0; i < <usize> count << 2; i += 16) {
     const x = v128.load(gate + i)
@@ -23,14 +23,14 @@ export function silu_backward(dGate: usize, dUp: usize, dOut: usize, gate: usize
 }
 
 /** target += source. */
-export function add_into(target: usize, source: usize, count: i32): void {
+export function addInto(target: usize, source: usize, count: i32): void {
   for (let i: usize = 0; i < <usize> count << 2; i += 16) {
     v128.store(target + i, f32x4.add(v128.load(target + i), v128.load(source + i)))
   }
 }
 
 /** target *= factor. */
-export function scale_into(target: usize, factor: f32, count: i32): void {
+export function scaleInto(target: usize, factor: f32, count: i32): void {
   const k = f32x4.splat(factor)
   for (let i: usize = 0; i < <usize> count << 2; i += 16) v128.store(target + i, f32x4.mul(v128.load(target + i), k))
 }

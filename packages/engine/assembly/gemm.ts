@@ -1,13 +1,13 @@
 import {
   tile1,
-  tile1_bf16,
-  tile1_bf16_wide,
+  tile1Bf16,
+  tile1Bf16Wide,
   tile2,
-  tile2_bf16,
+  tile2Bf16,
   tile4,
-  tile4_bf16,
+  tile4Bf16,
   tile6,
-  tile6_bf16,
+  tile6Bf16,
   transposed1,
   transposed2,
   transposed4,
@@ -55,7 +55,7 @@ export function gemm(c: usize, a: usize, b: usize, M: i32, N: i32, K: i32, lda: 
 }
 
 /** `gemm` with B packed to bf16; also K % 4 = 0. */
-export function gemm_bf16(
+export function gemmBf16(
   c: usize,
   a: usize,
   b: usize,
@@ -70,7 +70,7 @@ export function gemm_bf16(
   const rc = <usize> ldc << 2
   const panel = <usize> K << 4
   if (M == 1) {
-    row_bf16(c, a, b, N, K, accumulate)
+    rowBf16(c, a, b, N, K, accumulate)
     return
   }
   for (let start = 0; start < M; start += rowBlock) {
@@ -81,37 +81,37 @@ export function gemm_bf16(
       let cp = c + <usize> m * rc + (<usize> n << 2)
       let ap = a + <usize> m * ra
       for (; m + 6 <= end; m += 6) {
-        tile6_bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
+        tile6Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
         cp += 6 * rc
         ap += 6 * ra
       }
       if (m + 4 <= end) {
-        tile4_bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
+        tile4Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
         cp += 4 * rc
         ap += 4 * ra
         m += 4
       }
       if (m + 2 <= end) {
-        tile2_bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
+        tile2Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
         cp += 2 * rc
         ap += 2 * ra
         m += 2
       }
-      if (m < end) tile1_bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
+      if (m < end) tile1Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
     }
   }
 }
 
 /** One row reads four panels at once: alone it would wait for memory. */
-function row_bf16(c: usize, a: usize, b: usize, N: i32, K: i32, accumulate: i32): void {
+function rowBf16(c: usize, a: usize, b: usize, N: i32, K: i32, accumulate: i32): void {
   const panel = <usize> K << 4
   let n = 0
-  for (; n + 32 <= N; n += 32, b += 4 * panel) tile1_bf16_wide(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
-  for (; n < N; n += 8, b += panel) tile1_bf16(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
+  for (; n + 32 <= N; n += 32, b += 4 * panel) tile1Bf16Wide(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
+  for (; n < N; n += 8, b += panel) tile1Bf16(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
 }
 
 /** C [K, N] += Aᵀ·B of row-major A [M, K] and B [M, N]: the gradient of a weight. N % 8 = 0. */
-export function gemm_transposed(
+export function gemmTransposed(
   c: usize,
   a: usize,
   b: usize,

@@ -1,7 +1,7 @@
-import { exp4, horizontal_max, horizontal_sum } from "./vector"
+import { exp4, horizontalMax, horizontalSum } from "./vector"
 
 /** Sets columns [from, to) of each row to −3e38: ids that exist only as padding are never likely, never sampled. */
-export function mask_columns(logits: usize, rows: i32, from: i32, to: i32): void {
+export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void {
   for (let r = 0; r < rows; r++) {
     for (let i = from; i < to; i++) f32.store(logits + (<usize> i << 2), -3e38)
     logits += <usize> to << 2
@@ -9,17 +9,17 @@ export function mask_columns(logits: usize, rows: i32, from: i32, to: i32): void
 }
 
 /** Per row the maximum logit and Σ exp(logit − maximum), from which the caller takes the logarithm in f64. */
-export function log_sum_exp(out: usize, logits: usize, rows: i32, vocabulary: i32): void {
+export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32): void {
   const bytes = <usize> vocabulary << 2
   for (let r = 0; r < rows; r++) {
     let most = v128.load(logits)
     for (let i: usize = 16; i < bytes; i += 16) most = f32x4.max(most, v128.load(logits + i))
-    const maximum = horizontal_max(most)
+    const maximum = horizontalMax(most)
     const shift = f32x4.splat(maximum)
     let sum = f32x4.splat(0)
     for (let i: usize = 0; i < bytes; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(logits + i), shift)))
     f32.store(out, maximum)
-    f32.store(out, horizontal_sum(sum), 4)
+    f32.store(out, horizontalSum(sum), 4)
     out += 8
     logits += bytes
   }
@@ -29,7 +29,7 @@ export function log_sum_exp(out: usize, logits: usize, rows: i32, vocabulary: i3
  * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, with cₖ = ∂L/∂logprob of candidate k: the gradient in the logits.
  * `coefficients` and `targets` are [rows, candidates].
  */
-export function logit_gradient(
+export function logitGradient(
   logits: usize,
   maximumAndSum: usize,
   coefficients: usize,

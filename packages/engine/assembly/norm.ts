@@ -1,7 +1,7 @@
-import { horizontal_sum } from "./vector"
+import { horizontalSum } from "./vector"
 
 /** out = x·weight/√(mean x² + epsilon) for each of `rows` rows; keeps the inverse root per row. `size` % 4 = 0. */
-export function norm_forward(
+export function normForward(
   out: usize,
   x: usize,
   weight: usize,
@@ -17,7 +17,7 @@ export function norm_forward(
       const v = v128.load(x + i)
       squares = f32x4.relaxed_madd(v, v, squares)
     }
-    const inverse: f32 = 1.0 / sqrt<f32>(horizontal_sum(squares) / <f32> size + epsilon)
+    const inverse: f32 = 1.0 / sqrt<f32>(horizontalSum(squares) / <f32> size + epsilon)
     f32.store(inverseRoot, inverse)
     const k = f32x4.splat(inverse)
     for (let i: usize = 0; i < bytes; i += 16) {
@@ -29,8 +29,8 @@ export function norm_forward(
   }
 }
 
-/** Gradient of `norm_forward` in x, set or added; the gradient of the weight is added where `dWeight` is not 0. */
-export function norm_backward(
+/** Gradient of `normForward` in x, set or added; the gradient of the weight is added where `dWeight` is not 0. */
+export function normBackward(
   dx: usize,
   dOut: usize,
   x: usize,
@@ -49,7 +49,7 @@ export function norm_backward(
     for (let i: usize = 0; i < bytes; i += 16) {
       dot = f32x4.relaxed_madd(f32x4.mul(v128.load(dOut + i), v128.load(weight + i)), v128.load(x + i), dot)
     }
-    const pull = f32x4.splat(horizontal_sum(dot) * inverse * inverse * inverse / <f32> size)
+    const pull = f32x4.splat(horizontalSum(dot) * inverse * inverse * inverse / <f32> size)
     for (let i: usize = 0; i < bytes; i += 16) {
       const xs = v128.load(x + i)
       const g = v128.load(dOut + i)

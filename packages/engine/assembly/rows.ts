@@ -1,7 +1,7 @@
-import { add_into } from "./elementwise"
+import { addInto } from "./elementwise"
 
 /** Row r of `target` = row ids[r] of `source`. */
-export function gather_rows(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
+export function gatherRows(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let r = 0; r < rows; r++) {
     memory.copy(target, source + <usize> i32.load(ids + (<usize> r << 2)) * bytes, bytes)
@@ -10,16 +10,16 @@ export function gather_rows(target: usize, source: usize, ids: usize, rows: i32,
 }
 
 /** Row ids[r] of `target` += row r of `source`. */
-export function add_rows_at(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
+export function addRowsAt(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let r = 0; r < rows; r++) {
-    add_into(target + <usize> i32.load(ids + (<usize> r << 2)) * bytes, source, size)
+    addInto(target + <usize> i32.load(ids + (<usize> r << 2)) * bytes, source, size)
     source += bytes
   }
 }
 
 /** Row r of `source` goes to bases[r] + offset + positions[r] rows: how keys and values enter a cache. */
-export function store_rows(source: usize, bases: usize, offset: usize, positions: usize, rows: i32, size: i32): void {
+export function storeRows(source: usize, bases: usize, offset: usize, positions: usize, rows: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let r = 0; r < rows; r++) {
     const place = <usize> r << 2
@@ -29,7 +29,7 @@ export function store_rows(source: usize, bases: usize, offset: usize, positions
 }
 
 /** Row r of `target` = column ids[r] of a packed matrix [size, N]: an embedding read from the panels of its own head. */
-export function gather_panels(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
+export function gatherPanels(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
   for (let r = 0; r < rows; r++) {
     const id = <usize> i32.load(ids + (<usize> r << 2))
     let from = panels + (id >> 3) * (<usize> size << 5) + ((id & 7) << 2)
@@ -41,7 +41,7 @@ export function gather_panels(target: usize, panels: usize, ids: usize, rows: i3
   }
 }
 
-export function gather_panels_bf16(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
+export function gatherPanelsBf16(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
   for (let r = 0; r < rows; r++) {
     const id = <usize> i32.load(ids + (<usize> r << 2))
     const lane = id & 7

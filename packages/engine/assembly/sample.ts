@@ -66,7 +66,7 @@ function precedes(values: usize, a: i32, b: i32): bool {
   return x > y || (x == y && a < b)
 }
 
-function sift_down(heap: usize, count: i32, start: i32, values: usize): void {
+function siftDown(heap: usize, count: i32, start: i32, values: usize): void {
   let parent = start
   const moving = i32.load(heap + (<usize> parent << 2))
   for (;;) {
@@ -87,9 +87,9 @@ function sift_down(heap: usize, count: i32, start: i32, values: usize): void {
   i32.store(heap + (<usize> parent << 2), moving)
 }
 
-function build_heap(heap: usize, count: i32, values: usize): void {
+function buildHeap(heap: usize, count: i32, values: usize): void {
   for (let i = 0; i < count; i++) i32.store(heap + (<usize> i << 2), i)
-  for (let i = (count >> 1) - 1; i >= 0; i--) sift_down(heap, count, i, values)
+  for (let i = (count >> 1) - 1; i >= 0; i--) siftDown(heap, count, i, values)
 }
 
 /** Moves the first id of the heap behind its shrunk end, so that popped ids lie there in reverse order. */
@@ -100,7 +100,7 @@ function pop(heap: usize, count: i32, values: usize): i32 {
   const last = count - 1
   i32.store(heap, i32.load(heap + (<usize> last << 2)))
   i32.store(heap + (<usize> last << 2), first)
-  sift_down(heap, last, 0, values)
+  siftDown(heap, last, 0, values)
   return first
 }
 
@@ -108,7 +108,7 @@ function pop(heap: usize, count: i32, values: usize): i32 {
  * Draws after keeping the `topK` most likely ids (0 keeps all), and of those the ids whose more likely companions hold
  * less than `topP` of the probability, always the first. `scratch` holds `padded` floats and `vocabulary` ids.
  */
-export function sample_filtered(
+export function sampleFiltered(
   logits: usize,
   vocabulary: i32,
   padded: i32,
@@ -122,12 +122,12 @@ export function sample_filtered(
   const heap = scratch + (<usize> padded << 2)
   let total = weigh(logits, vocabulary, padded, maximum, inverseTemperature, scratch)
   const most = topK > 0 ? min(topK, vocabulary) : vocabulary
-  build_heap(heap, vocabulary, logits)
+  buildHeap(heap, vocabulary, logits)
   let kept = 0
   if (most < vocabulary) {
     total = 0
     for (; kept < most; kept++) total += <f64> f32.load(scratch + (<usize> pop(heap, vocabulary - kept, logits) << 2))
-    build_heap(heap, vocabulary, logits)
+    buildHeap(heap, vocabulary, logits)
     kept = 0
   }
   let sum: f64 = 0
@@ -135,10 +135,10 @@ export function sample_filtered(
     sum += <f64> f32.load(scratch + (<usize> pop(heap, vocabulary - kept, logits) << 2))
     kept++
   }
-  return draw_popped(heap, vocabulary, kept, uniform * sum, scratch)
+  return drawPopped(heap, vocabulary, kept, uniform * sum, scratch)
 }
 
-function draw_popped(heap: usize, vocabulary: i32, kept: i32, target: f64, weights: usize): i32 {
+function drawPopped(heap: usize, vocabulary: i32, kept: i32, target: f64, weights: usize): i32 {
   let sum: f64 = 0
   let id = 0
   for (let j = 1; j <= kept; j++) {
@@ -150,8 +150,8 @@ function draw_popped(heap: usize, vocabulary: i32, kept: i32, target: f64, weigh
 }
 
 /** Writes the `count` most likely ids, most likely first; `scratch` holds `vocabulary` ids. */
-export function top_tokens(out: usize, logits: usize, vocabulary: i32, count: i32, scratch: usize): void {
-  build_heap(scratch, vocabulary, logits)
+export function topTokens(out: usize, logits: usize, vocabulary: i32, count: i32, scratch: usize): void {
+  buildHeap(scratch, vocabulary, logits)
   for (let i = 0; i < min(count, vocabulary); i++) {
     i32.store(out + (<usize> i << 2), pop(scratch, vocabulary - i, logits))
   }

@@ -690,7 +690,7 @@ export function transposed1(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
 }
 // @ts-ignore: decorator
 @inline
-export function tile6_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
+export function tile6Bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
   const mask = i32x4.splat(-65536)
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -890,7 +890,7 @@ export function tile6_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, p
 }
 // @ts-ignore: decorator
 @inline
-export function tile4_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
+export function tile4Bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
   const mask = i32x4.splat(-65536)
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -1038,7 +1038,7 @@ export function tile4_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, p
 }
 // @ts-ignore: decorator
 @inline
-export function tile2_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
+export function tile2Bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
   const mask = i32x4.splat(-65536)
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -1134,7 +1134,7 @@ export function tile2_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, p
 }
 // @ts-ignore: decorator
 @inline
-export function tile1_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
+export function tile1Bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
   const mask = i32x4.splat(-65536)
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -1204,7 +1204,7 @@ export function tile1_bf16(c: usize, rc: usize, a: usize, ra: usize, b: usize, p
 }
 // @ts-ignore: decorator
 @inline
-export function tile1_bf16_wide(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
+export function tile1Bf16Wide(c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32): void {
   const mask = i32x4.splat(-65536)
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)

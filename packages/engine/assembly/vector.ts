@@ -1,12 +1,12 @@
 // @ts-ignore: decorator
 @inline
-export function horizontal_sum(v: v128): f32 {
+export function horizontalSum(v: v128): f32 {
   return (f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1)) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3))
 }
 
 // @ts-ignore: decorator
 @inline
-export function horizontal_max(v: v128): f32 {
+export function horizontalMax(v: v128): f32 {
   return max(
     max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)),
     max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3))
@@ -41,6 +41,6 @@ export function sigmoid4(x: v128): v128 {
 /** Rounds the bits of an f32 to the nearest bf16, ties to even. */
 // @ts-ignore: decorator
 @inline
-export function to_bf16(bits: u32): u32 {
+export function toBf16(bits: u32): u32 {
   return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
 }

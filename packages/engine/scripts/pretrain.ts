@@ -62,8 +62,8 @@ const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors
   const mark = arena.mark()
   const narrow = arena.allocate(Math.ceil(size / 2))
   const place = trainer.block + offset * 4
-  kernels.narrow_bf16(narrow, place, size)
-  kernels.widen_bf16(place, narrow, size)
+  kernels.narrowBf16(narrow, place, size)
+  kernels.widenBf16(place, narrow, size)
   arena.reset(mark)
   return { name: slot.name, dtype: "BF16", shape: slot.shape, data: Memory.bytes(memory, narrow, size * 2).slice() }
 })

@@ -40,8 +40,7 @@ const plainTurn = ({ random, skill }: Pen): Turn => {
 const workedExample: Turn = { question: Addition.plainQuestion(4, 5), answer: "9", learned: false }
 
 /** What precedes an answer: the question in ChatML and the opening of the assistant's turn. */
-export const prompt = (question: string): string =>
-  `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`
+export const prompt = (question: string): string => `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`
 
 /** Writes turns until `enough` says so of the number of tokens; a document that grows too long is cut. */
 const write = (pen: Pen, turns: Iterable<Turn>, enough: (tokens: number) => boolean): Document => {
@@ -72,8 +71,7 @@ function* mixedTurns(pen: Pen): Generator<Turn> {
 }
 
 /** Turns until there are `length` tokens, so that late positions and long attention are learned too. */
-const conversation = (pen: Pen, length: number): Document =>
-  write(pen, mixedTurns(pen), (tokens) => tokens >= length)
+const conversation = (pen: Pen, length: number): Document => write(pen, mixedTurns(pen), (tokens) => tokens >= length)
 
 const short = (pen: Pen): Document => {
   const draw = pen.random.uniform()

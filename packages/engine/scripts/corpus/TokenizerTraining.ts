@@ -12,8 +12,7 @@ export const specialTokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 /** The printable character GPT-2's alphabet writes for each byte. */
 const byteCharacters: ReadonlyArray<string> = (() => {
-  const isPrintable = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
+  const isPrintable = (byte: number) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
   let shifted = 0x100
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : shifted++))
 })()

@@ -123,7 +123,7 @@ const packedBf16 = (rows: number, panels: number): string => {
     [...range(panels).map((j) => `b${j} += ${k * 16}`), ...range(rows).map((i) => `a${i} += ${k * 4}`)].join("\n    ")
   return lines([
     header(
-      `tile${rows}_bf16${panels > 1 ? "_wide" : ""}`,
+      `tile${rows}Bf16${panels > 1 ? "Wide" : ""}`,
       "c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32"
     ),
     "  const mask = i32x4.splat(-65536)",

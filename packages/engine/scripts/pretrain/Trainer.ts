@@ -1,5 +1,4 @@
 /** Trains all weights of a model with worker threads, the same way for any number of them. */
-import { Worker } from "node:worker_threads"
 import * as Adam from "@effect-rl/engine/model/Adam"
 import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import type { Compute } from "@effect-rl/engine/model/Compute"
@@ -8,6 +7,7 @@ import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { Worker } from "node:worker_threads"
 import { contextLength, type Document } from "../corpus/Documents.ts"
 import type * as Random from "../corpus/Random.ts"
 import type { Done, Shard, Start } from "./Protocol.ts"
@@ -107,9 +107,9 @@ export const make = (config: ModelConfig, threads: number, random: Random.Random
       })
     )
     Memory.floats(memory, sum, layout.floats).fill(0)
-    pieces.forEach((_, index) => kernels.add_into(sum, shardGradients[index] ?? 0, layout.floats))
+    pieces.forEach((_, index) => kernels.addInto(sum, shardGradients[index] ?? 0, layout.floats))
     const total = weightOf(documents)
-    kernels.scale_into(sum, 1 / total, layout.floats)
+    kernels.scaleInto(sum, 1 / total, layout.floats)
     const adam = { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, gradientClipNorm: 1, learningRate }
     Adam.step(kernels, { parameters: block, gradients: sum, first, second, floats: layout.floats }, adam, ++steps)
     BaseParameters.pack(kernels, layout, block)

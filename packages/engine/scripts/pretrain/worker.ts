@@ -1,10 +1,10 @@
 /** A thread of a pretraining run: computes the gradients of one shard after the other. */
-import { parentPort, workerData } from "node:worker_threads"
 import type { Compute } from "@effect-rl/engine/model/Compute"
 import * as Loss from "@effect-rl/engine/model/Loss"
 import * as Pass from "@effect-rl/engine/model/Pass"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { parentPort, workerData } from "node:worker_threads"
 import type { Document } from "../corpus/Documents.ts"
 import type { Done, Shard, Start } from "./Protocol.ts"
 

@@ -79,8 +79,8 @@ const readRows = Effect.fnUntraced(function*(
   const width = Safetensors.widthOf(info.dtype)
   const raw = info.dtype === "F32" ? values : arena.allocate(Math.ceil(count / 2))
   yield* reader.read(info, offset * width, Memory.bytes(memory, raw, count * width))
-  if (info.dtype === "BF16") kernels.widen_bf16(values, raw, count)
-  if (info.dtype === "F16") kernels.widen_f16(values, raw, count)
+  if (info.dtype === "BF16") kernels.widenBf16(values, raw, count)
+  if (info.dtype === "F16") kernels.widenF16(values, raw, count)
   Memory.floats(memory, values, padded).fill(0, count)
   return values
 })

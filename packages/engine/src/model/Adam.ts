@@ -46,7 +46,7 @@ export const reset = (memory: Memory.Memory, { first, floats, second }: Blocks):
 
 /** Step number `step`, from 1. The gradients stay as they are. */
 export const step = (kernels: Kernels, blocks: Blocks, config: AdamConfig, step: number): StepNorms => {
-  const gradient = Math.sqrt(kernels.sum_squares(blocks.gradients, blocks.floats))
+  const gradient = Math.sqrt(kernels.sumSquares(blocks.gradients, blocks.floats))
   const { gradientClipNorm: limit } = config
   const squares = kernels.adam(
     blocks.parameters,

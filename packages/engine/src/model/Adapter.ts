@@ -150,10 +150,10 @@ export const pack = (kernels: Kernels, parameters: Memory.Address, packed: Packe
   for (const target of targetsOf(packed.layout)) {
     const a = parameters + target.a * 4
     const b = parameters + target.b * 4
-    kernels.pack_rows(packed.forward + target.packedA * 4, a, target.inputs, paddedRank, target.inputs, scale)
-    kernels.pack_rows(packed.forward + target.packedB * 4, b, paddedRank, target.outputs, paddedRank, 1)
+    kernels.packRows(packed.forward + target.packedA * 4, a, target.inputs, paddedRank, target.inputs, scale)
+    kernels.packRows(packed.forward + target.packedB * 4, b, paddedRank, target.outputs, paddedRank, 1)
     if (packed.backward === 0) continue
-    kernels.pack_columns(packed.backward + target.transposedA * 4, a, paddedRank, target.inputs, 1)
-    kernels.pack_columns(packed.backward + target.transposedB * 4, b, target.outputs, paddedRank, scale)
+    kernels.packColumns(packed.backward + target.transposedA * 4, a, paddedRank, target.inputs, 1)
+    kernels.packColumns(packed.backward + target.transposedB * 4, b, target.outputs, paddedRank, scale)
   }
 }

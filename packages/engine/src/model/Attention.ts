@@ -58,15 +58,15 @@ const project = (
   Linear.forward(compute, groups, { layer: index, name: "value" }, value, normed, rows, 0)
   if (ModelConfig.hasHeadNorms(config)) {
     const norm = (out: Address, x: Address, weight: Address, root: Address, count: number) =>
-      kernels.norm_forward(out, x, weight, root, rows * count, headSize, normEpsilon)
+      kernels.normForward(out, x, weight, root, rows * count, headSize, normEpsilon)
     norm(kept.query, kept.rawQuery, layer.queryNorm, kept.queryInverseRoot, heads)
     norm(key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, keyHeads)
   }
   kernels.rotate(kept.query, positions, weights.cosine, weights.sine, rows, heads, headSize, 1)
   kernels.rotate(key, positions, weights.cosine, weights.sine, rows, keyHeads, headSize, 1)
   const offset = index * batch.cache.layerStride
-  kernels.store_rows(key, batch.bases, offset, positions, rows, size)
-  kernels.store_rows(value, batch.bases, offset + batch.cache.valueOffset, positions, rows, size)
+  kernels.storeRows(key, batch.bases, offset, positions, rows, size)
+  kernels.storeRows(value, batch.bases, offset + batch.cache.valueOffset, positions, rows, size)
 }
 
 /** Writes x plus the attention's result to `out` and returns what a backward pass needs, all in the arena. */
@@ -84,10 +84,10 @@ export const forward = (
   const kept = allocate(compute, x, rows)
   const mark = arena.mark()
   const normed = arena.allocate(rows * hiddenSize)
-  kernels.norm_forward(normed, x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
+  kernels.normForward(normed, x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
   project(compute, batch, index, layer, kept, normed)
   const offset = index * batch.cache.layerStride
-  kernels.attention_forward(
+  kernels.attentionForward(
     kept.attended,
     kept.query,
     batch.bases,
@@ -137,7 +137,7 @@ const attend = (
   for (const { length, start } of batch.sequences) {
     const q = start * querySize * 4
     const k = start * keySize * 4
-    kernels.attention_backward(
+    kernels.attentionBackward(
       d.query + q,
       d.key + k,
       d.value + k,
@@ -160,7 +160,7 @@ const attend = (
   if (!ModelConfig.hasHeadNorms(config)) return
   const base = gradients.base?.layers[index]
   const norm = (dx: Address, x: Address, weight: Address, root: Address, count: number, dWeight: Address) =>
-    kernels.norm_backward(dx, dx, x, weight, root, batch.rows * count, headSize, dWeight, 0)
+    kernels.normBackward(dx, dx, x, weight, root, batch.rows * count, headSize, dWeight, 0)
   norm(d.query, kept.rawQuery, layer.queryNorm, kept.queryInverseRoot, heads, base?.queryNorm ?? 0)
   norm(d.key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, keyHeads, base?.keyNorm ?? 0)
 }
@@ -189,11 +189,11 @@ export const backward = (
   const dNormed = arena.allocate(rows * hiddenSize)
   Linear.backward(compute, gradients, { layer: index, name: "output" }, dAttended, dx, kept.attended, rows, 0)
   attend(compute, batch, index, layer, kept, d, dAttended, gradients)
-  kernels.norm_forward(normed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
+  kernels.normForward(normed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
   Linear.backward(compute, gradients, { layer: index, name: "query" }, dNormed, d.query, normed, rows, 0)
   Linear.backward(compute, gradients, { layer: index, name: "key" }, dNormed, d.key, normed, rows, 1)
   Linear.backward(compute, gradients, { layer: index, name: "value" }, dNormed, d.value, normed, rows, 1)
   const dNorm = gradients.base?.layers[index]?.inputNorm ?? 0
-  kernels.norm_backward(dx, dNormed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, dNorm, 1)
+  kernels.normBackward(dx, dNormed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, dNorm, 1)
   arena.reset(mark)
 }

@@ -26,6 +26,6 @@ export const run = (
     Attention.backward(compute, batch, index, layer, kept.attention, dx, gradients)
   }
   if (gradients.base !== undefined) {
-    kernels.add_rows_at(gradients.base.embedding, dx, batch.ids, batch.rows, config.hiddenSize)
+    kernels.addRowsAt(gradients.base.embedding, dx, batch.ids, batch.rows, config.hiddenSize)
   }
 }

@@ -14,7 +14,7 @@ export interface LayerRecord {
 
 const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch): Address => {
   const x = arena.allocate(batch.rows * config.hiddenSize)
-  const gather = weights.precision === "f32" ? kernels.gather_panels : kernels.gather_panels_bf16
+  const gather = weights.precision === "f32" ? kernels.gatherPanels : kernels.gatherPanelsBf16
   gather(x, weights.embedding, batch.ids, batch.rows, config.hiddenSize)
   return x
 }

@@ -31,10 +31,10 @@ export const forward = (compute: Compute, groups: ReadonlyArray<Group>, x: Addre
     values: arena.allocate(rows * vocabulary),
     maximumAndSum: arena.allocate(rows * 2)
   }
-  kernels.norm_forward(logits.normed, x, weights.finalNorm, logits.inverseRoot, rows, hiddenSize, normEpsilon)
+  kernels.normForward(logits.normed, x, weights.finalNorm, logits.inverseRoot, rows, hiddenSize, normEpsilon)
   Linear.forward(compute, groups, "head", logits.values, logits.normed, rows, 0)
-  kernels.mask_columns(logits.values, rows, vocabularySize, vocabulary)
-  kernels.log_sum_exp(logits.maximumAndSum, logits.values, rows, vocabulary)
+  kernels.maskColumns(logits.values, rows, vocabularySize, vocabulary)
+  kernels.logSumExp(logits.maximumAndSum, logits.values, rows, vocabulary)
   return logits
 }
 
@@ -59,7 +59,7 @@ export const forwardAt = (
   const ids = arena.allocate(chosen.length)
   const rows = arena.allocate(chosen.length * config.hiddenSize)
   Memory.integers(memory, ids, chosen.length).set(chosen)
-  kernels.gather_rows(rows, x, ids, chosen.length, config.hiddenSize)
+  kernels.gatherRows(rows, x, ids, chosen.length, config.hiddenSize)
   return forward(compute, chosenGroups(groups, chosen), rows, chosen.length)
 }
 
@@ -119,11 +119,11 @@ export const backward = (
   Memory.integers(memory, ids, targets.length).set(targets)
   Memory.floats(memory, slopes, targets.length).set(coefficients)
   const vocabulary = ModelConfig.paddedVocabulary(config)
-  kernels.logit_gradient(logits.values, logits.maximumAndSum, slopes, ids, candidates, rows, vocabulary)
+  kernels.logitGradient(logits.values, logits.maximumAndSum, slopes, ids, candidates, rows, vocabulary)
   const dNormed = arena.allocate(rows * hiddenSize)
   Linear.backward(compute, gradients, "head", dNormed, logits.values, logits.normed, rows, 0)
   const dNorm = gradients.base?.finalNorm ?? 0
-  kernels.norm_backward(dx, dNormed, logits.x, weights.finalNorm, logits.inverseRoot, rows, hiddenSize, dNorm, 0)
+  kernels.normBackward(dx, dNormed, logits.x, weights.finalNorm, logits.inverseRoot, rows, hiddenSize, dNorm, 0)
   arena.reset(mark)
   return dx
 }

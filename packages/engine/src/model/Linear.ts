@@ -21,7 +21,7 @@ const weightsAt = ({ weights }: Compute, site: Site): Linear => {
   return layer[site.name]
 }
 
-const gemm = ({ kernels, weights }: Compute) => weights.precision === "f32" ? kernels.gemm : kernels.gemm_bf16
+const gemm = ({ kernels, weights }: Compute) => weights.precision === "f32" ? kernels.gemm : kernels.gemmBf16
 
 /** y = or += x·W + (alpha/rank)·(x·A)·B. */
 export const forward = (
@@ -68,7 +68,7 @@ export const backward = (
   if (gradients.base !== undefined) {
     const dWeight = site === "head" ? gradients.base.head : gradients.base.layers[site.layer]?.[site.name]
     if (dWeight === undefined) throw new RangeError("a matrix of the base has no place for its gradient")
-    kernels.gemm_transposed(dWeight, dy, x, rows, inputs, outputs, outputs, inputs, inputs)
+    kernels.gemmTransposed(dWeight, dy, x, rows, inputs, outputs, outputs, inputs, inputs)
   }
 }
 
@@ -88,9 +88,9 @@ const adapterBackward = (
   const mark = arena.mark()
   const low = arena.allocate(rows * rank)
   kernels.gemm(low, x, packed.forward + target.packedA * 4, rows, rank, inputs, inputs, rank, 0)
-  kernels.gemm_transposed(block + target.b * 4, low, dy, rows, outputs, rank, rank, outputs, outputs)
+  kernels.gemmTransposed(block + target.b * 4, low, dy, rows, outputs, rank, rank, outputs, outputs)
   kernels.gemm(low, dy, packed.backward + target.transposedB * 4, rows, rank, outputs, outputs, rank, 0)
-  kernels.gemm_transposed(block + target.a * 4, x, low, rows, rank, inputs, inputs, rank, rank)
+  kernels.gemmTransposed(block + target.a * 4, x, low, rows, rank, inputs, inputs, rank, rank)
   kernels.gemm(dx, low, packed.backward + target.transposedA * 4, rows, inputs, rank, rank, inputs, 1)
   arena.reset(mark)
 }

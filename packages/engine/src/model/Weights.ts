@@ -128,11 +128,11 @@ const matrixSlot = (name: string, precision: Weights["precision"], linear: Linea
     pack: (kernels, source, firstRow, count) => {
       const padded = Math.ceil(count / 8) * 8
       if (precision === "f32") {
-        kernels.pack_columns(forward + firstRow * inputs * 4, source, inputs, padded, 1)
-        if (backward !== 0) kernels.pack_rows(backward + firstRow * 32, source, padded, inputs, outputs, 1)
+        kernels.packColumns(forward + firstRow * inputs * 4, source, inputs, padded, 1)
+        if (backward !== 0) kernels.packRows(backward + firstRow * 32, source, padded, inputs, outputs, 1)
       } else {
-        kernels.pack_columns_bf16(forward + firstRow * inputs * 2, source, inputs, padded)
-        if (backward !== 0) kernels.pack_rows_bf16(backward + firstRow * 16, source, padded, inputs, outputs)
+        kernels.packColumnsBf16(forward + firstRow * inputs * 2, source, inputs, padded)
+        if (backward !== 0) kernels.packRowsBf16(backward + firstRow * 16, source, padded, inputs, outputs)
       }
     }
   }

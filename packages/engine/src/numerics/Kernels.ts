@@ -8,8 +8,8 @@ export type Accumulate = 0 | 1
 /** What each does and requires stands beside its source in `assembly/`. */
 export interface Kernels {
   readonly gemm: Product
-  readonly gemm_bf16: Product
-  readonly gemm_transposed: (
+  readonly gemmBf16: Product
+  readonly gemmTransposed: (
     c: Address,
     a: Address,
     b: Address,
@@ -20,7 +20,7 @@ export interface Kernels {
     ldb: number,
     ldc: number
   ) => void
-  readonly pack_rows: (
+  readonly packRows: (
     target: Address,
     source: Address,
     K: number,
@@ -28,13 +28,13 @@ export interface Kernels {
     panelRows: number,
     factor: number
   ) => void
-  readonly pack_columns: (target: Address, source: Address, K: number, N: number, factor: number) => void
-  readonly pack_rows_bf16: (target: Address, source: Address, K: number, N: number, panelRows: number) => void
-  readonly pack_columns_bf16: (target: Address, source: Address, K: number, N: number) => void
-  readonly widen_bf16: (target: Address, source: Address, count: number) => void
-  readonly widen_f16: (target: Address, source: Address, count: number) => void
-  readonly narrow_bf16: (target: Address, source: Address, count: number) => void
-  readonly norm_forward: (
+  readonly packColumns: (target: Address, source: Address, K: number, N: number, factor: number) => void
+  readonly packRowsBf16: (target: Address, source: Address, K: number, N: number, panelRows: number) => void
+  readonly packColumnsBf16: (target: Address, source: Address, K: number, N: number) => void
+  readonly widenBf16: (target: Address, source: Address, count: number) => void
+  readonly widenF16: (target: Address, source: Address, count: number) => void
+  readonly narrowBf16: (target: Address, source: Address, count: number) => void
+  readonly normForward: (
     out: Address,
     x: Address,
     weight: Address,
@@ -43,7 +43,7 @@ export interface Kernels {
     size: number,
     epsilon: number
   ) => void
-  readonly norm_backward: (
+  readonly normBackward: (
     dx: Address,
     dOut: Address,
     x: Address,
@@ -64,8 +64,8 @@ export interface Kernels {
     headSize: number,
     direction: 1 | -1
   ) => void
-  readonly silu_forward: (out: Address, gate: Address, up: Address, count: number) => void
-  readonly silu_backward: (
+  readonly siluForward: (out: Address, gate: Address, up: Address, count: number) => void
+  readonly siluBackward: (
     dGate: Address,
     dUp: Address,
     dOut: Address,
@@ -73,9 +73,9 @@ export interface Kernels {
     up: Address,
     count: number
   ) => void
-  readonly add_into: (target: Address, source: Address, count: number) => void
-  readonly scale_into: (target: Address, factor: number, count: number) => void
-  readonly attention_forward: (
+  readonly addInto: (target: Address, source: Address, count: number) => void
+  readonly scaleInto: (target: Address, factor: number, count: number) => void
+  readonly attentionForward: (
     out: Address,
     queries: Address,
     bases: Address,
@@ -90,7 +90,7 @@ export interface Kernels {
     scratch: Address,
     maximumAndSum: Address
   ) => void
-  readonly attention_backward: (
+  readonly attentionBackward: (
     dQueries: Address,
     dKeys: Address,
     dValues: Address,
@@ -107,11 +107,11 @@ export interface Kernels {
     maximumAndSum: Address,
     scratch: Address
   ) => void
-  readonly gather_rows: RowMove
-  readonly add_rows_at: RowMove
-  readonly gather_panels: RowMove
-  readonly gather_panels_bf16: RowMove
-  readonly store_rows: (
+  readonly gatherRows: RowMove
+  readonly addRowsAt: RowMove
+  readonly gatherPanels: RowMove
+  readonly gatherPanelsBf16: RowMove
+  readonly storeRows: (
     source: Address,
     bases: Address,
     offset: number,
@@ -119,9 +119,9 @@ export interface Kernels {
     rows: number,
     size: number
   ) => void
-  readonly mask_columns: (logits: Address, rows: number, from: number, to: number) => void
-  readonly log_sum_exp: (out: Address, logits: Address, rows: number, vocabulary: number) => void
-  readonly logit_gradient: (
+  readonly maskColumns: (logits: Address, rows: number, from: number, to: number) => void
+  readonly logSumExp: (out: Address, logits: Address, rows: number, vocabulary: number) => void
+  readonly logitGradient: (
     logits: Address,
     maximumAndSum: Address,
     coefficients: Address,
@@ -140,7 +140,7 @@ export interface Kernels {
     uniform: number,
     scratch: Address
   ) => number
-  readonly sample_filtered: (
+  readonly sampleFiltered: (
     logits: Address,
     vocabulary: number,
     padded: number,
@@ -151,7 +151,7 @@ export interface Kernels {
     uniform: number,
     scratch: Address
   ) => number
-  readonly top_tokens: (out: Address, logits: Address, vocabulary: number, count: number, scratch: Address) => void
+  readonly topTokens: (out: Address, logits: Address, vocabulary: number, count: number, scratch: Address) => void
   readonly adam: (
     parameters: Address,
     gradients: Address,
@@ -167,7 +167,7 @@ export interface Kernels {
     weightDecay: number,
     gradientScale: number
   ) => number
-  readonly sum_squares: (values: Address, count: number) => number
+  readonly sumSquares: (values: Address, count: number) => number
 }
 
 type Product = (

@@ -108,8 +108,10 @@ const parseHeader = Effect.fnUntraced(function*(file: string, json: Uint8Array, 
   const dataStart = lengthBytes + json.length
   const { __metadata__: metadata = {}, ...tensors } = entries
   if (!isMetadata(metadata)) return yield* headerError(file, "__metadata__ must map strings to strings")
-  const infos = yield* Effect.forEach(Object.entries(tensors), ([name, entry]) =>
-    tensorInfo(file, name, entry, dataStart, fileBytes))
+  const infos = yield* Effect.forEach(
+    Object.entries(tensors),
+    ([name, entry]) => tensorInfo(file, name, entry, dataStart, fileBytes)
+  )
   yield* checkCoverage(file, infos, dataStart, fileBytes)
   return { metadata, tensors: new Map(infos.map((info) => [info.name, info])) } satisfies Header
 })

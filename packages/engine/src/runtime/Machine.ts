@@ -96,7 +96,7 @@ const perform = (
     case "Pass":
       return TrainingPass.run(computeOf(task.model), task)
     case "Add":
-      kernels.add_into(task.target, task.source, task.floats)
+      kernels.addInto(task.target, task.source, task.floats)
       return nothing
     case "Copy":
       Memory.floats(memory, task.target, task.floats).set(Memory.floats(memory, task.source, task.floats))

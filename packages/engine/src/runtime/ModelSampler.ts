@@ -190,7 +190,7 @@ export class ModelSampler {
     const mark = arena.mark()
     const out = arena.allocate(count)
     const scratch = arena.allocate(config.vocabularySize)
-    kernels.top_tokens(out, this.rowAddress(logits, row), config.vocabularySize, count, scratch)
+    kernels.topTokens(out, this.rowAddress(logits, row), config.vocabularySize, count, scratch)
     const tokens = Array.from(Memory.integers(memory, out, Math.min(count, config.vocabularySize)))
     arena.reset(mark)
     return tokens.map((token) => ({ token, logprob: Head.logprob(this.compute, logits, row, token) }))
@@ -222,7 +222,7 @@ export class ModelSampler {
     const heat = 1 / temperature
     const token = topK === 0 && topP === 1
       ? kernels.sample(values, vocabularySize, padded, maximum, heat, u, scratch)
-      : kernels.sample_filtered(values, vocabularySize, padded, maximum, heat, topK, topP, u, scratch)
+      : kernels.sampleFiltered(values, vocabularySize, padded, maximum, heat, topK, topP, u, scratch)
     arena.reset(mark)
     return token
   }

@@ -113,7 +113,7 @@ describe("Forward", () => {
     for (const { offset, size, slot } of rounded.base.tensors) {
       if (slot.shape.length === 1) continue
       const place = rounded.block + offset * 4
-      rounded.kernels.narrow_bf16(place, place, size)
+      rounded.kernels.narrowBf16(place, place, size)
       const narrow = new Uint16Array(rounded.memory.buffer, place, size).slice()
       Memory.floats(rounded.memory, place, size).set(
         Float32Array.from(narrow, (bits) => new Float32Array(Uint32Array.of(bits << 16).buffer)[0] ?? 0)

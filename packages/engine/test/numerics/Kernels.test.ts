@@ -48,10 +48,10 @@ describe("matrix products", () => {
       const [a, b] = [random(m * k, 1), random(k * n, 2)]
       const packed = allocate(k * n)
       const c = allocate(m * n)
-      kernels.pack_rows(packed, put(b), k, n, k, 1)
+      kernels.packRows(packed, put(b), k, n, k, 1)
       kernels.gemm(c, put(a), packed, m, n, k, k, n, 0)
       assertClose(get(c, m * n), product(a, b, m, k, n), 1e-5)
-      kernels.pack_columns(packed, put(transposed(b, k, n)), k, n, 2)
+      kernels.packColumns(packed, put(transposed(b, k, n)), k, n, 2)
       kernels.gemm(c, put(a), packed, m, n, k, k, n, 1)
       assertClose(get(c, m * n), product(a, b, m, k, n).map((value) => 3 * value), 3e-5)
     })
@@ -60,7 +60,7 @@ describe("matrix products", () => {
       const { get, kernels, put } = setup()
       const [a, b, before] = [random(m * k, 3), random(m * n, 4), random(k * n, 5)]
       const c = put(before)
-      kernels.gemm_transposed(c, put(a), put(b), m, n, k, k, n, n)
+      kernels.gemmTransposed(c, put(a), put(b), m, n, k, k, n, n)
       const expected = product(transposed(a, m, k), b, k, m, n).map((value, i) => value + (before[i] ?? 0))
       assertClose(get(c, k * n), expected, 3e-5)
     })
@@ -72,21 +72,21 @@ describe("matrix products", () => {
       const { allocate, get, kernels, memory, put } = setup()
       const [a, b] = [random(m * k, 6), random(k * n, 7)]
       const rounded = put(b)
-      kernels.narrow_bf16(rounded, rounded, k * n)
+      kernels.narrowBf16(rounded, rounded, k * n)
       const bits = new Uint16Array(memory.buffer, rounded, k * n).slice()
       const wide = Float32Array.from(bits, (half) => new Float32Array(Uint32Array.of(half << 16).buffer)[0] ?? 0)
       const packed = allocate(k * n / 2)
       const [c, row] = [allocate(m * n), allocate(n)]
       const place = put(a)
-      kernels.pack_rows_bf16(packed, put(b), k, n, k)
-      kernels.gemm_bf16(c, place, packed, m, n, k, k, n, 0)
+      kernels.packRowsBf16(packed, put(b), k, n, k)
+      kernels.gemmBf16(c, place, packed, m, n, k, k, n, 0)
       assertClose(get(c, m * n), product(a, wide, m, k, n), 1e-5)
       for (let r = 0; r < m; r++) {
-        kernels.gemm_bf16(row, place + r * k * 4, packed, 1, n, k, k, n, 0)
+        kernels.gemmBf16(row, place + r * k * 4, packed, 1, n, k, k, n, 0)
         assert.deepStrictEqual(get(row, n), get(c + r * n * 4, n))
       }
-      kernels.pack_columns_bf16(packed, put(transposed(b, k, n)), k, n)
-      kernels.gemm_bf16(row, place, packed, 1, n, k, k, n, 0)
+      kernels.packColumnsBf16(packed, put(transposed(b, k, n)), k, n)
+      kernels.gemmBf16(row, place, packed, 1, n, k, k, n, 0)
       assert.deepStrictEqual(get(row, n), get(c, n))
     })
   }
@@ -95,9 +95,12 @@ describe("matrix products", () => {
 describe("number formats", () => {
   it("rounds to the nearest bf16, ties to even", () => {
     const { kernels, memory, put } = setup()
-    const cases = [[1, 0x3f80], [-2.5, 0xc020], [1.00390625, 0x3f80], [1.01171875, 0x3f82], [1.004, 0x3f81], [0, 0]] as const
+    const cases = [[1, 0x3f80], [-2.5, 0xc020], [1.00390625, 0x3f80], [1.01171875, 0x3f82], [1.004, 0x3f81], [
+      0,
+      0
+    ]] as const
     const place = put(cases.map(([value]) => value))
-    kernels.narrow_bf16(place, place, cases.length)
+    kernels.narrowBf16(place, place, cases.length)
     assert.deepStrictEqual([...new Uint16Array(memory.buffer, place, cases.length)], cases.map(([, bits]) => bits))
   })
 
@@ -116,7 +119,7 @@ describe("number formats", () => {
     ] as const
     const [from, to] = [allocate(8), allocate(16)]
     new Uint16Array(memory.buffer, from, cases.length).set(cases.map(([bits]) => bits))
-    kernels.widen_f16(to, from, cases.length)
+    kernels.widenF16(to, from, cases.length)
     assert.deepStrictEqual([...get(to, cases.length)], cases.map(([, value]) => value))
   })
 })
@@ -168,12 +171,20 @@ describe("sampling", () => {
   it("filters by temperature, then top-k, then top-p", () => {
     const { allocate, kernels, put } = setup()
     const [place, scratch] = [put(logits), allocate(2 * padded)]
-    for (const [temperature, topK, topP] of [[1, 3, 1], [1, 0, 0.5], [2, 7, 0.6], [0.7, 1, 1], [1, 0, 0], [1, 99, 0.9]] as const) {
+    for (
+      const [temperature, topK, topP] of [[1, 3, 1], [1, 0, 0.5], [2, 7, 0.6], [0.7, 1, 1], [1, 0, 0], [
+        1,
+        99,
+        0.9
+      ]] as const
+    ) {
       const expected = kept(temperature, topK, topP)
       const actual = shares((u) =>
-        kernels.sample_filtered(place, vocabulary, padded, maximum, 1 / temperature, topK, topP, u, scratch)
+        kernels.sampleFiltered(place, vocabulary, padded, maximum, 1 / temperature, topK, topP, u, scratch)
       )
-      expected.forEach((share, id) => assert.closeTo(actual[id] ?? 0, share, 1e-3, `${temperature} ${topK} ${topP} ${id}`))
+      expected.forEach((share, id) =>
+        assert.closeTo(actual[id] ?? 0, share, 1e-3, `${temperature} ${topK} ${topP} ${id}`)
+      )
     }
   })
 
@@ -183,7 +194,7 @@ describe("sampling", () => {
     const scratch = allocate(2 * padded)
     const last = 1 - 2 ** -32
     assert.strictEqual(kernels.sample(flat, vocabulary, padded, -1, 1e-3, last, scratch), vocabulary - 1)
-    assert.isBelow(kernels.sample_filtered(flat, vocabulary, padded, -1, 1, 0, 0.999, last, scratch), vocabulary)
+    assert.isBelow(kernels.sampleFiltered(flat, vocabulary, padded, -1, 1, 0, 0.999, last, scratch), vocabulary)
   })
 
   it("finds the most likely ids, the lowest first among equals", () => {
@@ -195,7 +206,7 @@ describe("sampling", () => {
     )
     assert.strictEqual(kernels.argmax(place, vocabulary), ordered[0])
     for (const count of [1, 6, vocabulary]) {
-      kernels.top_tokens(out, place, vocabulary, count, scratch)
+      kernels.topTokens(out, place, vocabulary, count, scratch)
       assert.deepStrictEqual([...Memory.integers(memory, out, count)], ordered.slice(0, count))
     }
   })

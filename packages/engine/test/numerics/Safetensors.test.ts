@@ -3,7 +3,12 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 
-const tensor = (name: string, dtype: Safetensors.DType, shape: ReadonlyArray<number>, seed: number): Safetensors.Tensor => {
+const tensor = (
+  name: string,
+  dtype: Safetensors.DType,
+  shape: ReadonlyArray<number>,
+  seed: number
+): Safetensors.Tensor => {
   const bytes = shape.reduce((product, size) => product * size, Safetensors.widthOf(dtype))
   return { name, dtype, shape, data: Uint8Array.from({ length: bytes }, (_, i) => (i * 7 + seed) % 256) }
 }
@@ -98,10 +103,22 @@ describe("Safetensors", () => {
       ["data after the last tensor", Uint8Array.from([...good, 0]), "header: the tensors end at byte"],
       ["a header that is not JSON", withHeader("{\"a\":", 0), "header: "],
       ["a header that is a list", withHeader("[]", 0), "header: "],
-      ["metadata that are not strings", withHeader(json({ __metadata__: { a: 1 } }), 0), "__metadata__ must map strings"],
+      [
+        "metadata that are not strings",
+        withHeader(json({ __metadata__: { a: 1 } }), 0),
+        "__metadata__ must map strings"
+      ],
       ["a tensor without a shape", withHeader(json({ a: { dtype: "F32" } }), 4), "tensor a: expected dtype, shape"],
-      ["an unknown type", withHeader(json({ a: entry("I64", [1], 0, 8) }), 8), "dtype is I64, expected one of F32, F16, BF16"],
-      ["offsets of another size", withHeader(json({ a: entry("F32", [2], 0, 4) }), 4), "hold 4 bytes, expected 8 for F32 [2]"],
+      [
+        "an unknown type",
+        withHeader(json({ a: entry("I64", [1], 0, 8) }), 8),
+        "dtype is I64, expected one of F32, F16, BF16"
+      ],
+      [
+        "offsets of another size",
+        withHeader(json({ a: entry("F32", [2], 0, 4) }), 4),
+        "hold 4 bytes, expected 8 for F32 [2]"
+      ],
       ["a negative size", withHeader(json({ a: entry("F32", [-1], 0, 4) }), 4), "tensor a: expected dtype, shape"],
       [
         "overlapping tensors",
