@@ -76,7 +76,7 @@ const points = (count: number): ReadonlyArray<Point> => {
   })
 }
 
-const soak = import.meta.env.MODE === "soak"
+const soak = process.env["EFFECT_RL_SOAK"] !== undefined
 
 describe.each([1, 5])("saving every %i steps", (saveEvery) => {
   it(`a run killed at ${soak ? 25 : 3} points ends as one that was not`, { timeout: 900_000 }, () => {
