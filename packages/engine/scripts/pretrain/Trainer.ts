@@ -71,52 +71,70 @@ const distribute = (workers: ReadonlyArray<Worker>, shards: ReadonlyArray<Shard>
     }
   })
 
+const workerFile = new URL("./worker.ts", import.meta.url)
+
+interface Blocks extends Adam.Blocks {
+  /** Gradients of each shard, as many as were ever needed at once. */
+  readonly shards: Array<Memory.Address>
+}
+
+/** Gradients of all shards and their sum, divided by `total`, in the order of the shards. */
+const sumGradients = (
+  { kernels, memory }: Compute,
+  { floats, gradients, shards }: Blocks,
+  count: number,
+  total: number
+) => {
+  Memory.floats(memory, gradients, floats).fill(0)
+  for (const shard of shards.slice(0, count)) kernels.addInto(gradients, shard, floats)
+  kernels.scaleInto(gradients, 1 / total, floats)
+}
+
+const optimizer = { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, gradientClipNorm: 1 }
+
 export const make = (config: ModelConfig, threads: number, random: Random.Random): Trainer => {
   const memory = Memory.make()
   const reserver = Memory.reserver(memory)
   const module = Kernels.compile()
   const kernels = Kernels.instantiate(module, memory)
   const weights = Weights.allocate(memory, reserver, config, "f32")
-  const layout = BaseParameters.layout(Weights.slots(memory, config, weights))
-  const [block, sum, first, second] = [0, 1, 2, 3].map(() => reserver.allocate(layout.floats)) as [
-    number,
-    number,
-    number,
-    number
-  ]
   const rows = 2 * contextLength
   const scratch = Pass.scratchBytes(config, { rows, longest: contextLength, candidates: 1, paddedRank: 0 })
   const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(reserver.reserve(scratch)) }
   const workers = Array.from({ length: threads }, () => {
     const workerData: Start = { module, memory, config, weights, arena: reserver.reserve(scratch) }
-    return new Worker(new URL("./worker.ts", import.meta.url), { workerData })
+    return new Worker(workerFile, { workerData })
   })
-  initialize(compute, layout, block, random)
-  BaseParameters.pack(kernels, layout, block)
-  const shardGradients: Array<Memory.Address> = []
+  const layout = BaseParameters.layout(Weights.slots(memory, config, weights))
+  const block = () => reserver.allocate(layout.floats)
+  const blocks: Blocks = {
+    parameters: block(),
+    gradients: block(),
+    first: block(),
+    second: block(),
+    floats: layout.floats,
+    shards: []
+  }
+  initialize(compute, layout, blocks.parameters, random)
+  BaseParameters.pack(kernels, layout, blocks.parameters)
+
+  const shardAt = (documents: ReadonlyArray<Document>, index: number): Shard => {
+    const place = blocks.shards[index] ??= block()
+    Memory.floats(memory, place, layout.floats).fill(0)
+    return { index, documents, gradients: { base: BaseParameters.gradientsAt(config, layout, place) } }
+  }
   let steps = 0
   const step: Trainer["step"] = async (documents, learningRate) => {
-    const pieces = shardsOf(documents)
-    while (shardGradients.length < pieces.length) shardGradients.push(reserver.allocate(layout.floats))
-    const losses = await distribute(
-      workers,
-      pieces.map((documents, index) => {
-        const place = shardGradients[index] ?? 0
-        Memory.floats(memory, place, layout.floats).fill(0)
-        return { index, documents, gradients: { base: BaseParameters.gradientsAt(config, layout, place) } }
-      })
-    )
-    Memory.floats(memory, sum, layout.floats).fill(0)
-    pieces.forEach((_, index) => kernels.addInto(sum, shardGradients[index] ?? 0, layout.floats))
+    const shards = shardsOf(documents).map(shardAt)
+    const losses = await distribute(workers, shards)
     const total = weightOf(documents)
-    kernels.scaleInto(sum, 1 / total, layout.floats)
-    const adam = { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, gradientClipNorm: 1, learningRate }
-    Adam.step(kernels, { parameters: block, gradients: sum, first, second, floats: layout.floats }, adam, ++steps)
-    BaseParameters.pack(kernels, layout, block)
+    sumGradients(compute, blocks, shards.length, total)
+    Adam.step(kernels, blocks, { ...optimizer, learningRate }, ++steps)
+    BaseParameters.pack(kernels, layout, blocks.parameters)
     return losses.reduce((a, b) => a + b, 0) / total
   }
   const close = async () => {
     await Promise.all(workers.map((worker) => worker.terminate()))
   }
-  return { compute, layout, block, step, close }
+  return { compute, layout, block: blocks.parameters, step, close }
 }
