@@ -54,11 +54,17 @@ const fill = (view: Float32Array, shape: ReadonlyArray<number>, next: () => numb
 
 export const make = (
   config: ModelConfig,
-  options: { readonly precision?: "f32" | "bf16"; readonly seed?: number } = {}
+  options: {
+    readonly precision?: "f32" | "bf16"
+    readonly seed?: number
+    /** Bytes of memory that stay unused in front of the model. */
+    readonly before?: number
+  } = {}
 ): TinyModel => {
   const memory = Memory.make()
   const kernels = Kernels.instantiate(module, memory)
   const reserver = Memory.reserver(memory)
+  reserver.reserve(options.before ?? 0)
   const weights = Weights.allocate(memory, reserver, config, options.precision ?? "f32")
   const base = BaseParameters.layout(Weights.slots(memory, config, weights))
   const block = reserver.allocate(base.floats)

@@ -108,6 +108,22 @@ describe("Forward", () => {
     assert.deepStrictEqual(kept.logprobs, Pass.forward(model, examples, adapter.packed))
   })
 
+  it("computes the same in the upper half of the address space", () => {
+    const passes = [0, 2 ** 31 + 4096].map((before) => {
+      const model = TinyModel.make(TinyModel.qwen3, { before })
+      const adapter = TinyModel.adapter(model, { rank: 8 })
+      const examples = TinyModel.tokens(model.config, [30, 12], 27).map(example)
+      const { logprobs } = Pass.forwardBackward(
+        model,
+        examples,
+        { adapter: { packed: adapter.packed, block: adapter.gradients } },
+        (logprobs) => ({ loss: 0, gradient: logprobs.map(() => 1) })
+      )
+      return [logprobs, Memory.floats(model.memory, adapter.gradients, adapter.layout.parameterFloats).slice()]
+    })
+    assert.deepStrictEqual(passes[0], passes[1])
+  })
+
   it("computes bf16 weights as their rounded values", () => {
     const rounded = TinyModel.make(TinyModel.qwen3)
     for (const { offset, size, slot } of rounded.base.tensors) {
