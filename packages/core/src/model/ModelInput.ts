@@ -46,11 +46,11 @@ export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
 }
 
 export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
-  fromChunks([{ _tag: "EncodedText", tokens: Int32Array.from(tokens) }])
+  fromChunks([{ _tag: "EncodedText", tokens: new Int32Array(tokens) }])
 
 /** The same input with `tokens` as one more text chunk. */
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
-  fromChunks([...self.chunks, { _tag: "EncodedText", tokens: Int32Array.from(tokens) }])
+  fromChunks([...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }])
 
 /** All token ids; fails where a chunk is not text. */
 export const toTokens = (self: ModelInput): Effect.Effect<Int32Array, NotText> =>

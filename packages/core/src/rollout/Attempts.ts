@@ -2,6 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import type { FailureReport } from "./GroupResult.ts"
@@ -47,6 +48,17 @@ const report = (member: number, attempt: number, failure: Failure<unknown, unkno
   message: FailurePolicy.message(failure)
 })
 
+/** Goes on after a first failure; apart from it, because most attempts succeed and need no schedule. */
+const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedule.Schedule<unknown, E>) => {
+  let isFirst = true
+  const attempt = Effect.suspend(() => {
+    if (!isFirst) return next
+    isFirst = false
+    return Effect.fail(first)
+  })
+  return Effect.retry(attempt, schedule)
+}
+
 /** Runs attempts 0, 1, … while the policy retries. Reports of attempts that were made good go to `retried`. */
 export const run = <A, E, PE, R>(
   attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
@@ -58,16 +70,16 @@ export const run = <A, E, PE, R>(
 ): Effect.Effect<A, Exhausted<E, PE>, R> =>
   Effect.suspend(() => {
     let count = 0
-    return Effect.suspend(() => attempt(count)).pipe(
+    const next = Effect.suspend(() => attempt(count)).pipe(
       Effect.catchDefect((defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })),
-      Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure)))),
-      Effect.retry(options.policy.retry),
-      Effect.mapError((failure) => {
+      Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure))))
+    )
+    return Effect.catch(next, (first) =>
+      Effect.mapError(retry(next, first, options.policy.retry), (failure) => {
         const last = options.retried.findLastIndex((made) => made.member === options.member)
         options.retried.splice(last, 1)
         return { failure, report: report(options.member, count - 1, failure) }
-      })
-    )
+      }))
   })
 
 /** Stops as configured for this kind of failure; where dropping is configured, goes on with what `drop` gives. */

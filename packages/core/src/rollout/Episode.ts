@@ -41,6 +41,8 @@ const actionViolation = (key: Key.MemberKey, { logprobs, tokens }: Sampling.Samp
     ? undefined
     : violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
 
+const nothing = {}
+
 const transition = (
   observation: Env.Prompt,
   action: Sampling.SampledTokens,
@@ -50,8 +52,8 @@ const transition = (
   action,
   reward: step.reward,
   trainable: step.trainable ?? true,
-  metrics: step.metrics ?? {},
-  logs: step.logs ?? {}
+  metrics: step.metrics ?? nothing,
+  logs: step.logs ?? nothing
 })
 
 /** An episode whose failures say who failed. */
