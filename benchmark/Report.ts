@@ -1,0 +1,42 @@
+/** A page of numbers that says when and where they were measured. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { cpus, loadavg } from "node:os"
+import { join } from "node:path"
+
+export const median = (values: ReadonlyArray<number>) => {
+  const sorted = values.toSorted((left, right) => left - right)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? NaN
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? NaN)) / 2
+}
+
+export const table = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) =>
+  [header, header.map((_, column) => column === 0 ? "---" : "---:"), ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n")
+
+/** One line on whether a number reaches what was aimed at. */
+export const aim = (what: string, value: number, unit: string, comparison: "at most" | "at least", limit: number) => {
+  const isMet = comparison === "at most" ? value <= limit : value >= limit
+  const shown = Number.isFinite(value) ? `${value.toPrecision(3)}${unit}` : "not measured"
+  return `- ${what}: **${shown}**, aimed at ${comparison} ${limit}${unit}${isMet ? "" : " (missed)"}`
+}
+
+export const print = (text: string) => void process.stdout.write(`${text}\n`)
+
+/** Prints the page and keeps it in `benchmark/results`. */
+export const publish = (name: string, title: string, parts: ReadonlyArray<string>) => {
+  const [processor] = cpus()
+  const load = loadavg().map((value) => value.toFixed(1)).join(", ")
+  const machine = [
+    new Date().toISOString().slice(0, 16).replace("T", " ") + " UTC",
+    `${cpus().length} × ${processor?.model ?? "unknown processor"}`,
+    `Node ${process.versions.node}`,
+    `load ${load} at the end`
+  ].join("; ")
+  const page = [`# ${title}`, `Measured ${machine}.`, ...parts].join("\n\n")
+  print(page)
+  const folder = join(import.meta.dirname, "results")
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${name}.md`), `${page}\n`)
+}

@@ -1,0 +1,87 @@
+/**
+ * 10,000 concurrent rollouts beside bare promises and beside tinker-cookbook, in turn and each in a process of its own.
+ * `COOKBOOK_PYTHON` names a Python that has tinker-cookbook; without it that part is left out.
+ */
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import * as Report from "../Report.ts"
+import * as Workload from "./Workload.ts"
+
+const rounds = 3
+const python = process.env["COOKBOOK_PYTHON"]
+const here = (file: string) => join(import.meta.dirname, file)
+
+const ask = (command: string, args: ReadonlyArray<string>): unknown =>
+  JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
+
+const node = (file: string, ...args: ReadonlyArray<string>) =>
+  ask(process.execPath, ["--conditions=@effect-rl/source", "--expose-gc", here(file), ...args])
+
+const contestants = new Map<string, () => unknown>([
+  ["bare promises", () => node("promises.ts")],
+  ["effect-rl, spans off", () => node("effectRl.ts")],
+  ["effect-rl, spans on", () => node("effectRl.ts", "spans")]
+])
+if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, [here("cookbook.py")]))
+
+const isMeasured = (value: unknown): value is Workload.Measured =>
+  typeof value === "object" && value !== null && "wallMillis" in value && "cpuMillis" in value
+
+const measuredRounds = Array.from({ length: rounds }, () =>
+  new Map([...contestants].map(([name, run]) => {
+    const value = run()
+    if (!isMeasured(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
+    return [name, value] as const
+  })))
+
+const of = (name: string, field: keyof Workload.Measured) =>
+  Report.median(measuredRounds.flatMap((round) => round.get(name)?.[field] ?? []))
+
+const turns = Workload.episodes * Workload.turns
+const perTurn = (name: string) => 1000 * of(name, "cpuMillis") / turns
+const bytes = new Map([
+  ["bare promises", Number(node("promises.ts", "memory"))],
+  ["effect-rl, spans off", Number(node("effectRl.ts", "memory"))],
+  ["effect-rl, spans on", Number(node("effectRl.ts", "memory", "spans"))]
+])
+
+const rows = [...contestants.keys()].map((name) => {
+  const held = bytes.get(name)
+  return [
+    name,
+    (of(name, "wallMillis") / 1000).toFixed(2),
+    perTurn(name).toFixed(1),
+    held === undefined ? "not measured" : (held / 1000).toFixed(1),
+    `${(of("effect-rl, spans off", "wallMillis") / of(name, "wallMillis")).toFixed(2)}×`,
+    `${(of("effect-rl, spans off", "cpuMillis") / of(name, "cpuMillis")).toFixed(2)}×`
+  ]
+})
+
+const header = [
+  "",
+  "wall s",
+  "CPU µs per turn",
+  "kB per rollout beyond its tokens",
+  "effect-rl's wall to it",
+  "effect-rl's CPU to it"
+]
+Report.publish("rollouts", "10,000 concurrent rollouts of four turns", [
+  `${Workload.groups} groups of ${Workload.groupSize}, all at the same time, on a sampler that waits 5 to 50 ms a turn and gives 32
+tokens. Median of ${rounds} rounds in turn, each in a process of its own, after a first batch that is not counted. Memory is
+what the heap holds, after a collection, with every episode waiting in its last turn.`,
+  Report.table(header, rows),
+  ...(python === undefined
+    ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]
+    : []),
+  [
+    Report.aim(
+      "wall to tinker-cookbook",
+      of("effect-rl, spans off", "wallMillis") / of("tinker-cookbook", "wallMillis"),
+      "×",
+      "at most",
+      0.7
+    ),
+    Report.aim("CPU per turn, spans off", perTurn("effect-rl, spans off"), " µs", "at most", 40),
+    Report.aim("memory per rollout", (bytes.get("effect-rl, spans off") ?? NaN) / 1000, " kB", "at most", 15)
+  ].join("\n")
+])
