@@ -82,8 +82,8 @@ describe("Engine", () => {
         const image = { _tag: "Image", data: new Uint8Array(), format: "png", expectedTokens: 2 } as const
         for (
           const [expected, request] of [
-            ["prompt is empty, expected at least one token", { prompt: ModelInput.empty, params }],
-            ["prompt[1] is 512, expected a token id from 0 to 511", {
+            ["prompt.length is 0, expected at least 1", { prompt: ModelInput.empty, params }],
+            ["prompt.chunks[0].tokens[1] is 512, expected a token id from 0 to 511", {
               prompt: ModelInput.fromTokens([1, 512]),
               params
             }],
@@ -91,12 +91,15 @@ describe("Engine", () => {
               prompt: ModelInput.fromChunks([image]),
               params
             }],
-            ["numSamples is 0, expected a whole number from 1", { prompt, params, numSamples: 0 }],
-            ["params.maxTokens is 0.5, expected a whole number from 1", { prompt, params: { maxTokens: 0.5 } }],
-            ["params.temperature is -1, expected 0 or more", { prompt, params: { ...params, temperature: -1 } }],
-            ["params.topP is 0, expected more than 0 and at most 1", { prompt, params: { ...params, topP: 0 } }],
+            ["numSamples is 0, expected a whole number above 0", { prompt, params, numSamples: 0 }],
+            ["params.maxTokens is 0.5, expected a whole number above 0", { prompt, params: { maxTokens: 0.5 } }],
+            ["params.temperature is -1, expected a finite number of at least 0", {
+              prompt,
+              params: { ...params, temperature: -1 }
+            }],
+            ["params.topP is 0, expected above 0 and at most 1", { prompt, params: { ...params, topP: 0 } }],
             [
-              "params.topK is 1.5, expected a whole number from 1, or -1 for off",
+              "params.topK is 1.5, expected a whole number",
               { prompt, params: { ...params, topK: 1.5 } }
             ],
             ["params.seed is NaN, expected a whole number", { prompt, params: { ...params, seed: NaN } }],
@@ -125,29 +128,29 @@ describe("Engine", () => {
         const unknownKey = { ...Loss.ppo(), config: { ...Loss.ppo().config, kl_coef: 1 } }
         for (
           const [expected, datum, loss] of [
-            ["data[0]: logprobs has 1 values, expected 2", policy({ logprobs: Float32Array.of(-1) }), Loss.ppo()],
+            ["data[0].inputs.logprobs has 1 values, expected 2", policy({ logprobs: Float32Array.of(-1) }), Loss.ppo()],
             [
-              "data[0]: targetTokens[0] is -1, expected a token id from 0 to 511",
+              "data[0].inputs.targetTokens[0] is -1, expected a token id from 0 to 511",
               policy({ targetTokens: Int32Array.of(-1, 3) }),
               Loss.ppo()
             ],
             [
-              "data[0]: advantages[1] is NaN, expected a finite number",
+              "data[0].inputs.advantages[1] is NaN, expected a finite number",
               policy({ advantages: Float32Array.of(1, NaN) }),
               Loss.ppo()
             ],
             [
-              "data[0]: advantages[0] is 1 where mask is 0, expected 0",
+              "data[0].inputs.advantages[0] is 1, expected 0 where the mask is 0",
               policy({ mask: Float32Array.of(0, 1) }),
               Loss.ppo()
             ],
             [
-              "data[0]: logprobs[1] is NaN where mask is 1, expected the sampler's log-probability",
+              "data[0].inputs.logprobs[1] is NaN, expected a number where the mask is not 0",
               policy({ logprobs: Float32Array.of(-1, NaN) }),
               Loss.ppo()
             ],
             [
-              "config key \"kl_coef\" is unknown to ppo, which reads clip_low_threshold, clip_high_threshold",
+              "ppo config is kl_coef, expected clip_low_threshold, clip_high_threshold",
               policy({}),
               unknownKey
             ]
@@ -165,7 +168,7 @@ describe("Engine", () => {
         const { forwardBackwardCustom, optimStep } = yield* client
         assert.strictEqual(
           yield* failure(optimStep({ learningRate: NaN })),
-          "optimStep: learningRate is NaN, expected 0 or more"
+          "optimStep: learningRate is NaN, expected a finite number of at least 0"
         )
         const datum = TestEngine.textDatum(TestEngine.prompt(1, 4))
         const custom = (gradient: Float32Array) =>

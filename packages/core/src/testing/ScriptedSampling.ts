@@ -1,13 +1,13 @@
 /** The sampling client of a scripted backend. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as RequestRules from "../backend/RequestRules.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { Closed, type Reason } from "../backend/TinkerError.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../record/Seed.ts"
 import { Call, type Operation } from "./Call.ts"
 import * as Machine from "./Machine.ts"
-import * as RequestRules from "./RequestRules.ts"
 import * as Script from "./Script.ts"
 import * as ToyModel from "./ToyModel.ts"
 import * as ToySampler from "./ToySampler.ts"
@@ -45,7 +45,6 @@ const toyResponse = (
 export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source: Source) {
   const isClosed = yield* Ref.make(false)
   yield* Effect.addFinalizer(() => Ref.set(isClosed, true))
-  const { capabilities } = source.model
   const { modelPath, step } = source
 
   const begin = Effect.fnUntraced(function*(call: Call, operation: Operation, sequences: number) {
@@ -68,7 +67,7 @@ export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source
     modelPath,
     sample: Effect.fnUntraced(function*(request) {
       yield* open
-      yield* RequestRules.sample(request, capabilities, source.model)
+      yield* RequestRules.sample(request, source.model)
       const at = yield* begin(Call.Sample({ modelPath, request }), "Sample", request.numSamples ?? 1)
       const { sample } = machine.script
       return sample === undefined
@@ -77,7 +76,7 @@ export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source
     }, Machine.failing("sample")),
     computeLogprobs: Effect.fnUntraced(function*(prompt) {
       yield* open
-      yield* RequestRules.prompt(prompt, capabilities, source.model)
+      yield* RequestRules.prompt(prompt, source.model)
       const at = yield* begin(Call.ComputeLogprobs({ modelPath, prompt }), "ComputeLogprobs", 0)
       const { computeLogprobs } = machine.script
       return computeLogprobs === undefined

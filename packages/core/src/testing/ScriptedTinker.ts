@@ -1,11 +1,11 @@
 /** A backend for tests that answers as it is told, records what it was asked and otherwise trains and samples a toy model. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as RequestRules from "../backend/RequestRules.ts"
 import { type LoraOptions, Tinker } from "../backend/Tinker.ts"
 import { Call, CallLog, type Operation } from "./Call.ts"
 import { LeakAudit } from "./LeakAudit.ts"
 import * as Machine from "./Machine.ts"
-import * as RequestRules from "./RequestRules.ts"
 import type * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as ScriptedTraining from "./ScriptedTraining.ts"

@@ -1,24 +1,22 @@
 /** The training client of a scripted backend. */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as CustomLoss from "../backend/CustomLoss.ts"
+import * as RequestQueue from "../backend/RequestQueue.ts"
+import * as RequestRules from "../backend/RequestRules.ts"
 import { type Reason, Rejected } from "../backend/TinkerError.ts"
 import type {
   Checkpoint,
-  CustomLoss,
   ForwardBackwardOutput,
   ModelInfo,
   SaveOptions,
   TrainingClient
 } from "../backend/TrainingClient.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
-import * as Datum from "../model/Datum.ts"
-import * as Loss from "../model/Loss.ts"
+import type * as Datum from "../model/Datum.ts"
 import { Call } from "./Call.ts"
 import * as Machine from "./Machine.ts"
-import * as RequestQueue from "./RequestQueue.ts"
-import * as RequestRules from "./RequestRules.ts"
 import * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as ToyLoss from "./ToyLoss.ts"
@@ -110,7 +108,7 @@ export const make = Effect.fnUntraced(
       submit(
         call,
         Effect.fnUntraced(function*(at) {
-          yield* RequestRules.pass(call.data, call.loss, model, model.capabilities)
+          yield* RequestRules.pass(call.data, call.loss, model)
           if (machine.script.forwardBackward !== undefined) {
             return yield* Script.answer(machine.script.forwardBackward(call, at))
           }
@@ -168,32 +166,15 @@ export const make = Effect.fnUntraced(
       return yield* machine.track("SamplingClient", ScriptedSampling.make(machine, source))
     })
 
-    const forwardBackwardCustom = Effect.fnUntraced(function*<E, R>(
-      data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
-      loss: CustomLoss<E, R>
-    ) {
-      const forward = yield* pass(Call.Forward({ client, data, loss: Loss.crossEntropy }))
-      const { logprobs } = yield* forward.await
-      const custom = yield* loss(data, logprobs)
-      const weighted = data.map((datum, index) =>
-        Datum.weightedTokens(datum.modelInput, {
-          targetTokens: datum.inputs.targetTokens,
-          weights: Float32Array.from(custom.gradients[index] ?? [], (slope) => -slope)
-        })
-      )
-      const backward = yield* pass(Call.ForwardBackward({ client, data: weighted, loss: Loss.crossEntropy }))
-      const withMetrics = (output: ForwardBackwardOutput) => ({
-        ...output,
-        metrics: { ...output.metrics, ...custom.metrics, "loss:sum": custom.loss }
-      })
-      return { await: Effect.map(backward.await, withMetrics) }
-    })
+    const passes: Pick<TrainingClient, "forward" | "forwardBackward"> = {
+      forward: (data, loss) => pass(Call.Forward({ client, data, loss })),
+      forwardBackward: (data, loss) => pass(Call.ForwardBackward({ client, data, loss }))
+    }
 
     return {
       info,
-      forward: (data, loss) => pass(Call.Forward({ client, data, loss })),
-      forwardBackward: (data, loss) => pass(Call.ForwardBackward({ client, data, loss })),
-      forwardBackwardCustom,
+      ...passes,
+      forwardBackwardCustom: CustomLoss.forwardBackward(passes),
       optimStep,
       saveState: (name, options) =>
         submit(

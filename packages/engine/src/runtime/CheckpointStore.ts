@@ -5,24 +5,22 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
-import { rejected } from "./SamplingCheck.ts"
 
 /** To go on training from, or to sample from alone. */
 export type Kind = "weights" | "sampler_weights"
 
 export interface CheckpointStore {
   /** A model id nobody has used under this root: its folder, which goes with the scope if it stayed empty. */
-  readonly claim: (operation: string, baseModel: string) => Effect.Effect<string, TinkerError.TinkerError, Scope.Scope>
+  readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
   /** Writes a whole checkpoint or none; one of the same name is replaced. Returns its path. */
   readonly save: (
-    operation: string,
     modelId: string,
     kind: Kind,
     name: string,
-    write: (folder: string) => Effect.Effect<void, TinkerError.TinkerError>
-  ) => Effect.Effect<string, TinkerError.TinkerError>
+    write: (folder: string) => Effect.Effect<void, TinkerError.Unavailable>
+  ) => Effect.Effect<string, TinkerError.Rejected | TinkerError.Unavailable>
   /** The folder of a checkpoint that exists. */
-  readonly find: (operation: string, path: string) => Effect.Effect<string, TinkerError.TinkerError>
+  readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
 
 const scheme = "engine://"
@@ -32,8 +30,7 @@ const checkpointPath = /^engine:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$
 /** Most names to list where one was not found. */
 const mostListed = 20
 
-const unavailable = (operation: string) => (error: PlatformError) =>
-  new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail: error.message }) })
+const unavailable = (error: PlatformError) => new TinkerError.Unavailable({ detail: error.message })
 
 /** The last part of a model's name as a folder's. */
 const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
@@ -55,12 +52,12 @@ export const make = Effect.fnUntraced(function*(root: string) {
     )
   }
 
-  const claim: CheckpointStore["claim"] = (operation, baseModel) =>
+  const claim: CheckpointStore["claim"] = (baseModel) =>
     Effect.acquireRelease(
       fs.makeDirectory(root, { recursive: true }).pipe(
         Effect.andThen(fs.readDirectory(root)),
         Effect.flatMap((names) => claimFrom(baseModel, firstFree(names, slug(baseModel)))),
-        Effect.mapError(unavailable(operation))
+        Effect.mapError(unavailable)
       ),
       (id) =>
         fs.readDirectory(join(root, id)).pipe(
@@ -81,14 +78,15 @@ export const make = Effect.fnUntraced(function*(root: string) {
     yield* fs.remove(old, { recursive: true, force: true })
   }, Effect.uninterruptible)
 
-  const save: CheckpointStore["save"] = Effect.fnUntraced(function*(operation, modelId, kind, name, write) {
+  const save: CheckpointStore["save"] = Effect.fnUntraced(function*(modelId, kind, name, write) {
     if (!segment.test(name)) {
-      return yield* rejected(operation, `name is "${name}", expected letters, digits, ".", "_" and "-"`)
+      const detail = `name is "${name}", expected letters, digits, ".", "_" and "-"`
+      return yield* new TinkerError.Rejected({ detail })
     }
     const parent = join(root, modelId, kind)
     const written = join(parent, partial(name))
     const discard = fs.remove(written, { recursive: true, force: true })
-    const mapError = Effect.mapError(unavailable(operation))
+    const mapError = Effect.mapError(unavailable)
     yield* discard.pipe(Effect.andThen(fs.makeDirectory(written, { recursive: true })), mapError)
     yield* write(written).pipe(
       Effect.andThen(mapError(replace(parent, name))),
@@ -111,17 +109,18 @@ export const make = Effect.fnUntraced(function*(root: string) {
     return paths.sort()
   })
 
-  const find: CheckpointStore["find"] = Effect.fnUntraced(function*(operation, path) {
+  const find: CheckpointStore["find"] = Effect.fnUntraced(function*(path) {
     const [, id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
     if (segment.test(id) && segment.test(name)) {
       for (const place of [join(root, id, kind, name), join(root, id, kind, replaced(name))]) {
-        if (yield* Effect.mapError(fs.exists(place), unavailable(operation))) return place
+        if (yield* Effect.mapError(fs.exists(place), unavailable)) return place
       }
     }
     const available = yield* list
-    return yield* new TinkerError.TinkerError({
-      operation,
-      reason: new TinkerError.NotFound({ kind: "checkpoint", name: path, available: available.slice(0, mostListed) })
+    return yield* new TinkerError.NotFound({
+      kind: "checkpoint",
+      name: path,
+      available: available.slice(0, mostListed)
     })
   })
 

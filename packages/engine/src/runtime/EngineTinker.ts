@@ -1,6 +1,7 @@
 /** The engine as a backend: models, training clients and sampling clients over one host. */
-import { type Tinker, TinkerError } from "@effect-rl/core"
+import { RequestQueue, RequestRules, type Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Checkpoint from "../checkpoint/Checkpoint.ts"
@@ -11,131 +12,119 @@ import * as EngineSamplingClient from "./EngineSamplingClient.ts"
 import * as EngineTrainingClient from "./EngineTrainingClient.ts"
 import * as FileAccess from "./FileAccess.ts"
 import { Host } from "./Host.ts"
-import { type Library, type Model, topkPromptLogprobs } from "./Library.ts"
-import { loraRank } from "./ModelSize.ts"
-import { rejected } from "./SamplingCheck.ts"
+import type { Library, Model } from "./Library.ts"
+import { named } from "./Operation.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as StoredAdapter from "./StoredAdapter.ts"
 import * as TrainedAdapter from "./TrainedAdapter.ts"
-import * as TrainingQueue from "./TrainingQueue.ts"
 
-const named = (operation: string) => <A, R>(self: Effect.Effect<A, TinkerError.Reason, R>) =>
-  Effect.mapError(self, (reason) => new TinkerError.TinkerError({ operation, reason }))
+const rejected = (error: { readonly message: string }) => new TinkerError.Rejected({ detail: error.message })
 
-const unsupportedRank = (operation: string, rank: number) =>
-  new TinkerError.TinkerError({
-    operation,
-    reason: new TinkerError.Unsupported({
-      capability: "loraRank",
-      detail: `loraRank is ${rank}, expected a whole number from ${loraRank[0]} to ${loraRank[1]}`
-    })
-  })
-
-const isRank = (rank: number) => Number.isInteger(rank) && rank >= loraRank[0] && rank <= loraRank[1]
-
-const readConfig = (operation: string, folder: string) =>
-  Checkpoint.readConfig(folder).pipe(Effect.mapError((error) => rejected(operation, error.message)))
+/** Fills a new adapter before anything else happens to it. */
+type Prepare = (
+  adapter: TrainedAdapter.TrainedAdapter,
+  stored: StoredAdapter.StoredAdapter
+) => Effect.Effect<void, TinkerError.Reason>
 
 export const make = Effect.fnUntraced(function*(library: Library, store: CheckpointStore) {
   const host = yield* Host
   const files = yield* FileAccess.context
   const snapshot = Snapshot.factory(host.room)
 
-  const sampleFrom = (model: Model, from: Snapshot.Snapshot, modelPath: string) =>
-    Effect.gen(function*() {
-      let isClosed = false
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          isClosed = true
-        })
-      )
-      const limits = { ...model.limits, topkPromptLogprobs }
-      const sampled = { model: model.id, limits, hasTokenBytes: model.hasTokenBytes }
-      return EngineSamplingClient.make(host.threads, sampled, from, modelPath, () => isClosed)
-    })
+  const sampleFrom = Effect.fnUntraced(function*(model: Model, from: Snapshot.Snapshot, modelPath: string) {
+    let isClosed = false
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isClosed = true
+      })
+    )
+    return EngineSamplingClient.make(host.threads, model, from, modelPath, () => isClosed)
+  })
 
-  /** A client whose adapter `prepare` fills before anything else happens. */
-  const trainingClient = Effect.fnUntraced(function*(
-    operation: string,
-    model: Model,
-    config: Adapter.AdapterConfig,
-    prepare: (
-      adapter: TrainedAdapter.TrainedAdapter,
-      stored: StoredAdapter.StoredAdapter
-    ) => Effect.Effect<void, TinkerError.TinkerError>
-  ) {
-    const scope = yield* Scope.fork(yield* Effect.scope)
-    const modelId = yield* Scope.provide(store.claim(operation, model.name), scope)
+  const parts = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
+    const modelId = yield* store.claim(model.name)
     const place = { ...host, model: model.id, microBatchRows: model.size.microBatchRows }
-    const layout = Adapter.layout(model.config, config)
-    const adapter = yield* Scope.provide(TrainedAdapter.make(place, layout), scope).pipe(named(operation))
-    const queue = yield* Scope.provide(TrainingQueue.make, scope)
+    const adapter = yield* TrainedAdapter.make(place, Adapter.layout(model.config, config))
+    const queue = yield* RequestQueue.make
     const stored = yield* StoredAdapter.make(store, modelId, model, adapter, host.room.memory)
     yield* prepare(adapter, stored)
+    return { modelId, adapter, queue, stored }
+  }, Effect.provideContext(files))
+
+  /** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
+  const trainingClient = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const { modelId, ...made } = yield* parts(model, config, prepare).pipe(
+      Scope.provide(scope),
+      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+    )
     return EngineTrainingClient.make({
+      ...made,
       info: { modelId, baseModel: model.name, loraRank: config.rank },
       limits: model.limits,
-      adapter,
-      stored,
-      queue,
       snapshot,
       scope,
       sampleFrom: (from) => sampleFrom(model, from, modelId)
     })
-  }, Effect.provideContext(files))
-
-  const createLoraTrainingClient = Effect.fn("Tinker.createLoraTrainingClient")(function*(options: Tinker.LoraOptions) {
-    const operation = "createLoraTrainingClient"
-    const { baseModel, loraRank = 32, trainAttn = true, trainMlp = true, trainUnembed = true } = options
-    if (!isRank(loraRank)) return yield* unsupportedRank(operation, loraRank)
-    if (!trainAttn && !trainMlp && !trainUnembed) {
-      return yield* rejected(operation, "trainAttn, trainMlp and trainUnembed are all false, expected one to be true")
-    }
-    const seed = options.seed ?? (yield* Random.nextInt)
-    const model = yield* library.load(operation, baseModel)
-    const config = { rank: loraRank, trainAttention: trainAttn, trainMlp, trainUnembed }
-    return yield* trainingClient(operation, model, config, (adapter) => named(operation)(adapter.initialize(seed)))
   })
 
-  const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
-    const operation = "createTrainingClientFromState"
-    const folder = yield* store.find(operation, path)
-    const { baseModel, config } = yield* readConfig(operation, folder)
-    if (!isRank(config.rank)) return yield* unsupportedRank(operation, config.rank)
-    const model = yield* library.load(operation, baseModel)
-    return yield* trainingClient(operation, model, config, (_, stored) => stored.load(operation, path, true))
+  const createLoraTrainingClient = Effect.fn("Tinker.createLoraTrainingClient")(function*(options: Tinker.LoraOptions) {
+    const { baseModel, loraRank = 32, trainAttn = true, trainMlp = true, trainUnembed = true } = options
+    if (!trainAttn && !trainMlp && !trainUnembed) {
+      const detail = "trainAttn, trainMlp and trainUnembed are all false, expected one to be true"
+      return yield* new TinkerError.Rejected({ detail })
+    }
+    const seed = options.seed ?? (yield* Random.nextInt)
+    const model = yield* library.load(baseModel)
+    yield* RequestRules.loraRank(loraRank, model.limits.capabilities)
+    const config = { rank: loraRank, trainAttention: trainAttn, trainMlp, trainUnembed }
+    return yield* trainingClient(model, config, (adapter) => adapter.initialize(seed))
+  }, named("createLoraTrainingClient"))
+
+  /** A checkpoint's folder, its model and what its adapter is like. */
+  const open = Effect.fnUntraced(function*(path: string) {
+    const folder = yield* store.find(path)
+    const { baseModel, config } = yield* Effect.mapError(Checkpoint.readConfig(folder), rejected)
+    const model = yield* library.load(baseModel)
+    yield* RequestRules.loraRank(config.rank, model.limits.capabilities)
+    return { folder, config, model }
   }, Effect.provideContext(files))
 
-  /** Weights from a checkpoint in a snapshot of their own. */
-  const restore = Effect.fnUntraced(function*(operation: string, path: string) {
-    const folder = yield* store.find(operation, path)
-    const { baseModel } = yield* readConfig(operation, folder)
-    const model = yield* library.load(operation, baseModel)
+  const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
+    const { config, model } = yield* open(path)
+    return yield* trainingClient(model, config, (_, stored) => stored.load(path, true))
+  }, named("createTrainingClientFromState"))
+
+  /** The weights of a checkpoint in a snapshot of their own. */
+  const restore = Effect.fnUntraced(function*(folder: string, model: Model) {
     const { layout, parameters } = yield* Checkpoint.read(folder, model.config, { optimizer: false }).pipe(
-      Effect.mapError((error) => rejected(operation, error.message))
+      Effect.mapError(rejected),
+      Effect.provideContext(files)
     )
-    const target = yield* Effect.acquireRelease(named(operation)(snapshot(layout)), ({ release }) => release)
+    const target = yield* Effect.acquireRelease(snapshot(layout), ({ release }) => release)
     const pack = Effect.gen(function*() {
       const block = yield* host.room.scoped(layout.parameterFloats)
       Memory.floats(host.room.memory, block, layout.parameterFloats).set(parameters)
       yield* host.threads.run({ _tag: "Pack", parameters: block, packed: target.adapter })
     })
-    yield* named(operation)(Effect.scoped(pack))
-    return yield* sampleFrom(model, target, path)
-  }, Effect.provideContext(files))
+    yield* Effect.scoped(pack)
+    return target
+  })
 
   const createSamplingClient = Effect.fn("Tinker.createSamplingClient")(
     function*(from: { readonly baseModel: string } | { readonly modelPath: string }) {
-      const operation = "createSamplingClient"
-      if ("modelPath" in from) return yield* restore(operation, from.modelPath)
-      const model = yield* library.load(operation, from.baseModel)
-      return yield* sampleFrom(model, Snapshot.base, from.baseModel)
-    }
+      if ("baseModel" in from) {
+        return yield* sampleFrom(yield* library.load(from.baseModel), Snapshot.base, from.baseModel)
+      }
+      const { folder, model } = yield* open(from.modelPath)
+      return yield* sampleFrom(model, yield* restore(folder, model), from.modelPath)
+    },
+    named("createSamplingClient")
   )
 
   return {
     models: Effect.succeed(library.names),
-    capabilities: (model) => library.capabilities("capabilities", model),
+    capabilities: (model) => named("capabilities")(library.capabilities(model)),
     createLoraTrainingClient,
     createTrainingClientFromState,
     createSamplingClient

@@ -1,46 +1,55 @@
 /** Trains one adapter: checks calls and queues them for the threads. */
-import { type Datum, type Loss, type SamplingClient, TinkerError, type TrainingClient } from "@effect-rl/core"
+import {
+  CustomLoss,
+  type Datum,
+  type Loss,
+  type RequestQueue,
+  RequestRules,
+  type SamplingClient,
+  type TrainingClient
+} from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as CustomLoss from "./CustomLoss.ts"
+import { named } from "./Operation.ts"
 import type { AdapterSnapshot, Factory } from "./Snapshot.ts"
 import type { StoredAdapter } from "./StoredAdapter.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"
-import * as TrainingCheck from "./TrainingCheck.ts"
-import type { TrainingQueue } from "./TrainingQueue.ts"
+import * as TrainingItem from "./TrainingItem.ts"
 
 /** What a client is made of. */
 export interface Parts {
   readonly info: TrainingClient.ModelInfo
-  readonly limits: TrainingCheck.Limits
+  readonly limits: RequestRules.Limits
   readonly adapter: TrainedAdapter
   readonly stored: StoredAdapter
-  readonly queue: TrainingQueue
+  readonly queue: RequestQueue.RequestQueue
   readonly snapshot: Factory
   readonly sampleFrom: (snapshot: AdapterSnapshot) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
   /** Holds the adapter's room and the queue. */
   readonly scope: Scope.Closeable
 }
 
-const named = (operation: string) => <A, R>(self: Effect.Effect<A, TinkerError.Reason, R>) =>
-  Effect.mapError(self, (reason) => new TinkerError.TinkerError({ operation, reason }))
-
 type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
 
 export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot, stored }: Parts) => {
-  const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(
-    function*<K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) {
-      const items = yield* TrainingCheck.data("forwardBackward", data, loss, limits)
-      return yield* queue.submit("forwardBackward", named("forwardBackward")(adapter.forwardBackward(items, loss)))
-    }
-  )
+  /** Checks a call's data now and queues what is to be done with them. */
+  const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
+    operation: "forward" | "forwardBackward",
+    data: Data<K>,
+    loss: Loss.Loss<K>
+  ) {
+    yield* named(operation)(RequestRules.pass(data, loss, limits))
+    const items = yield* named(operation)(TrainingItem.fromData(data))
+    return yield* queue.submit(operation, named(operation)(adapter[operation](items, loss)))
+  })
 
   const forward = Effect.fn("TrainingClient.forward")(
-    function*<K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) {
-      const items = yield* TrainingCheck.data("forward", data, loss, limits)
-      return yield* queue.submit("forward", named("forward")(adapter.forward(items, loss)))
-    }
+    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass("forward", data, loss)
+  )
+
+  const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(
+    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass("forwardBackward", data, loss)
   )
 
   /** The copy is skipped where nobody waits for it any more, as its room is then somebody else's. */
@@ -61,18 +70,20 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     forwardBackward,
     forwardBackwardCustom: CustomLoss.forwardBackward({ forward, forwardBackward }),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
-      const config = yield* TrainingCheck.adam("optimStep", params)
+      const adam = yield* named("optimStep")(RequestRules.adam(params))
+      const { beta1, beta2, eps: epsilon, gradClipNorm: gradientClipNorm, learningRate, weightDecay } = adam
+      const config = { learningRate, beta1, beta2, epsilon, weightDecay, gradientClipNorm }
       return yield* queue.submit("optimStep", named("optimStep")(adapter.optimize(config)))
     }),
     saveState: Effect.fn("TrainingClient.saveState")((name) =>
-      queue.submit("saveState", stored.save("saveState", "weights", name))
+      queue.submit("saveState", named("saveState")(stored.save("weights", name)))
     ),
     saveWeightsForSampler: Effect.fn("TrainingClient.saveWeightsForSampler")((name) =>
-      queue.submit("saveWeightsForSampler", stored.save("saveWeightsForSampler", "sampler_weights", name))
+      queue.submit("saveWeightsForSampler", named("saveWeightsForSampler")(stored.save("sampler_weights", name)))
     ),
     saveWeightsAndGetSamplingClient,
     loadState: Effect.fn("TrainingClient.loadState")((path, options) =>
-      queue.submit("loadState", stored.load("loadState", path, options?.optimizer ?? false))
+      queue.submit("loadState", named("loadState")(stored.load(path, options?.optimizer ?? false)))
     ),
     unload: queue.close("the training client was unloaded").pipe(
       Effect.andThen(Scope.close(scope, Exit.void)),

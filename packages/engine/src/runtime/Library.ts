@@ -1,5 +1,5 @@
 /** The models of an engine, read into the shared memory when first used. */
-import { type Capabilities, TinkerError, type Tokenizer } from "@effect-rl/core"
+import { type Capabilities, type RequestRules, TinkerError, type Tokenizer } from "@effect-rl/core"
 import type { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import type { Compute } from "../model/Compute.ts"
@@ -30,21 +30,26 @@ export interface Model {
   readonly name: string
   readonly config: ModelConfig
   readonly size: ModelSize.ModelSize
-  readonly limits: { readonly contextLength: number; readonly vocabularySize: number }
+  readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
 }
 
 export interface Library {
   readonly names: ReadonlyArray<string>
-  readonly capabilities: (
-    operation: string,
-    name: string
-  ) => Effect.Effect<Capabilities.Capabilities, TinkerError.TinkerError>
-  readonly load: (operation: string, name: string) => Effect.Effect<Model, TinkerError.TinkerError>
+  readonly capabilities: (name: string) => Effect.Effect<Capabilities.Capabilities, TinkerError.Reason>
+  readonly load: (name: string) => Effect.Effect<Model, TinkerError.Reason>
   readonly tokenizer: (name: string) => Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError> | undefined
 }
 
-export const topkPromptLogprobs = 20
+const capabilitiesOf = (size: ModelSize.ModelSize, { fingerprint }: ModelTokenizer): Capabilities.Capabilities => ({
+  contextLength: size.contextLength,
+  lossReduction: "token-sum",
+  seeds: true,
+  promptLogprobs: true,
+  topkPromptLogprobs: 20,
+  loraRank: ModelSize.loraRank,
+  tokenizerFingerprint: fingerprint
+})
 
 interface Entry {
   readonly size: ModelSize.ModelSize
@@ -78,15 +83,8 @@ const loadInto = Effect.fnUntraced(function*(
       return { model: id, config, weights, tokenBytes, arena, cache, slots, prefillRows } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
-  const { contextLength, vocabularySize } = config
-  return {
-    id,
-    name,
-    config,
-    size,
-    limits: { contextLength, vocabularySize },
-    hasTokenBytes: tokenBytes !== undefined
-  } satisfies Model
+  const limits = { capabilities: capabilitiesOf(size, tokenizer), vocabulary: config.vocabularySize }
+  return { id, name, config, size, limits, hasTokenBytes: tokenBytes !== undefined } satisfies Model
 }, Effect.uninterruptible)
 
 const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
@@ -115,27 +113,15 @@ export const make = Effect.fnUntraced(function*(sources: ReadonlyArray<ModelSour
       : Effect.succeed(entry)
   }
 
-  const named = (operation: string) =>
-    Effect.mapError((reason: TinkerError.Reason) => new TinkerError.TinkerError({ operation, reason }))
-
   const capabilities = Effect.fnUntraced(function*(name: string) {
     const { size, tokenizer } = yield* find(name)
-    const { fingerprint } = yield* Effect.mapError(tokenizer, unusable)
-    return {
-      contextLength: size.contextLength,
-      lossReduction: "token-sum",
-      seeds: true,
-      promptLogprobs: true,
-      topkPromptLogprobs,
-      loraRank: ModelSize.loraRank,
-      tokenizerFingerprint: fingerprint
-    } satisfies Capabilities.Capabilities
+    return capabilitiesOf(size, yield* Effect.mapError(tokenizer, unusable))
   })
 
   return {
     names,
-    capabilities: (operation, name) => capabilities(name).pipe(named(operation)),
-    load: (operation, name) => Effect.flatMap(find(name), ({ load }) => load).pipe(named(operation)),
+    capabilities,
+    load: (name) => Effect.flatMap(find(name), ({ load }) => load),
     tokenizer: (name) => entries.get(name)?.tokenizer
   } satisfies Library
 })

@@ -3,7 +3,7 @@ import * as Batch from "../model/Batch.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Pass from "../model/Pass.ts"
 import * as MicroBatch from "./MicroBatch.ts"
-import { maximumCandidates } from "./TrainingCheck.ts"
+import { maximumCandidates } from "./TrainingItem.ts"
 
 /** LoRA ranks that scratch is reserved for. */
 export const loraRank = [1, 32] as const

@@ -7,17 +7,12 @@ import * as Memory from "../numerics/Memory.ts"
 import type { CheckpointStore, Kind } from "./CheckpointStore.ts"
 import * as FileAccess from "./FileAccess.ts"
 import type { Model } from "./Library.ts"
-import { rejected } from "./SamplingCheck.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"
 
 export interface StoredAdapter {
-  readonly save: (
-    operation: string,
-    kind: Kind,
-    name: string
-  ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.TinkerError>
+  readonly save: (kind: Kind, name: string) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
   /** Replaces the weights, with the optimizer's state or a fresh one; drops gradients not yet used. */
-  readonly load: (operation: string, path: string, optimizer: boolean) => Effect.Effect<void, TinkerError.TinkerError>
+  readonly load: (path: string, optimizer: boolean) => Effect.Effect<void, TinkerError.Reason>
 }
 
 const describe = ({ alpha, head, layers, rank }: AdapterLayout) => {
@@ -40,7 +35,7 @@ export const make = Effect.fnUntraced(
     const { blocks, layout } = adapter
     const view = (block: Memory.Address) => Memory.floats(memory, block, blocks.floats)
 
-    const write = (operation: string, kind: Kind) => (folder: string) =>
+    const write = (kind: Kind) => (folder: string) =>
       Effect.suspend(() => {
         const optimizer = { first: view(blocks.first), second: view(blocks.second), step: adapter.steps() }
         return Checkpoint.write(folder, model.config, {
@@ -50,19 +45,17 @@ export const make = Effect.fnUntraced(
           optimizer: kind === "weights" ? optimizer : undefined
         })
       }).pipe(
-        Effect.mapError((error) =>
-          new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail: error.message }) })
-        ),
+        Effect.mapError((error) => new TinkerError.Unavailable({ detail: error.message })),
         Effect.provideContext(context)
       )
 
-    const load: StoredAdapter["load"] = Effect.fnUntraced(function*(operation, path, optimizer) {
-      const folder = yield* store.find(operation, path)
+    const load: StoredAdapter["load"] = Effect.fnUntraced(function*(path, optimizer) {
+      const folder = yield* store.find(path)
       const found = yield* Checkpoint.read(folder, model.config, { optimizer }).pipe(
-        Effect.mapError((error) => rejected(operation, error.message))
+        Effect.mapError((error) => new TinkerError.Rejected({ detail: error.message }))
       )
       const detail = misfit(path, found, model, layout)
-      if (detail !== undefined) return yield* rejected(operation, detail)
+      if (detail !== undefined) return yield* new TinkerError.Rejected({ detail })
       yield* Effect.sync(() => {
         view(blocks.parameters).set(found.parameters)
         for (const block of [blocks.gradients, blocks.first, blocks.second]) view(block).fill(0)
@@ -70,16 +63,12 @@ export const make = Effect.fnUntraced(
         view(blocks.first).set(found.optimizer.first)
         view(blocks.second).set(found.optimizer.second)
       })
-      yield* Effect.mapError(
-        adapter.restored(found.optimizer?.step ?? 0),
-        (reason) => new TinkerError.TinkerError({ operation, reason })
-      )
+      yield* adapter.restored(found.optimizer?.step ?? 0)
     }, Effect.provideContext(context))
 
     return {
       load,
-      save: (operation, kind, name) =>
-        Effect.map(store.save(operation, modelId, kind, name, write(operation, kind)), (path) => ({ path }))
+      save: (kind, name) => Effect.map(store.save(modelId, kind, name, write(kind)), (path) => ({ path }))
     } satisfies StoredAdapter
   }
 )

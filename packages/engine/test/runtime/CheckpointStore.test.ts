@@ -18,10 +18,7 @@ const read = Effect.fnUntraced(function*(folder: string) {
   return yield* fs.readFileString(path.join(folder, "weights"))
 })
 
-const full = new TinkerError.TinkerError({
-  operation: "saveState",
-  reason: new TinkerError.Unavailable({ detail: "disk full" })
-})
+const full = new TinkerError.Unavailable({ detail: "disk full" })
 
 describe("CheckpointStore", () => {
   layer(NodeServices.layer)((it) => {
@@ -30,11 +27,11 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(`${root}/a`)
-        const path = yield* store.save("saveState", "tiny-64-1", "weights", "step-1", yield* writing("one"))
+        const path = yield* store.save("tiny-64-1", "weights", "step-1", yield* writing("one"))
         assert.strictEqual(path, "engine://tiny-64-1/weights/step-1")
         yield* fs.rename(`${root}/a`, `${root}/b`)
         const moved = yield* CheckpointStore.make(`${root}/b`)
-        assert.strictEqual(yield* read(yield* moved.find("loadState", path)), "one")
+        assert.strictEqual(yield* read(yield* moved.find(path)), "one")
       }))
 
     it.effect("replaces a checkpoint of the same name as a whole, or leaves it", () =>
@@ -42,13 +39,13 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(root)
-        const save = (write: (folder: string) => Effect.Effect<void, TinkerError.TinkerError>) =>
-          store.save("saveState", "m-1", "weights", "last", write)
+        const save = (write: (folder: string) => Effect.Effect<void, TinkerError.Unavailable>) =>
+          store.save("m-1", "weights", "last", write)
         yield* save(yield* writing("one"))
         const path = yield* save(yield* writing("two"))
         const half = yield* writing("half")
         yield* Effect.flip(save((folder) => Effect.andThen(half(folder), Effect.fail(full))))
-        assert.strictEqual(yield* read(yield* store.find("loadState", path)), "two")
+        assert.strictEqual(yield* read(yield* store.find(path)), "two")
         assert.deepStrictEqual(yield* fs.readDirectory(`${root}/m-1/weights`), ["last"])
       }))
 
@@ -57,17 +54,17 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(root)
-        const path = yield* store.save("saveState", "m-1", "weights", "last", yield* writing("one"))
+        const path = yield* store.save("m-1", "weights", "last", yield* writing("one"))
         yield* fs.rename(`${root}/m-1/weights/last`, `${root}/m-1/weights/.last.replaced`)
-        assert.strictEqual(yield* read(yield* store.find("loadState", path)), "one")
+        assert.strictEqual(yield* read(yield* store.find(path)), "one")
       }))
 
     it.effect("lists what there is when a path leads nowhere, and never leaves its root", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot)
-        yield* store.save("saveState", "m-1", "weights", "one", yield* writing("one"))
+        yield* store.save("m-1", "weights", "one", yield* writing("one"))
         for (const path of ["engine://m-1/weights/two", "engine://../weights/one", "/etc/passwd"]) {
-          const { reason } = yield* Effect.flip(store.find("loadState", path))
+          const reason = yield* Effect.flip(store.find(path))
           assert.strictEqual(reason._tag, "NotFound")
           assert.strictEqual(reason.message, `no checkpoint "${path}"; there are: engine://m-1/weights/one`)
         }
@@ -77,8 +74,8 @@ describe("CheckpointStore", () => {
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot)
         for (const name of ["", "..", "a/b", ".hidden"]) {
-          const error = yield* Effect.flip(store.save("saveState", "m-1", "weights", name, yield* writing("one")))
-          assert.strictEqual(error.message, `saveState: name is "${name}", expected letters, digits, ".", "_" and "-"`)
+          const error = yield* Effect.flip(store.save("m-1", "weights", name, yield* writing("one")))
+          assert.strictEqual(error.message, `name is "${name}", expected letters, digits, ".", "_" and "-"`)
         }
       }))
 
@@ -87,10 +84,10 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(root)
-        const claim = store.claim("createLoraTrainingClient", "effect-rl/tiny-64")
+        const claim = store.claim("effect-rl/tiny-64")
         const ids = yield* Effect.scoped(Effect.gen(function*() {
           const ids = yield* Effect.all([claim, claim, claim], { concurrency: "unbounded" })
-          yield* store.save("saveState", "tiny-64-2", "weights", "one", yield* writing("one"))
+          yield* store.save("tiny-64-2", "weights", "one", yield* writing("one"))
           return ids
         }))
         assert.deepStrictEqual([...ids].sort(), ["tiny-64-1", "tiny-64-2", "tiny-64-3"])

@@ -1,5 +1,4 @@
-/** The calls of one training client, run one after another in the order they were submitted. */
-import { type Pending, TinkerError } from "@effect-rl/core"
+/** The calls of one training client, run one after another in the order they were submitted: what `Pending` promises. */
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -7,13 +6,15 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import type { Pending } from "./Pending.ts"
+import { Closed, TinkerError } from "./TinkerError.ts"
 
-export interface TrainingQueue {
+export interface RequestQueue {
   /** Accepts a call, which may already fail as `Closed`; `operation` names it in errors. */
   readonly submit: <A>(
     operation: string,
-    call: Effect.Effect<A, TinkerError.TinkerError>
-  ) => Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>
+    call: Effect.Effect<A, TinkerError>
+  ) => Effect.Effect<Pending<A>, TinkerError>
   /** Refuses later calls; returns when those submitted before are done. */
   readonly close: (detail: string) => Effect.Effect<void>
   /** Calls accepted and not yet answered. */
@@ -31,19 +32,18 @@ interface Failure {
   readonly detail: string
 }
 
-const closed = (operation: string, detail: string) =>
-  new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) })
+const closed = (operation: string, detail: string) => new TinkerError({ operation, reason: new Closed({ detail }) })
 
-const scopeClosed = "the training client's scope was closed"
+const scopeClosed = "the scope of the training client closed"
 
-const failureDetail = (cause: Cause.Cause<TinkerError.TinkerError>) =>
+const failureDetail = (cause: Cause.Cause<TinkerError>) =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => Cause.pretty(cause),
     onSome: (error) => error.reason.message
   })
 
 /** Runs calls until the scope closes, which waits for the one that runs. */
-export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen(function*() {
+export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(function*() {
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
   let closedBecause: string | undefined
@@ -53,15 +53,15 @@ export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen
 
   const failure = () => {
     if (failedBecause === undefined && unseen !== undefined) {
-      failedBecause = `an earlier ${unseen.operation} failed and nobody awaited it: ${unseen.detail}`
+      failedBecause = `${unseen.operation} failed and nobody awaited it: ${unseen.detail}`
     }
     return failedBecause
   }
 
-  const accept = <A>(operation: string, call: Effect.Effect<A, TinkerError.TinkerError>): Pending.Pending<A> => {
-    const result = Deferred.makeUnsafe<A, TinkerError.TinkerError>()
+  const accept = <A>(operation: string, call: Effect.Effect<A, TinkerError>): Pending<A> => {
+    const result = Deferred.makeUnsafe<A, TinkerError>()
     let awaiting = 0
-    const settle = (exit: Exit.Exit<A, TinkerError.TinkerError>) => {
+    const settle = (exit: Exit.Exit<A, TinkerError>) => {
       unanswered.delete(entry)
       if (Exit.isFailure(exit) && awaiting === 0) {
         unseen ??= { call: result, operation, detail: failureDetail(exit.cause) }
@@ -100,7 +100,7 @@ export const make: Effect.Effect<TrainingQueue, never, Scope.Scope> = Effect.gen
     Effect.forkScoped
   )
 
-  const submit: TrainingQueue["submit"] = (operation, call) =>
+  const submit: RequestQueue["submit"] = (operation, call) =>
     Effect.suspend(() => {
       const detail = closedBecause ?? failure()
       return detail === undefined ? Effect.succeed(accept(operation, call)) : Effect.fail(closed(operation, detail))

@@ -1,10 +1,13 @@
 /** A loss computed by the caller, as a weighted cross entropy whose gradient is the same. */
-import { Datum, Loss, Pending, type TrainingClient } from "@effect-rl/core"
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
-import { rejected } from "./SamplingCheck.ts"
+import * as Datum from "../model/Datum.ts"
+import * as Loss from "../model/Loss.ts"
+import * as Pending from "./Pending.ts"
+import { Rejected, TinkerError } from "./TinkerError.ts"
+import type { TrainingClient } from "./TrainingClient.ts"
 
-type Passes = Pick<TrainingClient.TrainingClient, "forward" | "forwardBackward">
+type Passes = Pick<TrainingClient, "forward" | "forwardBackward">
 
 const complaint = (gradients: ReadonlyArray<Float32Array>, logprobs: ReadonlyArray<Float32Array>) => {
   if (gradients.length !== logprobs.length) {
@@ -23,13 +26,22 @@ const complaint = (gradients: ReadonlyArray<Float32Array>, logprobs: ReadonlyArr
 const weighted = (datum: Datum.Datum<"WeightedTokens">, gradientT: Float32Array) =>
   Datum.weightedTokens(datum.modelInput, { ...datum.inputs, weights: gradientT.map((slope) => -slope) })
 
-export const forwardBackward = (passes: Passes): TrainingClient.TrainingClient["forwardBackwardCustom"] =>
+/**
+ * Forward, then the caller's function, then its gradient as a weighted backward pass: for backends that have no losses but
+ * their own. Fails as `Rejected` where the gradients do not match the data.
+ */
+export const forwardBackward = (passes: Passes): TrainingClient["forwardBackwardCustom"] =>
   Effect.fn("TrainingClient.forwardBackwardCustom")(function*(data, loss) {
     const { logprobs } = yield* Effect.flatMap(passes.forward(data, Loss.crossEntropy), (pending) => pending.await)
     const { gradients, loss: value, metrics } = yield* loss(data, logprobs)
     const detail = complaint(gradients, logprobs)
-    if (detail !== undefined) return yield* rejected("forwardBackwardCustom", detail)
+    if (detail !== undefined) {
+      return yield* new TinkerError({ operation: "forwardBackwardCustom", reason: new Rejected({ detail }) })
+    }
     const weightedD = Array.map(data, (datum, index) => weighted(datum, gradients[index] ?? new Float32Array()))
     const pending = yield* passes.forwardBackward(weightedD, Loss.crossEntropy)
-    return Pending.map(pending, () => ({ logprobs, metrics: { ...metrics, "loss:sum": value } }))
+    return Pending.map(pending, (output) => ({
+      ...output,
+      metrics: { ...output.metrics, ...metrics, "loss:sum": value }
+    }))
   })

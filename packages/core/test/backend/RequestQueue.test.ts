@@ -1,5 +1,4 @@
-import { TinkerError } from "@effect-rl/core"
-import * as TrainingQueue from "@effect-rl/engine/runtime/TrainingQueue"
+import { RequestQueue, TinkerError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 
@@ -11,10 +10,10 @@ const broken = new TinkerError.TinkerError({
 const closedBecause = (error: TinkerError.TinkerError) =>
   error.reason._tag === "Closed" ? error.reason.detail : undefined
 
-describe("TrainingQueue", () => {
+describe("RequestQueue", () => {
   it.effect("accepts at once and runs in the order of submission", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
       const ran: Array<number> = []
       const call = (index: number) =>
@@ -31,7 +30,7 @@ describe("TrainingQueue", () => {
 
   it.effect("memoises await, and interrupting it does not cancel the call", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
       let runs = 0
       const pending = yield* queue.submit("forward", Effect.andThen(Deferred.await(gate), Effect.sync(() => ++runs)))
@@ -43,7 +42,7 @@ describe("TrainingQueue", () => {
 
   it.effect("goes on after a failure that was awaited", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const pending = yield* queue.submit("optimStep", Effect.fail(broken))
       assert.strictEqual(yield* Effect.flip(pending.await), broken)
       const next = yield* queue.submit("forward", Effect.succeed(1))
@@ -52,10 +51,10 @@ describe("TrainingQueue", () => {
 
   it.effect("closes when a later call meets a failure nobody awaited, and names it", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const first = yield* queue.submit("optimStep", Effect.fail(broken))
       const second = yield* queue.submit("saveState", Effect.succeed(1))
-      const expected = "an earlier optimStep failed and nobody awaited it: disk full"
+      const expected = "optimStep failed and nobody awaited it: disk full"
       assert.strictEqual(closedBecause(yield* Effect.flip(second.await)), expected)
       const third = yield* Effect.flip(queue.submit("forward", Effect.succeed(1)))
       assert.strictEqual(closedBecause(third), expected)
@@ -64,18 +63,18 @@ describe("TrainingQueue", () => {
 
   it.effect("counts a failure as unseen where whoever awaited it was interrupted", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()
       const pending = yield* queue.submit("optimStep", Effect.andThen(Deferred.await(gate), Effect.fail(broken)))
       yield* Fiber.interrupt(yield* Effect.forkChild(pending.await, { startImmediately: true }))
       const next = yield* queue.submit("forward", Effect.succeed(1))
       yield* Deferred.succeed(gate, undefined)
-      assert.include(closedBecause(yield* Effect.flip(next.await)), "an earlier optimStep failed")
+      assert.include(closedBecause(yield* Effect.flip(next.await)), "optimStep failed")
     }))
 
   it.effect("closes after the calls submitted before", () =>
     Effect.gen(function*() {
-      const queue = yield* TrainingQueue.make
+      const queue = yield* RequestQueue.make
       const pendings = yield* Effect.forEach([1, 2, 3], (value) =>
         queue.submit("forward", Effect.as(Effect.yieldNow, value)))
       yield* queue.close("unloaded")
@@ -91,7 +90,7 @@ describe("TrainingQueue", () => {
   it.effect("fails what still waits when its scope closes, and waits for the call that runs", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const queue = yield* Scope.provide(scope)(TrainingQueue.make)
+      const queue = yield* Scope.provide(scope)(RequestQueue.make)
       const started = yield* Deferred.make<void>()
       let isFinished = false
       const critical = Effect.uninterruptible(Effect.gen(function*() {
@@ -104,7 +103,7 @@ describe("TrainingQueue", () => {
       yield* Deferred.await(started)
       yield* Scope.close(scope, Exit.void)
       assert.isTrue(isFinished)
-      const expected = "the training client's scope was closed"
+      const expected = "the scope of the training client closed"
       assert.strictEqual(closedBecause(yield* Effect.flip(waiting.await)), expected)
       assert.strictEqual(closedBecause(yield* Effect.flip(queue.submit("forward", Effect.void))), expected)
       assert.strictEqual(queue.size(), 0)

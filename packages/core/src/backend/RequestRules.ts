@@ -1,0 +1,234 @@
+/** What a request must be, whichever backend it goes to: each rule names the field, its value and what is expected. */
+import * as Effect from "effect/Effect"
+import { type AdamParams, defaults } from "../model/AdamParams.ts"
+import type * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
+import type * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import { ContextTooLong, type Reason, Rejected, Unsupported } from "./TinkerError.ts"
+
+/** The model that is asked; token ids are below `vocabulary`. */
+export interface Limits {
+  readonly capabilities: Capabilities
+  readonly vocabulary: number
+}
+
+/** Nothing where the rule holds, otherwise one line per violation. */
+type Found = ReadonlyArray<string>
+
+type Checked = Effect.Effect<void, Reason>
+
+const every = (
+  field: string,
+  values: ArrayLike<number>,
+  holds: (value: number, index: number) => boolean,
+  expected: string
+): Found => {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] ?? NaN
+    if (!holds(value, index)) return [`${field}[${index}] is ${value}, expected ${expected}`]
+  }
+  return []
+}
+
+const one = (field: string, value: unknown, holds: boolean, expected: string): Found =>
+  holds ? [] : [`${field} is ${value}, expected ${expected}`]
+
+const length = (field: string, values: ArrayLike<number>, expected: number): Found =>
+  values.length === expected ? [] : [`${field} has ${values.length} values, expected ${expected}`]
+
+const isCount = (value: number) => Number.isSafeInteger(value) && value > 0
+
+const isSize = (value: number) => value >= 0 && value < Infinity
+
+const isToken = (value: number, vocabulary: number) => Number.isInteger(value) && value >= 0 && value < vocabulary
+
+const tokenId = (vocabulary: number) => `a token id from 0 to ${vocabulary - 1}`
+
+const tokens = (field: string, values: ArrayLike<number>, vocabulary: number) =>
+  every(field, values, (token) => isToken(token, vocabulary), tokenId(vocabulary))
+
+const input = (field: string, value: ModelInput.ModelInput, vocabulary: number): Found => [
+  ...one(`${field}.length`, value.length, value.length > 0, "at least 1"),
+  ...value.chunks.flatMap((chunk, index) =>
+    chunk._tag === "Image" ? [] : tokens(`${field}.chunks[${index}].tokens`, chunk.tokens, vocabulary)
+  )
+]
+
+const weighted = (field: string, inputs: Datum.Inputs["WeightedTokens"], size: number): Found => [
+  ...length(`${field}.weights`, inputs.weights, size),
+  ...every(`${field}.weights`, inputs.weights, Number.isFinite, "a finite number")
+]
+
+const policy = (field: string, inputs: Datum.Inputs["PolicyTokens"], size: number): Found => {
+  const { advantages, logprobs, mask } = inputs
+  const isMasked = (at: number) => mask[at] === 0
+  return [
+    ...length(`${field}.logprobs`, logprobs, size),
+    ...length(`${field}.advantages`, advantages, size),
+    ...length(`${field}.mask`, mask, size),
+    ...every(`${field}.mask`, mask, Number.isFinite, "a finite number"),
+    ...every(`${field}.advantages`, advantages, Number.isFinite, "a finite number"),
+    ...every(`${field}.advantages`, advantages, (value, at) => value === 0 || !isMasked(at), "0 where the mask is 0"),
+    ...every(
+      `${field}.logprobs`,
+      logprobs,
+      (value, at) => Number.isFinite(value) || isMasked(at),
+      "a number where the mask is not 0"
+    )
+  ]
+}
+
+/** The inputs say what they are, so that data from outside the type system are told apart as well. */
+const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
+  "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"
+
+const datum = (
+  { inputs, modelInput }: Datum.Datum<Datum.Kind>,
+  at: string,
+  loss: Loss.Loss<Datum.Kind>,
+  vocabulary: number
+): Found => {
+  const candidates = "candidates" in inputs ? inputs.candidates : 1
+  const size = modelInput.length * candidates
+  return [
+    ...one(`${at}.inputs`, kindOf(inputs), kindOf(inputs) === loss.kind, `${loss.kind}, which ${loss.name} reads`),
+    ...input(`${at}.modelInput`, modelInput, vocabulary),
+    ...one(`${at}.inputs.candidates`, candidates, isCount(candidates), "a whole number above 0"),
+    ...length(`${at}.inputs.targetTokens`, inputs.targetTokens, size),
+    ...tokens(`${at}.inputs.targetTokens`, inputs.targetTokens, vocabulary),
+    ...("weights" in inputs ? weighted(`${at}.inputs`, inputs, size) : policy(`${at}.inputs`, inputs, size))
+  ]
+}
+
+const configKeys: Record<Loss.Name, ReadonlyArray<string>> = {
+  cross_entropy: [],
+  importance_sampling: [],
+  ppo: ["clip_low_threshold", "clip_high_threshold"],
+  cispo: ["clip_low_threshold", "clip_high_threshold"],
+  dro: ["beta"]
+}
+
+const lossConfig = ({ config, name }: Loss.Loss<Datum.Kind>): Found => {
+  const known = configKeys[name]
+  const keys = known.length === 0 ? "no configuration" : known.join(", ")
+  return [
+    ...Object.keys(config).flatMap((key) => one(`${name} config`, key, known.includes(key), keys)),
+    ...known.flatMap((key) =>
+      one(`${name} config ${key}`, config[key], Number.isFinite(config[key]), "a finite number")
+    )
+  ]
+}
+
+const reject = (found: Found): Checked =>
+  found.length === 0 ? Effect.void : Effect.fail(new Rejected({ detail: found.join("; ") }))
+
+const fits = (promptTokens: number, maxTokens: number, { contextLength }: Capabilities): Checked =>
+  promptTokens + maxTokens <= contextLength
+    ? Effect.void
+    : Effect.fail(new ContextTooLong({ promptTokens, maxTokens, contextLength }))
+
+/** Data that fit the context, the vocabulary and each other, whose numbers are numbers, with advantages on the mask alone. */
+export const pass = (
+  data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
+  loss: Loss.Loss<Datum.Kind>,
+  { capabilities, vocabulary }: Limits
+): Checked =>
+  Effect.suspend(() =>
+    reject([
+      ...one("data.length", data.length, data.length > 0, "at least 1"),
+      ...lossConfig(loss),
+      ...data.flatMap((one, index) => datum(one, `data[${index}]`, loss, vocabulary))
+    ])
+  ).pipe(
+    Effect.andThen(
+      Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
+    )
+  )
+
+/** The parameters with the service's defaults: nothing negative, betas below 1, eps above 0. */
+export const adam = (params: AdamParams): Effect.Effect<Required<AdamParams>, Reason> => {
+  const all = { ...defaults, ...params }
+  const { beta1, beta2, eps, gradClipNorm, learningRate, weightDecay } = all
+  const found = [
+    ...one("learningRate", learningRate, isSize(learningRate), "a finite number of at least 0"),
+    ...one("beta1", beta1, beta1 >= 0 && beta1 < 1, "from 0 to below 1"),
+    ...one("beta2", beta2, beta2 >= 0 && beta2 < 1, "from 0 to below 1"),
+    ...one("eps", eps, eps > 0 && isSize(eps), "a finite number above 0"),
+    ...one("weightDecay", weightDecay, isSize(weightDecay), "a finite number of at least 0"),
+    ...one("gradClipNorm", gradClipNorm, isSize(gradClipNorm), "a finite number of at least 0")
+  ]
+  return Effect.as(reject(found), all)
+}
+
+const stops = (stop: Sampling.Stop, vocabulary: number): Found =>
+  Array.from<string | number>(stop).flatMap((value, index) =>
+    typeof value === "string"
+      ? one(`params.stop[${index}]`, "empty", value !== "", "text")
+      : one(`params.stop[${index}]`, value, isToken(value, vocabulary), tokenId(vocabulary))
+  )
+
+const samplingParams = (params: Sampling.SamplingParams, vocabulary: number): Found => {
+  const { maxTokens, seed, stop = [], temperature = 1, topK = -1, topP = 1 } = params
+  return [
+    ...one("params.maxTokens", maxTokens, isCount(maxTokens), "a whole number above 0"),
+    ...one("params.temperature", temperature, isSize(temperature), "a finite number of at least 0"),
+    ...one("params.topP", topP, topP > 0 && topP <= 1, "above 0 and at most 1"),
+    ...one("params.topK", topK, Number.isSafeInteger(topK), "a whole number"),
+    ...one("params.seed", seed, seed === undefined || Number.isSafeInteger(seed), "a whole number"),
+    ...stops(stop, vocabulary)
+  ]
+}
+
+const supported = (request: Sampling.SampleRequest, capabilities: Capabilities): Checked => {
+  const topk = request.topkPromptLogprobs ?? 0
+  if (request.promptLogprobs === true && !capabilities.promptLogprobs) {
+    return Effect.fail(new Unsupported({ capability: "promptLogprobs", detail: "this model does not give them" }))
+  }
+  return topk > capabilities.topkPromptLogprobs
+    ? Effect.fail(
+      new Unsupported({
+        capability: "topkPromptLogprobs",
+        detail: `${topk} asked for, at most ${capabilities.topkPromptLogprobs}`
+      })
+    )
+    : Effect.void
+}
+
+/** A prompt and parameters the model can answer, within its context and capabilities. */
+export const sample = (request: Sampling.SampleRequest, { capabilities, vocabulary }: Limits): Checked => {
+  const { numSamples = 1, params, prompt, topkPromptLogprobs = 0 } = request
+  return reject([
+    ...input("prompt", prompt, vocabulary),
+    ...samplingParams(params, vocabulary),
+    ...one("numSamples", numSamples, isCount(numSamples), "a whole number above 0"),
+    ...one(
+      "topkPromptLogprobs",
+      topkPromptLogprobs,
+      topkPromptLogprobs === 0 || isCount(topkPromptLogprobs),
+      "a whole number of at least 0"
+    )
+  ]).pipe(
+    Effect.andThen(supported(request, capabilities)),
+    Effect.andThen(fits(prompt.length, params.maxTokens, capabilities))
+  )
+}
+
+/** A prompt whose log-probabilities the model can give. */
+export const prompt = (value: ModelInput.ModelInput, { capabilities, vocabulary }: Limits): Checked =>
+  reject(input("prompt", value, vocabulary)).pipe(
+    Effect.andThen(supported({ prompt: value, params: { maxTokens: 1 }, promptLogprobs: true }, capabilities)),
+    Effect.andThen(fits(value.length, 0, capabilities))
+  )
+
+/** A rank within the model's range. */
+export const loraRank = (rank: number, { loraRank: [min, max] }: Capabilities): Checked =>
+  Number.isInteger(rank) && rank >= min && rank <= max
+    ? Effect.void
+    : Effect.fail(
+      new Unsupported({
+        capability: "loraRank",
+        detail: `loraRank is ${rank}, expected a whole number from ${min} to ${max}`
+      })
+    )

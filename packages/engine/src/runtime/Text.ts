@@ -1,0 +1,9 @@
+/** The tokens of an input: the engine's models read text alone. */
+import { ModelInput, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+export const tokens = (input: ModelInput.ModelInput): Effect.Effect<Int32Array, TinkerError.Unsupported> =>
+  Effect.mapError(
+    ModelInput.toTokens(input),
+    (error) => new TinkerError.Unsupported({ capability: "images", detail: error.message })
+  )

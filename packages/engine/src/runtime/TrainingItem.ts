@@ -1,0 +1,30 @@
+/** Training data as the threads read them. */
+import { type Datum, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type { Item } from "./Protocol.ts"
+import * as Text from "./Text.ts"
+
+/** Most soft targets per position: scratch is reserved for these. */
+export const maximumCandidates = 64
+
+const fromInputs = (inputs: Datum.Inputs[Datum.Kind], tokens: Int32Array): Item => {
+  if ("advantages" in inputs) return { kind: "PolicyTokens", tokens, inputs }
+  return "candidates" in inputs
+    ? { kind: "WeightedCandidates", tokens, inputs }
+    : { kind: "WeightedTokens", tokens, inputs }
+}
+
+const tooMany = (index: number, candidates: number) => {
+  const detail = `data[${index}].inputs.candidates is ${candidates}, expected at most ${maximumCandidates}`
+  return new TinkerError.Unsupported({ capability: "candidates", detail })
+}
+
+/** Of data that keep the rules of requests. */
+export const fromData = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) =>
+  Effect.forEach(
+    data,
+    ({ inputs, modelInput }, index) =>
+      "candidates" in inputs && inputs.candidates > maximumCandidates
+        ? Effect.fail(tooMany(index, inputs.candidates))
+        : Effect.map(Text.tokens(modelInput), (tokens) => fromInputs(inputs, tokens))
+  )
