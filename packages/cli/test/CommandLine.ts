@@ -1,0 +1,65 @@
+/** The command line in this process: what it prints, and how it ends. */
+import { Failure, Invocation, Root } from "@effect-rl/cli"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, type Exit, FileSystem, Layer, Path, Terminal } from "effect"
+import { TerminalCapabilities } from "effect/cli"
+import { TestConsole } from "effect/testing"
+
+export interface Ran {
+  readonly exit: Exit.Exit<void, unknown>
+  readonly out: ReadonlyArray<string>
+  readonly errors: ReadonlyArray<string>
+}
+
+const noTerminal = Layer.succeed(
+  TerminalCapabilities.TerminalCapabilities,
+  { canAnimate: false, canColor: false, canPrompt: false }
+)
+
+/** A terminal that keeps what is displayed outside of lines. */
+export const displayTo = (displayed: Array<string>, columns: number) =>
+  Layer.effect(
+    Terminal.Terminal,
+    Effect.map(Terminal.Terminal, (terminal) =>
+      Terminal.make({
+        ...terminal,
+        columns: Effect.succeed(columns),
+        display: (text) => Effect.sync(() => displayed.push(text))
+      }))
+  ).pipe(Layer.provide(NodeServices.layer))
+
+const environment = Layer.mergeAll(NodeServices.layer, Invocation.layer, noTerminal)
+
+/** Runs `effect-rl` with these arguments, its output not a terminal. */
+export const run = (...args: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const exit = yield* Effect.exit(Failure.report(Root.run("1.2.3")(args)))
+    const lines = (all: ReadonlyArray<unknown>) => all.map(String)
+    const ran: Ran = {
+      exit,
+      out: lines(yield* TestConsole.logLines),
+      errors: lines(yield* TestConsole.errorLines)
+    }
+    return ran
+  }).pipe(Effect.provide(environment), Effect.provide(TestConsole.layer))
+
+/** A folder for a run, gone with the scope. */
+export const runFolder = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return path.join(yield* fs.makeTempDirectoryScoped(), "run")
+}).pipe(Effect.provide(NodeServices.layer))
+
+/** A short run with the scripted backend: two problems a step, never evaluated. */
+export const short = [
+  "train",
+  "arithmetic",
+  "--backend",
+  "mock",
+  "--groups",
+  "2",
+  "--group-size",
+  "4",
+  "--eval-every",
+  "0"
+]

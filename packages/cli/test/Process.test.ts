@@ -1,0 +1,115 @@
+/** The command as a process of its own: exit codes, signals, closed pipes. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import * as CommandLine from "./CommandLine.ts"
+
+const bin = fileURLToPath(new URL("../src/bin.ts", import.meta.url))
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly errors: string
+}
+
+interface Options {
+  readonly env?: NodeJS.ProcessEnv
+  /** What to do once the output has this text. */
+  readonly when?: string
+  readonly act?: "interrupt" | "close output"
+}
+
+const launch = (args: ReadonlyArray<string>, { act, env = {}, when }: Options = {}) =>
+  Effect.callback<Ended>((resume) => {
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+      env: { ...process.env, ...env }
+    })
+    let [out, errors, isActedOn] = ["", "", false]
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      out += text
+      if (when === undefined || isActedOn || !out.includes(when)) return
+      isActedOn = true
+      if (act === "interrupt") child.kill("SIGINT")
+      else child.stdout.destroy()
+    })
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      errors += text
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code, out, errors })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const { runFolder, short } = CommandLine
+
+describe("the process", { timeout: 120_000 }, () => {
+  it.live("ends with 0 after a run, and with 1 and one line to act on after a mistake", () =>
+    Effect.gen(function*() {
+      const good = yield* launch([...short, "--steps", "1", "--log-path", yield* runFolder])
+      assert.deepStrictEqual([good.code, good.errors], [0, ""])
+      const bad = yield* launch(["train", "arithmetic", "--model", "effect-rl/tiny-12", "--log-path", yield* runFolder])
+      assert.strictEqual(bad.code, 1)
+      assert.strictEqual(
+        bad.errors,
+        "error: --model \"effect-rl/tiny-12\" is not a model of the backend \"engine\": did you mean \"effect-rl/tiny-128\"? " +
+          "there are: effect-rl/tiny-64, effect-rl/tiny-128\n"
+      )
+    }))
+
+  it.live("saves when interrupted, says how to go on, ends with 130 and resumes", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const args = (steps: number) => [...short, "--steps", String(steps), "--log-path", folder]
+      const interrupted = yield* launch(args(400), { when: "step   3/400", act: "interrupt" })
+      assert.strictEqual(interrupted.code, 130)
+      assert.include(
+        interrupted.out,
+        `what is done is kept in ${folder}: run the same command again to go on from there`
+      )
+      const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
+      const { batch } = JSON.parse(checkpoints.at(-1) ?? "")
+      const resumed = yield* launch(args(401), { when: "resuming", act: "interrupt" })
+      assert.include(resumed.out, `resuming the run in ${folder} after ${batch} of 401 steps`)
+    }))
+
+  it.live("saves too when nobody reads on", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const args = [...short, "--steps", "400", "--log-path", folder]
+      const { errors } = yield* launch(args, { when: "step   2/400", act: "close output" })
+      assert.strictEqual(errors, "")
+      assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is done is kept in")
+      assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
+    }))
+
+  it.live("colours nothing unless asked to, and never with NO_COLOR", () =>
+    Effect.gen(function*() {
+      const args = [...short, "--steps", "1", "--log-path"]
+      const coloured = yield* launch([...args, yield* runFolder], { env: { FORCE_COLOR: "1", NO_COLOR: "" } })
+      assert.include(coloured.out, "\u001b[1m")
+      const plain = yield* launch([...args, yield* runFolder], { env: { FORCE_COLOR: "1", NO_COLOR: "1" } })
+      assert.notInclude(plain.out, "\u001b")
+    }))
+
+  it.live("trains for real on the engine", () =>
+    Effect.gen(function*() {
+      const args = [
+        "train",
+        "arithmetic",
+        "--model",
+        "effect-rl/tiny-64",
+        "--steps",
+        "2",
+        "--groups",
+        "4",
+        "--eval-every",
+        "0"
+      ]
+      const folder = yield* runFolder
+      const { code, errors, out } = yield* launch([...args, "--log-path", folder])
+      assert.deepStrictEqual([code, errors], [0, ""])
+      assert.include(out, "step 2/2")
+      assert.include(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "final")
+    }))
+})

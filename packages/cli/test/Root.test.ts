@@ -1,0 +1,226 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem } from "effect"
+import * as CommandLine from "./CommandLine.ts"
+
+const { run, runFolder, short } = CommandLine
+
+const records = (lines: ReadonlyArray<string>): ReadonlyArray<Record<string, unknown>> =>
+  lines.map((line) => JSON.parse(line))
+
+const filesOf = (folder: string) =>
+  Effect.provide(Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readDirectory(folder)), NodeServices.layer)
+
+const has = (lines: ReadonlyArray<string>, text: string) =>
+  assert.isTrue(lines.some((line) => line.includes(text)), `no line has "${text}":\n${lines.join("\n")}`)
+
+describe("effect-rl", { timeout: 60_000 }, () => {
+  it.effect("names its commands", () =>
+    Effect.gen(function*() {
+      const { exit, out } = yield* run("--help")
+      assert.isTrue(Exit.isSuccess(exit))
+      has(out, "train")
+    }))
+
+  it.effect("tells its version", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* run("--version")).out, ["effect-rl v1.2.3"])
+    }))
+
+  const mistakes: ReadonlyArray<readonly [args: string, message: string]> = [
+    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? there are: train"],
+    ["train arithmetik", "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? there are: arithmetic, "],
+    ["train arithmetic --grops 3", "error: unknown flag --grops; did you mean --groups?"],
+    ["train arithmetic --groups 0", "--groups: \"0\". Expected a whole number from 1 on"],
+    ["train arithmetic --groups many", "--groups: \"many\""],
+    ["train arithmetic --learning-rate NaN", "--learning-rate: \"NaN\""],
+    ["train arithmetic --learning-rate -1", "--learning-rate: \"-1\". Expected a number above 0"],
+    ["train arithmetic --max-tokens-total 0", "--max-tokens-total: \"0\". Expected: a number above 0"],
+    ["train arithmetic --backend gpu", "--backend: \"gpu\""],
+    ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? there are: "],
+    ["train gsm8k --backend mock --plan --data nowhere", "train.jsonl does not exist"]
+  ]
+
+  it.effect.each(mistakes)("%s", ([args, message]) =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run(...args.split(" "))
+      assert.isTrue(Exit.isFailure(exit))
+      has(errors, message)
+      assert.isTrue(errors.every((line) => !/\n? +at /.test(line)), "no stack")
+      assert.deepStrictEqual(out, [])
+    }))
+
+  it.effect("spells out control characters of what was typed", () =>
+    Effect.gen(function*() {
+      const { errors } = yield* run("train", "\u001b[31mred")
+      has(errors, "\\u{1b}[31mred")
+    }))
+})
+
+describe("effect-rl train --help", { timeout: 60_000 }, () => {
+  it.effect("tells each setting with its unit and default", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run("train", "arithmetic", "--help")
+      const help = out.join("\n")
+      for (
+        const line of [
+          "--model string               Base model to train (default: effect-rl/tiny-128)",
+          "Problems in each step (default: 32 problems)",
+          "(default: 8 attempts)",
+          "(default: 0.001)",
+          "(default: 40 tokens)",
+          "(default: 25 steps)",
+          "--backend"
+        ]
+      ) assert.include(help, line)
+    }))
+})
+
+describe("effect-rl train --plan", { timeout: 60_000 }, () => {
+  const plan = [
+    "train",
+    "arithmetic",
+    "--backend",
+    "mock",
+    "--steps",
+    "3",
+    "--groups",
+    "2",
+    "--group-size",
+    "4",
+    "--plan"
+  ]
+
+  it.effect("tells steps, tokens and price, and touches nothing", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { exit, out } = yield* run(...plan, "--eval-every", "3", "--price", "2", "--log-path", folder)
+      assert.isTrue(Exit.isSuccess(exit))
+      has(out, "3 steps of 2 problems, 8 responses each, at most 40 tokens long")
+      has(out, "2 evaluations of 1024 responses each")
+      has(out, "per million tokens")
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
+    }))
+
+  it.effect("adds up for programs", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(...plan, "--eval-every", "0", "--price", "2", "--json")
+      const [record] = records(out)
+      assert(record !== undefined)
+      const step = { responses: 8, prefilled: 8 * 75, sampled: 8 * 40 }
+      assert.deepInclude(record, { type: "plan", steps: 3, groups: 2, evaluations: 0, sampled: 3 * step.sampled })
+      const { dollars, prefilled, sampled, tokens, trained } = record
+      assert.strictEqual(tokens, Number(prefilled) + Number(sampled) + Number(trained))
+      assert.closeTo(Number(dollars), Number(tokens) * 2e-6, 1e-12)
+    }))
+})
+
+describe("effect-rl train", { timeout: 60_000 }, () => {
+  it.effect("trains, reports and keeps the run", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { exit, out } = yield* run(...short, "--steps", "2", "--log-path", folder)
+      assert.isTrue(Exit.isSuccess(exit))
+      has(out, `training 2 steps, kept in ${folder}`)
+      has(out, "step 1/2  reward 0.500 ± 0.000  informative 100 %  truncated 0 %")
+      has(out, "step 2/2")
+      has(out, "mean reward of each step")
+      assert.includeMembers([...(yield* filesOf(folder))], [
+        "checkpoints.jsonl",
+        "config.json",
+        "events.jsonl",
+        "metrics.jsonl",
+        "reward.png",
+        "reward.svg",
+        "run.log"
+      ])
+    }))
+
+  it.effect("evaluates before and after, and shows answers to the same problems", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { out } = yield* run(...short.slice(0, -1), "1", "--steps", "1", "--log-path", folder)
+      has(out, "held_out after 0 steps: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
+      has(out, "held_out_greedy after 1 steps: 49.0 % of 512 correct")
+      has(out, "held_out (512)             49.0 % (44.7 to 53.3 %)    49.0 % (44.7 to 53.3 %)")
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 0 steps, reward ")).length, 3)
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 1 steps, reward ")).length, 3)
+      assert.include(yield* filesOf(folder), "transcripts.json")
+    }))
+
+  it.effect("resumes a run that exists, and says so", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--steps", "2", "--log-path", folder)
+      const plan = yield* run(...short, "--steps", "3", "--log-path", folder, "--plan")
+      has(plan.out, "it would be resumed")
+      const longer = yield* run(...short, "--steps", "3", "--log-path", folder)
+      has(longer.out, `resuming the run in ${folder} after 2 of 3 steps`)
+      has(longer.out, "step 3/3")
+      assert.isFalse(longer.out.some((line) => line.includes("step 2/3")))
+      const again = yield* run(...short, "--steps", "3", "--log-path", folder)
+      has(again.out, `the run in ${folder} is finished: raise --steps to train on`)
+      has(again.out, "mean reward of each step")
+    }))
+
+  it.effect("does not resume with another configuration", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--steps", "1", "--log-path", folder)
+      const { errors, exit } = yield* run(...short, "--steps", "1", "--log-path", folder, "--max-tokens", "30")
+      assert.isTrue(Exit.isFailure(exit))
+      has(errors, "was started with max_tokens 40, now it is 30")
+    }))
+
+  it.effect("advises once to allow longer responses where most are cut", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(...short, "--steps", "2", "--max-tokens", "8", "--log-path", yield* runFolder)
+      const advice = out.filter((line) => line.startsWith("advice: "))
+      assert.deepStrictEqual(advice, [
+        "advice: 100 % of the responses were cut at 8 tokens and rarely earn their reward: raise --max-tokens"
+      ])
+      has(out, "no signal, nothing trained")
+    }))
+
+  it.effect("stops at the tokens it was given", () =>
+    Effect.gen(function*() {
+      const { exit, out } = yield* run(
+        ...short,
+        "--steps",
+        "9",
+        "--max-tokens-total",
+        "4000",
+        "--log-path",
+        yield* runFolder
+      )
+      assert.isTrue(Exit.isSuccess(exit))
+      has(out, "4000 tokens of --max-tokens-total")
+      assert.isFalse(out.some((line) => line.includes("step 9/9")))
+    }))
+
+  it.effect("writes records for programs, and nothing else", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(...short, "--steps", "1", "--json", "--log-path", yield* runFolder)
+      const types = records(out).map(({ type }) => type)
+      assert.deepStrictEqual(types, ["started", "group_finished", "group_finished", "iteration", "finished", "report"])
+      const [iteration] = records(out).filter(({ type }) => type === "iteration")
+      assert.deepInclude(iteration, { iteration: 0, meanReward: 0.5, informative: 2, datums: 8 })
+    }))
+
+  it.effect("tells programs of failures too", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(...short, "--json", "--model", "effect-rl/tiny", "--log-path", yield* runFolder)
+      const [record] = records(out)
+      assert.strictEqual(record?.["type"], "error")
+      assert.include(String(record?.["message"]), "effect-rl/tiny")
+    }))
+
+  it.effect("has a scripted answer for every recipe", () =>
+    Effect.gen(function*() {
+      for (const recipe of ["arithmetic", "plain-arithmetic", "abstractions"]) {
+        const args = short.with(1, recipe)
+        const { out } = yield* run(...args, "--max-tokens", "80", "--steps", "1", "--log-path", yield* runFolder)
+        has(out, "step 1/1  reward 0.500 ± 0.000")
+      }
+    }))
+})

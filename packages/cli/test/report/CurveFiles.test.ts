@@ -1,0 +1,33 @@
+import * as CurveFiles from "@effect-rl/cli/report/CurveFiles"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+
+const history = {
+  rewards: [{ step: 0, reward: 0.2 }, { step: 1, reward: NaN }, { step: 2, reward: 0.9 }],
+  measurements: [{ evaluator: "held_out", step: 0, value: 0.3, low: 0.2, high: 0.4, episodes: 10 }]
+}
+
+const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
+
+describe("CurveFiles.write", () => {
+  it.effect("draws the curve as SVG and, twice as large, as PNG", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const [svgFile, pngFile] = yield* CurveFiles.write(folder, history, "<script>\u001b & co")
+      const svg = yield* fs.readFileString(svgFile)
+      assert.include(svg, "&lt;script&gt; &amp; co")
+      assert.notInclude(svg, "<script>")
+      const png = yield* fs.readFile(pngFile)
+      assert.deepStrictEqual([...png.subarray(0, 8)], pngSignature)
+      const view = new DataView(png.buffer, png.byteOffset)
+      assert.deepStrictEqual([view.getUint32(16), view.getUint32(20)], [1600, 900])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("says where it could not write", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(CurveFiles.write("/nowhere/at/all", history, "title"))
+      assert.include(error.message, "/nowhere/at/all")
+    }).pipe(Effect.provide(NodeServices.layer)))
+})

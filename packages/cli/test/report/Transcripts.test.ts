@@ -1,0 +1,84 @@
+import * as Transcripts from "@effect-rl/cli/report/Transcripts"
+import * as Style from "@effect-rl/cli/terminal/Style"
+import { ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Tinker } from "@effect-rl/core"
+import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path } from "effect"
+
+/** Five problems, each answered with `response`. */
+const evaluate = (response: string) =>
+  Effect.gen(function*() {
+    const model = yield* ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
+    const env = (question: string) =>
+      ProblemEnv.make({ model, question, referenceAnswer: "yes", checkAnswer: (text) => text === "yes" })
+    const groups = ["a", "b", "c", "d", "e"].map((question) =>
+      ProblemGroupBuilder.make({ key: question, size: 1, env: () => env(question) })
+    )
+    const sampler = yield* Effect.flatMap(Tinker.Tinker, (tinker) =>
+      tinker.createSamplingClient({ baseModel: Script.defaultModel }))
+    return yield* Evaluator.testSet({ name: "held_out", groups, maxTokens: 64 }).evaluate(sampler)
+  }).pipe(
+    Effect.provide(Layer.merge(
+      ScriptedTinker.layer({
+        sample: Script.reply(TestTokenizer.characters, () =>
+          Script.text(TestTokenizer.characters, `${response}<|im_end|>`))
+      }),
+      TestTokenizer.layer()
+    ))
+  )
+
+const summary = (transcripts: ReadonlyArray<Transcripts.Transcript>) =>
+  transcripts.map(({ answers, question }) => [question, ...answers.map(({ response, step }) => `${step}: ${response}`)])
+
+describe("Transcripts", () => {
+  it.effect("follow three problems, the same ones each time", () =>
+    Effect.gen(function*() {
+      const before = Transcripts.of(yield* evaluate("no"), 0)
+      const after = Transcripts.of(yield* evaluate("yes"), 9)
+      assert.deepStrictEqual(summary(Transcripts.merge(before, after)), [
+        ["a", "0: no", "9: yes"],
+        ["b", "0: no", "9: yes"],
+        ["d", "0: no", "9: yes"]
+      ])
+    }))
+
+  it.effect("replace an answer after the same step, as when a run is resumed", () =>
+    Effect.gen(function*() {
+      const before = Transcripts.of(yield* evaluate("no"), 0)
+      const again = Transcripts.of(yield* evaluate("well"), 0)
+      assert.deepStrictEqual(summary(Transcripts.merge(before, again))[0], ["a", "0: well"])
+    }))
+
+  it.effect("read back as they were written; there are none before", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* fs.makeTempDirectoryScoped(), "transcripts.json")
+      assert.deepStrictEqual(yield* Transcripts.read(file), [])
+      const transcripts = Transcripts.of(yield* evaluate("maybe"), 0)
+      yield* Transcripts.write(file, transcripts)
+      assert.deepStrictEqual(yield* Transcripts.read(file), transcripts)
+      yield* fs.writeFileString(file, "[{}]")
+      const error = yield* Effect.flip(Transcripts.read(file))
+      assert.strictEqual(error._tag, "RunError")
+      assert.include(error.message, "transcripts.json")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it("show the first and last answer, control characters spelled out", () => {
+    const answers = [
+      { step: 0, response: "x\u001b[2J\n\u202ey", reward: 0 },
+      { step: 4, response: "between", reward: 0 },
+      { step: 9, response: "yes", reward: 1 }
+    ]
+    const transcript = { evaluator: "held_out", problem: "a", question: "a\u0007?", reference: "yes", answers }
+    assert.deepStrictEqual(Transcripts.lines([transcript], Style.plain), [
+      "a\\u{7}? (yes)",
+      "  after 0 steps, reward 0.0:",
+      "    x\\u{1b}[2J",
+      "    \\u{202e}y",
+      "  after 9 steps, reward 1.0:",
+      "    yes"
+    ])
+  })
+})

@@ -1,0 +1,66 @@
+import * as CliOutput from "@effect-rl/cli/terminal/Output"
+import * as RunLog from "@effect-rl/cli/terminal/RunLog"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TerminalCapabilities } from "effect/cli"
+import { TestConsole } from "effect/testing"
+import * as CommandLine from "../CommandLine.ts"
+
+interface Session {
+  readonly json?: boolean
+  readonly canAnimate?: boolean
+  readonly canColor?: boolean
+}
+
+/** What arrives on the terminal, in lines and in the log file. */
+const tell = ({ canAnimate = false, canColor = false, json = false }: Session) =>
+  Effect.gen(function*() {
+    const displayed: Array<string> = []
+    const logged: Array<string> = []
+    const log = Layer.succeed(RunLog.RunLog, {
+      append: (lines) => Effect.sync(() => void logged.push(...lines))
+    })
+    const layer = CliOutput.Output.layer({ json }).pipe(
+      Layer.provide(Layer.mergeAll(
+        log,
+        CommandLine.displayTo(displayed, 10),
+        Layer.succeed(TerminalCapabilities.TerminalCapabilities, { canAnimate, canColor, canPrompt: false })
+      ))
+    )
+    yield* Effect.gen(function*() {
+      const output = yield* CliOutput.Output
+      yield* output.live("sampling for a while")
+      yield* output.lines([output.style.bold("one"), "two"])
+      yield* output.record({ type: "event" })
+    }).pipe(Effect.provide(layer))
+    return { displayed, logged, lines: yield* TestConsole.logLines }
+  }).pipe(Effect.provide(TestConsole.layer))
+
+const erased = "\r\u001b[2K"
+
+describe("Output", () => {
+  it.effect("only adds lines where the output is not a terminal", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* tell({}), { displayed: [], logged: ["one", "two"], lines: ["one", "two"] })
+    }))
+
+  it.effect("keeps the moving line last on a terminal, no wider than it, and erases it in the end", () =>
+    Effect.gen(function*() {
+      const { displayed } = yield* tell({ canAnimate: true })
+      assert.deepStrictEqual(displayed, [`${erased}sampling `, erased, `${erased}sampling `, erased])
+    }))
+
+  it.effect("colours lines on a terminal that can, but never in the log", () =>
+    Effect.gen(function*() {
+      const { lines, logged } = yield* tell({ canColor: true })
+      assert.deepStrictEqual(lines, ["\u001b[1mone\u001b[0m", "two"])
+      assert.deepStrictEqual(logged, ["one", "two"])
+    }))
+
+  it.effect("writes records alone for programs", () =>
+    Effect.gen(function*() {
+      const { displayed, lines, logged } = yield* tell({ json: true, canAnimate: true, canColor: true })
+      assert.deepStrictEqual(lines, ["{\"type\":\"event\"}"])
+      assert.deepStrictEqual([displayed, logged], [[], ["one", "two"]])
+    }))
+})
