@@ -37,7 +37,7 @@ export const customLoss = client.forwardBackwardCustom(policyData, () => Effect.
 // @ts-expect-error no data, no pass
 export const noData = client.forwardBackward([], Loss.ppo())
 
-export const incomplete = Rollout.group(browsing, policy, {
+export const incomplete: unknown = Rollout.group(browsing, policy, {
   // @ts-expect-error what follows is not said for every kind of failure
   onFailure: { retry: Schedule.recurs(1), otherwise: { StepFailed: "drop", Died: "abort" } }
 })

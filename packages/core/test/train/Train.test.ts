@@ -36,8 +36,13 @@ describe("Train.run", () => {
       ])
       assert.deepStrictEqual(events.map(({ _tag }) => _tag), [
         "Started",
-        ...["GroupFinished", "GroupFinished", "Iteration", "Saved"],
-        ...["GroupFinished", "GroupFinished", "Iteration"],
+        "GroupFinished",
+        "GroupFinished",
+        "Iteration",
+        "Saved",
+        "GroupFinished",
+        "GroupFinished",
+        "Iteration",
         "Finished"
       ])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
