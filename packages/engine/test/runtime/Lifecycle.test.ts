@@ -60,6 +60,36 @@ describe("lifecycle", () => {
       }).pipe(Random.withSeed(4)))
   })
 
+  /** Two steps and a sample of a client of its own. */
+  const observed = Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 7 })
+    const metrics = yield* Effect.forEach([1, 2], () =>
+      Effect.gen(function*() {
+        const pass = yield* client.forwardBackward(data, Loss.crossEntropy)
+        const optimizer = yield* client.optimStep({ learningRate: 1e-3 })
+        return [yield* pass.await, yield* optimizer.await]
+      }))
+    const sampler = yield* client.saveWeightsAndGetSamplingClient
+    const request = { prompt: TestEngine.prompt(2), numSamples: 4, params: { maxTokens: 20, seed: 3 } }
+    return { metrics, response: yield* sampler.sample(request) }
+  }).pipe(Effect.scoped)
+
+  layer(TestEngine.layer(2), { excludeTestServices: true })("interruption", (it) => {
+    it.effect("of some clients changes nothing that others compute, though they take over the freed memory", () =>
+      Effect.gen(function*() {
+        const alone = yield* observed
+        const disturbance = yield* Effect.gen(function*() {
+          const fiber = yield* Effect.forkChild(everything)
+          yield* Effect.sleep(yield* Random.nextBetween(0, 40))
+          yield* Fiber.interrupt(fiber)
+        }).pipe(Effect.forever, Effect.forkChild)
+        const among = yield* Effect.replicateEffect(observed, 8)
+        yield* Fiber.interrupt(disturbance)
+        for (const outcome of among) assert.deepStrictEqual(outcome, alone)
+      }).pipe(Random.withSeed(5)))
+  })
+
   layer(TestEngine.layer(2))("clients", (it) => {
     const create = Effect.flatMap(
       Tinker.Tinker,
