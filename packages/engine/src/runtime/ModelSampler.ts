@@ -1,4 +1,8 @@
-/** Samples from one model on one thread: runs what the scheduler plans and picks the next tokens. */
+/**
+ * Samples from one model on one thread: runs what the scheduler plans and picks the next tokens.
+ *
+ * Imports single modules of other packages, as everything on a thread does, which starts the sooner the less it loads.
+ */
 import type { Sampling } from "@effect-rl/core"
 import { uniform } from "@effect-rl/core/record/Seed"
 import { bytesOfToken } from "@effect-rl/files/tokenizer/ByteLevel"

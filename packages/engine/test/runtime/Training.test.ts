@@ -221,6 +221,32 @@ describe("training", () => {
       }))
   })
 
+  layer(TestEngine.layer(1))("snapshots of different steps", (it) => {
+    it.effect("are sampled from together exactly as alone", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* create()
+        const samplers = [yield* tinker.createSamplingClient({ baseModel: TestEngine.model })]
+        for (let round = 0; round < 3; round++) {
+          yield* step(client)
+          samplers.push(yield* client.saveWeightsAndGetSamplingClient)
+        }
+        const requests = samplers.flatMap((sampler) =>
+          Array.makeBy(6, (index) => {
+            const request = {
+              prompt: TestEngine.prompt(index, 12),
+              numSamples: 2,
+              params: { maxTokens: 12, seed: index }
+            }
+            return sampler.sample(request)
+          })
+        )
+        const alone = yield* Effect.all(requests)
+        assert.deepStrictEqual(yield* Effect.all(requests, { concurrency: "unbounded" }), alone)
+        assert.strictEqual(new Set(alone.map(({ sequences: [first] }) => first?.logprobs.join())).size, requests.length)
+      }))
+  })
+
   layer(TestEngine.layer(2))("checkpoints", (it) => {
     it.effect("go on exactly as the uninterrupted run does", () =>
       Effect.gen(function*() {
