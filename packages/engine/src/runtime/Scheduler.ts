@@ -142,20 +142,18 @@ export class Scheduler {
     const copies: Array<Copy> = []
     let prefillRows = this.limits.prefillRows -
       this.running.reduce((rows, { order, computed }) => rows + Math.max(0, order.prompt.length - computed), 0)
-    const later: Array<Waiting> = []
-    for (const [at, waiting] of this.waiting.entries()) {
-      if (this.free.length === 0 || prefillRows <= 0) {
-        later.push(...this.waiting.slice(at))
-        break
+    const skipped: Array<Waiting> = []
+    let next = 0
+    for (; next < this.waiting.length && this.free.length > 0 && prefillRows > 0; next++) {
+      const waiting = this.waiting[next]
+      if (waiting === undefined) continue
+      if (this.isBeingComputed(waiting)) skipped.push(waiting)
+      else {
+        copies.push(...this.place(waiting))
+        prefillRows -= waiting.sample.order.prompt.length - waiting.sample.computed
       }
-      if (this.isBeingComputed(waiting)) {
-        later.push(waiting)
-        continue
-      }
-      copies.push(...this.place(waiting))
-      prefillRows -= waiting.sample.order.prompt.length - waiting.sample.computed
     }
-    this.waiting = later
+    this.waiting = skipped.concat(this.waiting.slice(next))
     return copies
   }
 
