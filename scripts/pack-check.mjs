@@ -42,7 +42,7 @@ writeFileSync(
       target: "ES2022",
       strict: true,
       exactOptionalPropertyTypes: true,
-      noEmit: true,
+      outDir: "out",
       types: ["node"]
     },
     include: ["main.ts"]
@@ -75,11 +75,7 @@ try {
   npm(["install", "--no-audit", "--no-fund"], project)
   const tsc = join(project, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", "."], { cwd: project, stdio: "inherit" })
-  execFileSync(process.execPath, [tsc, "-p", ".", "--noEmit", "false", "--outDir", "."], {
-    cwd: project,
-    stdio: "inherit"
-  })
-  console.log(execFileSync(process.execPath, ["main.js"], { cwd: project, encoding: "utf8" }))
+  console.log(execFileSync(process.execPath, ["out/main.js"], { cwd: project, encoding: "utf8" }))
   console.log(`packed, type-checked and run on ${process.version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })
