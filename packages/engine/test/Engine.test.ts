@@ -105,7 +105,7 @@ describe("Engine", () => {
             ["params.seed is NaN, expected a whole number", { prompt, params: { ...params, seed: NaN } }],
             ["params.stop[0] is empty, expected text", { prompt, params: { ...params, stop: [""] } }],
             [
-              "prompt of 3 tokens and 1150 to sample exceed the context of 1152",
+              "prompt of 3 tokens and 1150 to sample exceed the context of 1152: shorten the prompt or lower maxTokens",
               { prompt, params: { maxTokens: 1150 } }
             ]
           ] as const
@@ -159,7 +159,7 @@ describe("Engine", () => {
         const long = TestEngine.textDatum(TestEngine.prompt(1, 1154))
         assert.strictEqual(
           yield* failure(forwardBackward([long], Loss.crossEntropy)),
-          "forwardBackward: prompt of 1153 tokens and 0 to sample exceed the context of 1152"
+          "forwardBackward: 1153 tokens exceed the context of 1152: shorten them"
         )
       }))
 

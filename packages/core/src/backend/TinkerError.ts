@@ -46,14 +46,18 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   }
 }
 
-/** The prompt and what may be sampled do not fit into the model's context. */
+/** The prompt and what may be sampled, none of it in a pass, do not fit into the model's context. */
 export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("ContextTooLong", {
   promptTokens: Schema.Int,
   maxTokens: Schema.Int,
   contextLength: Schema.Int
 }) {
   override get message() {
-    return `prompt of ${this.promptTokens} tokens and ${this.maxTokens} to sample exceed the context of ${this.contextLength}`
+    const { contextLength, maxTokens, promptTokens } = this
+    return maxTokens === 0
+      ? `${promptTokens} tokens exceed the context of ${contextLength}: shorten them`
+      : `prompt of ${promptTokens} tokens and ${maxTokens} to sample exceed the context of ${contextLength}: ` +
+        "shorten the prompt or lower maxTokens"
   }
 }
 

@@ -17,7 +17,11 @@ const reasons: ReadonlyArray<readonly [reason: TinkerError.Reason, message: stri
   ],
   [
     new TinkerError.ContextTooLong({ promptTokens: 500, maxTokens: 100, contextLength: 512 }),
-    "prompt of 500 tokens and 100 to sample exceed the context of 512"
+    "prompt of 500 tokens and 100 to sample exceed the context of 512: shorten the prompt or lower maxTokens"
+  ],
+  [
+    new TinkerError.ContextTooLong({ promptTokens: 600, maxTokens: 0, contextLength: 512 }),
+    "600 tokens exceed the context of 512: shorten them"
   ],
   [new TinkerError.Closed({ detail: "the client was unloaded" }), "the client was unloaded"]
 ]
