@@ -20,7 +20,7 @@ const violation = (key: Key.MemberKey, field: string, found: unknown, expected: 
 /** Types do not reach an environment written in JavaScript or fed from outside: what it gives is checked. */
 const tagViolation = (key: Key.MemberKey, field: string, given: unknown, ...tags: ReadonlyArray<string>) => {
   if (tags.some((tag) => Predicate.isTagged(given, tag))) return undefined
-  const found = Predicate.hasProperty(given, "_tag") ? given._tag : given
+  const found = Predicate.isObject(given) ? given["_tag"] : given
   return violation(key, `${field}._tag`, found, tags.join(" or "))
 }
 

@@ -17,16 +17,18 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   limit: Schema.String
 }) {
   override get message() {
-    return `not finished within ${this.limit}`
+    return `not finished within ${this.limit}: raise memberTimeout, or let onFailure drop or skip what takes longer`
   }
 }
 
+/** `member` is −1 where the group as a whole is at fault. */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   group: Schema.String,
   member: Schema.Int,
   reason: Schema.Union([Violation, MemberTimedOut])
 }) {
   override get message() {
-    return `group "${this.group}", member ${this.member}: ${this.reason.message}`
+    const who = this.member < 0 ? `group "${this.group}"` : `group "${this.group}", member ${this.member}`
+    return `${who}: ${this.reason.message}`
   }
 }

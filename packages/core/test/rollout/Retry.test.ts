@@ -156,7 +156,8 @@ describe("memberTimeout", () => {
         member: -1,
         attempt: 0,
         failure: "TimedOut",
-        message: `group "group", member -1: not finished within 1m`
+        message: "group \"group\": not finished within 1m: " +
+          "raise memberTimeout, or let onFailure drop or skip what takes longer"
       })
     }))
 
