@@ -10,6 +10,7 @@ import * as Setting from "../Setting.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import type { Problem } from "./Gsm8kRow.ts"
 import * as Gsm8kSource from "./Gsm8kSource.ts"
+import * as PromptLength from "./PromptLength.ts"
 import type { Split } from "./Split.ts"
 
 export const Settings = Schema.Struct({
@@ -30,12 +31,14 @@ export const Settings = Schema.Struct({
   fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
 })
 
+const prefix = (fewShot: boolean) => fewShot ? MathEnv.strawberry : []
+
 const group =
   (model: ChatModel.ChatModel, size: number, fewShot: boolean) => ({ answer, question }: Problem, index: number) =>
     ProblemGroupBuilder.make({
       key: String(index),
       size,
-      env: () => MathEnv.make({ model, problem: question, answer, ...(fewShot ? { prefix: MathEnv.strawberry } : {}) })
+      env: () => MathEnv.make({ model, problem: question, answer, prefix: prefix(fewShot) })
     })
 
 /** The task on problems already loaded; each pass goes through them in an order of its own. */
@@ -72,5 +75,10 @@ export const gsm8k = Recipe.make({
   name: "gsm8k",
   description: "Grade-school word problems, answers in a box; evaluated on the test problems",
   settings: Settings,
-  build: (model, settings) => Effect.map(Gsm8kSource.load(settings.data), (split) => task(model, settings, split))
+  build: Effect.fnUntraced(function*(model, settings) {
+    const split = yield* Gsm8kSource.load(settings.data)
+    const { fewShot, maxTokens } = settings
+    yield* PromptLength.check([...split.train, ...split.test], { model, maxTokens, prefix: prefix(fewShot) })
+    return task(model, settings, split)
+  })
 })

@@ -34,8 +34,16 @@ const toProblem = (file: string) => ([row, index]: readonly [Gsm8kRow, number]) 
     onSome: (answer) => Effect.succeed<Problem>({ question: row.question, answer })
   })
 
+const noRows = (file: string) =>
+  new DatasetError.DatasetError({ file, detail: "has no rows, expected at least one problem" })
+
 const problems = <E, R>(file: string, rows: Stream.Stream<Gsm8kRow, E, R>) =>
-  rows.pipe(Stream.zipWithIndex, Stream.mapEffect(toProblem(file)), Stream.runCollect)
+  rows.pipe(
+    Stream.zipWithIndex,
+    Stream.mapEffect(toProblem(file)),
+    Stream.runCollect,
+    Effect.filterOrFail(({ length }) => length > 0, () => noRows(file))
+  )
 
 const fromFile = (file: string) => problems(file, Jsonl.rows(file, Gsm8kRow))
 

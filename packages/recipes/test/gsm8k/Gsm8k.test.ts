@@ -1,7 +1,7 @@
 import { RunStore, Tinker, Train } from "@effect-rl/core"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Hub } from "@effect-rl/files"
-import { Gsm8k, type Gsm8kRow, Gsm8kSource, Recipes, type Split } from "@effect-rl/recipes"
+import { Gsm8k, type Gsm8kRow, Gsm8kSource, MathEnv, Recipes, type Split } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
@@ -152,15 +152,34 @@ describe("Gsm8kSource.load", () => {
       assert.include(error.message, "row 13")
     }))
 
-  it.effect("names the row that is no problem, and a folder without problems", () =>
+  it.effect("names the row that is no problem, and a file and a folder without problems", () =>
     Effect.gen(function*() {
       const noProblem = yield* Effect.flip(load({ "train.jsonl": [{ question: 3 }] }))
       assert.strictEqual(noProblem._tag, "DatasetError")
       assert.include(noProblem.message, "row 1")
+      const noRow = yield* Effect.flip(load({ "train.jsonl": problems.map(row), "test.jsonl": [] }))
+      assert.strictEqual(noRow._tag, "DatasetError")
+      assert.include(noRow.message, "test.jsonl: has no rows, expected at least one problem")
       const noFile = yield* Effect.flip(load({}))
       assert.strictEqual(noFile._tag, "DatasetError")
       assert.include(noFile.message, "train.jsonl does not exist")
     }))
+})
+
+describe("Recipes.gsm8k.build", () => {
+  it.effect("refuses a problem that the model cannot read whole", () =>
+    Effect.gen(function*() {
+      const long = { question: "How many? ".repeat(500), answer: "1" }
+      const folder = yield* writeRows({
+        "train.jsonl": problems.map(row),
+        "test.jsonl": [row({ question: "And now?", answer: "0" }), row(long)]
+      })
+      const error = yield* Effect.flip(
+        Recipes.gsm8k.build(yield* TestModel.model, { ...settings, data: folder, maxTokens: 8 })
+      )
+      assert.strictEqual(error._tag, "PromptTooLong")
+      assert.include(error.message, "shorten or remove the problem, or lower maxTokens. It asks: How many? How many?")
+    }).pipe(Effect.provide([NodeServices.layer, noHub])))
 })
 
 const withRows = Option.isSome(Gsm8kRows.folder) ? describe : describe.skip
@@ -182,5 +201,44 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
     Effect.gen(function*() {
       const events = yield* iterations(yield* split)
       assert.deepStrictEqual(events.map(summary), [half, half])
+    }))
+
+  it.effect("give exactly the metrics of a policy that treats each problem differently", () =>
+    Effect.gen(function*() {
+      const { train } = yield* split
+      const four = { train: train.slice(0, 4), test: [] }
+      const { answerTo, config } = Gsm8k.task(yield* TestModel.model, { ...settings, steps: 1, groups: 4 }, four)
+      const [right, sometimes, unboxed, cut] = four.train.map(({ question }) => MathEnv.question(question))
+      assert(right !== undefined && sometimes !== undefined && unboxed !== undefined && cut !== undefined)
+      const sample = Script.reply(TestModel.tokenizer, (prompt, { seed = 0 }) => {
+        const answer = Option.getOrThrow(answerTo(prompt))
+        if (prompt.includes(right) || (prompt.includes(sometimes) && seed % 2 === 0)) return say(answer)
+        if (prompt.includes(sometimes)) return say("wrong")
+        if (prompt.includes(unboxed)) return Script.text(TestModel.tokenizer, `${answer}<|im_end|>`)
+        return Script.text(TestModel.tokenizer, `\\boxed{${answer}} and`, { stopReason: "length" })
+      })
+      const events = yield* Train.run({ ...config, evalEvery: 0 }).pipe(
+        Stream.runCollect,
+        Effect.provide(scripted(sample))
+      )
+      const [iteration] = events.filter((event) => event._tag === "Iteration")
+      assert(iteration !== undefined)
+      // Group means 1, 0.5, −0.1 and 0.9.
+      assert.closeTo(iteration.meanReward, 0.575, 1e-12)
+      assert.closeTo(iteration.rewardStandardError ?? NaN, Math.sqrt(0.7475 / 12), 1e-12)
+      assert.deepInclude(iteration, { groups: 4, informative: 1, datums: 4, optimizerSteps: 1 })
+      assert.deepInclude(iteration.metrics, {
+        "env/all/correct": 0.625,
+        "env/all/format": 0.5,
+        "env/all/truncated": 0.25,
+        "env/all/stop/max_tokens": 0.25,
+        "env/all/by_group/frac_mixed": 0.25,
+        "groups/informative": 1,
+        "groups/all_good": 2,
+        "groups/all_bad": 1,
+        "train/episodes": 4,
+        "train/reward/total": 0.5,
+        "optim/ratio_mean": 1
+      })
     }))
 })
