@@ -12,9 +12,14 @@ export const AddedToken = Schema.Struct({
   normalized: Schema.optionalKey(Schema.Boolean)
 })
 
-/** The model's large tables stay unchecked here: their reader refuses what it cannot use. */
+/** Large tables are not looked into here: their reader refuses what it cannot use. */
+const Model = Schema.StructWithRest(
+  Schema.Struct({ type: Schema.optionalKey(Schema.String), vocab: Schema.ObjectKeyword }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+)
+
 export const TokenizerDefinition = Schema.Struct({
-  model: Schema.Record(Schema.String, Schema.Unknown),
+  model: Model,
   normalizer: Schema.Unknown,
   pre_tokenizer: Schema.Unknown,
   post_processor: Schema.Unknown,

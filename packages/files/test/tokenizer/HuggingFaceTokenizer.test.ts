@@ -109,7 +109,9 @@ layer(Files.layer)("a tokenizer in a folder", (it) => {
     Effect.gen(function*() {
       assert.include(yield* broken(JSON.stringify({ ...definition, model: "BPE" })), "model")
       assert.include(yield* broken(JSON.stringify({ ...definition, added_tokens: [{ id: "1", content: "a" }] })), "id")
-      yield* broken(JSON.stringify({ ...definition, model: { type: "BPE", vocab: null, merges: [] } }))
+      assert.include(yield* broken(JSON.stringify({ ...definition, model: { type: "BPE", merges: [] } })), "vocab")
+      assert.include(yield* broken(JSON.stringify({ ...definition, model: { type: "BPE", vocab: null } })), "vocab")
+      yield* broken(JSON.stringify({ ...definition, model: { type: "BPE", vocab: { a: "b" }, merges: 3 } }))
       yield* broken(JSON.stringify({ ...definition, pre_tokenizer: { type: "Unheard" } }))
       yield* broken("[]")
     }))
