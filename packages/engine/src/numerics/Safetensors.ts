@@ -70,7 +70,9 @@ const tensorInfo = (file: string, name: string, entry: unknown, dataStart: numbe
     return fail(`data_offsets ${start} to ${end} hold ${end - start} bytes, expected ${bytes} for ${dtype} [${shape}]`)
   }
   if (dataStart + end > fileBytes) {
-    return fail(`ends at byte ${dataStart + end}, but the file has ${fileBytes} bytes: it may be cut off`)
+    return fail(
+      `ends at byte ${dataStart + end}, but the file has ${fileBytes} bytes: it may be cut off: copy or fetch it again`
+    )
   }
   return Effect.succeed<TensorInfo>({ name, dtype, shape, start: dataStart + start, bytes })
 }

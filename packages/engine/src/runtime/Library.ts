@@ -57,7 +57,7 @@ interface Entry {
   readonly load: Effect.Effect<Model, TinkerError.Reason>
 }
 
-const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Unavailable({ detail: error.message })
+const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Rejected({ detail: error.message })
 
 /** Room for the weights and for every thread's work with them; the threads know the model before this returns. */
 const loadInto = Effect.fnUntraced(function*(

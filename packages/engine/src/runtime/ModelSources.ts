@@ -18,7 +18,7 @@ const fromFolder = Effect.fnUntraced(function*(name: string, folder: string) {
     tokenizer: HuggingFaceTokenizer.fromFolder(folder).pipe(Effect.provideContext(context)),
     fill: (compute) =>
       ModelFolder.load(opened, compute).pipe(
-        Effect.mapError((error) => new TinkerError.Unavailable({ detail: error.message })),
+        Effect.mapError((error) => new TinkerError.Rejected({ detail: error.message })),
         Effect.provideContext(context)
       )
   } satisfies ModelSource
