@@ -117,7 +117,7 @@ const bias = ({ temperature, topK, topP }: Shape): readonly [field: string, valu
   return topK !== undefined && topK > 0 ? ["topK", topK] : undefined
 }
 
-const invalid = (field: string, value: number, expected: string) =>
+const invalid = (field: string, value: number | string, expected: string) =>
   new TrainError({ reason: new InvalidConfig({ field, value: String(value), expected }) })
 
 /** Fails with the first field that no run can be made of. */
@@ -130,6 +130,16 @@ export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void,
     ? Effect.void
     : Effect.fail(
       invalid(...biased, "its default, or allowBiasedSampling: the log-probabilities trained on would be biased")
+    )
+}
+
+/** Seeds and order come from the groups' keys, so that no two groups of a batch may share one. */
+export const checkKeys = (iteration: number, keys: ReadonlyArray<string>): Effect.Effect<void, TrainError> => {
+  const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
+  return repeated === undefined
+    ? Effect.void
+    : Effect.fail(
+      invalid(`dataset.batch(${iteration})`, `two groups with the key "${repeated}"`, "a key of its own for each")
     )
 }
 

@@ -18,7 +18,7 @@ import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Checkpoints from "./Checkpoints.ts"
-import type { Config } from "./Config.ts"
+import * as Config from "./Config.ts"
 import type * as Event from "./Event.ts"
 import * as Journal from "./Journal.ts"
 import * as Run from "./Run.ts"
@@ -37,7 +37,7 @@ export type * from "./Event.ts"
  * @see tinker-cookbook `rl.train.main`, `do_sync_training`
  */
 export const run = <E, R, EE = never, ER = never>(
-  config: Config<E, R, EE, ER>
+  config: Config.Config<E, R, EE, ER>
 ): Stream.Stream<
   Event.Event,
   E | EE | TinkerError | TrainError | RunError | RolloutError,
@@ -67,6 +67,8 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
   Stream.unwrap(Effect.gen(function*() {
     const startedAt = yield* Clock.currentTimeMillis
     const builders = yield* run.config.dataset.batch(iteration, run.resolved.seed)
+    const keys = builders.map(({ key }) => key)
+    yield* Config.checkKeys(iteration, keys)
     const results: Array<GroupResult> = []
     const rollouts = Rollout.stream(builders, policy(run, sampler), {
       ...rolloutOptions(run.config),
@@ -80,7 +82,6 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
         return { _tag: "GroupFinished", iteration, key: result.key, completed, total: builders.length }
       })
     )
-    const keys = builders.map(({ key }) => key)
     const learned = Effect.suspend(() =>
       results.length === keys.length ? learn(run, iteration, inOrder(results, keys), startedAt) : Effect.succeed([])
     )
@@ -197,7 +198,7 @@ const policy = <E, R, EE, ER>({ config, resolved }: Run.Run<E, R, EE, ER>, sampl
   })
 
 const rolloutOptions = <E, R, EE, ER>(
-  { concurrency, memberTimeout, onFailure }: Config<E, R, EE, ER>
+  { concurrency, memberTimeout, onFailure }: Config.Config<E, R, EE, ER>
 ): Rollout.StreamOptions<E, TinkerError> => ({
   ...(concurrency === undefined ? {} : { concurrency }),
   ...(memberTimeout === undefined ? {} : { memberTimeout }),
