@@ -167,7 +167,7 @@ describe("Resuming", () => {
 
   it.effect("goes on from the checkpoint before one that is gone, and says which one is broken", () =>
     Effect.gen(function*() {
-      yield* Stream.runDrain(run({ saveEvery: 1 }))
+      yield* Stream.runDrain(run({ epochs: 2, maxSteps: 2, saveEvery: 1 }))
       const error = yield* Effect.flip(Stream.runDrain(run({ epochs: 2 })))
       assert.strictEqual(error._tag, "RunError")
       assert.strictEqual(
