@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
+import { quiet } from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -27,12 +28,19 @@ if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, [
 const isMeasured = (value: unknown): value is Workload.Measured =>
   typeof value === "object" && value !== null && "wallMillis" in value && "cpuMillis" in value
 
-const measuredRounds = Array.from({ length: rounds }, () =>
-  new Map([...contestants].map(([name, run]) => {
+const round = async () => {
+  const measured = new Map<string, Workload.Measured>()
+  for (const [name, run] of contestants) {
+    await quiet()
     const value = run()
     if (!isMeasured(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-    return [name, value] as const
-  })))
+    measured.set(name, value)
+  }
+  return measured
+}
+
+const measuredRounds: Array<Awaited<ReturnType<typeof round>>> = []
+for (let index = 0; index < rounds; index++) measuredRounds.push(await round())
 
 const of = (name: string, field: keyof Workload.Measured) =>
   Report.median(measuredRounds.flatMap((round) => round.get(name)?.[field] ?? []))
