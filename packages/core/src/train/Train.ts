@@ -29,6 +29,10 @@ import * as TrainStep from "./TrainStep.ts"
 export type { Config } from "./Config.ts"
 export type * from "./Event.ts"
 
+/** Fails with the first field that no run can be made of, as `run` does before anything else. */
+export const validate = <E, R, EE, ER>(config: Config.Config<E, R, EE, ER>): Effect.Effect<void, TrainError> =>
+  Config.validate(config, Config.resolve(config))
+
 /**
  * Samples, compares, trains, repeats: on-policy, one iteration after the other. The stream ends with `Finished`; ending it
  * early, by taking less, by a timeout or by interruption, finishes the update under way and saves before it returns. With a
