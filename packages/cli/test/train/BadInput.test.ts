@@ -31,7 +31,7 @@ const problems = Effect.fnUntraced(function*(lines: ReadonlyArray<string>) {
 
 const many = Array.from({ length: 20 }, (_, index) => problem(`How much is ${index} and one?`))
 
-type File = readonly [with_: string, lines: ReadonlyArray<string>, message: string]
+type File = readonly [fault: string, lines: ReadonlyArray<string>, message: string]
 
 const files: ReadonlyArray<File> = [
   ["a line cut off", [...many, "{\"question\": \"How"], "train.jsonl, row 21: Expected a valid JSON string\nin: {"],
@@ -114,11 +114,8 @@ describe("in a run's folder, train refuses", { timeout: 60_000 }, () => {
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* runFolder
-      const train = (steps: string) =>
-        run(
-          ...["train", "arithmetic", "--model", "effect-rl/tiny-64", "--groups", "1", "--group-size", "4"],
-          ...["--max-tokens", "4", "--eval-every", "0", "--save-every", "1", "--steps", steps, "--log-path", folder]
-        )
+      const args = "train arithmetic --model effect-rl/tiny-64 --groups 1 --max-tokens 4 --eval-every 0 --save-every 1"
+      const train = (steps: string) => run(...args.split(" "), "--steps", steps, "--log-path", folder)
       yield* train("2")
       const checkpoint = `${folder}/checkpoints/tiny-64-1/weights/final`
       const weights = `${checkpoint}/adapter_model.safetensors`
