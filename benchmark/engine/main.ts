@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { quiet } from "../Quiet.ts"
+import { undisturbed } from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -32,19 +32,22 @@ const isSpeed = (value: unknown): value is Workload.Speed =>
   typeof value === "object" && value !== null && "loss" in value && "sampleTokensPerSecond" in value
 
 const measure = async (name: string, run: () => unknown) => {
-  await quiet()
-  const value = run()
+  const { share, value } = await undisturbed(run)
   if (!isSpeed(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-  process.stderr.write(`${name}: ${JSON.stringify(value)}\n`)
-  return [name, value] as const
+  Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
+  return { share, value }
 }
 
 const round = async () => {
-  await quiet()
-  const ceiling = Number(node("gemm.ts"))
+  const ceiling = await undisturbed(() => node("gemm.ts"))
   const speeds = new Map<string, Workload.Speed>()
-  for (const [name, run] of contestants) speeds.set(...await measure(name, run))
-  return { ceiling, speeds }
+  let share = ceiling.share
+  for (const [name, run] of contestants) {
+    const measured = await measure(name, run)
+    share = Math.max(share, measured.share)
+    speeds.set(name, measured.value)
+  }
+  return { ceiling: Number(ceiling.value), speeds, share }
 }
 
 const runs: Array<Awaited<ReturnType<typeof round>>> = []
@@ -86,7 +89,10 @@ Report.publish("engine", "Training and sampling on the CPU", [
   `tiny-128 with a LoRA adapter of rank ${rank}. A training step is ${batch} sequences of ${length} tokens, forward, backward and
 Adam (jax-js without Adam); sampling is ${slots} sequences at the same time, ${promptLength} tokens of prompt and ${newTokens} new ones. All
 compute the same loss from the same weights. jax-js has no threads in Node; the engine uses one per processor. Median of
-${rounds} rounds in turn, ratios within a round.`,
+${rounds} rounds in turn, ratios within a round. Other programs took at most ${
+    Report.percent(Math.max(...runs.map(({ share }) => share)))
+  } of the
+processors meanwhile.`,
   Report.table(
     ["", "trained k tokens/s", "sampled k tokens/s", "effect-rl's training to it", "effect-rl's sampling to it"],
     rows
