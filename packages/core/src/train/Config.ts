@@ -6,7 +6,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
 import type * as Evaluator from "../evaluate/Evaluator.ts"
-import type * as Advantage from "../learn/Advantage.ts"
+import * as Advantage from "../learn/Advantage.ts"
 import * as Loss from "../model/Loss.ts"
 import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
@@ -49,7 +49,10 @@ export interface Config<E = never, R = never, EE = never, ER = never> {
   /** Iterations between evaluations; the first is before training, the last after. 0 for never. Default 20. */
   readonly evalEvery?: number
   readonly evaluators?: ReadonlyArray<Evaluator.Evaluator<EE, ER>>
-  /** Stop before an iteration that could use more tokens than these, prefilled, sampled and trained together. */
+  /**
+   * Hard stop: no request is sent that could exceed this many tokens, prefilled, sampled and trained together. The iteration it
+   * belongs to is given up, and the run ends with a checkpoint of those before.
+   */
   readonly maxTokensTotal?: number
   /** Start from these weights, with a fresh optimizer. */
   readonly loadCheckpointPath?: string
@@ -104,6 +107,9 @@ const fields = (config: Shape, resolved: Resolved) => {
     ["maxSteps", resolved.iterations, isCount(0), "a whole number from 0 on"],
     ["numSubsteps", resolved.numSubsteps, isCount(1), "a whole number from 1 on"],
     ["temperature", resolved.temperature, positive, "a number above 0"],
+    ["topP", config.topP ?? 1, (value) => value > 0 && value <= 1, "a number above 0 up to 1"],
+    ["topK", config.topK ?? 0, isCount(0), "a whole number from 0 on"],
+    ["concurrency", config.concurrency ?? 64, isCount(1), "a whole number from 1 on"],
     ["saveEvery", resolved.saveEvery, isCount(0), "a whole number from 0 on"],
     ["evalEvery", resolved.evalEvery, isCount(0), "a whole number from 0 on"],
     ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"]
@@ -155,6 +161,11 @@ const identity = (config: Shape, resolved: Resolved): JsonObject => ({
   loss_config: resolved.loss.config,
   num_substeps: resolved.numSubsteps,
   temperature: resolved.temperature,
+  top_p: config.topP ?? 1,
+  top_k: config.topK ?? 0,
+  advantage: (config.advantage ?? Advantage.centered).name,
+  constant_fallback_singleton: config.constantFallbackSingleton ?? false,
+  load_checkpoint_path: config.loadCheckpointPath ?? null,
   seed: resolved.seed
 })
 

@@ -1,6 +1,7 @@
 /** Reinforcement learning as a stream of events. */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -9,6 +10,7 @@ import * as Stream from "effect/Stream"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { TrainingClient } from "../backend/TrainingClient.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
@@ -114,8 +116,7 @@ const learn = Effect.fn("Train.learn")(
     if (!(yield* run.budget.train(data.reduce((count, { modelInput }) => count + modelInput.length, 0)))) return []
 
     const parts = TrainStep.substeps(data, run.resolved.numSubsteps)
-    yield* Ref.set(run.done, Option.none())
-    const update = yield* TrainStep.run(run.client, parts, run.resolved.loss, TrainStep.adam(learningRate))
+    const update = yield* TrainStep.run(untilStepping(run), parts, run.resolved.loss, TrainStep.adam(learningRate))
     yield* Ref.update(run.optimizerSteps, (steps) => steps + parts.length)
 
     const trainedAt = yield* Clock.currentTimeMillis
@@ -154,6 +155,12 @@ const learn = Effect.fn("Train.learn")(
   Effect.uninterruptible
 )
 
+/** The training client; from its first optimizer step on, the weights belong to no whole number of iterations. */
+const untilStepping = <E, R, EE, ER>({ client, done }: Run.Run<E, R, EE, ER>): TrainingClient => ({
+  ...client,
+  optimStep: (params) => Effect.andThen(Ref.set(done, Option.none()), client.optimStep(params))
+})
+
 const saveWhenDue = Effect.fnUntraced(function*<E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, done: number) {
   const { iterations, saveEvery } = run.resolved
   if (saveEvery === 0 || done % saveEvery !== 0 || done === iterations) return []
@@ -170,10 +177,14 @@ const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
     if (Option.isSome(final)) return Stream.make(finished(run.first, final.value.checkpoint, "completed"))
     const ending = Effect.gen(function*() {
       const done = Option.getOrElse(yield* Ref.get(run.done), () => run.first)
-      const checkpoint = yield* Run.save(run, done, exhausted ? undefined : Checkpoints.final)
-      return finished(done, checkpoint, exhausted ? "max_tokens_total" : "completed")
+      const exhausted = yield* run.budget.isExhausted
+      if (!exhausted) return finished(done, yield* Run.save(run, done, Checkpoints.final), "completed")
+      const saved = yield* Ref.get(run.saved)
+      const isSaved = saved.iteration === done && saved.checkpoint !== undefined
+      return finished(done, isSaved ? saved.checkpoint : yield* Run.save(run, done), "max_tokens_total")
     })
-    if (exhausted || evalEvery === 0) return Stream.fromEffect(ending)
+    const isEvaluated = evalEvery > 0 && (run.config.evaluators ?? []).length > 0
+    if (exhausted || !isEvaluated) return Stream.fromEffect(ending)
     const sampler = run.budget.meter(yield* run.client.saveWeightsAndGetSamplingClient)
     return Stream.concat(evaluate(run, sampler, iterations), Stream.fromEffect(ending))
   }))
@@ -186,9 +197,11 @@ const finished = (
 
 const evaluate = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: SamplingClient, iteration: number) =>
   Stream.fromIterable(run.config.evaluators ?? []).pipe(
-    Stream.mapEffect((evaluator) => evaluator.evaluate(sampler)),
-    Stream.tap((evaluation) => Journal.metrics(iteration, evaluation.metrics)),
-    Stream.map((evaluation): Event.Event => ({ _tag: "Evaluated", iteration, evaluation })),
+    Stream.mapEffect((evaluator) => Effect.timed(evaluator.evaluate(sampler))),
+    Stream.tap(([duration, { metrics, name }]) =>
+      Journal.metrics(iteration, { ...metrics, [`time/${name}`]: Duration.toSeconds(duration) })
+    ),
+    Stream.map(([, evaluation]): Event.Event => ({ _tag: "Evaluated", iteration, evaluation })),
     Stream.interruptWhen(run.budget.exhausted)
   )
 

@@ -70,12 +70,14 @@ describe("RLDataset.fromArray", () => {
     { arbitrary: { seed: 1 } }
   )
 
-  it("has a fingerprint of the rows and of what decides their order", () => {
+  it("has a fingerprint of the rows, of what decides their order and of what their groups are made of", () => {
     assert.strictEqual(letters().fingerprint, letters({ epochs: 1, shuffle: false }).fingerprint)
+    assert.strictEqual(letters().fingerprint, letters({ epochs: 2 }).fingerprint, "more passes begin with the same ones")
     const others = [
       letters({ batchSize: 3 }),
-      letters({ epochs: 2 }),
       letters({ shuffle: true }),
+      letters({ fingerprint: "4 attempts" }),
+      letters({ fingerprint: "8 attempts" }),
       RLDataset.fromArray(["a", "b", "c", "e", "d"], { batchSize: 2, group: builder }),
       RLDataset.fromArray(["a", "b", "c", "d"], { batchSize: 2, group: builder })
     ]
