@@ -226,7 +226,8 @@ describe("a group that loses members", () => {
     }))
 
   /** Fails the later the lower the member. */
-  const failsLate = (member: number) => Scripted.env(Effect.delay(Scripted.breaks(`member ${member}`), 4000 - 1000 * member))
+  const failsLate = (member: number) =>
+    Scripted.env(Effect.delay(Scripted.breaks(`member ${member}`), 4000 - 1000 * member))
 
   it.effect("reports them in the order of members and attempts, whoever failed first", () =>
     Effect.gen(function*() {
