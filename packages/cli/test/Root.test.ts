@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem } from "effect"
+import { Effect, Exit, FileSystem, Path } from "effect"
 import * as CommandLine from "./CommandLine.ts"
 
 const { run, runFolder, short } = CommandLine
@@ -10,6 +10,16 @@ const records = (lines: ReadonlyArray<string>): ReadonlyArray<Record<string, unk
 
 const filesOf = (folder: string) =>
   Effect.provide(Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readDirectory(folder)), NodeServices.layer)
+
+/** Keeps the first half of a file. */
+const tear = (folder: string, name: string) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const file = path.join(folder, name)
+    const bytes = yield* fs.readFile(file)
+    yield* fs.writeFile(file, bytes.subarray(0, bytes.length >> 1))
+  }).pipe(Effect.provide(NodeServices.layer))
 
 const has = (lines: ReadonlyArray<string>, text: string) =>
   assert.isTrue(lines.some((line) => line.includes(text)), `no line has "${text}":\n${lines.join("\n")}`)
@@ -162,6 +172,19 @@ describe("effect-rl train", { timeout: 60_000 }, () => {
       const again = yield* run(...short, "--steps", "3", "--log-path", folder)
       has(again.out, `the run in ${folder} is finished: raise --steps to train on`)
       has(again.out, "mean reward of each step")
+    }))
+
+  it.effect("resumes a run whose transcripts are broken, and says so", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const evaluated = short.with(-1, "1")
+      yield* run(...evaluated, "--steps", "1", "--log-path", folder)
+      yield* tear(folder, "transcripts.json")
+      const { exit, out } = yield* run(...evaluated, "--steps", "2", "--log-path", folder)
+      assert.isTrue(Exit.isSuccess(exit))
+      has(out, "transcripts.json is broken, and answers kept in it are left out of the report")
+      has(out, "step 2/2")
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 2 steps, reward ")).length, 3)
     }))
 
   it.effect("does not resume with another configuration", () =>

@@ -1,8 +1,12 @@
 /** The same few problems, answered again as the policy learns. */
 import { type Evaluator, GroupResult, RunStore } from "@effect-rl/core"
+import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
@@ -68,19 +72,26 @@ export const merge = (
   return [...merged.values()]
 }
 
-const failure = (file: string) => (error: { readonly message: string }) =>
-  new RunStore.RunError({ run: file, detail: error.message })
+const failure = (file: string) => (error: PlatformError) =>
+  new RunStore.RunError({ run: file, detail: FileFailure.describe(file, error) })
 
-/** None before the first evaluation. */
+const decode = (file: string, text: string) =>
+  Effect.catch(Schema.decodeUnknownEffect(File)(text), (error) =>
+    Effect.as(
+      Effect.logWarning(`${file} is broken, and answers kept in it are left out of the report: ${error.message}`),
+      []
+    ))
+
+/** None before the first evaluation; none, with a warning, where the file is broken: a run does not depend on it. */
 export const read = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(file))) return []
-  return yield* Schema.decodeUnknownEffect(File)(yield* fs.readFileString(file))
+  return yield* decode(file, yield* fs.readFileString(file))
 }, (effect, file) => Effect.mapError(effect, failure(file)))
 
 export const write = Effect.fnUntraced(function*(file: string, transcripts: ReadonlyArray<Transcript>) {
-  const fs = yield* FileSystem.FileSystem
-  yield* fs.writeFileString(file, `${JSON.stringify(transcripts, null, 2)}\n`)
+  const text = `${JSON.stringify(transcripts, null, 2)}\n`
+  yield* AtomicFile.write(file, Stream.encodeText(Stream.succeed(text)))
 }, (effect, file) => Effect.mapError(effect, failure(file)))
 
 const answerLines = ({ response, reward, step }: typeof Answer.Type, style: Style) => [

@@ -27,7 +27,9 @@ describe("CurveFiles.write", () => {
 
   it.effect("says where it could not write", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(CurveFiles.write("/nowhere/at/all", history, "title"))
-      assert.include(error.message, "/nowhere/at/all")
+      const fs = yield* FileSystem.FileSystem
+      const inTheWay = yield* fs.makeTempFileScoped()
+      const error = yield* Effect.flip(CurveFiles.write(inTheWay, history, "title"))
+      assert.include(error.message, inTheWay)
     }).pipe(Effect.provide(NodeServices.layer)))
 })

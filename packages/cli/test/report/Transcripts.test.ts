@@ -5,6 +5,7 @@ import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
+import * as FaultyFileSystem from "../../../files/test/support/FaultyFileSystem.ts"
 
 /** Five problems, each answered with `response`. */
 const evaluate = (response: string) =>
@@ -59,10 +60,35 @@ describe("Transcripts", () => {
       const transcripts = Transcripts.of(yield* evaluate("maybe"), 0)
       yield* Transcripts.write(file, transcripts)
       assert.deepStrictEqual(yield* Transcripts.read(file), transcripts)
-      yield* fs.writeFileString(file, "[{}]")
-      const error = yield* Effect.flip(Transcripts.read(file))
-      assert.strictEqual(error._tag, "RunError")
-      assert.include(error.message, "transcripts.json")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect.each(["", "[{}]", "[{\"evaluator\": \"held"])(
+    "are none where the file is broken: %s",
+    (text) =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const file = yield* fs.makeTempFileScoped()
+        yield* fs.writeFileString(file, text)
+        assert.deepStrictEqual(yield* Transcripts.read(file), [])
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("stay as they were where the disk is full at any write", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = path.join(folder, "transcripts.json")
+      const before = Transcripts.of(yield* evaluate("no"), 0)
+      yield* Transcripts.write(file, before)
+      for (const at of [1, 2, 3, 4, 5]) {
+        const full = Transcripts.write(file, []).pipe(
+          Effect.provide(FaultyFileSystem.layer({ at, lasts: false }), { local: true })
+        )
+        assert.include((yield* Effect.flip(full)).message, `no space left to write ${file}`)
+        assert.deepStrictEqual(yield* Transcripts.read(file), before)
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), ["transcripts.json"])
+      }
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it("show the first and last answer, control characters spelled out", () => {
