@@ -8,11 +8,11 @@ import * as PlainAddition from "./PlainAddition.ts"
 import * as Sum from "./Sum.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
-  model: "Qwen/Qwen3.5-9B-Base",
+  model: "effect-rl/tiny-128",
   steps: 100,
   groups: 100,
   groupSize: 4,
-  learningRate: 1e-4,
+  learningRate: 1e-3,
   maxTokens: 5,
   evalEvery: 0
 }))
