@@ -196,6 +196,18 @@ describe("effect-rl train", { timeout: 60_000 }, () => {
       has(errors, "was started with max_tokens 40, now it is 30")
     }))
 
+  it.effect("resumes with more passes through the problems, not with groups of another size", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const tutorial = [...short.with(1, "abstractions"), "--max-tokens", "80", "--log-path", folder]
+      yield* run(...tutorial, "--steps", "1")
+      const larger = tutorial.with(tutorial.indexOf("--group-size") + 1, "8")
+      const { errors, exit } = yield* run(...larger, "--steps", "1")
+      assert.isTrue(Exit.isFailure(exit))
+      has(errors, "was started with dataset")
+      has((yield* run(...tutorial, "--steps", "5")).out, "step 5/5")
+    }))
+
   it.effect("advises once to allow longer responses where most are cut", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...short, "--steps", "2", "--max-tokens", "8", "--log-path", yield* runFolder)
