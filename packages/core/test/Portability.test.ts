@@ -21,6 +21,7 @@ const stable = new Set([
   "Fiber",
   "FiberSet",
   "Function",
+  "Latch",
   "Layer",
   "Option",
   "Order",
