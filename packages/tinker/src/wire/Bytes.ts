@@ -23,4 +23,7 @@ export const toInt64 = (bytes: Uint8Array): Result.Result<BigInt64Array, string>
 
 /** Each value is the upper half of a float32. */
 export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, string> =>
-  Result.map(aligned(bytes, 2), (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer))
+  Result.map(
+    aligned(bytes, 2),
+    (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
+  )

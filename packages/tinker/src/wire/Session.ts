@@ -84,7 +84,9 @@ export const supportedModel = (name: string, capabilities: Capabilities.Capabili
   }
 })
 
-export const capabilities = ({ effect_rl: details, max_context_length }: SupportedModel): Capabilities.Capabilities => ({
+export const capabilities = (
+  { effect_rl: details, max_context_length }: SupportedModel
+): Capabilities.Capabilities => ({
   ...usual,
   ...(details === undefined ? {} : {
     lossReduction: details.loss_reduction,
