@@ -1,1 +1,1 @@
-export {}
+export * as TinkerServer from "./server/TinkerServer.ts"
