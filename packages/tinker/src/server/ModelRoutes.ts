@@ -22,15 +22,14 @@ const loraOptions = ({ base_model, lora_config: lora }: CreateModel): Tinker.Lor
   })
 })
 
-const createModel = ({ futures, sessions }: Parts) =>
+const createModel = ({ futures, sessions, tinker }: Parts) =>
   Effect.gen(function*() {
     const { text, value } = yield* Body.json(Training.CreateModelRequest)
     const session = yield* sessions.touch(value.session_id)
-    const options = loraOptions(value)
     const work = sessions.addModel(
       session,
       value.user_metadata ?? {},
-      (tinker) => tinker.createLoraTrainingClient(options)
+      tinker.createLoraTrainingClient(loraOptions(value))
     ).pipe(
       Effect.map(({ client }) => Answer.Plain({ body: { type: "create_model", model_id: client.info.modelId } }))
     )

@@ -1,5 +1,5 @@
 /** Who is connected, and what was made for them: it goes when their session ends. */
-import type { SamplingClient, Tinker, TinkerError, TrainingClient } from "@effect-rl/core"
+import type { SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -10,6 +10,8 @@ import * as Turns from "./Turns.ts"
 
 export interface Model {
   readonly client: TrainingClient.TrainingClient
+  /** Its own, while a backend may use the id of a model again after it is unloaded. */
+  readonly serial: number
   readonly session: Session
   readonly turns: Turns.Turns
   readonly userMetadata: Readonly<Record<string, unknown>>
@@ -39,10 +41,12 @@ export interface Sessions {
   /** Finds a session and keeps it from expiring. */
   readonly touch: (id: string) => Effect.Effect<Session, Refusal>
   readonly ids: Effect.Effect<ReadonlyArray<string>>
+  /** Known by the id of its training client, and by `alias`. */
   readonly addModel: (
     session: Session,
     userMetadata: Readonly<Record<string, unknown>>,
-    make: (tinker: Tinker.Tinker["Service"]) => Made<TrainingClient.TrainingClient>
+    make: Made<TrainingClient.TrainingClient>,
+    alias?: string
   ) => Effect.Effect<Model, TinkerError.TinkerError>
   readonly addSampler: (
     session: Session,
@@ -58,11 +62,12 @@ export interface Sessions {
 const expiryMillis = 5 * 60_000
 
 /** Ends sessions that have not been heard of for five minutes, and all of them with its scope. */
-export const make = Effect.fnUntraced(function*(tinker: Tinker.Tinker["Service"]) {
+export const make = Effect.gen(function*() {
   const parent = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, Model>()
   const samplers = new Map<string, Sampler>()
+  let lastSerial = 0
 
   const seen = (session: Session) => Effect.map(Clock.currentTimeMillis, (now) => void (session.lastSeenAt = now))
 
@@ -101,17 +106,20 @@ export const make = Effect.fnUntraced(function*(tinker: Tinker.Tinker["Service"]
     return session
   })
 
-  const addModel: Sessions["addModel"] = Effect.fnUntraced(function*(session, userMetadata, make) {
-    const client = yield* Scope.provide(make(tinker), session.scope)
+  const addModel: Sessions["addModel"] = Effect.fnUntraced(function*(session, userMetadata, make, alias) {
+    const client = yield* Scope.provide(make, session.scope)
     const model: Model = {
       client,
+      serial: ++lastSerial,
       session,
       turns: yield* Turns.make,
       userMetadata,
       lastRequestAt: yield* Clock.currentTimeMillis
     }
-    models.set(client.info.modelId, model)
-    session.modelIds.add(client.info.modelId)
+    for (const id of alias === undefined ? [client.info.modelId] : [client.info.modelId, alias]) {
+      models.set(id, model)
+      session.modelIds.add(id)
+    }
     return model
   })
 
@@ -140,6 +148,6 @@ export const make = Effect.fnUntraced(function*(tinker: Tinker.Tinker["Service"]
     addSampler,
     model,
     sampler,
-    models: Effect.sync(() => [...models.values()])
+    models: Effect.sync(() => [...new Set(models.values())])
   } satisfies Sessions
 })

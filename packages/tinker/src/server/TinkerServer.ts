@@ -51,7 +51,7 @@ const makeParts = Effect.fnUntraced(function*(options: CheckpointFolder.Checkpoi
   return {
     tinker,
     futures,
-    sessions: yield* Scope.provide(Sessions.make(tinker), scope),
+    sessions: yield* Scope.provide(Sessions.make, scope),
     checkpoints: yield* CheckpointFolder.make(options),
     uniqueId: () => randomUUID()
   } satisfies Parts

@@ -2,6 +2,7 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 
 export interface Turns {
   /** Runs `submit` when all numbers before `sequence` had their turn; at once where there is no number. */
@@ -27,23 +28,37 @@ const late = (operation: string, sequence: number) =>
 export const make = Effect.sync((): Turns => {
   const waiting = new Map<number, Deferred.Deferred<void>>()
   let next = 1
+  let isRunning = false
 
-  const proceed = (to: number) =>
+  const wake = Effect.suspend(() => {
+    const turn = isRunning ? undefined : waiting.get(next)
+    return turn === undefined ? Effect.void : Deferred.succeed(turn, undefined)
+  })
+
+  const skipMissing = Effect.suspend(() => {
+    if (!isRunning && !waiting.has(next)) next = Math.min(...waiting.keys())
+    return wake
+  })
+
+  const awaitTurn = Effect.fnUntraced(function*(sequence: number) {
+    if (sequence === next && !isRunning) return
+    const turn = yield* Deferred.make<void>()
+    waiting.set(sequence, turn)
+    while (Option.isNone(yield* Effect.timeoutOption(Deferred.await(turn), missingFor))) yield* skipMissing
+    waiting.delete(sequence)
+  })
+
+  const run = <A, E>(sequence: number, submit: Effect.Effect<A, E>) =>
     Effect.suspend(() => {
-      next = Math.max(next, to)
-      const turn = waiting.get(next)
-      return turn === undefined ? Effect.void : Deferred.succeed(turn, undefined)
-    })
-
-  const skipMissing = Effect.suspend(() => proceed(Math.min(...waiting.keys())))
-
-  const awaitTurn = (sequence: number) =>
-    Effect.gen(function*() {
-      if (sequence <= next) return
-      const turn = yield* Deferred.make<void>()
-      waiting.set(sequence, turn)
-      while ((yield* Effect.timeoutOption(Deferred.await(turn), missingFor))._tag === "None") yield* skipMissing
-      waiting.delete(sequence)
+      isRunning = true
+      next = sequence + 1
+      return Effect.ensuring(
+        submit,
+        Effect.suspend(() => {
+          isRunning = false
+          return wake
+        })
+      )
     })
 
   const take: Turns["take"] = (operation, sequence, submit) =>
@@ -52,7 +67,7 @@ export const make = Effect.sync((): Turns => {
       : Effect.suspend(() =>
         sequence < next
           ? Effect.fail(late(operation, sequence))
-          : Effect.andThen(awaitTurn(sequence), Effect.ensuring(submit, proceed(sequence + 1)))
+          : Effect.andThen(awaitTurn(sequence), run(sequence, submit))
       )
 
   return { take }

@@ -3,6 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
 import * as Wire from "../wire/Checkpoints.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
@@ -85,23 +86,65 @@ const saveForSampler = (parts: Parts) =>
     })
   })
 
-const loadWeights = (parts: Parts) =>
-  Effect.gen(function*() {
-    const { text, value } = yield* Body.json(Wire.LoadWeightsRequest)
-    const model = yield* parts.sessions.model(value.model_id)
-    const path = parts.checkpoints.toBackend(value.path)
-    return yield* Accept.training(parts, {
-      operation: "loadState",
-      model,
-      sequence: value.seq_id,
-      content: Accept.digest(text),
-      submit: Effect.map(model.client.loadState(path, { optimizer: value.optimizer ?? false }), (pending) =>
-        Effect.as(
-          pending.await,
-          Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: value.model_id } })
-        ))
-    })
+const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, text: string) {
+  const model = yield* parts.sessions.model(value.model_id)
+  const path = parts.checkpoints.toBackend(value.path)
+  return yield* Accept.training(parts, {
+    operation: "loadState",
+    model,
+    sequence: value.seq_id,
+    content: Accept.digest(text),
+    submit: Effect.map(model.client.loadState(path, { optimizer: value.optimizer ?? false }), (pending) =>
+      Effect.as(
+        pending.await,
+        Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: value.model_id } })
+      ))
   })
+})
+
+/** A model like the one whose weights these are, with its own optimizer at the beginning. */
+const fromWeights = Effect.fnUntraced(function*({ checkpoints, tinker }: Parts, path: string) {
+  const { id, run } = yield* CheckpointFolder.parse(path)
+  const { base_model, lora_rank, train_attn, train_mlp, train_unembed } = yield* checkpoints.info(run, id)
+  return Effect.tap(
+    tinker.createLoraTrainingClient({
+      baseModel: base_model,
+      ...(typeof lora_rank === "number" ? { loraRank: lora_rank } : {}),
+      trainAttn: train_attn ?? true,
+      trainMlp: train_mlp ?? true,
+      trainUnembed: train_unembed ?? true
+    }),
+    (client) => Effect.flatMap(client.loadState(checkpoints.toBackend(path)), (pending) => pending.await)
+  )
+})
+
+const create = Effect.fnUntraced(function*(
+  parts: Parts,
+  value: typeof Wire.CreateByLoadingRequest.Type,
+  text: string
+) {
+  const { checkpoints, futures, sessions, tinker } = parts
+  const session = yield* sessions.touch(value.session_id)
+  const make = value.optimizer === true
+    ? tinker.createTrainingClientFromState(checkpoints.toBackend(value.path))
+    : yield* fromWeights(parts, value.path)
+  const model_id = `${session.id}:train:${value.model_seq_id}`
+  const body = { type: "load_weights", path: value.path, model_id }
+  const work = Effect.as(
+    sessions.addModel(session, value.user_metadata ?? {}, make, model_id),
+    Answer.Plain({ body })
+  )
+  const key = `model_seq_id ${value.model_seq_id} of session ${session.id}`
+  return Accept.promised({ request_id: yield* futures.begin(work, { key, content: Accept.digest(text) }) })
+})
+
+const LoadRequest = Schema.Union([Wire.LoadWeightsRequest, Wire.CreateByLoadingRequest])
+
+const loadWeights = (parts: Parts) =>
+  Effect.flatMap(
+    Body.json(LoadRequest),
+    ({ text, value }) => "model_id" in value ? load(parts, value, text) : create(parts, value, text)
+  )
 
 const weightsInfo = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {

@@ -42,6 +42,16 @@ export const LoadWeightsRequest = Schema.Struct({
   type
 })
 
+/** Makes a model of a checkpoint; its id is then `<session_id>:train:<model_seq_id>`. */
+export const CreateByLoadingRequest = Schema.Struct({
+  session_id: Schema.String,
+  model_seq_id: SequenceId,
+  path: Schema.String,
+  optimizer: Schema.optionalKey(Schema.Boolean),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  type
+})
+
 export const LoadWeightsResult = Schema.Struct({
   path: Schema.optionalKey(Schema.NullOr(Schema.String)),
   model_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
