@@ -1,5 +1,5 @@
 /** A service that speaks the Tinker API as a backend. */
-import { Capabilities, RequestRules, type Tinker, TinkerError } from "@effect-rl/core"
+import { type Capabilities, RequestRules, type Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"

@@ -18,15 +18,14 @@ const mean: Reduce = (values) => {
   return count === 0 ? undefined : values.reduce((total, one) => total + one.value * one.count, 0) / count
 }
 
-/** The first of those that are no smaller, or no larger, than all before; what is no number never replaces one. */
-const extreme = (isBetter: (value: number, best: number) => boolean): Reduce => (values) =>
-  values.map(({ value }) => value).reduce((best, value) => isBetter(value, best) ? value : best)
+const extreme = (choose: (...values: ReadonlyArray<number>) => number): Reduce => (values) =>
+  choose(...values.map(({ value }) => value))
 
-const maximum = extreme((value, best) => value > best)
+const maximum = extreme(Math.max)
 
 const reductions: Readonly<Record<string, Reduce>> = {
   sum: (values) => values.reduce((total, { value }) => total + value, 0),
-  min: extreme((value, best) => value < best),
+  min: extreme(Math.min),
   max: maximum,
   mean,
   slack: (values) => {

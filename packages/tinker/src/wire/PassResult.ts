@@ -1,6 +1,6 @@
 /** What a training pass answers: named arrays per datum, and metrics. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
-import { TrainingClient } from "@effect-rl/core"
+import { type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -56,15 +56,12 @@ const slice = (tensor: BatchedTensor, start: number, end: number): Result.Result
   })
 }
 
-const split = (name: string, tensor: BatchedTensor, count: number): Result.Result<ReadonlyArray<Field>, string> =>
+const split = (name: string, tensor: BatchedTensor): Result.Result<ReadonlyArray<Field>, string> =>
   Result.mapError(
     Result.gen(function*() {
       const offsets = yield* Bytes.toInt64(tensor.offsets)
-      if (offsets.length < count + 1) {
-        return yield* Result.fail(`${Math.max(offsets.length - 1, 0)} arrays, expected ${count}`)
-      }
       const fields: Array<Field> = []
-      for (let index = 0; index < count; index++) {
+      for (let index = 0; index + 1 < offsets.length; index++) {
         fields.push(yield* slice(tensor, Number(offsets[index]), Number(offsets[index + 1])))
       }
       return fields
@@ -74,37 +71,50 @@ const split = (name: string, tensor: BatchedTensor, count: number): Result.Resul
 
 const maximumDatums = 2 ** 20
 
-/** A count of 0 means that the arrays say it. */
-const countOf = ({ fields, numDatums }: ArrayRecord) => {
-  const [first] = Object.values(fields)
-  return numDatums !== 0n || first === undefined ? Number(numDatums) : Math.max(first.offsets.length / 8 - 1, 0)
-}
-
-const record = (received: ArrayRecord): Result.Result<PassResult["outputs"], string> =>
+/** The arrays of each name, all records one after another. */
+const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string, Array<Field>>, string> =>
   Result.gen(function*() {
-    const count = countOf(received)
-    if (!(Number.isInteger(count) && count >= 0 && count <= maximumDatums)) {
-      return yield* Result.fail(`num_datums is ${count}`)
-    }
-    const outputs = Array.from({ length: count }, (): Record<string, Field> => ({}))
-    for (const [name, tensor] of Object.entries(received.fields)) {
-      for (const [index, field] of (yield* split(name, tensor, count)).entries()) {
-        const output = outputs[index]
-        if (output !== undefined) output[name] = field
+    const found = new Map<string, Array<Field>>()
+    for (const { fields } of records) {
+      for (const [name, tensor] of Object.entries(fields)) {
+        const column = found.get(name) ?? []
+        column.push(...(yield* split(name, tensor)))
+        found.set(name, column)
       }
     }
-    return outputs
+    return found
+  })
+
+/** One output per datum; where their number is not said, the first column says it. */
+const outputs = (records: ReadonlyArray<ArrayRecord>): Result.Result<PassResult["outputs"], string> =>
+  Result.gen(function*() {
+    const found = yield* columns(records)
+    const [first = []] = found.values()
+    const said = Number(records.reduce((total, { numDatums }) => total + numDatums, 0n))
+    const count = said === 0 ? first.length : said
+    if (!(count >= 0 && count <= maximumDatums)) return yield* Result.fail(`num_datums is ${count}`)
+    const rows = Array.from({ length: count }, (): Record<string, Field> => ({}))
+    for (const [name, column] of found) {
+      for (const [index, row] of rows.entries()) {
+        const field = column[index]
+        if (field === undefined) return yield* Result.fail(`${name}: ${column.length} arrays, expected ${count}`)
+        row[name] = field
+      }
+    }
+    return rows
   })
 
 const typeOf = ({ lossFnOutputType, lossFnOutputs }: ForwardBackwardOutput) =>
-  lossFnOutputType === "" && lossFnOutputs.length === 0
+  lossFnOutputs.length > 0
+    ? lossFnOutputType.slice(lossFnOutputType.lastIndexOf(":") + 1)
+    : lossFnOutputType === ""
     ? "ArrayRecord"
-    : lossFnOutputType.slice(lossFnOutputType.lastIndexOf(":") + 1)
+    : lossFnOutputType
 
 const fromMessage = (message: ForwardBackwardOutput): Result.Result<PassResult, string> =>
   Result.map(
-    Result.all(message.lossFnOutputs.map(record)),
-    (records) => ({ type: typeOf(message), outputs: records.flat(), metrics: message.metrics })
+    outputs(message.lossFnOutputs),
+    (rows) => ({ type: typeOf(message), outputs: rows, metrics: message.metrics })
   )
 
 export const decode = (bytes: Uint8Array): Effect.Effect<PassResult, MalformedBody> =>

@@ -1,5 +1,5 @@
 /** Bodies about the service, its models and sessions. */
-import { Capabilities } from "@effect-rl/core"
+import { type Capabilities } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
 export const ClientConfigRequest = Schema.Struct({ sdk_version: Schema.String })
