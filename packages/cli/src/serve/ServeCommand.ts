@@ -19,7 +19,7 @@ import { createServer } from "node:http"
 export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", { host: Schema.String }) {
   override get message() {
     return `--host ${this.host} lets other machines in: set ${keysVariable} to the keys they need, ` +
-      "separated by commas, or leave --host at 127.0.0.1"
+      "separated by commas, or leave --host away"
   }
 }
 
@@ -78,8 +78,17 @@ const isLoopback = (host: string) => host === "localhost" || host === "::1" || h
 /** Longer than the SDK keeps a connection it does not use, so that it never sends into one that is being closed. */
 const keepAliveTimeout = 75_000
 
+/** A connection that was busy when the server closed is closed after its answer: it would keep the server from ending. */
+const listener = () => {
+  const server = createServer({ keepAliveTimeout })
+  return server.on("request", (_, response) =>
+    response.once("close", () => {
+      if (!server.listening) server.closeIdleConnections()
+    }))
+}
+
 const http = (host: string, port: number) =>
-  NodeHttpServer.layer(() => createServer({ keepAliveTimeout }), { host, port, gracefulShutdownTimeout: "40 seconds" })
+  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: "40 seconds" })
     .pipe(
       Layer.catchTag(
         "ServeError",
