@@ -1,4 +1,5 @@
 /** Requests to one service: credentials, time limits, and attempts again after failures that pass. */
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
@@ -49,11 +50,12 @@ export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
 
 export const malformed = (error: Json.MalformedBody) => new HttpFailure({ detail: error.message })
 
-const retryAfter = (value: string | undefined) => {
+/** Seconds, or a date. */
+const retryAfter = (value: string | undefined, now: number) => {
   const parsed = value === undefined ? undefined : Headers.parseRetryAfter(value)
   return parsed === undefined || Result.isFailure(parsed)
     ? {}
-    : { retryAfterMillis: Duration.toMillis(Headers.retryAfterDelay(parsed.success, 0)) }
+    : { retryAfterMillis: Duration.toMillis(Headers.retryAfterDelay(parsed.success, now)) }
 }
 
 const maximumDetail = 500
@@ -63,17 +65,19 @@ const refusedBody = Json.decodeText(Refused)
 const detailOf = (detail: unknown, text: string) =>
   (typeof detail === "string" ? detail : text.length === 0 ? "no body" : text).slice(0, maximumDetail)
 
-/** A refusal without any body comes from something in between, not from the service. */
-const refusal = ({ headers, status }: HttpClientResponse.HttpClientResponse, text: string) =>
-  Effect.map(Effect.option(refusedBody(text)), (body) => {
+/** A 400 without any body comes from something in between, not from the service. */
+const refusal = Effect.fnUntraced(
+  function*({ headers, status }: HttpClientResponse.HttpClientResponse, text: string) {
+    const body = yield* Effect.option(refusedBody(text))
     const { detail = undefined, reason = undefined } = body._tag === "Some" ? body.value : {}
     return new HttpFailure({
       detail: detailOf(detail, text),
       ...(status === 400 && text.length === 0 ? {} : { status }),
-      ...retryAfter(headers["retry-after"]),
+      ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis),
       ...(reason === undefined ? {} : { reason })
     })
-  })
+  }
+)
 
 const isProtobuf = (response: HttpClientResponse.HttpClientResponse) =>
   (response.headers["content-type"] ?? "").includes(protobuf)
