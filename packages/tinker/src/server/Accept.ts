@@ -34,7 +34,9 @@ export const training = (
   const number = sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
   const work = Effect.flatten(model.turns.take(operation, number, submit))
   const { modelId } = model.client.info
-  const once = number === undefined ? undefined : { key: `seq_id ${number} of model ${modelId} (${model.serial})`, content }
+  const once = number === undefined
+    ? undefined
+    : { key: `seq_id ${number} of model ${modelId} (${model.serial})`, content }
   return Effect.map(futures.begin(work, once), (request_id) => promised({ request_id, model_id: modelId }))
 }
 
