@@ -89,8 +89,6 @@ export const CheckpointList = Schema.Struct({
 
 export const TtlRequest = Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Int) })
 
-export const ArchiveUrl = Schema.Struct({ url: Schema.String, expires: Schema.String })
-
 export const TrainingRun = Schema.Struct({
   training_run_id: Schema.String,
   base_model: Schema.String,

@@ -15,20 +15,12 @@ export const RetrieveRequest = Schema.Struct({
   allow_metadata_only: Schema.optionalKey(Schema.Boolean)
 })
 
-export const QueueState = Schema.Literals(["active", "paused_capacity", "paused_rate_limit"])
-
 /** Not finished; also the body of a 408. */
 export const TryAgain = Schema.Struct({
   type: Schema.Literal("try_again"),
   request_id: Schema.optionalKey(Schema.String),
   queue_state: Schema.optionalKey(Schema.String),
   queue_state_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
-})
-
-/** Finished and large: ask again for the payload itself. */
-export const CompleteMetadata = Schema.Struct({
-  status: Schema.Literal("complete_metadata"),
-  response_payload_size: Schema.Int
 })
 
 /** A failure that is a result; only servers of this project send `reason`. */

@@ -2,9 +2,7 @@
 import { type Capabilities } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
-export const ClientConfigRequest = Schema.Struct({ sdk_version: Schema.String })
-
-/** Every key may be absent; see the defaults of `ClientConfig` in the client. */
+/** What a service wants of its clients; every key may be absent. */
 export const ClientConfigResponse = Schema.Struct({
   pjwt_auth_enabled: Schema.optionalKey(Schema.Boolean),
   fwdbwd_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
@@ -37,8 +35,6 @@ export const CreateSessionResponse = Schema.Struct({
 })
 
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
-
-export const HeartbeatResponse = Schema.Struct({ type: Schema.optionalKey(Schema.String) })
 
 /** What the API has no words for: only servers of this project send it. */
 const ModelDetails = Schema.Struct({
