@@ -157,6 +157,40 @@ describe("the client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
+  it.effect("does not step on a pass that was refused before anybody noticed", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      const [refused, skipped] = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          const pass = yield* client.forwardBackward([datum], Loss.crossEntropy)
+          const step = yield* client.optimStep({ learningRate: 1e-3 })
+          const skipped = yield* Effect.flip(step.await)
+          const refused = yield* Effect.flip(pass.await)
+          return [refused, skipped] as const
+        })
+      )
+      assert.strictEqual(refused.reason._tag, "Rejected")
+      assert.strictEqual(skipped.reason._tag, "Closed")
+      assert.deepStrictEqual(service.steps, [])
+    }))
+
+  it.effect("goes on after a failure that somebody has seen", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          yield* Effect.flip(run(client.forwardBackward([datum], Loss.crossEntropy)))
+          yield* run(client.forwardBackward([datum], Loss.crossEntropy))
+          yield* run(client.optimStep({ learningRate: 1e-3 }))
+        })
+      )
+      assert.deepStrictEqual(service.steps, [3])
+    }))
+
   it.effect("finds the checkpoint it has already made", () =>
     Effect.gen(function*() {
       const service = FakeService.make(first("/save_weights", "unanswered"))
