@@ -45,7 +45,7 @@ export const make = Effect.gen(function*() {
       Effect.sync(() => {
         unseen ??= { work, detail: error.message }
         if (isUnclear(work, failure)) {
-          brokenBecause ??= `${error.message}; the model's state is unknown, go on from a checkpoint`
+          brokenBecause ??= `${error.message}; the model's state is unknown, go on with a new client from a checkpoint`
         }
       }))
 
