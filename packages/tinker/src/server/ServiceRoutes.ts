@@ -56,6 +56,13 @@ const sessionInfo = ({ sessions }: Parts) =>
     return HttpServerResponse.jsonUnsafe({ training_run_ids: [...modelIds], sampler_ids: [...samplerIds] })
   })
 
+const finish = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    yield* sessions.finish(id)
+    return HttpServerResponse.jsonUnsafe({})
+  })
+
 export const routes = (parts: Parts) => [
   HttpRouter.route("GET", "/healthz", HttpServerResponse.jsonUnsafe({ status: "ok" })),
   HttpRouter.route("POST", "/client/config", HttpServerResponse.jsonUnsafe(clientConfig)),
@@ -69,5 +76,6 @@ export const routes = (parts: Parts) => [
     "/sessions",
     Effect.map(parts.sessions.ids, (sessions) => HttpServerResponse.jsonUnsafe({ sessions }))
   ),
-  HttpRouter.route("GET", "/sessions/:id", sessionInfo(parts))
+  HttpRouter.route("GET", "/sessions/:id", sessionInfo(parts)),
+  HttpRouter.route("POST", "/sessions/:id/finish", finish(parts))
 ]

@@ -40,6 +40,8 @@ export interface Sessions {
   readonly create: (id: string) => Effect.Effect<Session>
   /** Finds a session and keeps it from expiring. */
   readonly touch: (id: string) => Effect.Effect<Session, Refusal>
+  /** Ends a session at its client's wish. */
+  readonly finish: (id: string) => Effect.Effect<void, Refusal>
   readonly ids: Effect.Effect<ReadonlyArray<string>>
   /** Known by the id of its training client, and by `alias`. */
   readonly addModel: (
@@ -81,14 +83,17 @@ export const make = Effect.gen(function*() {
     sessions.delete(session.id)
     for (const id of session.modelIds) models.delete(id)
     for (const id of session.samplerIds) samplers.delete(id)
-    yield* Effect.logInfo(`session ${session.id} ended: nothing was heard of it for five minutes`)
     yield* Scope.close(session.scope, Exit.void)
   })
 
   const endSilent = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.forEach(
       [...sessions.values()].filter(({ lastSeenAt }) => now - lastSeenAt > expiryMillis),
-      end,
+      (session) =>
+        Effect.andThen(
+          Effect.logInfo(`session ${session.id} ends: nothing was heard of it for five minutes`),
+          end(session)
+        ),
       { discard: true }
     ))
 
@@ -143,6 +148,7 @@ export const make = Effect.gen(function*() {
   return {
     create,
     touch: (id) => Effect.tap(find("session", sessions, id), seen),
+    finish: (id) => Effect.flatMap(find("session", sessions, id), end),
     ids: Effect.sync(() => [...sessions.keys()]),
     addModel,
     addSampler,

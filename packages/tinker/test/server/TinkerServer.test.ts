@@ -136,6 +136,14 @@ describe("TinkerServer", () => {
         assert.include(String(failed["error"]), `no checkpoint "${missing}"`)
       }))
 
+    it.effect("a finished session takes its models with it", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* model
+        assert.strictEqual((yield* post(`/sessions/${session_id}/finish`, {})).status, 200)
+        assert.strictEqual((yield* post("/get_info", { model_id })).status, 404)
+        assert.strictEqual((yield* post("/session_heartbeat", { session_id })).status, 404)
+      }))
+
     it.effect("a checkpoint path cannot leave the folder", () =>
       Effect.gen(function*() {
         for (const path of ["tinker://../weights/a", "tinker://a/weights/..", "tinker://a/../b", "/etc/passwd"]) {
