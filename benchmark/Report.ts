@@ -22,6 +22,11 @@ export const aim = (what: string, value: number, unit: string, comparison: "at m
   return `- ${what}: **${shown}**, aimed at ${comparison} ${limit}${unit}${isMet ? "" : " (missed)"}`
 }
 
+export const percent = (share: number) => Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "an unknown share"
+
+/** What happens meanwhile, apart from the page. */
+export const progress = (line: string) => void process.stderr.write(`${line}\n`)
+
 export const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 /** Prints the page and keeps it in `benchmark/results`. */

@@ -11,6 +11,7 @@ const tarballs = join(project, "tarballs")
 mkdirSync(tarballs)
 
 npm(["run", "-s", "build"], ".")
+npm(["run", "-s", "bundle", "-w", "packages/cli"], ".")
 for (const name of readdirSync("packages")) {
   npm(["pack", "--ignore-scripts", "--pack-destination", tarballs, "-w", `packages/${name}`], ".")
 }
@@ -76,6 +77,11 @@ try {
   const tsc = join(project, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", "."], { cwd: project, stdio: "inherit" })
   console.log(execFileSync(process.execPath, ["out/main.js"], { cwd: project, encoding: "utf8" }))
+  const command = join(project, "node_modules/.bin/effect-rl")
+  execFileSync(command, ["train", "arithmetic", "--model", "effect-rl/tiny-64", "--steps", "1", "--eval-every", "0"], {
+    cwd: project,
+    stdio: "inherit"
+  })
   console.log(`packed, type-checked and run on ${process.version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })

@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
+import { undisturbed } from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -27,12 +28,22 @@ if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, [
 const isMeasured = (value: unknown): value is Workload.Measured =>
   typeof value === "object" && value !== null && "wallMillis" in value && "cpuMillis" in value
 
-const measuredRounds = Array.from({ length: rounds }, () =>
-  new Map([...contestants].map(([name, run]) => {
-    const value = run()
+let othersTook = 0
+
+const round = async () => {
+  const measured = new Map<string, Workload.Measured>()
+  for (const [name, run] of contestants) {
+    const { share, value } = await undisturbed(run)
     if (!isMeasured(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-    return [name, value] as const
-  })))
+    Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
+    othersTook = Math.max(othersTook, share)
+    measured.set(name, value)
+  }
+  return measured
+}
+
+const measuredRounds: Array<Awaited<ReturnType<typeof round>>> = []
+for (let index = 0; index < rounds; index++) measuredRounds.push(await round())
 
 const of = (name: string, field: keyof Workload.Measured) =>
   Report.median(measuredRounds.flatMap((round) => round.get(name)?.[field] ?? []))
@@ -68,7 +79,10 @@ const header = [
 Report.publish("rollouts", "10,000 concurrent rollouts of four turns", [
   `${Workload.groups} groups of ${Workload.groupSize}, all at the same time, on a sampler that waits 5 to 50 ms a turn and gives 32
 tokens. Median of ${rounds} rounds in turn, each in a process of its own, after a first batch that is not counted. Memory is
-what the heap holds, after a collection, with every episode waiting in its last turn.`,
+what the heap holds, after a collection, with every episode waiting in its last turn. Other programs took at most ${
+    Report.percent(othersTook)
+  } of
+the processors meanwhile.`,
   Report.table(header, rows),
   ...(python === undefined
     ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]

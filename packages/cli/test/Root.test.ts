@@ -67,7 +67,8 @@ describe("effect-rl train --help", { timeout: 60_000 }, () => {
       const help = out.join("\n")
       for (
         const line of [
-          "--model string               Base model to train (default: effect-rl/tiny-128)",
+          "Base model to train (default: effect-rl/tiny-128)",
+          "What is minimised (default: importance_sampling) (choices: importance_sampling, ppo, cispo, dro)",
           "Problems in each step (default: 32 problems)",
           "(default: 8 attempts)",
           "(default: 0.001)",

@@ -1,5 +1,7 @@
 /** The settings that every recipe has, with defaults of its own. */
-import type { ChatModel, Train } from "@effect-rl/core"
+import { Advantage, type ChatModel, Loss, type Train } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as Setting from "./Setting.ts"
 
 export interface Defaults {
@@ -16,6 +18,79 @@ export interface TrainingSettings extends Defaults {
   readonly loraRank: number
   readonly seed: number
   readonly saveEvery: number
+  readonly loss: typeof losses[number]
+  readonly clipLow?: number
+  readonly clipHigh?: number
+  readonly beta?: number
+  readonly advantage: keyof typeof estimators
+  readonly numSubsteps: number
+  readonly temperature: number
+  readonly topP: number
+  readonly topK: number
+  readonly allowBiasedSampling: boolean
+  readonly concurrency: number
+  readonly memberTimeout?: number
+  readonly loadCheckpointPath?: string
+  readonly constantFallbackSingleton: boolean
+}
+
+const losses = ["importance_sampling", "ppo", "cispo", "dro"] as const
+
+const estimatorNames = ["centered", "leave_one_out"] as const
+
+const estimators = { centered: Advantage.centered, leave_one_out: Advantage.leaveOneOut }
+
+const learning = {
+  loss: Schema.Literals(losses).annotate(
+    Setting.choice({ choices: losses, default: losses[0], help: "What is minimised" })
+  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(losses[0]))),
+  clipLow: Setting.optionalPositive({
+    help: "Lower bound on the importance ratio, of ppo (0.8 unless given) and cispo (0)"
+  }),
+  clipHigh: Setting.optionalPositive({
+    help: "Upper bound on the importance ratio, of ppo (1.2 unless given) and cispo (4)"
+  }),
+  beta: Setting.optionalPositive({ help: "Weight of dro's quadratic term (0.05 unless given)" }),
+  advantage: Schema.Literals(estimatorNames).annotate(
+    Setting.choice({
+      choices: estimatorNames,
+      default: estimatorNames[0],
+      help: "What an attempt's reward is compared with: its group's mean, or the mean of the others"
+    })
+  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(estimatorNames[0]))),
+  numSubsteps: Setting.int({
+    default: 1,
+    least: 1,
+    unit: "updates",
+    help: "Optimizer steps per step, each on its share of the problems"
+  }),
+  constantFallbackSingleton: Setting.toggle({
+    default: false,
+    help: "Train on the first problem when no problem has a signal, as tinker-cookbook does"
+  }),
+  loadCheckpointPath: Setting.optionalText({
+    help: "Weights to start from, with a fresh optimizer; the base model unless given"
+  })
+}
+
+const sampling = {
+  temperature: Setting.positive({ default: 1, help: "Of training samples; other values need --allow-biased-sampling" }),
+  topP: Setting.positive({ default: 1, help: "Sample from the likeliest tokens of this total probability" }),
+  topK: Setting.int({
+    default: 0,
+    least: 0,
+    unit: "tokens",
+    help: "Sample from this many of the likeliest; 0 for all"
+  }),
+  allowBiasedSampling: Setting.toggle({
+    default: false,
+    help: "Train although temperature, top-p or top-k make the log-probabilities differ from what was sampled"
+  }),
+  concurrency: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems rolled out at the same time" }),
+  memberTimeout: Setting.optionalPositive({
+    unit: "seconds",
+    help: "Longest time for one attempt; unbounded unless given"
+  })
 }
 
 export const fields = (defaults: Defaults) => ({
@@ -43,8 +118,27 @@ export const fields = (defaults: Defaults) => ({
     least: 0,
     unit: "steps",
     help: "Steps between evaluations, the first before training and the last after; 0 for none"
-  })
+  }),
+  ...learning,
+  ...sampling
 })
+
+const lossOf = ({ beta, clipHigh, clipLow, loss }: TrainingSettings) => {
+  const clip = {
+    ...(clipLow === undefined ? {} : { clipLow }),
+    ...(clipHigh === undefined ? {} : { clipHigh })
+  }
+  switch (loss) {
+    case "importance_sampling":
+      return Loss.importanceSampling
+    case "ppo":
+      return Loss.ppo(clip)
+    case "cispo":
+      return Loss.cispo(clip)
+    case "dro":
+      return Loss.dro(beta === undefined ? {} : { beta })
+  }
+}
 
 /** The part of a configuration that these settings decide. */
 export const config = (model: ChatModel.ChatModel, settings: TrainingSettings) =>
@@ -56,5 +150,16 @@ export const config = (model: ChatModel.ChatModel, settings: TrainingSettings) =
     seed: settings.seed,
     maxSteps: settings.steps,
     saveEvery: settings.saveEvery,
-    evalEvery: settings.evalEvery
+    evalEvery: settings.evalEvery,
+    loss: lossOf(settings),
+    advantage: estimators[settings.advantage],
+    numSubsteps: settings.numSubsteps,
+    temperature: settings.temperature,
+    topP: settings.topP,
+    topK: settings.topK,
+    allowBiasedSampling: settings.allowBiasedSampling,
+    concurrency: settings.concurrency,
+    constantFallbackSingleton: settings.constantFallbackSingleton,
+    ...(settings.memberTimeout === undefined ? {} : { memberTimeout: `${settings.memberTimeout} seconds` as const }),
+    ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath })
   }) satisfies Partial<Train.Config>

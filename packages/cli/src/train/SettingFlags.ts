@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 
 const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-const parameter = (name: string, { kind }: Setting.Setting): Flag.Flag<unknown> => {
+const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.Flag<unknown> => {
   switch (kind) {
     case "int":
       return Flag.Int(name)
@@ -17,11 +17,16 @@ const parameter = (name: string, { kind }: Setting.Setting): Flag.Flag<unknown> 
       return Flag.String(name)
     case "toggle":
       return Flag.Boolean(name)
+    case "choice":
+      return Flag.Literals(name, choices)
   }
 }
 
-const describe = (setting: Setting.Setting) =>
-  `${setting.help} (default: ${setting.default}${setting.unit === undefined ? "" : ` ${setting.unit}`})`
+const describe = (setting: Setting.Setting) => {
+  const unit = setting.unit === undefined ? "" : ` ${setting.unit}`
+  if (setting.default !== undefined) return `${setting.help} (default: ${setting.default}${unit})`
+  return unit === "" ? setting.help : `${setting.help} (in${unit})`
+}
 
 /** Refuses a value that the setting's schema refuses, in its words. */
 const checked = (option: string, field: Schema.Decoder<unknown>) => (value: unknown) =>
@@ -38,7 +43,11 @@ const flag = (name: string, field: Schema.Decoder<unknown>, setting: Setting.Set
     Flag.withDefault<unknown>(setting.default)
   )
 
-/** One flag per setting, `groupSize` as `--group-size`; what they parse to decodes as the recipe's settings. */
+/** What was given; a setting without a default that was left out is no key at all. */
+export const given = (settings: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+
+/** One flag per setting, `groupSize` as `--group-size`; what they parse to decodes, by `given`, as the recipe's settings. */
 export const of = (
   fields: Recipe.Recipe<Recipe.BaseSettings>["settings"]["fields"]
 ): Record<string, Flag.Flag<unknown>> =>

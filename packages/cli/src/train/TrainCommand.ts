@@ -18,7 +18,7 @@ const commandOf = <A extends Recipe.BaseSettings, E>(recipe: Recipe.Recipe<A, E,
     recipe.name,
     { settings: SettingFlags.of(recipe.settings.fields), ...RunFlags.flags },
     ({ settings, ...flags }) =>
-      Schema.decodeUnknownEffect(recipe.settings)(settings).pipe(
+      Schema.decodeUnknownEffect(recipe.settings)(SettingFlags.given(settings)).pipe(
         Effect.flatMap((settings) => TrainRun.run(recipe, settings, flags)),
         Effect.provide(Hub.Hub.layer)
       )

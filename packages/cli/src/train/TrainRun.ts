@@ -54,7 +54,7 @@ const resolveModel = (model: string, backend: Backend.Name) =>
     ({ available }) => Effect.fail(new UnknownModel({ model, backend, available }))
   )
 
-/** The recipe's task for its model, with the limit that was asked for. */
+/** The recipe's task for its model, with the limit that was asked for. Fails before anything is written. */
 const prepare = Effect.fnUntraced(function*<A extends Recipe.BaseSettings, E, R>(
   recipe: Recipe.Recipe<A, E, R>,
   settings: A,
@@ -63,10 +63,13 @@ const prepare = Effect.fnUntraced(function*<A extends Recipe.BaseSettings, E, R>
   const model = yield* resolveModel(settings.model, backend)
   const task = yield* recipe.build(model, settings)
   yield* AnswerKey.AnswerKey.set(task.answerTo)
-  return Option.match(maxTokensTotal, {
-    onNone: () => task,
-    onSome: (maxTokensTotal) => ({ ...task, config: { ...task.config, maxTokensTotal } })
+  const limit = Option.match(maxTokensTotal, {
+    onNone: () => ({}),
+    onSome: (maxTokensTotal) => ({ maxTokensTotal })
   })
+  const config: Recipe.Task["config"] = { ...task.config, ...limit }
+  yield* Train.validate(config)
+  return { ...task, config }
 })
 
 const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, folder: string, flags: Flags) {

@@ -5,8 +5,8 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Seed from "../record/Seed.ts"
 
 /**
- * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data
- * and their order, and is compared on resume.
+ * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data,
+ * their order and what their groups are made of, but not how many batches there are, and is compared on resume.
  *
  * @see tinker-cookbook `RLDataset`
  */
@@ -25,6 +25,8 @@ export interface FromArrayOptions<A, B> {
   readonly epochs?: number
   /** Each pass in an order of its own, derived from the run's seed; default false. */
   readonly shuffle?: boolean
+  /** What the groups are made of beside their rows, such as their size and the form of their prompts; part of the fingerprint. */
+  readonly fingerprint?: string
 }
 
 const checkCount = (field: string, value: number) => {
@@ -33,9 +35,9 @@ const checkCount = (field: string, value: number) => {
   }
 }
 
-/** Row count and a hash over the rows as JSON and all that decides their order. */
-const fingerprint = (rows: ReadonlyArray<unknown>, order: ReadonlyArray<number | string>) => {
-  const hash = rows.reduce((hash: number, row) => Seed.derive(hash, JSON.stringify(row)), Seed.derive(0, ...order))
+/** Row count and a hash over the rows as JSON and all that decides what becomes of them. */
+const fingerprintOf = (rows: ReadonlyArray<unknown>, decisions: ReadonlyArray<number | string>) => {
+  const hash = rows.reduce((hash: number, row) => Seed.derive(hash, JSON.stringify(row)), Seed.derive(0, ...decisions))
   return `${rows.length}-${hash.toString(16).padStart(8, "0")}`
 }
 
@@ -52,7 +54,7 @@ export function fromArray<A, E, R>(
   rows: ReadonlyArray<A>,
   options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
 ): RLDataset<E, R> {
-  const { batchSize, epochs = 1, group, shuffle = false } = options
+  const { batchSize, epochs = 1, fingerprint = "", group, shuffle = false } = options
   checkCount("batchSize", batchSize)
   checkCount("epochs", epochs)
   const entries = rows.map((row, at) => ({ row, at }))
@@ -62,7 +64,7 @@ export function fromArray<A, E, R>(
     shuffle ? Seed.permutation(rows.length, Seed.derive(seed, "RLDataset", epoch)) : Uint32Array.from(rows.keys())
   return {
     length,
-    fingerprint: fingerprint(rows, [batchSize, epochs, shuffle ? "shuffled" : "in order"]),
+    fingerprint: fingerprintOf(rows, [batchSize, shuffle ? "shuffled" : "in order", fingerprint]),
     batch: (index, seed) =>
       Effect.suspend(() => {
         if (!Number.isInteger(index) || index < 0 || index >= length) {

@@ -1,11 +1,14 @@
 /** Measures a sampler on problems it was not trained on. */
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as Trajectory from "../env/Trajectory.ts"
 import * as Policy from "../policy/Policy.ts"
+import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
@@ -24,7 +27,7 @@ export interface Evaluator<out E = never, out R = never> {
   readonly evaluate: (sampler: SamplingClient) => Effect.Effect<Evaluation, E, R>
 }
 
-export interface TestSetOptions<E, R> {
+export interface TestSetOptions<E, R> extends Pick<Rollout.StreamOptions, "concurrency" | "memberTimeout"> {
   readonly name: string
   readonly groups: ReadonlyArray<EnvGroupBuilder<E, R>>
   readonly maxTokens: number
@@ -32,33 +35,69 @@ export interface TestSetOptions<E, R> {
   readonly temperature?: number
   /** The same in every evaluation, so that two samplers face equal luck; default 0. */
   readonly seed?: number
+  /** Default: a member that fails is left out and counted, a backend that fails ends the evaluation. */
+  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E>, TinkerError>
 }
 
-const correctOf = (group: GroupResult.Group) =>
-  GroupResult.survivors(group).map(([, trajectory]) =>
-    trajectory.transitions.some(({ metrics }) => metrics["correct"]?.kind === "rate" && metrics["correct"].hit)
-  )
-
-/** Share of correct episodes and its 95 % interval, share of groups with at least one correct episode, mean reward. */
-const summarize = (name: string, groups: ReadonlyArray<GroupResult.GroupResult>): Evaluation["metrics"] => {
-  const finished = groups.filter((group) => !GroupResult.isSkipped(group))
-  const correctG = finished.map(correctOf)
-  const episodes = correctG.flat()
-  const hits = episodes.filter(Boolean).length
-  const rewards = finished.flatMap((group) => Array.from(group.rewardsG).filter(Number.isFinite))
-  const pass = Proportion.wilson(hits, episodes.length)
-  const attempts = Math.max(0, ...correctG.map((group) => group.length))
-  return {
-    [`${name}/correct`]: pass.value,
-    [`${name}/correct_low`]: pass.low,
-    [`${name}/correct_high`]: pass.high,
-    ...(attempts > 1
-      ? { [`${name}/pass@${attempts}`]: correctG.filter((group) => group.some(Boolean)).length / correctG.length }
-      : {}),
-    [`${name}/reward`]: rewards.reduce((total, reward) => total + reward, 0) / rewards.length,
-    [`${name}/episodes`]: episodes.length,
-    [`${name}/skipped_groups`]: groups.length - finished.length
+/** One problem's failure says nothing of the others. */
+const dropMembers: FailurePolicy.FailurePolicy = {
+  retry: Schedule.recurs(0),
+  otherwise: {
+    AcquireFailed: "drop",
+    StepFailed: "drop",
+    GraderFailed: "drop",
+    PolicyFailed: "abort",
+    TimedOut: "drop",
+    Died: "drop"
   }
+}
+
+/** Per member that finished: whether it was correct, where its environment says so. */
+const correctOf = (group: GroupResult.Group) =>
+  GroupResult.survivors(group).flatMap(([, trajectory]) => {
+    const reports = trajectory.transitions.flatMap(({ metrics: { correct } }) =>
+      correct?.kind === "rate" ? [correct] : []
+    )
+    return reports.length === 0 ? [] : [reports.some(({ hit }) => hit)]
+  })
+
+const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
+
+/** Share of correct episodes, and of groups with at least one. */
+const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
+  const correctG = groups.map(correctOf).filter((verdicts) => verdicts.length > 0)
+  if (correctG.length === 0) return {}
+  const attempts = Math.max(...correctG.map((verdicts) => verdicts.length))
+  const passed = correctG.filter((verdicts) => verdicts.includes(true)).length
+  const { high, low, value } = attempts === 1
+    ? Proportion.wilson(passed, correctG.length)
+    : Proportion.clustered(correctG.map(share))
+  return {
+    correct: value,
+    correct_low: low,
+    correct_high: high,
+    ...(attempts > 1 ? { [`pass@${attempts}`]: passed / correctG.length } : {})
+  }
+}
+
+const rewardNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
+  const rewards = groups.flatMap(({ rewardsG }) => Array.from(rewardsG).filter(Number.isFinite))
+  return rewards.length === 0 ? {} : { reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length }
+}
+
+/** Correct episodes with a 95 % interval, mean reward, and what was left out; numbers that are not defined are absent. */
+const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation["metrics"] => {
+  const groups = results.filter((result) => !GroupResult.isSkipped(result))
+  const episodes = groups.flatMap(GroupResult.survivors).map(([, trajectory]) => trajectory)
+  const numbers = {
+    ...correctNumbers(groups),
+    ...rewardNumbers(groups),
+    episodes: episodes.length,
+    ...(episodes.length === 0 ? {} : { truncated: share(episodes.map(Trajectory.isTruncated)) }),
+    dropped_members: groups.reduce((count, { members }) => count + members.length, 0) - episodes.length,
+    skipped_groups: results.length - groups.length
+  }
+  return Object.fromEntries(Object.entries(numbers).map(([metric, value]) => [`${name}/${metric}`, value]))
 }
 
 /**
@@ -71,9 +110,9 @@ export const testSet = <E, R>(
 ): Evaluator<E | TinkerError | RolloutError, Exclude<R, Scope.Scope>> => ({
   name: options.name,
   evaluate: Effect.fn("Evaluator.testSet")(function*(sampler: SamplingClient) {
-    const { groups: builders, maxTokens, name, seed = 0, temperature = 1 } = options
+    const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options
     const policy = Policy.fromSamplingClient(sampler, { maxTokens, temperature, seed })
-    const groups = yield* Stream.runCollect(Rollout.stream(builders, policy))
+    const groups = yield* Stream.runCollect(Rollout.stream(builders, policy, { ...bounds, onFailure }))
     return { name, metrics: summarize(name, groups), groups }
   })
 })

@@ -14,5 +14,15 @@ export const wilson = (successes: number, trials: number): Proportion => {
   const spread = z * Math.sqrt((value * (1 - value)) / trials + (z * z) / (4 * trials * trials))
   const scale = 1 + (z * z) / trials
   const centre = value + (z * z) / (2 * trials)
-  return { value, low: Math.max(0, (centre - spread) / scale), high: Math.min(1, (centre + spread) / scale) }
+  const [low, high] = [(centre - spread) / scale, (centre + spread) / scale]
+  return { value, low: Math.min(value, Math.max(0, low)), high: Math.max(value, Math.min(1, high)) }
+}
+
+/** Share over clusters of unequal luck, such as several attempts at each problem: the interval takes clusters as the unit. */
+export const clustered = (shares: ReadonlyArray<number>): Proportion => {
+  const value = shares.reduce((sum, share) => sum + share, 0) / shares.length
+  if (shares.length < 2) return { value, low: 0, high: 1 }
+  const squares = shares.reduce((sum, share) => sum + (share - value) ** 2, 0)
+  const spread = 1.959963984540054 * Math.sqrt(squares / (shares.length - 1) / shares.length)
+  return { value, low: Math.max(0, value - spread), high: Math.min(1, value + spread) }
 }

@@ -150,9 +150,14 @@ const skipped = ({ key, size, tags }: EnvGroupBuilder<unknown, unknown>, reason:
   reason
 })
 
+/** Members report in the order they finish; results do not depend on it. */
+const inOrder = (reports: ReadonlyArray<FailureReport>) =>
+  reports.toSorted((a, b) => a.member - b.member || a.attempt - b.attempt)
+
 const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { members, rewards }: Played): GroupResult => {
-  const [lastDropped] = run.dropped.slice(-1)
-  if (lastDropped !== undefined && members.every(Option.isNone)) return skipped(run.builder, lastDropped)
+  const dropped = inOrder(run.dropped)
+  const [firstDropped] = dropped
+  if (firstDropped !== undefined && members.every(Option.isNone)) return skipped(run.builder, firstDropped)
   const rewardsG = new Float64Array(members.length).fill(NaN)
   const metricsG = members.map((): Group["metricsG"][number] => ({}))
   let survivor = 0
@@ -170,11 +175,9 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { members, rewards }: Play
     members,
     rewardsG,
     metricsG,
-    retried: run.retried
+    retried: inOrder(run.retried)
   }
-  return run.dropped.length === 0
-    ? { _tag: "Completed", ...group }
-    : { _tag: "Partial", ...group, dropped: run.dropped }
+  return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
 /** Everything the group acquires goes into the run's scope. */

@@ -24,7 +24,7 @@ export interface Group {
   readonly rewardsG: Float64Array
   /** What the group's rewards reported, per member. */
   readonly metricsG: ReadonlyArray<Metric.Metrics>
-  /** Attempts that failed and were made good by a retry. */
+  /** Attempts that failed and were made good by a retry, in the order of members and attempts. */
   readonly retried: ReadonlyArray<FailureReport>
 }
 
@@ -36,6 +36,7 @@ export interface Completed extends Group {
 /** Some members were dropped. */
 export interface Partial extends Group {
   readonly _tag: "Partial"
+  /** In the order of members. */
   readonly dropped: ReadonlyArray<FailureReport>
 }
 
@@ -45,6 +46,7 @@ export interface Skipped {
   readonly key: string
   readonly tags: ReadonlyArray<string>
   readonly size: number
+  /** Where every member was dropped, the first member's. */
   readonly reason: FailureReport
 }
 

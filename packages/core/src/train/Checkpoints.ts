@@ -81,9 +81,10 @@ const records = Effect.gen(function*() {
   )
 })
 
-/** None in a new run. A checkpoint that is gone is passed over with a warning. */
+/** None in a new run. A checkpoint that is gone is passed over with a warning; one that is broken is an error. */
 export const resume = Effect.gen(function*() {
   const tinker = yield* Tinker
+  const { name: run } = yield* RunStore
   for (const record of (yield* records).toReversed()) {
     const client = yield* tinker.createTrainingClientFromState(record.state_path).pipe(
       Effect.map(Option.some),
@@ -91,7 +92,12 @@ export const resume = Effect.gen(function*() {
         Effect.as(
           Effect.logWarning(`checkpoint ${record.name} cannot be resumed from: ${reason.message}`),
           Option.none()
-        ))
+        )),
+      Effect.catchReason("TinkerError", "Rejected", (reason) => {
+        const detail = `checkpoint ${record.name} cannot be resumed from: ${reason.message}; ` +
+          "remove its record to go on from the one before"
+        return Effect.fail(new RunError({ run, detail }))
+      })
     )
     if (Option.isSome(client)) {
       return Option.some<Resumed>({

@@ -6,7 +6,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
 import type * as Evaluator from "../evaluate/Evaluator.ts"
-import type * as Advantage from "../learn/Advantage.ts"
+import * as Advantage from "../learn/Advantage.ts"
 import * as Loss from "../model/Loss.ts"
 import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
@@ -49,7 +49,10 @@ export interface Config<E = never, R = never, EE = never, ER = never> {
   /** Iterations between evaluations; the first is before training, the last after. 0 for never. Default 20. */
   readonly evalEvery?: number
   readonly evaluators?: ReadonlyArray<Evaluator.Evaluator<EE, ER>>
-  /** Stop before an iteration that could use more tokens than these, prefilled, sampled and trained together. */
+  /**
+   * Hard stop: no request is sent that could exceed this many tokens, prefilled, sampled and trained together. The iteration it
+   * belongs to is given up, and the run ends with a checkpoint of those before.
+   */
   readonly maxTokensTotal?: number
   /** Start from these weights, with a fresh optimizer. */
   readonly loadCheckpointPath?: string
@@ -104,6 +107,9 @@ const fields = (config: Shape, resolved: Resolved) => {
     ["maxSteps", resolved.iterations, isCount(0), "a whole number from 0 on"],
     ["numSubsteps", resolved.numSubsteps, isCount(1), "a whole number from 1 on"],
     ["temperature", resolved.temperature, positive, "a number above 0"],
+    ["topP", config.topP ?? 1, (value) => value > 0 && value <= 1, "a number above 0 up to 1"],
+    ["topK", config.topK ?? 0, isCount(0), "a whole number from 0 on"],
+    ["concurrency", config.concurrency ?? 64, isCount(1), "a whole number from 1 on"],
     ["saveEvery", resolved.saveEvery, isCount(0), "a whole number from 0 on"],
     ["evalEvery", resolved.evalEvery, isCount(0), "a whole number from 0 on"],
     ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"]
@@ -117,7 +123,7 @@ const bias = ({ temperature, topK, topP }: Shape): readonly [field: string, valu
   return topK !== undefined && topK > 0 ? ["topK", topK] : undefined
 }
 
-const invalid = (field: string, value: number, expected: string) =>
+const invalid = (field: string, value: number | string, expected: string) =>
   new TrainError({ reason: new InvalidConfig({ field, value: String(value), expected }) })
 
 /** Fails with the first field that no run can be made of. */
@@ -133,6 +139,16 @@ export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void,
     )
 }
 
+/** Seeds and order come from the groups' keys, so that no two groups of a batch may share one. */
+export const checkKeys = (iteration: number, keys: ReadonlyArray<string>): Effect.Effect<void, TrainError> => {
+  const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
+  return repeated === undefined
+    ? Effect.void
+    : Effect.fail(
+      invalid(`dataset.batch(${iteration})`, `two groups with the key "${repeated}"`, "a key of its own for each")
+    )
+}
+
 /** What must be the same for a run to be resumed. */
 const identity = (config: Shape, resolved: Resolved): JsonObject => ({
   model: config.model.name,
@@ -145,6 +161,11 @@ const identity = (config: Shape, resolved: Resolved): JsonObject => ({
   loss_config: resolved.loss.config,
   num_substeps: resolved.numSubsteps,
   temperature: resolved.temperature,
+  top_p: config.topP ?? 1,
+  top_k: config.topK ?? 0,
+  advantage: (config.advantage ?? Advantage.centered).name,
+  constant_fallback_singleton: config.constantFallbackSingleton ?? false,
+  load_checkpoint_path: config.loadCheckpointPath ?? null,
   seed: resolved.seed
 })
 

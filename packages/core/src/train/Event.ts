@@ -26,7 +26,7 @@ export interface GroupFinished {
 export interface Iteration {
   readonly _tag: "Iteration"
   readonly iteration: number
-  /** Over everything that was sampled, with its standard error over groups (absent for one group). */
+  /** Over everything that was sampled (NaN where every group was skipped), with its standard error over groups. */
   readonly meanReward: number
   readonly rewardStandardError: number | undefined
   readonly groups: number

@@ -8,6 +8,12 @@ import * as Checkpoints from "./Checkpoints.ts"
 import * as Config from "./Config.ts"
 import * as TokenBudget from "./TokenBudget.ts"
 
+/** The newest checkpoint and the iterations behind it; none before the first of a new run. */
+export interface Saved {
+  readonly iteration: number
+  readonly checkpoint: Checkpoint | undefined
+}
+
 export interface Run<E, R, EE, ER> {
   readonly config: Config.Config<E, R, EE, ER>
   readonly resolved: Config.Resolved
@@ -17,9 +23,9 @@ export interface Run<E, R, EE, ER> {
   /** The iteration to begin with. */
   readonly first: number
   readonly optimizerSteps: Ref.Ref<number>
-  /** Iterations done; none while an update is under way, whose weights belong to no whole number of iterations. */
+  /** Iterations done; none once an update has begun whose weights belong to no whole number of iterations. */
   readonly done: Ref.Ref<Option.Option<number>>
-  readonly saved: Ref.Ref<number>
+  readonly saved: Ref.Ref<Saved>
 }
 
 const newClient = Effect.fnUntraced(function*(
@@ -51,7 +57,10 @@ export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Con
     first: position.iteration,
     optimizerSteps: yield* Ref.make(position.optimizerSteps),
     done: yield* Ref.make(Option.some(position.iteration)),
-    saved: yield* Ref.make(position.iteration)
+    saved: yield* Ref.make<Saved>({
+      iteration: position.iteration,
+      checkpoint: Option.getOrUndefined(Option.map(resumed, ({ checkpoint }) => checkpoint))
+    })
   }
   yield* Effect.addFinalizer(() => saveUnsaved(run))
   return run
@@ -69,7 +78,7 @@ export const save = Effect.fnUntraced(function*<E, R, EE, ER>(
     usage: yield* run.budget.usage
   }
   const checkpoint: Checkpoint = yield* Checkpoints.save(run.client, position, name)
-  yield* Ref.set(run.saved, iteration)
+  yield* Ref.set(run.saved, { iteration, checkpoint })
   return checkpoint
 })
 
@@ -77,7 +86,7 @@ export const save = Effect.fnUntraced(function*<E, R, EE, ER>(
 const saveUnsaved = Effect.fnUntraced(
   function*<E, R, EE, ER>(run: Run<E, R, EE, ER>) {
     const done = yield* Ref.get(run.done)
-    if (Option.isNone(done) || done.value <= (yield* Ref.get(run.saved))) return
+    if (Option.isNone(done) || done.value <= (yield* Ref.get(run.saved)).iteration) return
     yield* save(run, done.value)
     yield* Effect.logInfo(`saved after ${done.value} iterations`)
   },

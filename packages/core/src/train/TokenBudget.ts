@@ -1,6 +1,9 @@
 /** Tokens a run has used, and how many it may use. */
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type * as Sampling from "../model/Sampling.ts"
 
@@ -26,42 +29,69 @@ export interface TokenBudget {
 const sampledTokens = (response: Sampling.SampleResponse) =>
   response.sequences.reduce((count, { tokens }) => count + tokens.length, 0)
 
-/** At most `limit` tokens after `used`, each prompt counted once per request. */
+const worstCase = ({ numSamples = 1, params, prompt }: Sampling.SampleRequest): Usage => ({
+  prefilled: prompt.length,
+  sampled: numSamples * params.maxTokens,
+  trained: 0
+})
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const total = ({ prefilled, sampled, trained }: Usage) => prefilled + sampled + trained
+
+const add = (left: Usage, right: Usage): Usage => ({
+  prefilled: left.prefilled + right.prefilled,
+  sampled: left.sampled + right.sampled,
+  trained: left.trained + right.trained
+})
+
+/**
+ * At most `limit` tokens after `used`, each prompt counted once per request. A request is sent once its worst case fits; it waits
+ * where only others under way are in its way. What an interrupted request used is not known, and counted as its worst case.
+ */
 export const make = Effect.fnUntraced(function*(limit: number, used: Usage) {
   const exhausted = yield* Deferred.make<void>()
+  const settled = yield* Latch.make(false)
   let usage = used
   let reserved = 0
-  const reserve = (tokens: number) =>
+  const reserve = (tokens: number, restore: Restore): Effect.Effect<boolean> =>
     Effect.suspend(() => {
-      const total = usage.prefilled + usage.sampled + usage.trained + reserved + tokens
-      if (total > limit) return Effect.as(Deferred.succeed(exhausted, undefined), false)
+      if (total(usage) + tokens > limit) return Effect.as(Deferred.succeed(exhausted, undefined), false)
+      if (total(usage) + reserved + tokens > limit) {
+        return Effect.andThen(restore(settled.await), reserve(tokens, restore))
+      }
       reserved += tokens
       return Effect.succeed(true)
     })
-  const settle = (tokens: number, spent: Partial<Usage>) => {
-    reserved -= tokens
-    usage = {
-      prefilled: usage.prefilled + (spent.prefilled ?? 0),
-      sampled: usage.sampled + (spent.sampled ?? 0),
-      trained: usage.trained + (spent.trained ?? 0)
+  const settle = (tokens: number, spent: Usage) =>
+    Effect.suspend(() => {
+      reserved -= tokens
+      usage = add(usage, spent)
+      return settled.release
+    })
+  const metered = (client: SamplingClient, request: Sampling.SampleRequest) => {
+    const worst = worstCase(request)
+    const spent = (exit: Exit.Exit<Sampling.SampleResponse, unknown>): Usage => {
+      if (Exit.isSuccess(exit)) return { ...worst, sampled: sampledTokens(exit.value) }
+      return Cause.hasInterrupts(exit.cause) ? worst : noUsage
     }
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(reserve(total(worst), restore), (fits) =>
+        fits
+          ? Effect.onExit(restore(client.sample(request)), (exit) => settle(total(worst), spent(exit)))
+          : restore(Effect.never))
+    )
   }
   const budget: TokenBudget = {
     usage: Effect.sync(() => usage),
     train: (tokens) =>
-      Effect.tap(reserve(tokens), (fits) => Effect.sync(() => fits && settle(tokens, { trained: tokens }))),
-    meter: (client) => ({
-      ...client,
-      sample: (request) => {
-        const prefilled = request.prompt.length
-        const tokens = prefilled + (request.numSamples ?? 1) * request.params.maxTokens
-        const sampled = client.sample(request).pipe(
-          Effect.tap((response) => Effect.sync(() => settle(tokens, { prefilled, sampled: sampledTokens(response) }))),
-          Effect.tapCause(() => Effect.sync(() => settle(tokens, {})))
+      Effect.uninterruptibleMask((restore) =>
+        Effect.tap(
+          reserve(tokens, restore),
+          (fits) => fits ? settle(tokens, { ...noUsage, trained: tokens }) : Effect.void
         )
-        return Effect.flatMap(reserve(tokens), (fits) => fits ? sampled : Effect.never)
-      }
-    }),
+      ),
+    meter: (client) => ({ ...client, sample: (request) => metered(client, request) }),
     exhausted: Deferred.await(exhausted),
     isExhausted: Deferred.isDone(exhausted)
   }

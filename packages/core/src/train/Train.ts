@@ -1,6 +1,7 @@
 /** Reinforcement learning as a stream of events. */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -9,6 +10,7 @@ import * as Stream from "effect/Stream"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { TrainingClient } from "../backend/TrainingClient.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
@@ -18,7 +20,7 @@ import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Checkpoints from "./Checkpoints.ts"
-import type { Config } from "./Config.ts"
+import * as Config from "./Config.ts"
 import type * as Event from "./Event.ts"
 import * as Journal from "./Journal.ts"
 import * as Run from "./Run.ts"
@@ -29,6 +31,10 @@ import * as TrainStep from "./TrainStep.ts"
 export type { Config } from "./Config.ts"
 export type * from "./Event.ts"
 
+/** Fails with the first field that no run can be made of, as `run` does before anything else. */
+export const validate = <E, R, EE, ER>(config: Config.Config<E, R, EE, ER>): Effect.Effect<void, TrainError> =>
+  Config.validate(config, Config.resolve(config))
+
 /**
  * Samples, compares, trains, repeats: on-policy, one iteration after the other. The stream ends with `Finished`; ending it
  * early, by taking less, by a timeout or by interruption, finishes the update under way and saves before it returns. With a
@@ -37,7 +43,7 @@ export type * from "./Event.ts"
  * @see tinker-cookbook `rl.train.main`, `do_sync_training`
  */
 export const run = <E, R, EE = never, ER = never>(
-  config: Config<E, R, EE, ER>
+  config: Config.Config<E, R, EE, ER>
 ): Stream.Stream<
   Event.Event,
   E | EE | TinkerError | TrainError | RunError | RolloutError,
@@ -67,6 +73,8 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
   Stream.unwrap(Effect.gen(function*() {
     const startedAt = yield* Clock.currentTimeMillis
     const builders = yield* run.config.dataset.batch(iteration, run.resolved.seed)
+    const keys = builders.map(({ key }) => key)
+    yield* Config.checkKeys(iteration, keys)
     const results: Array<GroupResult> = []
     const rollouts = Rollout.stream(builders, policy(run, sampler), {
       ...rolloutOptions(run.config),
@@ -80,7 +88,6 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
         return { _tag: "GroupFinished", iteration, key: result.key, completed, total: builders.length }
       })
     )
-    const keys = builders.map(({ key }) => key)
     const learned = Effect.suspend(() =>
       results.length === keys.length ? learn(run, iteration, inOrder(results, keys), startedAt) : Effect.succeed([])
     )
@@ -109,8 +116,7 @@ const learn = Effect.fn("Train.learn")(
     if (!(yield* run.budget.train(data.reduce((count, { modelInput }) => count + modelInput.length, 0)))) return []
 
     const parts = TrainStep.substeps(data, run.resolved.numSubsteps)
-    yield* Ref.set(run.done, Option.none())
-    const update = yield* TrainStep.run(run.client, parts, run.resolved.loss, TrainStep.adam(learningRate))
+    const update = yield* TrainStep.run(untilStepping(run), parts, run.resolved.loss, TrainStep.adam(learningRate))
     yield* Ref.update(run.optimizerSteps, (steps) => steps + parts.length)
 
     const trainedAt = yield* Clock.currentTimeMillis
@@ -149,6 +155,12 @@ const learn = Effect.fn("Train.learn")(
   Effect.uninterruptible
 )
 
+/** The training client; from its first optimizer step on, the weights belong to no whole number of iterations. */
+const untilStepping = <E, R, EE, ER>({ client, done }: Run.Run<E, R, EE, ER>): TrainingClient => ({
+  ...client,
+  optimStep: (params) => Effect.andThen(Ref.set(done, Option.none()), client.optimStep(params))
+})
+
 const saveWhenDue = Effect.fnUntraced(function*<E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, done: number) {
   const { iterations, saveEvery } = run.resolved
   if (saveEvery === 0 || done % saveEvery !== 0 || done === iterations) return []
@@ -165,10 +177,14 @@ const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
     if (Option.isSome(final)) return Stream.make(finished(run.first, final.value.checkpoint, "completed"))
     const ending = Effect.gen(function*() {
       const done = Option.getOrElse(yield* Ref.get(run.done), () => run.first)
-      const checkpoint = yield* Run.save(run, done, exhausted ? undefined : Checkpoints.final)
-      return finished(done, checkpoint, exhausted ? "max_tokens_total" : "completed")
+      const exhausted = yield* run.budget.isExhausted
+      if (!exhausted) return finished(done, yield* Run.save(run, done, Checkpoints.final), "completed")
+      const saved = yield* Ref.get(run.saved)
+      const isSaved = saved.iteration === done && saved.checkpoint !== undefined
+      return finished(done, isSaved ? saved.checkpoint : yield* Run.save(run, done), "max_tokens_total")
     })
-    if (exhausted || evalEvery === 0) return Stream.fromEffect(ending)
+    const isEvaluated = evalEvery > 0 && (run.config.evaluators ?? []).length > 0
+    if (exhausted || !isEvaluated) return Stream.fromEffect(ending)
     const sampler = run.budget.meter(yield* run.client.saveWeightsAndGetSamplingClient)
     return Stream.concat(evaluate(run, sampler, iterations), Stream.fromEffect(ending))
   }))
@@ -181,9 +197,11 @@ const finished = (
 
 const evaluate = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: SamplingClient, iteration: number) =>
   Stream.fromIterable(run.config.evaluators ?? []).pipe(
-    Stream.mapEffect((evaluator) => evaluator.evaluate(sampler)),
-    Stream.tap((evaluation) => Journal.metrics(iteration, evaluation.metrics)),
-    Stream.map((evaluation): Event.Event => ({ _tag: "Evaluated", iteration, evaluation })),
+    Stream.mapEffect((evaluator) => Effect.timed(evaluator.evaluate(sampler))),
+    Stream.tap(([duration, { metrics, name }]) =>
+      Journal.metrics(iteration, { ...metrics, [`time/${name}`]: Duration.toSeconds(duration) })
+    ),
+    Stream.map(([, evaluation]): Event.Event => ({ _tag: "Evaluated", iteration, evaluation })),
     Stream.interruptWhen(run.budget.exhausted)
   )
 
@@ -197,7 +215,7 @@ const policy = <E, R, EE, ER>({ config, resolved }: Run.Run<E, R, EE, ER>, sampl
   })
 
 const rolloutOptions = <E, R, EE, ER>(
-  { concurrency, memberTimeout, onFailure }: Config<E, R, EE, ER>
+  { concurrency, memberTimeout, onFailure }: Config.Config<E, R, EE, ER>
 ): Rollout.StreamOptions<E, TinkerError> => ({
   ...(concurrency === undefined ? {} : { concurrency }),
   ...(memberTimeout === undefined ? {} : { memberTimeout }),

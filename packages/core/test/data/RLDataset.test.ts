@@ -70,18 +70,24 @@ describe("RLDataset.fromArray", () => {
     { arbitrary: { seed: 1 } }
   )
 
-  it("has a fingerprint of the rows and of what decides their order", () => {
+  it("has a fingerprint of the rows, of what decides their order and of what their groups are made of", () => {
     assert.strictEqual(letters().fingerprint, letters({ epochs: 1, shuffle: false }).fingerprint)
+    assert.strictEqual(
+      letters().fingerprint,
+      letters({ epochs: 2 }).fingerprint,
+      "more passes begin with the same ones"
+    )
     const others = [
       letters({ batchSize: 3 }),
-      letters({ epochs: 2 }),
       letters({ shuffle: true }),
+      letters({ fingerprint: "4 attempts" }),
+      letters({ fingerprint: "8 attempts" }),
       RLDataset.fromArray(["a", "b", "c", "e", "d"], { batchSize: 2, group: builder }),
       RLDataset.fromArray(["a", "b", "c", "d"], { batchSize: 2, group: builder })
     ]
     const fingerprints = [letters(), ...others].map(({ fingerprint }) => fingerprint)
     assert.strictEqual(new Set(fingerprints).size, fingerprints.length)
-    assert.strictEqual(letters().fingerprint, "5-02821180", "stays what it is: runs on disk are compared with it")
+    assert.strictEqual(letters().fingerprint, "5-21393bb0", "stays what it is: runs on disk are compared with it")
   })
 
   it("is empty without rows", () => {

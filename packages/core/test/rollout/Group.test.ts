@@ -220,9 +220,32 @@ describe("a group that loses members", () => {
         key: "sums/7",
         tags: ["sums"],
         size: 2,
-        reason: { member: 1, attempt: 0, failure: "StepFailed", message: "member 1 broke" }
+        reason: { member: 0, attempt: 0, failure: "StepFailed", message: "member 0 broke" }
       })
       assert.notInclude(log, "grade")
+    }))
+
+  /** Fails the later the lower the member. */
+  const failsLate = (member: number) =>
+    Scripted.env(Effect.delay(Scripted.breaks(`member ${member}`), 4000 - 1000 * member))
+
+  it.effect("reports them in the order of members and attempts, whoever failed first", () =>
+    Effect.gen(function*() {
+      const fewer = yield* inTime(roll(
+        { size: 4, env: (member) => member === 3 ? Scripted.env(done(1)) : failsLate(member) },
+        { onFailure: always("drop") }
+      ))
+      assert.deepStrictEqual(fewer._tag === "Partial" ? fewer.dropped.map(({ member }) => member) : [], [0, 1, 2])
+      const retried = yield* inTime(roll(
+        { size: 3, env: (member, attempt) => attempt < 2 ? failsLate(member) : Scripted.env(done(1)) },
+        { onFailure: always("drop", { times: 2 }) }
+      ))
+      assert.deepStrictEqual(
+        retried._tag === "Completed" ? retried.retried.map(({ attempt, member }) => [member, attempt]) : [],
+        [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]]
+      )
+      const none = yield* inTime(roll({ size: 3, env: failsLate }, { onFailure: always("drop") }))
+      assert.strictEqual(none._tag === "Skipped" ? none.reason.message : "", "member 0 broke")
     }))
 
   it.effect("is skipped when it cannot be opened and dropping is what was asked for", () =>

@@ -216,6 +216,21 @@ describe("a release that dies", () => {
     }).pipe(Effect.provide(Logger.layer([]))))
 })
 
+it.effect("an interruption is no death to retry, even when a release dies of it", () =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    const stuck = Effect.addFinalizer(() => Effect.die(new Error("sandbox stuck")))
+    const builder = Scripted.group({ size: 2, log, env: () => Effect.as(stuck, Scripted.hanging()) })
+    const fiber = yield* Effect.forkChild(
+      Rollout.group(builder, policy, { onFailure: always("abort", { times: 3 }) }),
+      { startImmediately: true }
+    )
+    yield* Effect.yieldNow
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(log.filter((line) => line.startsWith("acquire")), ["acquire 0.0", "acquire 1.0"])
+    assert.strictEqual(log.at(-1), "close")
+  }))
+
 describe("interrupted at any moment", () => {
   /** Groups that open, acquire, play, fail, retry, grade and release, all of it slowly and tracked. */
   const groups = (coupled: boolean) =>

@@ -165,6 +165,29 @@ describe("Resuming", () => {
       assert.lengthOf(yield* trace, before.length + 1)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
+  it.effect("goes on from the checkpoint before one that is gone, and says which one is broken", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ epochs: 2, maxSteps: 2, saveEvery: 1 }))
+      const error = yield* Effect.flip(Stream.runDrain(run({ epochs: 2 })))
+      assert.strictEqual(error._tag, "RunError")
+      assert.strictEqual(
+        error.message,
+        "memory: checkpoint final cannot be resumed from: it is cut off; remove its record to go on from the one before"
+      )
+      const [started] = yield* Stream.runCollect(Stream.take(run({ epochs: 2 }), 1))
+      assert.deepInclude(started, { _tag: "Started", iteration: 1 })
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      faults: [
+        Fault.failAt("CreateTrainingClientFromState", 0, new TinkerError.Rejected({ detail: "it is cut off" })),
+        Fault.failAt(
+          "CreateTrainingClientFromState",
+          1,
+          new TinkerError.NotFound({ kind: "checkpoint", name: "final", available: [] })
+        )
+      ]
+    }))))
+
   it.effect("refuses another configuration and names the field", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run({ maxSteps: 1 }))
@@ -208,4 +231,15 @@ describe("A configuration", () => {
       assert.strictEqual(error._tag, "TrainError")
       assert.include(error.message, message)
     }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("whose groups share a key is refused before anything is sampled", () =>
+    Effect.gen(function*() {
+      const config = yield* Task.config()
+      const dataset = {
+        ...config.dataset,
+        batch: () => Effect.map(config.dataset.batch(0, 0), (batch) => [...batch, ...batch])
+      }
+      const error = yield* Effect.flip(Stream.runDrain(Train.run({ ...config, dataset })))
+      assert.include(error.message, "two groups with the key \"sum/0\"")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -2,6 +2,7 @@
  * An adapter on disk in PEFT's format, `adapter_config.json` beside `adapter_model.safetensors`, and its optimizer in
  * `optimizer.safetensors`. PEFT keeps A as [rank, inputs] and B as [outputs, rank], the transposes of the engine's blocks.
  */
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -151,8 +152,12 @@ export const write = Effect.fn("Checkpoint.write")(function*(
   const { join } = yield* Path.Path
   const { layout, optimizer, parameters } = checkpoint
   const factors = factorsOf(model, layout)
-  const put = (name: string, content: Uint8Array) =>
-    writeFile(join(folder, name), content).pipe(Effect.mapError(fail(join(folder, name))))
+  const put = (name: string, content: Uint8Array) => {
+    const file = join(folder, name)
+    return writeFile(file, content).pipe(
+      Effect.mapError((error) => new CheckpointError({ file: folder, detail: FileFailure.describe(file, error) }))
+    )
+  }
   const text = `${JSON.stringify(configOf(checkpoint), null, 2)}\n`
   yield* put(configFile, new TextEncoder().encode(text))
   const adapter = factors.map((factor) => toTensor(factor, parameters))

@@ -1,5 +1,6 @@
 /** Where checkpoints lie: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
 import { TinkerError } from "@effect-rl/core"
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -30,8 +31,6 @@ const checkpointPath = /^engine:\/\/([^/]+)\/(weights|sampler_weights)\/([^/]+)$
 /** Most names to list where one was not found. */
 const mostListed = 20
 
-const unavailable = (error: PlatformError) => new TinkerError.Unavailable({ detail: error.message })
-
 /** The last part of a model's name as a folder's. */
 const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^A-Za-z0-9._-]/g, "-") || "model"
 
@@ -42,6 +41,8 @@ const replaced = (name: string) => `.${name}.replaced`
 export const make = Effect.fnUntraced(function*(root: string) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
+  const unavailable = (error: PlatformError) =>
+    new TinkerError.Unavailable({ detail: FileFailure.describe(root, error) })
 
   /** Makes the first free folder `<slug>-<number>`; two processes never get the same. */
   const claimFrom = (baseModel: string, number: number): Effect.Effect<string, PlatformError> => {

@@ -10,6 +10,8 @@ export const describe = (file: string, error: PlatformError): string => {
   switch (error.reason._tag) {
     case "NotFound":
       return `${file} does not exist`
+    case "AlreadyExists":
+      return `${file} is in the way: remove it or choose another place`
     case "PermissionDenied":
       return `no permission to use ${file}: change its permissions or choose another place`
     default:

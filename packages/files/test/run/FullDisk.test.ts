@@ -7,7 +7,7 @@ import * as FaultyFileSystem from "../support/FaultyFileSystem.ts"
 import * as Files from "../support/Files.ts"
 
 /** More than this session writes, so that the last fault hits nothing. */
-const writes = 24
+const writes = 30
 const everyWrite = Array.from({ length: writes }, (_, index) => index + 1)
 
 /** Configures a run and appends to it, whatever fails; returns the steps that were acknowledged. */

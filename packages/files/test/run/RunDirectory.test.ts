@@ -111,6 +111,14 @@ layer(Files.layer)("RunDirectory", (it) => {
       }
     }))
 
+  it.effect("says so when a file is in its place", () =>
+    Effect.gen(function*() {
+      const file = `${yield* Files.temporaryFolder}/run`
+      yield* Files.writeFile(file, "")
+      const error = yield* Effect.flip(withStore(file, () => Effect.void))
+      assert.include(error.message, `${file} is in the way: remove it or choose another place`)
+    }))
+
   it.effect("says so when there is no run to read", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(RunDirectory.read("/nowhere/run"))

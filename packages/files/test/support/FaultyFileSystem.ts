@@ -3,7 +3,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 
 export interface Fault {
-  /** Counted from 1 over everything written, synced and cut. */
+  /** Counted from 1 over everything made, written, synced, renamed and cut. */
   readonly at: number
   /** Does every later write fail too, cuts included? */
   readonly lasts: boolean
@@ -45,6 +45,8 @@ export const layer = (fault: Fault) =>
       })
       return FileSystem.FileSystem.of({
         ...fs,
+        makeDirectory: (path, options) => guarded(fs.makeDirectory(path, options)),
+        makeTempDirectoryScoped: (options) => guarded(fs.makeTempDirectoryScoped(options)),
         open: (path, options) => Effect.map(fs.open(path, options), guardedFile),
         rename: (from, to) => guarded(fs.rename(from, to)),
         writeFile: (path, bytes, options) =>

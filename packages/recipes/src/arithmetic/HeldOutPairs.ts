@@ -1,28 +1,20 @@
 /**
- * Addition problems that no training data of this project contains, in either order.
+ * Addition problems that are, in either order, neither in what the embedded models were pretrained on nor in `BoxedAddition`'s
+ * training problems. `PlainAddition` draws upstream's problems and leaves none out.
  *
  * The pairs come from a fixed seed, so whoever needs them computes them: operands are the first two draws below 100
- * from a mulberry32 generator seeded with `heldOutSeed`, put in ascending order, skipping a pair already drawn and
+ * from `Seed.uniform` (mulberry32) of `heldOutSeed`, put in ascending order, skipping a pair already drawn and
  * `4 + 5` (the worked example of the few-shot prompt), until there are 256 of the 5050 unordered pairs.
  */
+import { Seed } from "@effect-rl/core"
 
 const heldOutSeed = 20260101
 const heldOutCount = 256
 
-const mulberry32 = (seed: number) => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
-
 const keyOf = (a: number, b: number): number => Math.min(a, b) * 1000 + Math.max(a, b)
 
 const drawPairs = (): ReadonlyArray<readonly [number, number]> => {
-  const next = mulberry32(heldOutSeed)
+  const next = Seed.uniform(heldOutSeed)
   const taken = new Set([keyOf(4, 5)])
   const pairs: Array<readonly [number, number]> = []
   while (pairs.length < heldOutCount) {

@@ -58,6 +58,7 @@ export const task = (
       batchSize: settings.groups,
       epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(train.length / settings.groups))),
       shuffle: true,
+      fingerprint: `groups of ${settings.groupSize}, ${settings.fewShot ? "one worked example" : "no example"}`,
       group: group(model, settings.groupSize, settings.fewShot)
     }),
     evaluators: [

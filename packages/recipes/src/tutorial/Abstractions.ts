@@ -48,6 +48,7 @@ export const abstractions = Recipe.make({
         dataset: RLDataset.fromArray(problems, {
           batchSize: settings.groups,
           epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(problems.length / settings.groups))),
+          fingerprint: `groups of ${settings.groupSize}`,
           group: ({ answer, problem }, index) =>
             ProblemGroupBuilder.make({
               key: String(index),

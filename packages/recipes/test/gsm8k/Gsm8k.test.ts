@@ -110,6 +110,16 @@ describe("Gsm8k.task", () => {
       assert.strictEqual(metrics["held_out/episodes"], 10)
     }))
 
+  it.effect("has another fingerprint for groups of another size or prompts of another form, but not for more steps", () =>
+    Effect.gen(function*() {
+      const model = yield* TestModel.model
+      const fingerprint = (changes: Partial<typeof settings>) =>
+        Gsm8k.task(model, { ...settings, ...changes }, { train: problems, test: [] }).config.dataset.fingerprint
+      assert.strictEqual(fingerprint({ steps: 40 }), fingerprint({}))
+      assert.notStrictEqual(fingerprint({ groupSize: 8 }), fingerprint({}))
+      assert.notStrictEqual(fingerprint({ fewShot: !settings.fewShot }), fingerprint({}))
+    }))
+
   it.effect("knows the answer to a prompt, and of others that it does not", () =>
     Effect.gen(function*() {
       const { answerTo } = Gsm8k.task(yield* TestModel.model, settings, { train: problems, test: [] })

@@ -1,0 +1,95 @@
+/** What every contestant does: the same model, weights, batch and prompts. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+export const folder = join(import.meta.dirname, "../../packages/engine/presets/tiny-128")
+export const modelName = "effect-rl/tiny-128"
+
+export const shape = {
+  hidden: 128,
+  layers: 4,
+  heads: 4,
+  keyHeads: 2,
+  headSize: 32,
+  wide: 384,
+  vocabulary: 512,
+  epsilon: 1e-6,
+  theta: 10_000
+}
+
+export const rank = 32
+export const scale = 32 / rank
+
+/** A training batch: sequences of equal length, so that nobody pads. */
+export const batch = 64
+export const length = 48
+
+/** Sequences sampled at the same time, from prompts of their own, none of which ends early. */
+export const slots = 128
+export const promptLength = 27
+export const newTokens = 48
+
+const token = (sequence: number, position: number) => 40 + (sequence * 7 + position * 13 + sequence * position) % 300
+
+export const tokens = (sequence: number, count: number) =>
+  Int32Array.from({ length: count }, (_, position) => token(sequence, position))
+
+/** Weights of the loss at each position. */
+export const weight = (sequence: number, position: number) => ((sequence * 31 + position * 17) % 11 - 5) / 10
+
+export interface Speed {
+  readonly trainTokensPerSecond: number
+  readonly sampleTokensPerSecond: number
+  /** Of the first training step, which is equal for all. */
+  readonly loss: number
+}
+
+const linears = { query: [128, 128], key: [128, 64], value: [128, 64], output: [128, 128] }
+const wides = { gate: [128, 384], up: [128, 384], down: [384, 128] }
+
+/** Inputs and outputs of the adapted matrices of a layer. */
+export const matrices: ReadonlyArray<readonly [name: string, inputs: number, outputs: number]> = Object
+  .entries({ ...linears, ...wides })
+  .map(([name, [inputs = 0, outputs = 0]]) => [name, inputs, outputs] as const)
+
+/** Floating-point operations of a training step per token: forward, backward to the inputs, and the adapter's gradients. */
+export const trainFlops = (() => {
+  const frozen = shape.layers * matrices.reduce((sum, [, inputs, outputs]) => sum + inputs * outputs, 0)
+    + shape.hidden * shape.vocabulary
+  const adapter = shape.layers * matrices.reduce((sum, [, inputs, outputs]) => sum + rank * (inputs + outputs), 0)
+  const attention = 4 * (length / 2) * shape.heads * shape.headSize * shape.layers
+  return 4 * frozen + 8 * adapter + 4 * attention
+})()
+
+/** Bfloat16 tensors of the model's file, widened. */
+export const readTensors = (): ReadonlyMap<string, Float32Array> => {
+  const file = readFileSync(join(folder, "model.safetensors"))
+  const headerBytes = Number(file.readBigUInt64LE(0))
+  const header: Record<string, { readonly data_offsets?: readonly [number, number] }> = JSON.parse(
+    file.toString("utf8", 8, 8 + headerBytes)
+  )
+  return new Map(
+    Object.entries(header).flatMap(([name, { data_offsets }]) => {
+      if (data_offsets === undefined) return []
+      const [start, end] = data_offsets
+      const bits = Uint32Array.from(
+        { length: (end - start) / 2 },
+        (_, index) => file.readUInt16LE(8 + headerBytes + start + 2 * index) << 16
+      )
+      return [[name, new Float32Array(bits.buffer)] as const]
+    })
+  )
+}
+
+/** Repetitions per second over at least `seconds`, after two that are not counted. */
+export const rate = async (seconds: number, run: () => unknown): Promise<number> => {
+  await run()
+  await run()
+  const start = performance.now()
+  let count = 0
+  while (performance.now() - start < seconds * 1000) {
+    await run()
+    count++
+  }
+  return count / ((performance.now() - start) / 1000)
+}

@@ -1,0 +1,122 @@
+/** Whether the main job learns, on five seeds, and whether its controls do not. `LEARNING_SEEDS` takes fewer seeds. */
+import type { Proportion } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Config, Console, Effect, FileSystem, Layer } from "effect"
+import * as Report from "../Report.ts"
+import * as Controls from "./Controls.ts"
+import * as Experiment from "./Experiment.ts"
+
+const controlSeeds = 3
+
+const withInterval = ({ high, low, value }: Proportion.Proportion) =>
+  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
+
+const row = (name: string, { after, before, seconds, seed }: Experiment.Outcome) => [
+  `${name}, seed ${seed}`,
+  withInterval(before.sampled),
+  withInterval(after.sampled),
+  before.greedy.value.toFixed(3),
+  after.greedy.value.toFixed(3),
+  before.worked.toFixed(2),
+  after.worked.toFixed(2),
+  seconds.toFixed(0)
+]
+
+/** Runs seed after seed and says how each went, as all of it takes minutes. */
+const runs = (name: string, count: number, change: Experiment.Change) =>
+  Effect.forEach(
+    Array.from({ length: count }, (_, seed) => seed),
+    (seed) =>
+      Effect.tap(Experiment.run(seed, change), ({ after, before, seconds }) =>
+        Console.error(
+          `${name}, seed ${seed}: ${before.sampled.value.toFixed(3)} to ${after.sampled.value.toFixed(3)}, ${
+            seconds.toFixed(0)
+          } s`
+        ))
+  )
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Mean over seeds and its 95 % interval (Student's t). */
+const overSeeds = (values: ReadonlyArray<number>) => {
+  const quantiles = [NaN, 12.71, 4.303, 3.182, 2.776]
+  const centre = mean(values)
+  const variance = mean(values.map((value) => (value - centre) ** 2)) * values.length / (values.length - 1)
+  const half = (quantiles[values.length - 1] ?? 1.96) * Math.sqrt(variance / values.length)
+  return values.length === 1 ? centre.toFixed(3) : `${centre.toFixed(3)} ± ${half.toFixed(3)}`
+}
+
+const gain = ({ after, before }: Experiment.Outcome) => after.sampled.value - before.sampled.value
+const finals = (outcomes: ReadonlyArray<Experiment.Outcome>) => outcomes.map(({ after }) => after.sampled.value)
+
+const curve = (outcomes: ReadonlyArray<Experiment.Outcome>) => {
+  const at = [0, 4, 8, 12, 16, 20, 24]
+  return Report.table(
+    ["mean reward in step", ...at.map(String)],
+    outcomes.map(({ rewards, seed }) => [`seed ${seed}`, ...at.map((step) => (rewards[step] ?? NaN).toFixed(3))])
+  )
+}
+
+const verdict = (what: string, holds: boolean) => `- ${what}: **${holds ? "yes" : "no"}**`
+
+const program = Effect.gen(function*() {
+  const seeds = yield* Config.Int("LEARNING_SEEDS").pipe(Config.withDefault(5))
+  const base = yield* Experiment.base
+  const trained = yield* runs("trained", seeds, (config) => config)
+  const controls = Math.min(seeds, controlSeeds)
+  const still = yield* runs("learning rate 0", controls, Controls.noLearning)
+  const shuffled = yield* runs("rewards shuffled", controls, Controls.shuffledRewards)
+  const negated = yield* runs("advantages negated", controls, Controls.negatedAdvantages)
+
+  const worst = Math.min(...finals(trained))
+  const header = [
+    "",
+    "before, T = 1 [95 %]",
+    "after, T = 1 [95 %]",
+    "before, greedy",
+    "after, greedy",
+    "worked before",
+    "worked after",
+    "s"
+  ]
+  Report.publish("learning", "Does it learn to add?", [
+    `The arithmetic recipe on tiny-128: ${Experiment.steps} steps of 32 problems × 8 attempts. Right answers to 512 held-out problems, one
+sampled attempt each, beside the most likely answer; "worked" is the share of sampled answers that hold a computation before
+the box. Intervals are Wilson's.`,
+    `The base model is right in ${withInterval(base.pass1)} of its answers; in ${
+      withInterval(base.pass8)
+    } of the problems at least one of
+eight attempts is right.`,
+    Report.table(header, [
+      ...trained.map((outcome) => row("trained", outcome)),
+      ...still.map((outcome) => row("learning rate 0", outcome)),
+      ...shuffled.map((outcome) => row("rewards shuffled in each group", outcome)),
+      ...negated.map((outcome) => row("advantages negated", outcome))
+    ]),
+    curve(trained),
+    [
+      `- trained, over ${seeds} seeds: **${overSeeds(finals(trained))}**, worst **${worst.toFixed(3)}**`,
+      Report.aim("right answers of the worst seed", worst, "", "at least", 0.9),
+      verdict(
+        "learning rate 0 stays in the base's interval",
+        still.every(({ after, before }) =>
+          after.sampled.value >= before.sampled.low && after.sampled.value <= before.sampled.high
+        )
+      ),
+      verdict("shuffled rewards gain less than 0.10", shuffled.every((outcome) => gain(outcome) < 0.1)),
+      verdict("negated advantages fall", negated.every((outcome) => gain(outcome) < 0))
+    ].join("\n")
+  ])
+})
+
+const engine = Layer.unwrap(Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  return Engine.layerOptions({ checkpoints: yield* fs.makeTempDirectoryScoped() })
+}))
+
+program.pipe(
+  Effect.provide(Layer.provideMerge(engine, NodeServices.layer)),
+  NodeRuntime.runMain
+)

@@ -1,0 +1,102 @@
+/** Full at each write of a run in turn: the run says so and keeps what it had saved, and once there is room ends as any other. */
+import { ChatModel, Env, ModelInput, RLDataset, Tinker, Train } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Stream } from "effect"
+import * as FaultyFileSystem from "../../../files/test/support/FaultyFileSystem.ts"
+import { outcome } from "../kill/Outcome.ts"
+
+/** Writes of an uninterrupted run, from its folder to the record of its last checkpoint. */
+const writes = 53
+
+/** Rewards whatever is said by its tokens, so that there is something to learn. */
+const anything: Env.Env = {
+  initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40, 41, 42]), [])),
+  step: ({ tokens }) => Effect.succeed({ _tag: "Done", reward: tokens.reduce((sum, token) => sum + token, 0) % 5 })
+}
+
+/** Two iterations of one group, each saved. */
+const config = Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model): Train.Config => ({
+  model,
+  dataset: RLDataset.fromArray(["first", "second"], {
+    batchSize: 1,
+    group: (key) => ({ key, size: 4, tags: [], open: Effect.succeed({ makeEnv: () => Effect.succeed(anything) }) })
+  }),
+  learningRate: 1e-2,
+  maxTokens: 4,
+  loraRank: 2,
+  saveEvery: 1,
+  evalEvery: 0
+}))
+
+const engine = (folder: string) => Engine.layerOptions({ checkpoints: `${folder}/checkpoints`, workers: 0 })
+
+/** A whole run, which adds what it says is saved to `saved`. */
+const train = (folder: string, saved: Array<string>) =>
+  Stream.unwrap(Effect.map(config, (config) => Train.run(config))).pipe(
+    Stream.runForEach((event) =>
+      Effect.sync(() => {
+        if (event._tag === "Iteration") assert.strictEqual(event.optimizerSteps, 1)
+        if (event._tag === "Saved" || event._tag === "Finished") saved.push(event.checkpoint.path)
+      })
+    ),
+    Effect.provide(RunDirectory.layer(folder), { local: true })
+  )
+
+const run = (folder: string, saved: Array<string> = []) =>
+  Effect.provide(train(folder, saved), engine(folder), { local: true })
+
+const runWith = (fault: FaultyFileSystem.Fault, folder: string, saved: Array<string>) =>
+  Effect.provide(run(folder, saved), [FaultyFileSystem.layer(fault), NodePath.layer], { local: true })
+
+/** The checkpoints on record, each of which can be trained on and sampled from. */
+const usable = Effect.fnUntraced(function*(folder: string) {
+  const tinker = yield* Tinker.Tinker
+  const { checkpoints } = yield* RunDirectory.read(folder)
+  return yield* Effect.forEach(checkpoints, (record) =>
+    Effect.gen(function*() {
+      yield* tinker.createTrainingClientFromState(String(record["state_path"]))
+      yield* tinker.createSamplingClient({ modelPath: String(record["sampler_path"]) })
+      return String(record["state_path"])
+    }))
+}, Effect.scoped)
+
+const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped())
+
+const namesIn = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readDirectory(folder, { recursive: true }))
+
+describe("a disk that is full", { timeout: 120_000 }, () => {
+  const faults = [
+    { name: "from any write of a run on", lasts: true, every: 1 },
+    { name: "at one write of a run", lasts: false, every: 3 }
+  ]
+  for (const { every, lasts, name } of faults) {
+    it.effect(name, () =>
+      Effect.gen(function*() {
+        const whole = yield* temporaryFolder
+        yield* run(whole)
+        const expected = outcome(whole)
+        for (let at = 1; at <= writes; at += every) {
+          yield* Effect.scoped(Effect.gen(function*() {
+            const folder = yield* temporaryFolder
+            const saved: Array<string> = []
+            const error = yield* Effect.flip(runWith({ at, lasts }, folder, saved))
+            assert.include(error.message, "free some disk space and start again", `write ${at}`)
+            const halfWritten = (yield* namesIn(folder)).filter((name) => /partial|replaced/.test(name))
+            assert.deepStrictEqual(halfWritten, [], `write ${at}`)
+            yield* Effect.gen(function*() {
+              const hasBegun = (yield* namesIn(folder)).includes("config.json")
+              if (hasBegun) assert.includeMembers(yield* usable(folder), saved, `write ${at}`)
+              yield* train(folder, [])
+            }).pipe(Effect.provide(engine(folder), { local: true }))
+            assert.deepStrictEqual(outcome(folder), expected, `write ${at}`)
+          }))
+        }
+        const exit = yield* Effect.exit(runWith({ at: writes + 1, lasts }, yield* temporaryFolder, []))
+        assert.isTrue(Exit.isSuccess(exit), "no write is left out")
+      }).pipe(Effect.provide(NodeServices.layer)))
+  }
+})

@@ -1,0 +1,201 @@
+/** Real word problems, which the smallest preset cannot solve: the command trains on them honestly and says what it sees. */
+import { ChatModel, RLDataset, RunStore, Train } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { Jsonl, RunDirectory } from "@effect-rl/files"
+import { DigitShareEnv, Gsm8kRow } from "@effect-rl/recipes"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Option, Path, Schema, Stream } from "effect"
+import * as Gsm8kRows from "../../../recipes/test/gsm8k/Gsm8kRows.ts"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder } = CommandLine
+
+const data = Option.getOrElse(Gsm8kRows.folder, () => "")
+
+const real = data === "" ? describe.skip : describe
+
+const firstRows = (file: string, count: number) =>
+  Effect.flatMap(
+    Path.Path,
+    ({ join }) => Jsonl.rows(join(data, file), Gsm8kRow.Gsm8kRow).pipe(Stream.take(count), Stream.runCollect)
+  )
+
+type Rows = ReadonlyArray<Gsm8kRow.Gsm8kRow>
+
+/** A folder with these rows, and what to give to `--data`. */
+const folderOf = Effect.fnUntraced(function*(files: Readonly<Record<string, Rows>>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped()
+  for (const [name, rows] of Object.entries(files)) {
+    yield* fs.writeFileString(path.join(folder, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(""))
+  }
+  return folder
+})
+
+const few = Effect.gen(function*() {
+  return yield* folderOf({
+    "train.jsonl": yield* firstRows("train.jsonl", 40),
+    "test.jsonl": yield* firstRows("test.jsonl", 16)
+  })
+})
+
+const train = (folder: string, from: string, ...args: ReadonlyArray<string>) =>
+  run("train", "gsm8k", "--model", "effect-rl/tiny-64", "--data", from, "--log-path", folder, ...args)
+
+/** Three steps of four problems with four attempts each. */
+const threeSteps = ["--steps", "3", "--groups", "4", "--group-size", "4"]
+
+const matching = (lines: ReadonlyArray<string>, text: string) => lines.filter((line) => line.includes(text))
+
+const StepRecord = Schema.Struct({
+  type: Schema.Literal("iteration"),
+  meanReward: Schema.Finite,
+  informative: Schema.Int,
+  datums: Schema.Int,
+  optimizerSteps: Schema.Int
+})
+
+const stepsOf = (lines: ReadonlyArray<string>) =>
+  lines.flatMap((line) => Option.toArray(Schema.decodeUnknownOption(Schema.fromJsonString(StepRecord))(line)))
+
+const GroupRecord = Schema.Struct({ step: Schema.Int, rewards: Schema.Array(Schema.Finite) })
+
+const rewardsOf = (folder: string) =>
+  Effect.flatMap(
+    RunDirectory.read(folder),
+    ({ events }) => Effect.forEach(events, (event) => Schema.decodeUnknownEffect(GroupRecord)(event))
+  )
+
+/** Of several digits, so that there is something to be near. */
+const longAnswers = (count: number) =>
+  Effect.map(
+    firstRows("train.jsonl", 200),
+    (rows) =>
+      rows.flatMap(({ answer, question }) =>
+        Option.toArray(Option.map(Gsm8kRow.finalAnswer(answer), (answer) => ({ question, answer })))
+      ).filter(({ answer }) => answer.length >= 3).slice(0, count)
+  )
+
+/** Twelve attempts at each of eight problems in a step. */
+const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRow.Problem>) =>
+  RLDataset.fromArray(problems, {
+    batchSize: 8,
+    group: ({ answer, question }, index) => ({
+      key: String(index),
+      size: 12,
+      tags: [],
+      open: Effect.succeed({
+        makeEnv: () => Effect.sync(() => DigitShareEnv.make({ model, problem: question, answer }))
+      })
+    })
+  })
+
+real("GSM8K (skipped where shared/data/gsm8k is absent)", { timeout: 120_000 }, () => {
+  const withFiles = Effect.provide(NodeServices.layer)
+
+  it.effect("is not learned from where no answer fits: every reward is −0.1, no step is taken, and the run says so", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { exit, out } = yield* train(folder, yield* few, ...threeSteps, "--max-tokens", "2", "--eval-every", "3")
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.lengthOf(matching(out, "reward -0.100 ± 0.000  informative 0 %"), 3)
+      assert.lengthOf(matching(out, "no signal, nothing trained"), 3)
+      assert.lengthOf(matching(out, "of 16 correct"), 2)
+      assert.lengthOf(matching(out, "held_out after 0 steps: 0.0 % of 16 correct"), 1)
+
+      const { checkpoints, metrics } = yield* RunDirectory.read(folder)
+      assert.deepInclude(checkpoints.at(-1), { name: "final", batch: 3, optimizer_steps: 0 })
+      assert.isFalse(metrics.some((record) => "grad_norm" in record))
+      const groups = yield* rewardsOf(folder)
+      assert.lengthOf(groups, 12)
+      for (const { rewards } of groups) assert.deepStrictEqual(rewards, [-0.1, -0.1, -0.1, -0.1])
+    }).pipe(withFiles))
+
+  it.effect("is learned from exactly in the steps in which attempts at one problem differ", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { out } = yield* train(
+        folder,
+        yield* few,
+        ...threeSteps,
+        "--max-tokens",
+        "24",
+        "--eval-every",
+        "0",
+        "--json"
+      )
+      const groups = yield* rewardsOf(folder)
+      const differing = (step: number) =>
+        groups.filter((group) => group.step === step && new Set(group.rewards).size > 1).length
+      const steps = stepsOf(out)
+      assert.lengthOf(steps, 3)
+      for (const [step, { datums, informative, meanReward, optimizerSteps }] of steps.entries()) {
+        assert.strictEqual(informative, differing(step))
+        assert.strictEqual(datums, 4 * informative)
+        assert.strictEqual(optimizerSteps, informative > 0 ? 1 : 0)
+        assert.isBelow(meanReward, 0.25)
+      }
+      for (const reward of groups.flatMap(({ rewards }) => rewards)) assert.include([-0.1, 0, 0.9, 1], reward)
+    }).pipe(withFiles))
+
+  it.effect("gives a signal in every step where near answers count", () =>
+    Effect.gen(function*() {
+      const backend = Engine.layerOptions({ checkpoints: yield* runFolder, workers: 0 })
+      const problems = yield* longAnswers(24)
+      const events = yield* Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
+        Train.run({ model, dataset: nearAnswers(model, problems), learningRate: 1e-4, maxTokens: 16, evalEvery: 0 })))
+        .pipe(
+          Stream.runCollect,
+          Effect.provide([backend, RunStore.RunStore.layerMemory])
+        )
+      const steps = events.filter((event) =>
+        event._tag === "Iteration"
+      )
+      assert.lengthOf(steps, 3)
+      for (const { meanReward, metrics, optimizerSteps } of steps) {
+        assert.strictEqual(optimizerSteps, 1)
+        assert.isAbove(meanReward, 0)
+        assert.isAbove(metrics["grad_norm"] ?? NaN, 0)
+        assert.isAbove(metrics["update_norm"] ?? NaN, 0)
+        assert.strictEqual(metrics["optim/ratio_mean"], 1)
+      }
+    }).pipe(withFiles))
+
+  it.effect("without test.jsonl is judged on 200 problems that are not trained on", () =>
+    Effect.gen(function*() {
+      const from = yield* folderOf({ "train.jsonl": yield* firstRows("train.jsonl", 208) })
+      const folder = yield* runFolder
+      const args = ["--backend", "mock", "--steps", "2", "--groups", "4", "--group-size", "2", "--eval-every", "2"]
+      const { out } = yield* train(folder, from, ...args)
+      assert.lengthOf(matching(out, "of 200 correct"), 2)
+      assert.lengthOf(yield* rewardsOf(folder), 8)
+    }).pipe(withFiles))
+
+  it.effect("is refused where a test problem is also trained on, and nothing is left behind", () =>
+    Effect.gen(function*() {
+      const rows = yield* firstRows("train.jsonl", 40)
+      const test = yield* firstRows("test.jsonl", 16)
+      const from = yield* folderOf({ "train.jsonl": rows, "test.jsonl": [...test, ...rows.slice(6, 7)] })
+      const folder = yield* runFolder
+      const { errors, exit } = yield* train(folder, from, ...threeSteps)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.lengthOf(matching(errors, "error: row 17 of the test problems is row 7 of the training problems"), 1)
+      assert.isFalse(yield* FileSystem.FileSystem.use((fs) => fs.exists(folder)))
+    }).pipe(withFiles))
+
+  it.effect("is half answered by the scripted backend, out of all problems", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(
+        ...CommandLine.short.with(1, "gsm8k"),
+        "--data",
+        data,
+        "--steps",
+        "1",
+        "--log-path",
+        yield* runFolder
+      )
+      assert.lengthOf(matching(out, "step 1/1  reward 0.500 ± 0.000  informative 100 %"), 1)
+    }).pipe(withFiles))
+})

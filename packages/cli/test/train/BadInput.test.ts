@@ -1,0 +1,131 @@
+/** What a person or a disk can get wrong about a run: one message says what and what to do, and what was finished is kept. */
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Path } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder, short } = CommandLine
+
+const withFiles = Effect.provide(NodeServices.layer)
+
+const exists = (file: string) => FileSystem.FileSystem.use((fs) => fs.exists(file))
+
+const refused = ({ errors, exit }: CommandLine.Ran, message: string) => {
+  assert.isTrue(Exit.isFailure(exit))
+  assert.include(errors[0], message)
+  assert.isTrue(errors.every((line) => !/\n? +at .*:\d+/.test(line)), "no stack")
+}
+
+const problem = (question: string) => JSON.stringify({ question, answer: "#### 7" })
+
+/** A folder with these lines as training problems, and one problem to be judged by. */
+const problems = Effect.fnUntraced(function*(lines: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped()
+  yield* fs.writeFileString(path.join(folder, "train.jsonl"), lines.map((line) => `${line}\n`).join(""))
+  yield* fs.writeFileString(path.join(folder, "test.jsonl"), `${problem("How much is one and six?")}\n`)
+  return folder
+})
+
+const many = Array.from({ length: 20 }, (_, index) => problem(`How much is ${index} and one?`))
+
+type File = readonly [fault: string, lines: ReadonlyArray<string>, message: string]
+
+const files: ReadonlyArray<File> = [
+  ["a line cut off", [...many, "{\"question\": \"How"], "train.jsonl, row 21: Expected a valid JSON string\nin: {"],
+  [
+    "a question that is a number",
+    ["{\"question\": 7, \"answer\": \"\"}"],
+    "row 1: Expected string\n  at [\"question\"]"
+  ],
+  [
+    "no answer",
+    ["{\"question\": \"?\", \"answer\": \"seven\"}"],
+    "row 1: the answer has no line \"#### <number>\": …seven"
+  ],
+  ["no rows", [], "train.jsonl: has no rows, expected at least one problem"],
+  [
+    "a problem that does not fit",
+    [...many, problem("How? ".repeat(500))],
+    "expected at most 1152 together, the model's context: shorten or remove the problem, or lower maxTokens. It asks: How?"
+  ]
+]
+
+const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
+  ["--learning-rate 0", "--learning-rate: \"0\". Expected a number above 0"],
+  ["--lora-rank 64", "loraRank is 64, expected from 1 to 32"],
+  ["--max-tokens 1152", "maxTokens is 1152, expected less than the context of 1152 tokens"]
+]
+
+describe("before it begins, train refuses", { timeout: 60_000 }, () => {
+  it.effect.each(files)("a file with %s", ([, lines, message]) =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const data = yield* problems(lines)
+      refused(
+        yield* run("train", "gsm8k", "--model", "effect-rl/tiny-64", "--data", data, "--log-path", folder),
+        message
+      )
+      assert.isFalse(yield* exists(folder), "nothing is left behind")
+    }).pipe(withFiles))
+
+  it.effect.each(flags)("%s", ([flag, message]) =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const args = ["train", "arithmetic", "--model", "effect-rl/tiny-64", ...flag.split(" ")]
+      refused(yield* run(...args, "--log-path", folder), message)
+      assert.isFalse(yield* exists(folder), "nothing is left behind")
+      refused(yield* run(...args, "--log-path", folder, "--plan"), message)
+    }).pipe(withFiles))
+})
+
+describe("in a run's folder, train refuses", { timeout: 60_000 }, () => {
+  const twoSteps = [...short, "--steps", "2", "--log-path"]
+
+  it.effect("a file in its place", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(folder, "notes"))
+      refused(yield* run(...twoSteps, folder), `${folder} is in the way: remove it or choose another place`)
+    }).pipe(withFiles))
+
+  it.effect("another writer, by its process", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* Effect.gen(function*() {
+        const ran = yield* run(...twoSteps, folder)
+        refused(ran, `${folder}: in use by process ${process.pid} on`)
+        refused(ran, `Wait for it, end it (kill ${process.pid}), or choose another run directory`)
+      }).pipe(Effect.provide(RunDirectory.layer(folder), { local: true }))
+      assert.isTrue(Exit.isSuccess((yield* run(...twoSteps, folder)).exit))
+    }).pipe(withFiles))
+
+  it.effect("a configuration that cannot be read", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...twoSteps, folder)
+      yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(`${folder}/config.json`, "{"))
+      refused(yield* run(...twoSteps, folder), "config.json does not describe a run")
+    }).pipe(withFiles))
+
+  it.effect("a checkpoint that is cut off, and goes on from the one before when that is removed", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* runFolder
+      const args = "train arithmetic --model effect-rl/tiny-64 --groups 1 --max-tokens 4 --eval-every 0 --save-every 1"
+      const train = (steps: string) => run(...args.split(" "), "--steps", steps, "--log-path", folder)
+      yield* train("2")
+      const checkpoint = `${folder}/checkpoints/tiny-64-1/weights/final`
+      const weights = `${checkpoint}/adapter_model.safetensors`
+      yield* fs.truncate(weights, 10_000)
+      const broken = yield* train("3")
+      refused(broken, `checkpoint final cannot be resumed from: ${weights}: tensor `)
+      refused(broken, "remove its record to go on from the one before")
+      yield* fs.remove(checkpoint, { recursive: true })
+      const { exit, out } = yield* train("3")
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.isTrue(out.some((line) => line.includes(`resuming the run in ${folder} after 1 of 3 steps`)))
+    }).pipe(withFiles))
+})

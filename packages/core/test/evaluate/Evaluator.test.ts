@@ -1,0 +1,85 @@
+import {
+  type Env,
+  type EnvGroupBuilder,
+  Evaluator,
+  ProblemEnv,
+  ProblemGroupBuilder,
+  Proportion,
+  type Renderer,
+  Tinker
+} from "@effect-rl/core"
+import { Script } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as Task from "../train/Task.ts"
+
+/** One group per sum, `size` attempts each. */
+const sums = (size: number) =>
+  Effect.map(Task.model, (model) =>
+    Task.sums.map(([question, answer], index) =>
+      ProblemGroupBuilder.make({
+        key: `sum/${index}`,
+        size,
+        env: () =>
+          ProblemEnv.make({ model, question, referenceAnswer: answer, checkAnswer: (text) => text.trim() === answer })
+      })
+    ))
+
+class Lost extends Schema.TaggedError<Lost>()("Lost", {}) {}
+
+type Builder = EnvGroupBuilder.EnvGroupBuilder<Lost | Renderer.RendererError>
+
+const evaluate = (groups: ReadonlyArray<Builder>) =>
+  Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const sampler = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
+    return yield* Evaluator.testSet({ name: "test", groups, maxTokens: 8 }).evaluate(sampler)
+  }).pipe(Effect.scoped)
+
+const broken = (key: string, open: Effect.Effect<Env.Env<Lost>, Lost>): Builder => ({
+  key,
+  size: 1,
+  tags: [],
+  open: Effect.succeed({ makeEnv: () => open })
+})
+
+describe("A test set", () => {
+  it.effect("with one attempt each has Wilson's interval over problems", () =>
+    Effect.gen(function*() {
+      const { metrics } = yield* evaluate(yield* sums(1))
+      const hits = (metrics["test/correct"] ?? NaN) * 4
+      const { high, low } = Proportion.wilson(hits, 4)
+      assert.deepInclude(metrics, { "test/correct_low": low, "test/correct_high": high, "test/episodes": 4 })
+      assert.notProperty(metrics, "test/pass@1")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("with several attempts takes problems as the unit, and says how often one of them is right", () =>
+    Effect.gen(function*() {
+      const { metrics } = yield* evaluate(yield* sums(4))
+      assert.deepInclude(metrics, {
+        "test/correct": 0.5,
+        "test/correct_low": 0.5,
+        "test/correct_high": 0.5,
+        "test/pass@4": 1,
+        "test/reward": 0.5,
+        "test/truncated": 0
+      })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("leaves out what fails, counts it, and goes on", () =>
+    Effect.gen(function*() {
+      const groups = yield* sums(1)
+      const { metrics } = yield* evaluate([
+        ...groups,
+        broken("fails", Effect.fail(new Lost())),
+        broken("throws", Effect.die("no such thing"))
+      ])
+      assert.deepInclude(metrics, { "test/episodes": 4, "test/skipped_groups": 2 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("has no numbers for what nobody reported", () =>
+    Effect.gen(function*() {
+      const { metrics } = yield* evaluate([broken("fails", Effect.fail(new Lost()))])
+      assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})

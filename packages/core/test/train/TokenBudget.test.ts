@@ -1,0 +1,55 @@
+/** The budget of a run, seen through runs: what was asked of the backend can never have cost more. */
+import { RunStore, Train } from "@effect-rl/core"
+import { Fault } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Schedule, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Task from "./Task.ts"
+
+const run = (overrides: Parameters<typeof Task.config>[0]) =>
+  Stream.unwrap(Effect.map(Task.config(overrides), (config) => Train.run(config)))
+
+const lastUsage = RunStore.RunStore.use((store) =>
+  Effect.map(store.read("checkpoints"), (records) => records.at(-1)?.["tokens"])
+)
+
+const drop = {
+  AcquireFailed: "drop",
+  StepFailed: "drop",
+  GraderFailed: "drop",
+  PolicyFailed: "drop",
+  TimedOut: "drop",
+  Died: "drop"
+} as const
+
+describe("A token budget", () => {
+  it.effect.each([1, 64])(
+    "that is enough one by one is enough for %i groups at a time",
+    (concurrency) =>
+      Effect.gen(function*() {
+        const events = yield* Stream.runCollect(run({ concurrency, maxTokensTotal: 900 }))
+        assert.deepInclude(events.at(-1), { _tag: "Finished", reason: "completed" })
+        assert.deepStrictEqual(yield* lastUsage, { prefilled: 384, sampled: 32, trained: 400 })
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
+  )
+
+  it.effect("counts a request that was given up as its worst case, and no more", () =>
+    Effect.gen(function*() {
+      const config = yield* Task.config({ size: 1, maxSteps: 1, memberTimeout: "1 second" })
+      const training = Train.run({ ...config, onFailure: { retry: Schedule.recurs(0), otherwise: drop } })
+      const fiber = yield* Effect.forkChild(Stream.runDrain(training))
+      yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 50 })
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(yield* lastUsage, { prefilled: 48, sampled: 16, trained: 0 })
+    }).pipe(Effect.provide(Task.layer({ faults: [Fault.delay("Sample", "1 hour")] }))))
+
+  it.effect("once used up ends the run without saving it twice", () =>
+    Effect.gen(function*() {
+      const limited = run({ epochs: 10, maxTokensTotal: 1500, saveEvery: 1 })
+      const first = yield* Stream.runCollect(limited)
+      const second = yield* Stream.runCollect(limited)
+      const count = RunStore.RunStore.use((store) => Effect.map(store.read("checkpoints"), (records) => records.length))
+      assert.deepStrictEqual(second.at(-1), first.at(-1))
+      assert.strictEqual(yield* count, first.filter(({ _tag }) => _tag === "Saved").length)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
