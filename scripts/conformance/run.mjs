@@ -25,7 +25,13 @@ const prepare = (version) => {
     execFileSync("python3", ["-m", "venv", "--system-site-packages", folder])
   }
   const name = version === "latest" ? "tinker" : `tinker==${version}`
-  execFileSync(python, ["-m", "pip", "install", "-q", "--upgrade", name], { stdio: ["ignore", "ignore", "inherit"] })
+  const pip = spawnSync(python, ["-m", "pip", "install", "-q", "--upgrade", name], {
+    stdio: ["ignore", "ignore", "inherit"]
+  })
+  if (pip.status !== 0) {
+    console.log(`skipped: ${name} cannot be installed from PyPI`)
+    process.exit(0)
+  }
   return python
 }
 
@@ -61,10 +67,11 @@ const check = (python, url) => {
   return stdout.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
 }
 
+const prepared = versions.map((version) => ({ version, python: prepare(version) }))
 const checkpoints = mkdtempSync(join(tmpdir(), "conformance-checkpoints-"))
 const { child, url } = await serve(checkpoints)
-const results = versions.map((version) => {
-  const [head, ...checks] = check(prepare(version), url)
+const results = prepared.map(({ python, version }) => {
+  const [head, ...checks] = check(python, url)
   return { sdk: head?.sdk ?? `${version} did not start`, checks }
 })
 await new Promise((resolve) => {

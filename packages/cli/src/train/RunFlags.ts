@@ -32,7 +32,9 @@ export const flags = {
   ),
   maxTokensTotal: positive("max-tokens-total").pipe(
     Flag.withMetavar("tokens"),
-    Flag.withDescription("Hard stop: no request is sent that could exceed these tokens, prefilled, sampled and trained"),
+    Flag.withDescription(
+      "Hard stop: no request is sent that could exceed these tokens, prefilled, sampled and trained"
+    ),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(
