@@ -1,1 +1,2 @@
-export {}
+export * as TinkerHttp from "./client/TinkerHttp.ts"
+export * as TinkerServer from "./server/TinkerServer.ts"

@@ -1,17 +1,27 @@
 /** The backends that a run can be given to. */
-import type { Tinker, Tokenizer } from "@effect-rl/core"
+import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import type { EngineError } from "@effect-rl/engine/Engine"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { AnswerKey } from "./AnswerKey.ts"
+import type { NoApiKey } from "./TinkerBackend.ts"
 
-export type Name = "engine" | "mock"
+export type Name = "engine" | "mock" | "tinker"
+
+export interface Options {
+  readonly model: string
+  readonly checkpoints: string
+  /** Of the Tinker service; the hosted one unless given. */
+  readonly baseUrl: Option.Option<string>
+}
 
 export type Backend = Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
-  EngineError,
+  EngineError | TinkerError.TinkerError | NoApiKey | Config.ConfigError,
   AnswerKey | FileSystem.FileSystem | Path.Path
 >
 
@@ -24,8 +34,17 @@ const engine = (checkpoints: string): Backend =>
 const mock = (model: string): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./MockBackend.ts")), ({ layer }) => layer(model)))
 
+const tinker = (baseUrl: Option.Option<string>): Backend =>
+  Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(baseUrl)))
+
 /** Only the one asked for is loaded. */
-export const layer = (
-  name: Name,
-  options: { readonly model: string; readonly checkpoints: string }
-): Backend => name === "engine" ? engine(options.checkpoints) : mock(options.model)
+export const layer = (name: Name, { baseUrl, checkpoints, model }: Options): Backend => {
+  switch (name) {
+    case "engine":
+      return engine(checkpoints)
+    case "mock":
+      return mock(model)
+    case "tinker":
+      return tinker(baseUrl)
+  }
+}

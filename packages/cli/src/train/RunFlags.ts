@@ -4,11 +4,17 @@ import * as Flag from "effect/cli/Flag"
 const positive = (name: string) => Flag.Finite(name).pipe(Flag.filter((value) => value > 0, () => "a number above 0"))
 
 export const flags = {
-  backend: Flag.Literals("backend", ["engine", "mock"]).pipe(
+  backend: Flag.Literals("backend", ["engine", "mock", "tinker"]).pipe(
     Flag.withDescription(
-      "engine trains in this process; mock answers half of the problems from a script, to try the rest (default: engine)"
+      "engine trains in this process; tinker at a service, with its TINKER_API_KEY; mock answers half of the problems " +
+        "from a script, to try the rest (default: engine)"
     ),
     Flag.withDefault("engine")
+  ),
+  baseUrl: Flag.String("base-url").pipe(
+    Flag.withMetavar("address"),
+    Flag.withDescription("Address of the service for --backend tinker (default: the hosted one)"),
+    Flag.optional
   ),
   logPath: Flag.String("log-path").pipe(
     Flag.withMetavar("folder"),
@@ -26,7 +32,9 @@ export const flags = {
   ),
   maxTokensTotal: positive("max-tokens-total").pipe(
     Flag.withMetavar("tokens"),
-    Flag.withDescription("Hard stop: no request is sent that could exceed these tokens, prefilled, sampled and trained"),
+    Flag.withDescription(
+      "Hard stop: no request is sent that could exceed these tokens, prefilled, sampled and trained"
+    ),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(

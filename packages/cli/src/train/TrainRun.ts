@@ -26,6 +26,7 @@ import * as RunFolder from "./RunFolder.ts"
 
 export interface Flags {
   readonly backend: Backend.Name
+  readonly baseUrl: Option.Option<string>
   readonly logPath: Option.Option<string>
   readonly plan: boolean
   readonly price: Option.Option<number>
@@ -143,7 +144,11 @@ export const run = Effect.fn("TrainRun.run")(function*<A extends Recipe.BaseSett
   const path = yield* Path.Path
   const { name } = recipe
   const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed: settings.seed })
-  const backend = Backend.layer(flags.backend, { model: settings.model, checkpoints: path.join(folder, "checkpoints") })
+  const backend = Backend.layer(flags.backend, {
+    model: settings.model,
+    checkpoints: path.join(folder, "checkpoints"),
+    baseUrl: flags.baseUrl
+  })
   const prepared = prepare(recipe, settings, flags)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))
   const output = Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), log))

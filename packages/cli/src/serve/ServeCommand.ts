@@ -1,0 +1,138 @@
+/** `effect-rl serve`: this machine as a Tinker service. */
+import { Tinker } from "@effect-rl/core"
+import { TinkerServer } from "@effect-rl/tinker"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Config from "effect/Config"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as HttpServer from "effect/http/HttpServer"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { createServer } from "node:http"
+
+/** Everybody in the network would be let in. */
+export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", { host: Schema.String }) {
+  override get message() {
+    return `--host ${this.host} lets other machines in: set ${keysVariable} to the keys they need, ` +
+      "separated by commas, or leave --host away"
+  }
+}
+
+/** The address is taken, or not this machine's. */
+export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
+  host: Schema.String,
+  port: Schema.Int,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `cannot listen at ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
+  }
+}
+
+const keysVariable = "EFFECT_RL_SERVE_KEYS"
+
+const flags = {
+  backend: Flag.Literals("backend", ["engine"]).pipe(
+    Flag.withDescription("What samples and trains: engine does in this process (default: engine)"),
+    Flag.withDefault("engine")
+  ),
+  port: Flag.Int("port").pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("Port to listen at; 0 is any free one (default: 8000)"),
+    Flag.withDefault(8000)
+  ),
+  host: Flag.String("host").pipe(
+    Flag.withMetavar("address"),
+    Flag.withDescription(
+      `Address to listen at; others than this machine's own need ${keysVariable} (default: 127.0.0.1)`
+    ),
+    Flag.withDefault("127.0.0.1")
+  ),
+  checkpoints: Flag.String("checkpoints").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Folder that checkpoints lie under (default: runs/checkpoints)"),
+    Flag.withDefault("runs/checkpoints")
+  ),
+  models: Flag.String("model").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Folder of a further model as Hugging Face saves them, known by this path"),
+    Flag.between(0, Infinity)
+  )
+}
+
+const keys = Config.Redacted(keysVariable).pipe(
+  Config.option,
+  Effect.map(Option.match({
+    onNone: () => [],
+    onSome: (all) => Redacted.value(all).split(",").filter((key) => key !== "").map((key) => Redacted.make(key))
+  }))
+)
+
+const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")
+
+/** Longer than the SDK keeps a connection it does not use, so that it never sends into one that is being closed. */
+const keepAliveTimeout = 75_000
+
+/** A connection that was busy when the server closed is closed after its answer: it would keep the server from ending. */
+const listener = () => {
+  const server = createServer({ keepAliveTimeout })
+  return server.on("request", (_, response) =>
+    response.once("close", () => {
+      if (!server.listening) server.closeIdleConnections()
+    }))
+}
+
+const http = (host: string, port: number) =>
+  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: "40 seconds" })
+    .pipe(
+      Layer.catchTag(
+        "ServeError",
+        ({ cause }) => Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))
+      )
+    )
+
+const announce = (hasKeys: boolean) =>
+  Effect.gen(function*() {
+    const { address } = yield* HttpServer.HttpServer
+    const url = HttpServer.formatAddress(address)
+    const tinker = yield* Tinker.Tinker
+    const models = yield* tinker.models
+    yield* Console.log(`serving ${models.join(", ")} at ${url}`)
+    yield* Console.log("")
+    yield* Console.log("official Python SDK, and whatever is built on it:")
+    yield* Console.log(`  export TINKER_BASE_URL=${url} TINKER_API_KEY=${hasKeys ? "<one of the keys>" : "tml-local"}`)
+    yield* Console.log("")
+    yield* Console.log("stop with Ctrl-C: what was accepted is finished first")
+  })
+
+const engine = (checkpoints: string, models: ReadonlyArray<string>) =>
+  Layer.unwrap(Effect.map(
+    Effect.promise(() => import("@effect-rl/engine")),
+    ({ Engine }) => Engine.layerOptions({ checkpoints, models })
+  ))
+
+const run = Effect.fn("ServeCommand.run")(function*(
+  options: {
+    readonly host: string
+    readonly port: number
+    readonly checkpoints: string
+    readonly models: ReadonlyArray<string>
+  }
+) {
+  const { host, models, port } = options
+  const path = yield* Path.Path
+  const folder = path.resolve(options.checkpoints)
+  const apiKeys = yield* keys
+  if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
+  const server = TinkerServer.layer({ checkpoints: { folder, scheme: "engine" }, apiKeys })
+  return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
+    Effect.provide(Layer.merge(engine(folder, models), http(host, port)))
+  )
+})
+
+export const serve = Command.make("serve", flags, run)

@@ -1,0 +1,118 @@
+/** The server as a process of its own, and a run that goes through it. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, FileSystem } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
+
+const launch = (args: ReadonlyArray<string>) =>
+  spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+    env: { ...process.env, TINKER_API_KEY: "tml-test" },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+
+const ended = (child: ChildProcess) =>
+  Effect.callback<number | null>((resume) => {
+    if (child.exitCode !== null) return resume(Effect.succeed(child.exitCode))
+    child.once("close", (code) => resume(Effect.succeed(code)))
+  })
+
+/** A process whose output is looked at for `pattern`. */
+const started = (args: ReadonlyArray<string>, pattern: RegExp) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly child: ChildProcess; readonly found: string }>((resume) => {
+      const child = launch(args)
+      let text = ""
+      child.stdout.setEncoding("utf8").on("data", (more) => {
+        text += more
+        const found = pattern.exec(text)?.[1]
+        if (found !== undefined) resume(Effect.succeed({ child, found }))
+      })
+    }),
+    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+/** All that was written, when it is over. */
+const output = (args: ReadonlyArray<string>) =>
+  Effect.callback<string>((resume) => {
+    const child = launch(args)
+    let text = ""
+    child.stdout.setEncoding("utf8").on("data", (more) => {
+      text += more
+    })
+    child.once("close", () => resume(Effect.succeed(text)))
+  })
+
+const temporary = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()).pipe(
+  Effect.provide(NodeServices.layer)
+)
+
+const post = (url: string, path: string, body: unknown) =>
+  Effect.promise(async (): Promise<Record<string, unknown>> => {
+    const response = await fetch(`${url}/api/v1${path}`, { method: "POST", body: JSON.stringify(body) })
+    return JSON.parse(await response.text())
+  })
+
+const serve = (folder: string) =>
+  started(["serve", "--port", "0", "--checkpoints", folder], /at (http:\/\/127\.0\.0\.1:\d+)/)
+
+/** A short run without its times. */
+const rewards = (text: string) =>
+  text.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line)).flatMap(({ metrics, type }) =>
+    type === "evaluated" || metrics === undefined
+      ? []
+      : [Object.fromEntries(Object.entries(metrics).filter(([key]) => !key.includes("time")))]
+  )
+
+describe("effect-rl serve", { timeout: 120_000 }, () => {
+  it.live("finishes what it accepted when interrupted, and answers who waits for it", () =>
+    Effect.gen(function*() {
+      const { child, found: url } = yield* serve(yield* temporary)
+      const { session_id } = yield* post(url, "/create_session", {})
+      const { sampling_session_id } = yield* post(url, "/create_sampling_session", {
+        session_id,
+        sampling_session_seq_id: 0,
+        base_model: "effect-rl/tiny-64"
+      })
+      const { request_id } = yield* post(url, "/asample", {
+        sampling_session_id,
+        seq_id: 0,
+        num_samples: 200,
+        prompt: { chunks: [{ type: "encoded_text", tokens: [12, 7, 9] }] },
+        sampling_params: { max_tokens: 200, seed: 1 }
+      })
+      const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
+      yield* Effect.sleep("50 millis")
+      child.kill("SIGINT")
+      const { sequences } = yield* Fiber.join(poll)
+      assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 200)
+      assert.strictEqual(yield* ended(child), 130)
+    }))
+
+  it.live("a run through it gets the same metrics as one in this process", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const { found: url } = yield* serve(`${folder}/checkpoints`)
+      const args = [
+        "train",
+        "arithmetic",
+        "--model",
+        "effect-rl/tiny-64",
+        "--groups",
+        "2",
+        "--group-size",
+        "4",
+        "--steps",
+        "2",
+        "--eval-every",
+        "0",
+        "--json"
+      ]
+      const there = yield* output([...args, "--log-path", `${folder}/there`, "--backend", "tinker", "--base-url", url])
+      const here = yield* output([...args, "--log-path", `${folder}/here`])
+      assert.strictEqual(rewards(here).length, 2)
+      assert.deepStrictEqual(rewards(there), rewards(here))
+    }))
+})

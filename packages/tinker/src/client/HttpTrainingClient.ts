@@ -1,0 +1,120 @@
+/** Trains one model of the service. */
+import {
+  CustomLoss,
+  type Datum,
+  type Loss,
+  Pending,
+  RequestRules,
+  type SamplingClient,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Checkpoints from "../wire/Checkpoints.ts"
+import * as Training from "../wire/Training.ts"
+import * as Connection from "./Connection.ts"
+import * as Futures from "./Futures.ts"
+import { named, orNotFound } from "./HttpFailure.ts"
+import * as Passes from "./Passes.ts"
+import * as Saves from "./Saves.ts"
+import type { Submission } from "./TrainingQueue.ts"
+
+export interface Parts extends Omit<Passes.Parts, "modelId"> {
+  readonly info: TrainingClient.ModelInfo
+  /** Numbers the sampling sessions of the service's session. */
+  readonly nextSamplingId: () => number
+  readonly sampleFrom: (sessionId: string) => Effect.Effect<SamplingClient.SamplingClient, never, Scope.Scope>
+  /** Holds the queue, and the model at the service. */
+  readonly scope: Scope.Closeable
+}
+
+type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
+
+const adamBody = (adam: Effect.Success<ReturnType<typeof RequestRules.adam>>) => ({
+  learning_rate: adam.learningRate,
+  beta1: adam.beta1,
+  beta2: adam.beta2,
+  eps: adam.eps,
+  weight_decay: adam.weightDecay,
+  grad_clip_norm: adam.gradClipNorm
+})
+
+const noSession = new TinkerError.Unavailable({ detail: "the service answered without a sampling_session_id" })
+
+export const make = (parts: Parts): TrainingClient.TrainingClient => {
+  const { connection, info, nextSamplingId, queue, sampleFrom, scope } = parts
+  const model_id = info.modelId
+  const passes = { ...parts, modelId: model_id }
+
+  const pass =
+    (operation: "forward" | "forwardBackward") => <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) =>
+      Passes.submit(passes, operation, { data, loss })
+
+  const forward = Effect.fn("TrainingClient.forward")(pass("forward"))
+  const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(pass("forwardBackward"))
+
+  /** One request whose result is JSON. */
+  const request =
+    <S extends Schema.Decoder<unknown>>(path: string, body: object, schema: S): Submission<S["Type"]> => (nextSeqId) =>
+      Futures.promised(
+        connection,
+        Connection.post(path, { model_id, ...body, seq_id: nextSeqId() }),
+        Futures.json(schema)
+      )
+
+  const save = (operation: string, kind: Saves.Kind) => (name: string, options: TrainingClient.SaveOptions = {}) =>
+    queue.submit({ operation, change: "none", submission: Saves.submission(connection, model_id, kind, name, options) })
+
+  /** Asked for anew it would take weights of another time, so the number is drawn once. */
+  const snapshot = Effect.suspend(() => {
+    const body = { sampling_session_seq_id: nextSamplingId(), type: "save_weights_for_sampler" }
+    const operation = "saveWeightsAndGetSamplingClient"
+    return queue.submit({
+      operation,
+      change: "none",
+      submission: request("/save_weights_for_sampler", body, Checkpoints.SaveWeightsForSamplerResult)
+    }).pipe(
+      Effect.flatMap((pending) => pending.await),
+      Effect.flatMap(({ sampling_session_id: id }) =>
+        id === undefined || id === null ? named(operation)(Effect.fail(noSession)) : sampleFrom(id)
+      )
+    )
+  })
+
+  const client: TrainingClient.TrainingClient = {
+    info,
+    forward,
+    forwardBackward,
+    forwardBackwardCustom: CustomLoss.forwardBackward({ forward, forwardBackward }),
+    optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
+      const adam_params = adamBody(yield* named("optimStep")(RequestRules.adam(params)))
+      const body = { adam_params, type: "optim_step" }
+      const submission = request("/optim_step", body, Training.OptimStepResult)
+      const pending = yield* queue.submit({ operation: "optimStep", change: "whole", submission })
+      return Pending.map(pending, ({ metrics }) => ({ metrics: metrics ?? {} }))
+    }),
+    saveState: Effect.fn("TrainingClient.saveState")(save("saveState", "weights")),
+    saveWeightsForSampler: Effect.fn("TrainingClient.saveWeightsForSampler")(
+      save("saveWeightsForSampler", "sampler_weights")
+    ),
+    saveWeightsAndGetSamplingClient: Effect.withSpan(snapshot, "TrainingClient.saveWeightsAndGetSamplingClient"),
+    loadState: Effect.fn("TrainingClient.loadState")(function*(path, { optimizer = false } = {}) {
+      const load = request("/load_weights", { path, optimizer, type: "load_weights" }, Checkpoints.LoadWeightsResult)
+      const notFound = orNotFound("checkpoint", path)
+      const pending = yield* queue.submit({
+        operation: "loadState",
+        change: "whole",
+        submission: (nextSeqId) => Effect.map(notFound(load(nextSeqId)), notFound)
+      })
+      return Pending.map(pending, () => undefined)
+    }),
+    unload: queue.close("the training client was unloaded").pipe(
+      Effect.andThen(Scope.close(scope, Exit.void)),
+      Effect.withSpan("TrainingClient.unload")
+    )
+  }
+  return client
+}

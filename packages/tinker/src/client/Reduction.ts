@@ -1,0 +1,61 @@
+/** Combines the metrics of chunks; the part of a key after its colon says how. */
+
+/** `count` outputs, which weigh a mean. */
+export interface ChunkMetrics {
+  readonly count: number
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+interface Weighted {
+  readonly value: number
+  readonly count: number
+}
+
+type Reduce = (values: ReadonlyArray<Weighted>) => number | undefined
+
+const mean: Reduce = (values) => {
+  const count = values.reduce((total, one) => total + one.count, 0)
+  return count === 0 ? undefined : values.reduce((total, one) => total + one.value * one.count, 0) / count
+}
+
+const extreme = (choose: (...values: ReadonlyArray<number>) => number): Reduce => (values) =>
+  choose(...values.map(({ value }) => value))
+
+const maximum = extreme(Math.max)
+
+const reductions: Readonly<Record<string, Reduce>> = {
+  sum: (values) => values.reduce((total, { value }) => total + value, 0),
+  min: extreme(Math.min),
+  max: maximum,
+  mean,
+  slack: (values) => {
+    const [average, most] = [mean(values), maximum(values)]
+    return average === undefined || most === undefined ? undefined : most - average
+  }
+}
+
+const unique = (key: string, values: ReadonlyArray<Weighted>) =>
+  values.map(({ value }, index) => [index === 0 ? key : `${key}_${index}`, value] as const)
+
+const entries = (key: string, values: ReadonlyArray<Weighted>): ReadonlyArray<readonly [string, number]> => {
+  const [, suffix = "", ...rest] = key.split(":")
+  if (rest.length > 0) return []
+  if (suffix === "unique") return unique(key, values)
+  const value = reductions[suffix]?.(values)
+  return value === undefined ? [] : [[key, value]]
+}
+
+/** Keys that all chunks have; those whose reduction is unknown are dropped. */
+export const combine = (chunks: ReadonlyArray<ChunkMetrics>): Record<string, number> => {
+  const [first] = chunks
+  if (first === undefined) return {}
+  return Object.fromEntries(
+    Object.keys(first.metrics).flatMap((key) => {
+      const values = chunks.flatMap(({ count, metrics }) => {
+        const value = metrics[key]
+        return value === undefined ? [] : [{ value, count }]
+      })
+      return values.length === chunks.length ? entries(key, values) : []
+    })
+  )
+}

@@ -1,0 +1,60 @@
+/** Saves, which may be asked for twice and are carried out once. */
+import type { TrainingClient } from "@effect-rl/core"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import { CheckpointList, SaveWeightsResult } from "../wire/Checkpoints.ts"
+import * as Connection from "./Connection.ts"
+import * as Futures from "./Futures.ts"
+import type { HttpFailure } from "./HttpFailure.ts"
+import type { Submission } from "./TrainingQueue.ts"
+
+/** Where a kind is asked for and how its checkpoints are called. */
+const kinds = {
+  weights: { endpoint: "/save_weights", type: "save_weights" },
+  sampler_weights: { endpoint: "/save_weights_for_sampler", type: "save_weights_for_sampler" }
+} as const
+
+export type Kind = keyof typeof kinds
+
+const list = (connection: Connection.Connection, modelId: string) =>
+  Connection.call(connection, HttpClientRequest.get(`/training_runs/${modelId}/checkpoints`), CheckpointList)
+
+/** "It exists already" after an attempt without an answer: that attempt made it, if it is listed. */
+const findRepeated = (connection: Connection.Connection, modelId: string, id: string, failure: HttpFailure) =>
+  failure.status === 409 && failure.isRepeated === true
+    ? Effect.flatMap(list(connection, modelId), ({ checkpoints }) => {
+      const found = checkpoints.find(({ checkpoint_id }) => checkpoint_id === id)
+      return found === undefined
+        ? Effect.fail(failure)
+        : Effect.succeed(Effect.succeed({ path: found.tinker_path }))
+    })
+    : Effect.fail(failure)
+
+const ttlOf = ({ ttl }: TrainingClient.SaveOptions) =>
+  ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) }
+
+export const submission = (
+  connection: Connection.Connection,
+  modelId: string,
+  kind: Kind,
+  name: string,
+  options: TrainingClient.SaveOptions
+): Submission<TrainingClient.Checkpoint> => {
+  const { endpoint, type } = kinds[kind]
+  const overwrite = kind === "weights" ? { overwrite: true } : {}
+  return (nextSeqId) => {
+    const request = Connection.post(endpoint, {
+      model_id: modelId,
+      path: name,
+      seq_id: nextSeqId(),
+      ...overwrite,
+      ...ttlOf(options),
+      type
+    })
+    return Effect.catch(
+      Futures.promised(connection, request, Futures.json(SaveWeightsResult)),
+      (failure) => findRepeated(connection, modelId, `${kind}/${name}`, failure)
+    )
+  }
+}

@@ -1,0 +1,77 @@
+/** Training passes, in protobuf or JSON. */
+import { TinkerError } from "@effect-rl/core"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as PassData from "../wire/PassData.ts"
+import * as PassRequest from "../wire/PassRequest.ts"
+import * as PassRequestJson from "../wire/PassRequestJson.ts"
+import * as Accept from "./Accept.ts"
+import * as Answer from "./Answer.ts"
+import * as Body from "./Body.ts"
+import type { Parts } from "./Parts.ts"
+import { invalid } from "./Refusal.ts"
+import type { Model } from "./Sessions.ts"
+
+interface Received {
+  readonly request: PassRequest.PassRequest
+  readonly content: string
+}
+
+const nonEmpty = <A>(data: ReadonlyArray<A>) =>
+  Arr.isReadonlyArrayNonEmpty(data)
+    ? Effect.succeed(data)
+    : Effect.fail(new TinkerError.Rejected({ detail: "data is empty, expected at least one datum" }))
+
+/** A request that is wrong had its turn all the same, so that later ones do not wait for it. */
+const run = Effect.fnUntraced(function*({ client }: Model, request: PassRequest.PassRequest, operation: string) {
+  const pass = yield* Accept.named(operation)(PassData.toPass(request))
+  const data = yield* Accept.named(operation)(nonEmpty(pass.data))
+  const pending = yield* pass.forwardOnly ? client.forward(data, pass.loss) : client.forwardBackward(data, pass.loss)
+  return Effect.map(pending.await, (output) => Answer.Pass({ output }))
+})
+
+const accept = Effect.fnUntraced(function*(parts: Parts, { content, request }: Received) {
+  const model = yield* parts.sessions.model(request.modelId)
+  const operation = request.forwardOnly ? "forward" : "forwardBackward"
+  return yield* Accept.training(parts, {
+    operation,
+    model,
+    sequence: request.seqId,
+    content,
+    submit: run(model, request, operation)
+  })
+})
+
+const malformed = Effect.mapError(({ message }: { readonly message: string }) => invalid(message))
+
+const fromProtobuf = Effect.flatMap(
+  Body.bytes,
+  (bytes) => Effect.map(malformed(PassRequest.decode(bytes)), (request) => ({ request, content: Accept.digest(bytes) }))
+)
+
+const fromJson = Effect.flatMap(Body.json(PassRequestJson.ForwardBackwardBody), ({ text, value }) =>
+  Effect.map(
+    malformed(PassRequestJson.toRequest(value, value.forward_backward_input, false)),
+    (request) => ({ request, content: Accept.digest(text) })
+  ))
+
+const fromForwardJson = Effect.flatMap(Body.json(PassRequestJson.ForwardBody), ({ text, value }) =>
+  Effect.map(
+    malformed(PassRequestJson.toRequest(value, value.forward_input, true)),
+    (request) => ({ request, content: Accept.digest(text) })
+  ))
+
+const forwardBackward = (parts: Parts) =>
+  HttpServerRequest.HttpServerRequest.pipe(
+    Effect.flatMap(({ headers }) =>
+      headers["content-type"]?.includes("application/x-protobuf") ? fromProtobuf : fromJson
+    ),
+    Effect.flatMap((received) => accept(parts, received))
+  )
+
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/forward_backward", forwardBackward(parts)),
+  HttpRouter.route("POST", "/forward", Effect.flatMap(fromForwardJson, (received) => accept(parts, received)))
+]

@@ -1,0 +1,50 @@
+/** A request that is answered at once with an HTTP status other than 200. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import * as Future from "../wire/Future.ts"
+
+const Status = Schema.Literals([400, 401, 404, 409, 410, 413, 415, 422, 429, 500, 503])
+
+export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
+  status: Status,
+  detail: Schema.String,
+  reason: Schema.optionalKey(TinkerError.Reason)
+}) {
+  override get message() {
+    return this.detail
+  }
+}
+
+export const badRequest = (detail: string) => new Refusal({ status: 400, detail })
+
+export const notFound = (kind: string, id: string) =>
+  new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
+
+/** The body can be read and does not say what is needed. */
+export const invalid = (detail: string) => new Refusal({ status: 422, detail })
+
+const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
+  switch (_tag) {
+    case "NotFound":
+      return 404
+    case "RateLimited":
+      return 429
+    case "Unavailable":
+      return 503
+    default:
+      return 400
+  }
+}
+
+/** What the backend refuses before there is a promise. */
+export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
+  new Refusal({ status: statusOf(reason), detail: message, reason })
+
+/** Its response; the body has a length, without which clients take a 400 for one of a proxy. */
+export const respond = ({ detail, reason, status }: Refusal) =>
+  Effect.map(
+    Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),
+    (body) => HttpServerResponse.jsonUnsafe(body, { status })
+  )

@@ -1,0 +1,29 @@
+/** Little-endian arrays in byte payloads, which may lie at any offset of their buffer. */
+import * as Result from "effect/Result"
+
+const bytesOf = (array: ArrayBufferView) => new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
+
+/** The bytes of an array, not copied; typed arrays are little-endian on every platform this runs on. */
+export const of = (array: Int32Array | Float32Array | BigInt64Array): Uint8Array => bytesOf(array)
+
+/** An own copy that starts at an aligned offset, or what is wrong with the length. */
+const aligned = (bytes: Uint8Array, size: number): Result.Result<ArrayBuffer, string> =>
+  bytes.length % size === 0
+    ? Result.succeed(new Uint8Array(bytes).buffer)
+    : Result.fail(`${bytes.length} bytes, expected a multiple of ${size}`)
+
+export const toInt32 = (bytes: Uint8Array): Result.Result<Int32Array, string> =>
+  Result.map(aligned(bytes, 4), (buffer) => new Int32Array(buffer))
+
+export const toFloat32 = (bytes: Uint8Array): Result.Result<Float32Array, string> =>
+  Result.map(aligned(bytes, 4), (buffer) => new Float32Array(buffer))
+
+export const toInt64 = (bytes: Uint8Array): Result.Result<BigInt64Array, string> =>
+  Result.map(aligned(bytes, 8), (buffer) => new BigInt64Array(buffer))
+
+/** Each value is the upper half of a float32. */
+export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, string> =>
+  Result.map(
+    aligned(bytes, 2),
+    (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
+  )

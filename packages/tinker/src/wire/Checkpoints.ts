@@ -1,0 +1,105 @@
+/** Bodies about saved weights. */
+import * as Schema from "effect/Schema"
+import { SequenceId } from "./Json.ts"
+
+const type = Schema.optionalKey(Schema.String)
+const seq_id = Schema.optionalKey(Schema.NullOr(SequenceId))
+const ttl_seconds = Schema.optionalKey(Schema.NullOr(Schema.Int))
+
+export const SaveWeightsRequest = Schema.Struct({
+  model_id: Schema.String,
+  path: Schema.String,
+  seq_id,
+  ttl_seconds,
+  overwrite: Schema.optionalKey(Schema.Boolean),
+  type
+})
+
+/** Named by `path`, or kept for one sampling session only. */
+export const SaveWeightsForSamplerRequest = Schema.Struct({
+  model_id: Schema.String,
+  path: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  sampling_session_seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),
+  seq_id,
+  ttl_seconds,
+  type
+})
+
+export const SaveWeightsResult = Schema.Struct({ path: Schema.String, type })
+
+export const SaveWeightsForSamplerResult = Schema.Struct({
+  path: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  sampling_session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type
+})
+
+export const LoadWeightsRequest = Schema.Struct({
+  model_id: Schema.String,
+  path: Schema.String,
+  optimizer: Schema.optionalKey(Schema.Boolean),
+  seq_id,
+  weights_access_token: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type
+})
+
+/** Makes a model of a checkpoint; its id is then `<session_id>:train:<model_seq_id>`. */
+export const CreateByLoadingRequest = Schema.Struct({
+  session_id: Schema.String,
+  model_seq_id: SequenceId,
+  path: Schema.String,
+  optimizer: Schema.optionalKey(Schema.Boolean),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  type
+})
+
+export const LoadWeightsResult = Schema.Struct({
+  path: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  model_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type
+})
+
+export const WeightsInfoRequest = Schema.Struct({ tinker_path: Schema.String })
+
+export const WeightsInfo = Schema.Struct({
+  base_model: Schema.String,
+  is_lora: Schema.Boolean,
+  lora_rank: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  train_unembed: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  train_mlp: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  train_attn: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+})
+
+export const Checkpoint = Schema.Struct({
+  checkpoint_id: Schema.String,
+  checkpoint_type: Schema.Literals(["training", "sampler"]),
+  /** RFC 3339. */
+  time: Schema.String,
+  tinker_path: Schema.String,
+  size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  public: Schema.optionalKey(Schema.Boolean),
+  expires_at: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+export const Cursor = Schema.Struct({ offset: Schema.Int, limit: Schema.Int, total_count: Schema.Int })
+
+export const CheckpointList = Schema.Struct({
+  checkpoints: Schema.Array(Checkpoint),
+  cursor: Schema.optionalKey(Schema.NullOr(Cursor))
+})
+
+export const TtlRequest = Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Int) })
+
+export const TrainingRun = Schema.Struct({
+  training_run_id: Schema.String,
+  base_model: Schema.String,
+  model_owner: Schema.String,
+  is_lora: Schema.Boolean,
+  corrupted: Schema.optionalKey(Schema.Boolean),
+  lora_rank: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  last_request_time: Schema.String,
+  last_checkpoint: Schema.optionalKey(Schema.NullOr(Checkpoint)),
+  last_sampler_checkpoint: Schema.optionalKey(Schema.NullOr(Checkpoint)),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
+})
+
+export const TrainingRunList = Schema.Struct({ training_runs: Schema.Array(TrainingRun), cursor: Cursor })

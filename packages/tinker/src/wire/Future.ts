@@ -1,0 +1,52 @@
+/** Bodies of promises: what a submission answers and what polling for its result can answer. */
+import { TinkerError } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+
+/** The answer to every submission. */
+export const Promised = Schema.Struct({
+  request_id: Schema.String,
+  model_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  /** One per requested sample; newer official SDKs insist on it. */
+  sample_sequence_ids: Schema.optionalKey(Schema.Array(Schema.String))
+})
+
+export const RetrieveRequest = Schema.Struct({
+  request_id: Schema.String,
+  allow_metadata_only: Schema.optionalKey(Schema.Boolean)
+})
+
+/** Not finished; also the body of a 408. */
+export const TryAgain = Schema.Struct({
+  type: Schema.Literal("try_again"),
+  request_id: Schema.optionalKey(Schema.String),
+  queue_state: Schema.optionalKey(Schema.String),
+  queue_state_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+/** A failure that is a result; only servers of this project send `reason`. */
+export const Failed = Schema.Struct({
+  error: Schema.String,
+  category: Schema.optionalKey(Schema.String),
+  reason: Schema.optionalKey(TinkerError.Reason)
+})
+export type Failed = typeof Failed.Type
+
+/** The body of a refused request. */
+export const Refused = Schema.Struct({
+  detail: Schema.optionalKey(Schema.Unknown),
+  reason: Schema.optionalKey(TinkerError.Reason)
+})
+
+const userReasons: ReadonlyArray<string> = ["Rejected", "Unsupported", "NotFound", "ContextTooLong"]
+
+const category = (reason: TinkerError.Reason) => userReasons.includes(reason._tag) ? "user" : "server"
+
+/** A failed request as the result of its promise. */
+export const failed = (reason: TinkerError.Reason): Failed => ({
+  error: reason.message,
+  category: category(reason),
+  reason
+})
+
+export const encodeFailed = Schema.encodeEffect(Failed)
+export const encodeRefused = Schema.encodeEffect(Refused)

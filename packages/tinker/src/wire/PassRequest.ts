@@ -1,0 +1,83 @@
+/** A training pass as it is sent: the caller's data as protobuf. */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import type { Datum, Loss, ModelInput } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Bytes from "./Bytes.ts"
+import {
+  DType,
+  type ForwardBackwardRequest,
+  ForwardBackwardRequestSchema,
+  type TensorSchema
+} from "./gen/TinkerPublic.gen.ts"
+import { MalformedBody } from "./Json.ts"
+
+/** A protobuf message, equal whether it came as protobuf or JSON. */
+export type PassRequest = ForwardBackwardRequest
+
+export interface Pass {
+  readonly modelId: string
+  readonly seqId: number
+  readonly data: ReadonlyArray<Datum.Datum<Datum.Kind>>
+  readonly loss: Loss.Loss<Datum.Kind>
+  /** Outputs without gradients. */
+  readonly forwardOnly: boolean
+}
+
+type Tensor = MessageInitShape<typeof TensorSchema>
+
+const int64 = (values: Int32Array, shape: ReadonlyArray<number>): Tensor => ({
+  encoding: { case: "dense", value: Bytes.of(BigInt64Array.from(values, BigInt)) },
+  dtype: DType.INT64,
+  shape: shape.map(BigInt)
+})
+
+const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => ({
+  encoding: { case: "dense", value: Bytes.of(values) },
+  dtype: DType.FLOAT32,
+  shape: shape.map(BigInt)
+})
+
+/** Tokens off the mask take no part: what they may lack must not spread as NaN. */
+const present = (logprobs: Float32Array, mask: Float32Array) =>
+  logprobs.map((logprob, t) => mask[t] === 0 ? 0 : logprob)
+
+const tensors = (inputs: Datum.Inputs[Datum.Kind]): Record<string, Tensor> => {
+  const size = inputs.targetTokens.length
+  const shape = "candidates" in inputs ? [size / inputs.candidates, inputs.candidates] : [size]
+  const target_tokens = int64(inputs.targetTokens, shape)
+  if ("weights" in inputs) return { target_tokens, weights: float32(inputs.weights, shape) }
+  const { advantages, logprobs, mask } = inputs
+  return { target_tokens, logprobs: float32(present(logprobs, mask), shape), advantages: float32(advantages, shape) }
+}
+
+const chunk = (chunk: ModelInput.Chunk) =>
+  chunk._tag === "EncodedText"
+    ? { chunk: { case: "encodedText" as const, value: { tokens: Bytes.of(chunk.tokens) } } }
+    : {
+      chunk: {
+        case: "image" as const,
+        value: { data: chunk.data, format: chunk.format, expectedTokens: chunk.expectedTokens }
+      }
+    }
+
+/** The data of a pass; the mask stays here. */
+export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass): PassRequest =>
+  create(ForwardBackwardRequestSchema, {
+    modelId,
+    seqId,
+    data: data.map(({ inputs, modelInput }) => ({
+      modelInput: modelInput.chunks.map(chunk),
+      lossFnInputs: tensors(inputs)
+    })),
+    lossFn: loss.name,
+    lossFnConfig: { ...loss.config },
+    forwardOnly
+  })
+
+export const encode = (request: PassRequest): Uint8Array => toBinary(ForwardBackwardRequestSchema, request)
+
+export const decode = (bytes: Uint8Array): Effect.Effect<PassRequest, MalformedBody> =>
+  Effect.try({
+    try: () => fromBinary(ForwardBackwardRequestSchema, bytes),
+    catch: (cause) => new MalformedBody({ detail: String(cause) })
+  })

@@ -1,0 +1,201 @@
+/** What a training pass answers: named arrays per datum, and metrics. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { type TrainingClient } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Bytes from "./Bytes.ts"
+import {
+  type ArrayRecord,
+  type BatchedTensor,
+  DType,
+  type ForwardBackwardOutput,
+  ForwardBackwardOutputSchema
+} from "./gen/TinkerPublic.gen.ts"
+import { MalformedBody } from "./Json.ts"
+
+/** One array of one datum; its last dimensions are the same for all datums. */
+export interface Field {
+  readonly data: Float32Array | BigInt64Array
+  readonly shape: ReadonlyArray<number>
+}
+
+export interface PassResult {
+  readonly type: string
+  readonly outputs: ReadonlyArray<Readonly<Record<string, Field>>>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+const values = (bytes: Uint8Array, dtype: DType): Result.Result<Float32Array | BigInt64Array, string> => {
+  switch (dtype) {
+    case DType.FLOAT32:
+      return Bytes.toFloat32(bytes)
+    case DType.BFLOAT16:
+      return Bytes.toBfloat16(bytes)
+    case DType.INT64:
+      return Bytes.toInt64(bytes)
+    case DType.INT32:
+      return Result.map(Bytes.toInt32(bytes), (array) => BigInt64Array.from(array, BigInt))
+    default:
+      return Result.fail(`dtype ${dtype} is unknown`)
+  }
+}
+
+const slice = (tensor: BatchedTensor, start: number, end: number): Result.Result<Field, string> => {
+  const { data, dtype, trailingShape } = tensor
+  if (!(start >= 0 && start <= end && end <= data.length)) {
+    return Result.fail(`bytes ${start} to ${end} of ${data.length}`)
+  }
+  const trailing = trailingShape.map(Number)
+  const cell = trailing.reduce((product, size) => product * size, 1)
+  return Result.flatMap(values(data.subarray(start, end), dtype), (array) => {
+    const rows = cell === 0 ? 0 : array.length / cell
+    return Number.isInteger(rows)
+      ? Result.succeed({ data: array, shape: [rows, ...trailing] })
+      : Result.fail(`${array.length} values do not fill rows of ${cell}`)
+  })
+}
+
+const split = (name: string, tensor: BatchedTensor): Result.Result<ReadonlyArray<Field>, string> =>
+  Result.mapError(
+    Result.gen(function*() {
+      const offsets = yield* Bytes.toInt64(tensor.offsets)
+      const fields: Array<Field> = []
+      for (let index = 0; index + 1 < offsets.length; index++) {
+        fields.push(yield* slice(tensor, Number(offsets[index]), Number(offsets[index + 1])))
+      }
+      return fields
+    }),
+    (detail) => `${name}: ${detail}`
+  )
+
+const maximumDatums = 2 ** 20
+
+/** The arrays of each name, all records one after another. */
+const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string, Array<Field>>, string> =>
+  Result.gen(function*() {
+    const found = new Map<string, Array<Field>>()
+    for (const { fields } of records) {
+      for (const [name, tensor] of Object.entries(fields)) {
+        const column = found.get(name) ?? []
+        column.push(...(yield* split(name, tensor)))
+        found.set(name, column)
+      }
+    }
+    return found
+  })
+
+/** One output per datum; where their number is not said, the first column says it. */
+const outputs = (records: ReadonlyArray<ArrayRecord>): Result.Result<PassResult["outputs"], string> =>
+  Result.gen(function*() {
+    const found = yield* columns(records)
+    const [first = []] = found.values()
+    const said = Number(records.reduce((total, { numDatums }) => total + numDatums, 0n))
+    const count = said === 0 ? first.length : said
+    if (!(count >= 0 && count <= maximumDatums)) return yield* Result.fail(`num_datums is ${count}`)
+    const rows = Array.from({ length: count }, (): Record<string, Field> => ({}))
+    for (const [name, column] of found) {
+      for (const [index, row] of rows.entries()) {
+        const field = column[index]
+        if (field === undefined) return yield* Result.fail(`${name}: ${column.length} arrays, expected ${count}`)
+        row[name] = field
+      }
+    }
+    return rows
+  })
+
+const typeOf = ({ lossFnOutputType, lossFnOutputs }: ForwardBackwardOutput) =>
+  lossFnOutputs.length > 0
+    ? lossFnOutputType.slice(lossFnOutputType.lastIndexOf(":") + 1)
+    : lossFnOutputType === ""
+    ? "ArrayRecord"
+    : lossFnOutputType
+
+const fromMessage = (message: ForwardBackwardOutput): Result.Result<PassResult, string> =>
+  Result.map(
+    outputs(message.lossFnOutputs),
+    (rows) => ({ type: typeOf(message), outputs: rows, metrics: message.metrics })
+  )
+
+export const decode = (bytes: Uint8Array): Effect.Effect<PassResult, MalformedBody> =>
+  Effect.try({
+    try: () => fromBinary(ForwardBackwardOutputSchema, bytes),
+    catch: (cause) => new MalformedBody({ detail: String(cause) })
+  }).pipe(
+    Effect.flatMap((message) =>
+      Effect.mapError(Effect.fromResult(fromMessage(message)), (detail) => new MalformedBody({ detail }))
+    )
+  )
+
+const type = "TorchLossReturn"
+
+/** The log-probabilities of all datums back to back. */
+const batched = (logprobs: ReadonlyArray<Float32Array>) => {
+  const offsets = new BigInt64Array(logprobs.length + 1)
+  const data = new Uint8Array(logprobs.reduce((size, logprobsT) => size + logprobsT.byteLength, 0))
+  let at = 0
+  for (const [index, logprobsT] of logprobs.entries()) {
+    data.set(Bytes.of(logprobsT), at)
+    at += logprobsT.byteLength
+    offsets[index + 1] = BigInt(at)
+  }
+  return { data, offsets: Bytes.of(offsets), dtype: DType.FLOAT32 }
+}
+
+/** A key needs exactly one colon, as official SDKs fail on any other. */
+const isReducible = ([key]: readonly [string, number]) => key.split(":").length === 2
+
+const metricsOf = (metrics: TrainingClient.ForwardBackwardOutput["metrics"]) =>
+  Object.fromEntries(Object.entries(metrics).filter(isReducible))
+
+export const encode = (output: TrainingClient.ForwardBackwardOutput): Uint8Array =>
+  toBinary(
+    ForwardBackwardOutputSchema,
+    create(ForwardBackwardOutputSchema, {
+      lossFnOutputType: type,
+      lossFnOutputs: [{
+        typeTag: type,
+        fields: { logprobs: batched(output.logprobs) },
+        numDatums: BigInt(output.logprobs.length)
+      }],
+      metrics: metricsOf(output.metrics)
+    })
+  )
+
+const Tensor = Schema.Struct({
+  data: Schema.Array(Schema.NullOr(Schema.Number)),
+  dtype: Schema.Literals(["float32", "int64"]),
+  shape: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Int)))
+})
+
+/** The same result as JSON. */
+export const Body = Schema.Struct({
+  loss_fn_output_type: Schema.String,
+  loss_fn_outputs: Schema.Array(Schema.Record(Schema.String, Tensor)),
+  metrics: Schema.Record(Schema.String, Schema.Number)
+})
+
+const field = ({ data, dtype, shape }: typeof Tensor.Type): Field => ({
+  data: dtype === "int64"
+    ? BigInt64Array.from(data, (value) => BigInt(Math.trunc(value ?? 0)))
+    : Float32Array.from(data, (value) => value ?? NaN),
+  shape: shape ?? [data.length]
+})
+
+export const fromJson = (body: typeof Body.Type): PassResult => ({
+  type: body.loss_fn_output_type,
+  outputs: body.loss_fn_outputs.map((fields) =>
+    Object.fromEntries(Object.entries(fields).map(([name, tensor]) => [name, field(tensor)]))
+  ),
+  metrics: body.metrics
+})
+
+const finiteOrNull = (value: number) => Number.isFinite(value) ? value : null
+
+export const toJson = (output: TrainingClient.ForwardBackwardOutput): typeof Body.Type => ({
+  loss_fn_output_type: type,
+  loss_fn_outputs: output.logprobs.map((logprobsT) => ({
+    logprobs: { data: Array.from(logprobsT, finiteOrNull), dtype: "float32", shape: [logprobsT.length] }
+  })),
+  metrics: Object.fromEntries(Object.entries(metricsOf(output.metrics)).filter(([, value]) => Number.isFinite(value)))
+})

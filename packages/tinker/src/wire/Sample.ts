@@ -1,0 +1,99 @@
+/** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
+import type { Sampling, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Input from "./Input.ts"
+import { SequenceId } from "./Json.ts"
+
+const type = Schema.optionalKey(Schema.String)
+
+export const CreateSamplingSessionRequest = Schema.Struct({
+  session_id: Schema.String,
+  sampling_session_seq_id: SequenceId,
+  base_model: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  model_path: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type
+})
+
+export const CreateSamplingSessionResponse = Schema.Struct({ sampling_session_id: Schema.String, type })
+
+export const Sampler = Schema.Struct({
+  sampler_id: Schema.String,
+  base_model: Schema.String,
+  model_path: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+export const SamplingParams = Schema.Struct({
+  max_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  seed: Schema.optionalKey(Schema.NullOr(SequenceId)),
+  stop: Schema.optionalKey(
+    Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Schema.String), Schema.Array(Schema.Int)]))
+  ),
+  temperature: Schema.optionalKey(Schema.Number),
+  top_k: Schema.optionalKey(Schema.Int),
+  top_p: Schema.optionalKey(Schema.Number)
+})
+export type SamplingParams = typeof SamplingParams.Type
+
+export const SampleRequest = Schema.Struct({
+  num_samples: Schema.optionalKey(Schema.Int),
+  prompt: Input.Input,
+  sampling_params: SamplingParams,
+  sampling_session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),
+  base_model: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  model_path: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  topk_prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  type
+})
+export type SampleRequest = typeof SampleRequest.Type
+
+/** Defaults are spelled out: servers differ in theirs. */
+const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
+  max_tokens: params.maxTokens,
+  ...(params.seed === undefined ? {} : { seed: params.seed }),
+  ...(params.stop === undefined ? {} : { stop: params.stop }),
+  temperature: params.temperature ?? 1,
+  top_k: params.topK ?? -1,
+  top_p: params.topP ?? 1
+})
+
+/** A request to a sampling session; `seqId` is new for every request and kept when it is sent again. */
+export const fromRequest = (request: Sampling.SampleRequest, session: string, seqId: number): SampleRequest => ({
+  num_samples: request.numSamples ?? 1,
+  prompt: Input.fromModelInput(request.prompt),
+  sampling_params: fromParams(request.params),
+  sampling_session_id: session,
+  seq_id: seqId,
+  prompt_logprobs: request.promptLogprobs ?? false,
+  topk_prompt_logprobs: request.topkPromptLogprobs ?? 0,
+  type: "sample"
+})
+
+/** A seed beyond 2^53 keeps its low 32 bits, which is enough to be a seed. */
+const seedOf = (seed: SequenceId) => typeof seed === "bigint" ? Number(BigInt.asUintN(32, seed)) : seed
+
+const toParams = (params: SamplingParams, defaultMaxTokens: number): Sampling.SamplingParams => ({
+  maxTokens: params.max_tokens ?? defaultMaxTokens,
+  ...(params.stop === undefined || params.stop === null
+    ? {}
+    : { stop: typeof params.stop === "string" ? [params.stop] : params.stop }),
+  ...(params.seed === undefined || params.seed === null ? {} : { seed: seedOf(params.seed) }),
+  temperature: params.temperature ?? 1,
+  topP: params.top_p ?? 1,
+  topK: params.top_k ?? -1
+})
+
+/** What is asked; without `max_tokens` up to the end of a context of `contextLength`. */
+export const toRequest = (
+  body: SampleRequest,
+  contextLength: number
+): Effect.Effect<Sampling.SampleRequest, TinkerError.Rejected> =>
+  Effect.map(Input.toModelInput(body.prompt), (prompt) => ({
+    prompt,
+    numSamples: body.num_samples ?? 1,
+    params: toParams(body.sampling_params, Math.max(contextLength - prompt.length, 1)),
+    promptLogprobs: body.prompt_logprobs ?? false,
+    topkPromptLogprobs: body.topk_prompt_logprobs ?? 0
+  }))

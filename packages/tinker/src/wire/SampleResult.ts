@@ -1,0 +1,172 @@
+/** What sampling answers, as protobuf and as JSON. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import type { Sampling } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Bytes from "./Bytes.ts"
+import {
+  type SampledSequence,
+  SampleResponseSchema,
+  StopReason,
+  type TopkPromptLogprobs
+} from "./gen/TinkerPublic.gen.ts"
+import { MalformedBody } from "./Json.ts"
+
+/** A server may leave the log-probabilities of a sequence out. */
+export interface Sequence {
+  readonly tokens: Int32Array
+  readonly stopReason: Sampling.SampleStopReason
+  readonly logprobs?: Float32Array
+}
+
+export interface SampleResult extends Omit<Sampling.SampleResponse, "sequences"> {
+  readonly sequences: ReadonlyArray<Sequence>
+  readonly promptCacheHitTokens: number
+}
+
+/** Stands in a cell that has no candidate. */
+const emptyLogprob = -99999
+
+const stopReasons = new Map<number, Sampling.SampleStopReason>([
+  [StopReason.STOP, "stop"],
+  [StopReason.LENGTH, "length"]
+])
+
+const floats = (bytes: Uint8Array | undefined) =>
+  bytes === undefined || bytes.length === 0 ? Result.succeed(undefined) : Bytes.toFloat32(bytes)
+
+const sequence = (received: SampledSequence): Result.Result<Sequence, string> =>
+  Result.gen(function*() {
+    const stopReason = stopReasons.get(received.stopReason)
+    if (stopReason === undefined) return yield* Result.fail(`stop_reason ${received.stopReason} is unknown`)
+    const tokens = yield* Bytes.toInt32(received.tokens)
+    const logprobs = yield* floats(received.logprobs)
+    return logprobs === undefined ? { tokens, stopReason } : { tokens, stopReason, logprobs }
+  })
+
+type Topk = ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>
+
+const topk = (received: TopkPromptLogprobs | undefined): Result.Result<Topk | undefined, string> =>
+  Result.gen(function*() {
+    if (received === undefined || received.k === 0 || received.promptLength === 0) return undefined
+    const { k, promptLength } = received
+    const tokens = yield* Bytes.toInt32(received.tokenIds)
+    const logprobs = yield* Bytes.toFloat32(received.logprobs)
+    if (tokens.length < k * promptLength || logprobs.length < k * promptLength) {
+      return yield* Result.fail(`topk_prompt_logprobs has fewer than ${promptLength} rows of ${k}`)
+    }
+    return Array.from({ length: promptLength }, (_, t) =>
+      Array.from({ length: k }, (_, column) => ({
+        token: tokens[t * k + column] ?? 0,
+        logprob: logprobs[t * k + column] ?? emptyLogprob
+      })).filter(({ logprob, token }) => token !== 0 || logprob !== emptyLogprob))
+  })
+
+const parse = (bytes: Uint8Array): Effect.Effect<Result.Result<SampleResult, string>, MalformedBody> =>
+  Effect.try({
+    try: () => fromBinary(SampleResponseSchema, bytes),
+    catch: (cause) => new MalformedBody({ detail: String(cause) })
+  }).pipe(Effect.map((message) =>
+    Result.gen(function*() {
+      const promptLogprobs = yield* floats(message.promptLogprobs)
+      const topkPromptLogprobs = yield* topk(message.topkPromptLogprobs)
+      return {
+        sequences: yield* Result.all(message.sequences.map(sequence)),
+        ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
+        ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
+        promptCacheHitTokens: message.promptCacheHitTokens
+      }
+    })
+  ))
+
+export const decode = (bytes: Uint8Array): Effect.Effect<SampleResult, MalformedBody> =>
+  Effect.flatMap(
+    parse(bytes),
+    (result) => Effect.mapError(Effect.fromResult(result), (detail) => new MalformedBody({ detail }))
+  )
+
+const topkBytes = (rows: Topk) => {
+  const k = rows.reduce((most, row) => Math.max(most, row.length), 0)
+  const tokens = new Int32Array(rows.length * k)
+  const logprobs = new Float32Array(rows.length * k).fill(emptyLogprob)
+  for (const [t, row] of rows.entries()) {
+    for (const [column, cell] of row.entries()) {
+      tokens[t * k + column] = cell.token
+      logprobs[t * k + column] = cell.logprob
+    }
+  }
+  return { tokenIds: Bytes.of(tokens), logprobs: Bytes.of(logprobs), k, promptLength: rows.length }
+}
+
+export const encode = ({ promptLogprobs, sequences, topkPromptLogprobs }: Sampling.SampleResponse): Uint8Array =>
+  toBinary(
+    SampleResponseSchema,
+    create(SampleResponseSchema, {
+      sequences: sequences.map(({ logprobs, stopReason, tokens }) => ({
+        stopReason: stopReason === "stop" ? StopReason.STOP : StopReason.LENGTH,
+        tokens: Bytes.of(tokens),
+        logprobs: Bytes.of(logprobs)
+      })),
+      ...(promptLogprobs === undefined ? {} : { promptLogprobs: Bytes.of(promptLogprobs) }),
+      ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs: topkBytes(topkPromptLogprobs) })
+    })
+  )
+
+const Logprobs = Schema.Array(Schema.NullOr(Schema.Number))
+
+/** The same answer as JSON. */
+export const Body = Schema.Struct({
+  type: Schema.optionalKey(Schema.String),
+  sequences: Schema.Array(Schema.Struct({
+    stop_reason: Schema.Literals(["stop", "length"]),
+    tokens: Schema.Array(Schema.Int),
+    logprobs: Schema.optionalKey(Schema.NullOr(Logprobs))
+  })),
+  prompt_logprobs: Schema.optionalKey(Schema.NullOr(Logprobs)),
+  topk_prompt_logprobs: Schema.optionalKey(
+    Schema.NullOr(Schema.Array(Schema.NullOr(Schema.Array(Schema.Tuple([Schema.Int, Schema.Number])))))
+  ),
+  prompt_cache_hit_tokens: Schema.optionalKey(Schema.Int)
+})
+
+const toFloats = (values: ReadonlyArray<number | null>) => Float32Array.from(values, (value) => value ?? NaN)
+
+export const fromJson = (body: typeof Body.Type): SampleResult => ({
+  sequences: body.sequences.map(({ logprobs, stop_reason, tokens }) => ({
+    tokens: Int32Array.from(tokens),
+    stopReason: stop_reason,
+    ...(logprobs === undefined || logprobs === null ? {} : { logprobs: toFloats(logprobs) })
+  })),
+  ...(body.prompt_logprobs === undefined || body.prompt_logprobs === null
+    ? {}
+    : { promptLogprobs: toFloats(body.prompt_logprobs) }),
+  ...(body.topk_prompt_logprobs === undefined || body.topk_prompt_logprobs === null
+    ? {}
+    : {
+      topkPromptLogprobs: body.topk_prompt_logprobs.map((row) =>
+        (row ?? []).map(([token, logprob]) => ({ token, logprob }))
+      )
+    }),
+  promptCacheHitTokens: body.prompt_cache_hit_tokens ?? 0
+})
+
+const finiteOrNull = (value: number) => Number.isFinite(value) ? value : null
+
+export const toJson = (
+  { promptLogprobs, sequences, topkPromptLogprobs }: Sampling.SampleResponse
+): typeof Body.Type => ({
+  type: "sample",
+  sequences: sequences.map(({ logprobs, stopReason, tokens }) => ({
+    stop_reason: stopReason,
+    tokens: Array.from(tokens),
+    logprobs: Array.from(logprobs, finiteOrNull)
+  })),
+  prompt_logprobs: promptLogprobs === undefined ? null : Array.from(promptLogprobs, finiteOrNull),
+  topk_prompt_logprobs: topkPromptLogprobs === undefined
+    ? null
+    : topkPromptLogprobs.map((row) =>
+      row.length === 0 ? null : row.map(({ logprob, token }) => [token, logprob] as const)
+    ),
+  prompt_cache_hit_tokens: 0
+})

@@ -1,0 +1,96 @@
+/** Bodies about the service, its models and sessions. */
+import { type Capabilities } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+
+/** What a service wants of its clients; every key may be absent. */
+export const ClientConfigResponse = Schema.Struct({
+  pjwt_auth_enabled: Schema.optionalKey(Schema.Boolean),
+  fwdbwd_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
+  fwdbwd_max_chunk_len: Schema.optionalKey(Schema.Int),
+  fwdbwd_max_chunk_bytes_count: Schema.optionalKey(Schema.Int),
+  parallel_fwdbwd_chunks: Schema.optionalKey(Schema.Boolean),
+  proto_compress_fwdbwd: Schema.optionalKey(Schema.Boolean),
+  sample_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
+  sample_max_concurrent_requests: Schema.optionalKey(Schema.Int),
+  create_model_via_load_weights: Schema.optionalKey(Schema.Boolean)
+})
+export type ClientConfigResponse = typeof ClientConfigResponse.Type
+
+export const DynamicConfigResponse = Schema.Struct({ refresh_interval_sec: Schema.Int })
+
+export const CreateSessionRequest = Schema.Struct({
+  tags: Schema.optionalKey(Schema.Array(Schema.String)),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  sdk_version: Schema.optionalKey(Schema.String),
+  project_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type: Schema.optionalKey(Schema.String)
+})
+
+export const CreateSessionResponse = Schema.Struct({
+  type: Schema.optionalKey(Schema.String),
+  session_id: Schema.String,
+  info_message: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  warning_message: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  error_message: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
+
+/** What the API has no words for: only servers of this project send it. */
+const ModelDetails = Schema.Struct({
+  loss_reduction: Schema.Literals(["token-sum", "sequence-mean", "unknown"]),
+  seeds: Schema.Boolean,
+  prompt_logprobs: Schema.Boolean,
+  topk_prompt_logprobs: Schema.Int,
+  lora_rank: Schema.Tuple([Schema.Int, Schema.Int]),
+  tokenizer_fingerprint: Schema.optionalKey(Schema.String)
+})
+
+const SupportedModel = Schema.Struct({
+  model_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  max_context_length: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  effect_rl: Schema.optionalKey(ModelDetails)
+})
+export type SupportedModel = typeof SupportedModel.Type
+
+export const ServerCapabilities = Schema.Struct({ supported_models: Schema.Array(SupportedModel) })
+
+/** What is taken for granted of a server that does not say. */
+const usual: Capabilities.Capabilities = {
+  contextLength: 32_768,
+  lossReduction: "token-sum",
+  seeds: true,
+  promptLogprobs: true,
+  topkPromptLogprobs: 20,
+  loraRank: [1, 128]
+}
+
+export const supportedModel = (name: string, capabilities: Capabilities.Capabilities): SupportedModel => ({
+  model_name: name,
+  max_context_length: capabilities.contextLength,
+  effect_rl: {
+    loss_reduction: capabilities.lossReduction,
+    seeds: capabilities.seeds,
+    prompt_logprobs: capabilities.promptLogprobs,
+    topk_prompt_logprobs: capabilities.topkPromptLogprobs,
+    lora_rank: capabilities.loraRank,
+    ...(capabilities.tokenizerFingerprint === undefined
+      ? {}
+      : { tokenizer_fingerprint: capabilities.tokenizerFingerprint })
+  }
+})
+
+export const capabilities = (
+  { effect_rl: details, max_context_length }: SupportedModel
+): Capabilities.Capabilities => ({
+  ...usual,
+  ...(details === undefined ? {} : {
+    lossReduction: details.loss_reduction,
+    seeds: details.seeds,
+    promptLogprobs: details.prompt_logprobs,
+    topkPromptLogprobs: details.topk_prompt_logprobs,
+    loraRank: details.lora_rank,
+    ...(details.tokenizer_fingerprint === undefined ? {} : { tokenizerFingerprint: details.tokenizer_fingerprint })
+  }),
+  contextLength: max_context_length ?? usual.contextLength
+})

@@ -1,0 +1,164 @@
+/** A service in memory with one model, whose answers can get lost, come late or come torn. */
+import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
+import * as PassResult from "@effect-rl/tinker/wire/PassResult"
+import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
+import { Effect, Layer, Schema } from "effect"
+import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
+
+/** What happens to one request; without any it is answered. */
+export type Fault = "lost" | "unanswered" | "silent" | "torn" | {
+  readonly status: number
+  readonly retryAfter?: number
+}
+
+/** Decides over the `index`-th request to `path`. */
+export type Faults = (path: string, index: number) => Fault | undefined
+
+export interface Received {
+  readonly path: string
+  readonly body: Readonly<Record<string, unknown>>
+  readonly apiKey: string
+}
+
+export interface FakeService {
+  readonly received: Array<Received>
+  /** Sequence numbers of the optimizer steps that were carried out. */
+  readonly steps: Array<unknown>
+  readonly layer: Layer.Layer<HttpClient.HttpClient>
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+const Json = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+const decodeJson = Schema.decodeUnknownEffect(Json)
+
+const json = (value: unknown, status = 200) => Response.json(value, { status })
+
+const protobuf = (bytes: Uint8Array<ArrayBufferLike>) =>
+  new Response(new Uint8Array(bytes), { headers: { "content-type": "application/x-protobuf" } })
+
+const model = {
+  model_name: "fake",
+  max_context_length: 100
+}
+
+const readBody = Effect.fnUntraced(function*({ body, headers }: HttpClientRequest.HttpClientRequest) {
+  if (body._tag !== "Uint8Array") return {}
+  if (headers["content-type"] !== "application/x-protobuf") {
+    return yield* Effect.orDie(decodeJson(new TextDecoder().decode(body.body)))
+  }
+  const { data, forwardOnly, modelId, seqId } = yield* Effect.orDie(PassRequest.decode(body.body))
+  return { model_id: modelId, seq_id: seqId, datums: data.length, forwardOnly }
+})
+
+const sequence = { tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1, -2), stopReason: "stop" as const }
+
+/** Passes answer with log-probabilities of three tokens for every datum. */
+export const make = (faults: Faults = () => undefined): FakeService => {
+  const received: Array<Received> = []
+  const steps: Array<unknown> = []
+  const futures = new Map<string, () => Response>()
+  const once = new Map<string, string>()
+  const saved = new Set<string>()
+  const counts = new Map<string, number>()
+
+  const promise = (result: () => Response, key?: string) => {
+    const known = key === undefined ? undefined : once.get(key)
+    const id = known ?? `future-${futures.size}`
+    if (known === undefined) futures.set(id, result)
+    if (key !== undefined) once.set(key, id)
+    return json({ request_id: id })
+  }
+
+  const training = (body: Body, result: () => Response, effect: () => void = () => {}) => {
+    const key = `${String(body["model_id"])} ${String(body["seq_id"])}`
+    if (!once.has(key)) effect()
+    return promise(result, key)
+  }
+
+  /** Not idempotent, as some services are. */
+  const save = (kind: string, body: Body) => {
+    const id = `${kind}/${String(body["path"])}`
+    if (saved.has(id)) return json({ detail: `${id} exists` }, 409)
+    saved.add(id)
+    return promise(() => json({ path: `tinker://model/${id}` }))
+  }
+
+  const answer = (path: string, body: Body): Response => {
+    switch (path) {
+      case "/client/config":
+        return json({ fwdbwd_max_chunk_len: 2 })
+      case "/create_session":
+        return json({ session_id: "session" })
+      case "/session_heartbeat":
+        return json({ type: "session_heartbeat" })
+      case "/get_server_capabilities":
+        return json({ supported_models: [model] })
+      case "/create_model":
+        return promise(() => json({ model_id: "model" }), `model ${String(body["model_seq_id"])}`)
+      case "/create_sampling_session":
+        return json({ sampling_session_id: "sampler" })
+      case "/forward_backward": {
+        const logprobs = Array.from({ length: Number(body["datums"]) }, () => Float32Array.of(-1, -2, -3))
+        return training(body, () => protobuf(PassResult.encode({ logprobs, metrics: { "loss:sum": 6 } })))
+      }
+      case "/optim_step":
+        return training(body, () => json({ metrics: { grad_norm: 1 } }), () => steps.push(body["seq_id"]))
+      case "/save_weights":
+        return save("weights", body)
+      case "/save_weights_for_sampler":
+        return promise(() => json({ sampling_session_id: "sampler" }))
+      case "/training_runs/model/checkpoints":
+        return json({
+          checkpoints: Array.from(saved, (id) => ({
+            checkpoint_id: id,
+            checkpoint_type: "training",
+            time: "2026-01-01T00:00:00Z",
+            tinker_path: `tinker://model/${id}`
+          }))
+        })
+      case "/asample":
+        return promise(
+          () => protobuf(SampleResult.encode({ sequences: [sequence] })),
+          `sample ${String(body["seq_id"])}`
+        )
+      case "/unload_model":
+        return json({ request_id: "none" })
+      case "/retrieve_future":
+        return futures.get(String(body["request_id"]))?.() ?? json({ detail: "no such promise" }, 404)
+      default:
+        return json({ detail: `no ${path}` }, 404)
+    }
+  }
+
+  const client = HttpClient.make((request, url) =>
+    Effect.gen(function*() {
+      const path = url.pathname.replace("/prefix/api/v1", "")
+      const index = counts.get(path) ?? 0
+      counts.set(path, index + 1)
+      const fault = faults(path, index)
+      const reset = new HttpClientError.HttpClientError({
+        reason: new HttpClientError.TransportError({ request, description: "connection reset" })
+      })
+      if (fault === "lost") return yield* reset
+      const body = yield* readBody(request)
+      received.push({ path, body, apiKey: request.headers["x-api-key"] ?? "" })
+      if (typeof fault === "object") {
+        const { retryAfter, status } = fault
+        const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+        return HttpClientResponse.fromWeb(request, Response.json({ detail: "faulty" }, { status, headers }))
+      }
+      const response = answer(path, body)
+      if (fault === "unanswered") return yield* reset
+      if (fault === "silent") return yield* Effect.never
+      if (fault === "torn") {
+        const whole = yield* Effect.promise(() => response.arrayBuffer())
+        const torn = whole.slice(0, Math.max(whole.byteLength - 3, 0))
+        return HttpClientResponse.fromWeb(request, new Response(torn, { headers: response.headers }))
+      }
+      return HttpClientResponse.fromWeb(request, response)
+    })
+  )
+
+  return { received, steps, layer: Layer.succeed(HttpClient.HttpClient, client) }
+}

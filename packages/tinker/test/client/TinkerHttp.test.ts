@@ -1,0 +1,305 @@
+import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { TinkerHttp } from "@effect-rl/tinker"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Clock, Effect, Exit, Fiber, Layer, Redacted, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as FakeService from "./FakeService.ts"
+
+const connect = (service: FakeService.FakeService) =>
+  Layer.build(
+    Layer.provide(
+      TinkerHttp.layerOptions({
+        baseUrl: "http://fake/prefix/",
+        apiKey: Redacted.make("tml-secret"),
+        deadline: "5 minutes"
+      }),
+      service.layer
+    )
+  )
+
+/** Lets time pass until the effect is done; a minute's wait is a minute of test time. */
+const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>, most = 4000) {
+  const fiber = yield* Effect.forkChild(effect)
+  for (let second = 0; second < most && fiber.pollUnsafe() === undefined; second++) {
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    yield* TestClock.adjust("1 second")
+  }
+  assert.isDefined(fiber.pollUnsafe(), "the effect to end")
+  return yield* Fiber.join(fiber)
+})
+
+const withTinker = <A, E>(
+  service: FakeService.FakeService,
+  use: Effect.Effect<A, E, Tinker.Tinker | Scope.Scope>
+) => elapse(Effect.scoped(Effect.flatMap(connect(service), (context) => Effect.provideContext(use, context))))
+
+const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
+
+const sampler = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "fake" }))
+
+const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2, 3]), {
+  targetTokens: Int32Array.of(2, 3, 4),
+  weights: Float32Array.of(0, 1, 1)
+})
+
+const request = { prompt: ModelInput.fromTokens([1, 2]), params: { maxTokens: 2 } }
+
+const paths = ({ received }: FakeService.FakeService) =>
+  received.map(({ path }) => path).filter((path) => path !== "/retrieve_future" && path !== "/session_heartbeat")
+
+/** The first request to a path, or the first few, fail. */
+const first = (at: string, fault: FakeService.Fault, times = 1): FakeService.Faults => (path, index) =>
+  path === at && index < times ? fault : undefined
+
+const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
+  Effect.flatMap(submit, (pending) => pending.await)
+
+const step = Effect.flatMap(train, (client) => run(client.optimStep({ learningRate: 1e-3 })))
+
+describe("the client", () => {
+  it.effect("posts a pass and a step before it asks for either result", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      const output = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          const pass = yield* client.forwardBackward([datum], Loss.crossEntropy)
+          const step = yield* client.optimStep({ learningRate: 1e-3 })
+          yield* step.await
+          return yield* pass.await
+        })
+      )
+      assert.deepStrictEqual(output, { logprobs: [Float32Array.of(-1, -2, -3)], metrics: { "loss:sum": 6 } })
+      const [pass, optim] = service.received.filter(({ body }) => "seq_id" in body)
+      assert.deepStrictEqual([pass?.path, pass?.body["seq_id"]], ["/forward_backward", 1])
+      assert.deepStrictEqual([optim?.path, optim?.body["seq_id"]], ["/optim_step", 2])
+    }))
+
+  it.effect("splits what is too much for one request, and puts the answers together", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      const data = [datum, datum, datum, datum, datum] as const
+      const output = yield* withTinker(
+        service,
+        Effect.flatMap(train, (client) => run(client.forwardBackward(data, Loss.crossEntropy)))
+      )
+      assert.strictEqual(output.logprobs.length, 5)
+      assert.deepStrictEqual(output.metrics, { "loss:sum": 18 })
+      const passes = service.received.filter(({ path }) => path === "/forward_backward")
+      assert.deepStrictEqual(passes.map(({ body }) => [body["seq_id"], body["datums"]]), [[1, 2], [2, 2], [3, 1]])
+    }))
+
+  it.effect("keeps its session alive while its scope is open, and unloads its models", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      yield* withTinker(service, Effect.andThen(train, Effect.sleep("35 seconds")))
+      const beats = service.received.filter(({ path }) => path === "/session_heartbeat")
+      assert.strictEqual(beats.length, 3)
+      assert.strictEqual(paths(service).at(-1), "/unload_model")
+    }))
+
+  it.effect("shows its key to the service and to nobody else", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/create_session", { status: 401 }))
+      const failure = yield* Effect.flip(withTinker(service, Effect.void))
+      assert.strictEqual(service.received[0]?.apiKey, "tml-secret")
+      assert.strictEqual(failure.reason._tag, "Rejected")
+      assert.include(failure.message, "TINKER_API_KEY")
+      assert.notInclude(failure.message, "secret")
+    }))
+
+  it.effect("waits as long as a busy service asks it to", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/asample", { status: 429, retryAfter: 30 }))
+      const started = yield* Clock.currentTimeMillis
+      yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
+      assert.isAtLeast((yield* Clock.currentTimeMillis) - started, 30_000)
+      const sent = service.received.filter(({ path }) => path === "/asample").map(({ body }) => body["seq_id"])
+      assert.deepStrictEqual(sent, [0, 0])
+    }))
+
+  it.effect("samples anew where the service lost the result", () =>
+    Effect.gen(function*() {
+      let polls = 0
+      const service = FakeService.make((path) =>
+        path === "/retrieve_future" && polls++ === 0 ? { status: 410 } : undefined
+      )
+      const { sequences } = yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
+      assert.strictEqual(sequences.length, 1)
+      const sent = service.received.filter(({ path }) => path === "/asample").map(({ body }) => body["seq_id"])
+      assert.deepStrictEqual(sent, [0, 1])
+    }))
+
+  it.effect("steps once when the answer is lost", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/optim_step", "unanswered", 3))
+      const { metrics } = yield* withTinker(service, step)
+      assert.deepStrictEqual(metrics, { grad_norm: 1 })
+      assert.deepStrictEqual(service.steps, [1])
+    }))
+
+  it.effect("goes no further with a model whose state nobody knows", () =>
+    Effect.gen(function*() {
+      const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
+      const service = FakeService.make(lost)
+      const [unknown, after] = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          const unknown = yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))
+          return [unknown, yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))] as const
+        })
+      )
+      assert.strictEqual(unknown.reason._tag, "Unavailable")
+      assert.strictEqual(after.reason._tag, "Closed")
+      assert.include(after.message, "checkpoint")
+      assert.deepStrictEqual(service.steps, [1])
+    }))
+
+  it.effect("does not step on a pass that was refused before anybody noticed", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      const [refused, skipped] = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          const pass = yield* client.forwardBackward([datum], Loss.crossEntropy)
+          const step = yield* client.optimStep({ learningRate: 1e-3 })
+          const skipped = yield* Effect.flip(step.await)
+          const refused = yield* Effect.flip(pass.await)
+          return [refused, skipped] as const
+        })
+      )
+      assert.strictEqual(refused.reason._tag, "Rejected")
+      assert.strictEqual(skipped.reason._tag, "Closed")
+      assert.deepStrictEqual(service.steps, [])
+    }))
+
+  it.effect("goes on after a failure that somebody has seen", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          yield* Effect.flip(run(client.forwardBackward([datum], Loss.crossEntropy)))
+          yield* run(client.forwardBackward([datum], Loss.crossEntropy))
+          yield* run(client.optimStep({ learningRate: 1e-3 }))
+        })
+      )
+      assert.deepStrictEqual(service.steps, [3])
+    }))
+
+  it.effect("finds the checkpoint it has already made", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/save_weights", "unanswered"))
+      const { path } = yield* withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
+      assert.strictEqual(path, "tinker://model/weights/one")
+    }))
+
+  it.effect("is refused a checkpoint that somebody else has made", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make(first("/save_weights", { status: 409 }))
+      const refused = yield* Effect.flip(
+        withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
+      )
+      assert.strictEqual(refused.reason._tag, "Rejected")
+    }))
+
+  it.effect("gives up at the deadline", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make((path) => path === "/asample" ? "silent" : undefined)
+      const late = yield* Effect.flip(
+        withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
+      )
+      assert.strictEqual(late.reason._tag, "Unavailable")
+      assert.include(late.message, "5m")
+    }))
+})
+
+/** A small generator of its own, so that a schedule is the same wherever it runs. */
+const seeded = (seed: number) => {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+const kinds: ReadonlyArray<FakeService.Fault> = [
+  "lost",
+  "unanswered",
+  "silent",
+  "torn",
+  { status: 408 },
+  { status: 429, retryAfter: 2 },
+  { status: 500 },
+  { status: 503 },
+  { status: 410 },
+  { status: 409 },
+  { status: 400 }
+]
+
+const isSetup = (path: string) => path.startsWith("/client") || path.startsWith("/create") || path.startsWith("/get")
+
+/** A sixth of all requests fail, those that begin a run only in ways that pass. */
+const schedule = (seed: number): FakeService.Faults => {
+  const next = seeded(seed)
+  return (path) => {
+    const fault = next() < 1 / 6 ? kinds[Math.floor(next() * kinds.length)] : undefined
+    return isSetup(path) && typeof fault === "object" && fault.status < 500 ? undefined : fault
+  }
+}
+
+/** Two chunks are posted and asked for, each request within five minutes. */
+const longest = 4 * 5 * 60_000
+
+const timed = Effect.fnUntraced(function*<A, E, R>(call: Effect.Effect<A, E, R>) {
+  const started = yield* Clock.currentTimeMillis
+  const exit = yield* Effect.exit(call)
+  assert.isAtMost((yield* Clock.currentTimeMillis) - started, longest)
+  return exit
+})
+
+const calls = Effect.gen(function*() {
+  const client = yield* train
+  const sampling = yield* sampler
+  const outcomes: Array<Exit.Exit<unknown, unknown>> = []
+  let stepped = 0
+  for (let round = 0; round < 2; round++) {
+    outcomes.push(yield* timed(run(client.forwardBackward([datum, datum, datum], Loss.crossEntropy))))
+    const step = yield* timed(run(client.optimStep({ learningRate: 1e-3 })))
+    if (Exit.isSuccess(step)) stepped++
+    outcomes.push(step, yield* timed(run(client.saveState(`round-${round}`))))
+    outcomes.push(yield* timed(sampling.sample(request)))
+  }
+  return { outcomes, stepped }
+})
+
+describe("faults", () => {
+  it.effect.each(Array.from({ length: 200 }, (_, seed) => ({ seed })))(
+    "end every call in a result or a typed error, and no step twice: schedule $seed",
+    ({ seed }) =>
+      Effect.gen(function*() {
+        const service = FakeService.make(schedule(seed))
+        const exit = yield* Effect.exit(withTinker(service, calls))
+        const outcomes = Exit.isSuccess(exit) ? exit.value.outcomes : [exit]
+        for (const outcome of outcomes) {
+          if (Exit.isFailure(outcome)) {
+            assert.isTrue(outcome.cause.reasons.every(Cause.isFailReason), Cause.pretty(outcome.cause))
+          }
+        }
+        assert.strictEqual(new Set(service.steps).size, service.steps.length)
+        if (Exit.isSuccess(exit)) assert.isAtLeast(service.steps.length, exit.value.stepped)
+        assert.isAtMost(service.steps.length, 2)
+        console.log(
+          "STAT",
+          Exit.isSuccess(exit),
+          outcomes.filter(Exit.isSuccess).length,
+          outcomes.length,
+          service.steps.length
+        )
+      })
+  )
+})

@@ -1,0 +1,68 @@
+import { TinkerError } from "@effect-rl/core"
+import * as Turns from "@effect-rl/tinker/server/Turns"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+
+/** Submits `sequences` in this order and returns the order in which they ran. */
+const order = Effect.fnUntraced(function*(sequences: ReadonlyArray<number | undefined>) {
+  const turns = yield* Turns.make
+  const ran: Array<number | undefined> = []
+  const fibers = yield* Effect.forEach(
+    sequences,
+    (sequence) =>
+      turns.take("step", sequence, Effect.sync(() => ran.push(sequence))).pipe(
+        Effect.exit,
+        Effect.forkChild({ startImmediately: true })
+      )
+  )
+  return { ran, fibers }
+})
+
+describe("Turns", () => {
+  it.effect.each([
+    [[1, 2, 3], [1, 2, 3]],
+    [[3, 2, 1], [1, 2, 3]],
+    [[2, 3, 1, 5, 4], [1, 2, 3, 4, 5]]
+  ])("%s run as %s", ([submitted, expected]) =>
+    Effect.gen(function*() {
+      const { fibers, ran } = yield* order(submitted ?? [])
+      yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual(ran, expected)
+    }))
+
+  it.effect("a request without a number waits for nobody", () =>
+    Effect.gen(function*() {
+      const { ran } = yield* order([4, undefined])
+      assert.deepStrictEqual(ran, [undefined])
+    }))
+
+  it.effect("a number that never comes is waited for while clients would try again, not longer", () =>
+    Effect.gen(function*() {
+      const { fibers, ran } = yield* order([3, 2, 5])
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(ran, [])
+      yield* TestClock.adjust("6 minutes")
+      yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual(ran, [2, 3, 5])
+    }))
+
+  it.effect("a number whose turn is over fails, and does not run", () =>
+    Effect.gen(function*() {
+      const { fibers, ran } = yield* order([1, 1])
+      const [, second] = yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual(ran, [1])
+      assert.isTrue(second !== undefined && Exit.isSuccess(second) && Exit.isFailure(second.value))
+    }))
+
+  it.effect("a failure has had its turn", () =>
+    Effect.gen(function*() {
+      const turns = yield* Turns.make
+      const wrong = new TinkerError.TinkerError({
+        operation: "step",
+        reason: new TinkerError.Rejected({ detail: "wrong" })
+      })
+      yield* Effect.exit(turns.take("step", 1, Effect.fail(wrong)))
+      assert.strictEqual(yield* turns.take("step", 2, Effect.succeed("next")), "next")
+    }))
+})

@@ -1,0 +1,26 @@
+import * as Json from "@effect-rl/tinker/wire/Json"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+
+const decode = Json.decodeText(Schema.Struct({ seq_id: Json.SequenceId }))
+
+describe("JSON bodies", () => {
+  it.effect("keep every digit of ids beyond 2^53", () =>
+    Effect.gen(function*() {
+      const one = yield* decode("{\"seq_id\":999999999000000001}")
+      const next = yield* decode("{\"seq_id\":999999999000000002}")
+      assert.deepStrictEqual([one.seq_id, next.seq_id], [999999999000000001n, 999999999000000002n])
+    }))
+
+  it.effect("keep small ids and fractions numbers, and ignore keys nobody knows", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* decode("{\"seq_id\":7,\"new\":{}}"), { seq_id: 7 })
+      assert.deepStrictEqual(yield* Json.parse("[1.5,1e300]"), [1.5, 1e300])
+    }))
+
+  it.effect("that are torn or of another shape cannot be read", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(decode("{\"seq_id\":")))._tag, "MalformedBody")
+      assert.include((yield* Effect.flip(decode("{\"seq_id\":\"x\"}"))).message, "seq_id")
+    }))
+})

@@ -1,0 +1,97 @@
+import { Datum, Loss, ModelInput } from "@effect-rl/core"
+import * as Chunks from "@effect-rl/tinker/client/Chunks"
+import * as PassData from "@effect-rl/tinker/wire/PassData"
+import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
+import * as PassRequestJson from "@effect-rl/tinker/wire/PassRequestJson"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as Vectors from "../Vectors.ts"
+
+const specified =
+  "0a016d10011a88010a100a0e0a0c01000000020000000300000012300a0d7461726765745f746f6b656e73121f0a18020000000000000003000000" +
+  "0000000004000000000000001802220103121f0a086c6f6770726f627312130a0c00000000000000bf000080be180122010312210a0a616476616e" +
+  "746167657312130a0c000000000000803f0000803f18012201032213696d706f7274616e63655f73616d706c696e67"
+
+const datum = Datum.policyTokens(ModelInput.fromTokens([1, 2, 3]), {
+  targetTokens: Int32Array.of(2, 3, 4),
+  logprobs: Float32Array.of(NaN, -0.5, -0.25),
+  advantages: Float32Array.of(0, 1, 1),
+  mask: Float32Array.of(0, 1, 1)
+})
+
+const request = PassRequest.fromPass({
+  modelId: "m",
+  seqId: 1,
+  data: [datum],
+  loss: Loss.importanceSampling,
+  forwardOnly: false
+})
+
+/** Lists that name no dtype are for the SDK to complete, before they are sent. */
+const isComplete = ({ input }: { readonly input: unknown }) =>
+  !JSON.stringify(input, (_, value: unknown) => typeof value === "bigint" ? Number(value) : value).includes("\"raw\"")
+
+const vectors = Vectors.load(
+  "requests",
+  Schema.Any,
+  Schema.Struct({ hexSortedMaps: Schema.String, estimatedDatumBytes: Schema.Array(Schema.Int) })
+).filter(isComplete)
+
+const decodeInput = Schema.decodeUnknownEffect(Schema.Struct({
+  ...PassRequestJson.PassInput.fields,
+  model_id: Schema.String,
+  seq_id: Schema.optionalKey(Schema.Int),
+  forward_only: Schema.optionalKey(Schema.Boolean)
+}))
+
+const toMessage = (input: unknown) =>
+  Effect.flatMap(decodeInput(input), (body) => PassRequestJson.toRequest(body, body, body.forward_only ?? false))
+
+describe("a training pass", () => {
+  it("is sent as specified, without its mask", () => {
+    assert.strictEqual(Vectors.hex(PassRequest.encode(request)), specified)
+  })
+
+  it.effect("arrives as it was sent, the mask where nothing is to be learned", () =>
+    Effect.gen(function*() {
+      const pass = yield* PassData.toPass(yield* PassRequest.decode(Vectors.bytes(specified)))
+      const logprobs = Float32Array.of(0, -0.5, -0.25)
+      assert.deepStrictEqual(pass.data, [{ ...datum, inputs: { ...datum.inputs, logprobs } }])
+      assert.deepStrictEqual(pass.loss, Loss.importanceSampling)
+    }))
+
+  it.effect("of candidates keeps their shape", () =>
+    Effect.gen(function*() {
+      const soft: Datum.Datum<"WeightedCandidates"> = {
+        kind: "WeightedCandidates",
+        modelInput: ModelInput.fromTokens([1, 2]),
+        inputs: { targetTokens: Int32Array.of(2, 3, 4, 5), weights: Float32Array.of(0.5, 0.5, 1, 0), candidates: 2 }
+      }
+      const sent = { modelId: "m", seqId: 1, data: [soft], loss: Loss.crossEntropyCandidates, forwardOnly: true }
+      assert.deepStrictEqual(yield* PassData.toPass(PassRequest.fromPass(sent)), sent)
+    }))
+
+  it.effect("with a loss nobody has is refused by its name", () =>
+    Effect.gen(function*() {
+      const refused = yield* Effect.flip(PassData.toPass({ ...request, lossFn: "reinforce" }))
+      assert.include(refused.message, "reinforce")
+    }))
+
+  it.effect("that is cut off cannot be read", () =>
+    Effect.gen(function*() {
+      const torn = yield* Effect.flip(PassRequest.decode(Vectors.bytes(specified).subarray(0, 100)))
+      assert.strictEqual(torn._tag, "MalformedBody")
+    }))
+
+  it.effect.each(vectors)("as JSON is the official SDK's protobuf: $id", ({ expect, input }) =>
+    Effect.gen(function*() {
+      if (Vectors.isError(expect)) {
+        assert.isTrue(yield* Effect.isFailure(toMessage(input)))
+        return
+      }
+      const message = yield* toMessage(input)
+      const theirs = yield* PassRequest.decode(Vectors.bytes(expect.hexSortedMaps))
+      assert.deepStrictEqual(yield* PassRequest.decode(PassRequest.encode(message)), theirs)
+      assert.deepStrictEqual(message.data.map(Chunks.datumBytes), expect.estimatedDatumBytes)
+    }))
+})

@@ -1,0 +1,114 @@
+// Runs the official Python SDK, unmodified, against our server. Without versions all are run and the table is written down.
+//   node scripts/conformance/run.mjs [version …]      versions of the SDK on PyPI; "latest" is the newest
+// Virtual environments are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder). Where
+// they see a torch (Debian: python3-torch), custom losses are checked as well.
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const chosen = process.argv.slice(2)
+const versions = chosen.length > 0 ? chosen : ["latest", "0.25.0", "0.24.1"]
+const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance")
+const model = "effect-rl/tiny-64"
+
+if (spawnSync("python3", ["-m", "venv", "--help"]).status !== 0) {
+  console.log("skipped: python3 with venv absent")
+  process.exit(0)
+}
+
+const prepare = (version) => {
+  const folder = join(environments, version)
+  const python = join(folder, "bin/python")
+  if (!existsSync(python)) {
+    mkdirSync(environments, { recursive: true })
+    execFileSync("python3", ["-m", "venv", "--system-site-packages", folder])
+  }
+  const name = version === "latest" ? "tinker" : `tinker==${version}`
+  const pip = spawnSync(python, ["-m", "pip", "install", "-q", "--upgrade", name], {
+    stdio: ["ignore", "ignore", "inherit"]
+  })
+  if (pip.status !== 0) {
+    console.log(`skipped: ${name} cannot be installed from PyPI`)
+    process.exit(0)
+  }
+  return python
+}
+
+const serve = (checkpoints) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [
+      "--conditions=@effect-rl/source",
+      "packages/cli/src/bin.ts",
+      "serve",
+      "--backend",
+      "engine",
+      "--port",
+      "0",
+      "--checkpoints",
+      checkpoints
+    ], { stdio: ["ignore", "pipe", "inherit"] })
+    let text = ""
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${text}`)))
+    child.stdout.on("data", (data) => {
+      text += data
+      const url = /at (http:\S+)/.exec(text)?.[1]
+      if (url !== undefined) resolve({ child, url })
+    })
+  })
+
+const check = (python, url) => {
+  const env = { ...process.env, TINKER_BASE_URL: url, TINKER_API_KEY: "tml-local", CONFORMANCE_MODEL: model }
+  const { stdout } = spawnSync(python, ["scripts/conformance/conformance.py"], {
+    env,
+    encoding: "utf8",
+    timeout: 240_000
+  })
+  return stdout.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+}
+
+const prepared = versions.map((version) => ({ version, python: prepare(version) }))
+const checkpoints = mkdtempSync(join(tmpdir(), "conformance-checkpoints-"))
+const { child, url } = await serve(checkpoints)
+const results = prepared.map(({ python, version }) => {
+  const [head, ...checks] = check(python, url)
+  return { sdk: head?.sdk ?? `${version} did not start`, checks }
+})
+await new Promise((resolve) => {
+  child.removeAllListeners("exit")
+  child.once("exit", resolve)
+  child.kill("SIGINT")
+})
+rmSync(checkpoints, { recursive: true, force: true })
+
+const names = [...new Set(results.flatMap(({ checks }) => checks.map(({ name }) => name)))]
+const outcome = ({ checks }, name) => checks.find((one) => one.name === name)?.outcome ?? "not reached"
+const row = (cells) => `| ${cells.join(" | ")} |`
+const table = [
+  row(["check", ...results.map(({ sdk }) => `tinker ${sdk}`)]),
+  row(["---", ...results.map(() => "---")]),
+  ...names.map((name) => row([name, ...results.map((result) => outcome(result, name))]))
+].join("\n")
+console.log(table)
+
+const failures = results.flatMap(({ checks, sdk }) =>
+  checks.filter(({ outcome }) => outcome === "failed").map((one) => ({ sdk, ...one }))
+)
+for (const { error, name, sdk, trace } of failures) console.error(`\ntinker ${sdk}: ${name}: ${error}\n${trace}`)
+
+const page = (python) =>
+  `# The official Python SDK against \`effect-rl serve --backend engine\`
+
+Run on ${
+    new Date().toISOString().slice(0, 10)
+  } by \`npm run conformance\`: ${python}, Node ${process.version}, ${model}.
+The SDK is as PyPI has it.
+
+${table}
+`
+if (chosen.length === 0) {
+  const python = execFileSync("python3", ["--version"], { encoding: "utf8" }).trim()
+  writeFileSync("scripts/conformance/RESULTS.md", page(python))
+}
+const isComplete = names.length > 0 && results.every(({ checks }) => checks.length === names.length)
+process.exit(failures.length === 0 && isComplete ? 0 : 1)
