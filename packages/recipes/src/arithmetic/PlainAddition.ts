@@ -1,13 +1,6 @@
 /** Adding two numbers up to 100, the last number of the response is the answer; problems in upstream's order. */
-import {
-  type ChatModel,
-  Message,
-  ProblemEnv,
-  ProblemGroupBuilder,
-  type Renderer,
-  type RLDataset
-} from "@effect-rl/core"
-import * as Effect from "effect/Effect"
+import { type ChatModel, Message, ProblemEnv } from "@effect-rl/core"
+import * as AdditionDataset from "./AdditionDataset.ts"
 import * as NumpyRandomState from "./NumpyRandomState.ts"
 
 const question = (x: number, y: number) => `What is ${x} + ${y}?`
@@ -38,26 +31,6 @@ export const problems = (batch: number, count: number): ReadonlyArray<readonly [
   return Array.from({ length: count }, () => [next(), next()] as const)
 }
 
-export interface Options {
-  readonly model: Pick<ChatModel.ChatModel, "renderer">
-  readonly batches: number
-  /** Problems in a batch. */
-  readonly groups: number
-  readonly groupSize: number
-}
-
 /** @see tinker-cookbook `ArithmeticDataset` */
-export const dataset = (options: Options): RLDataset.RLDataset<Renderer.RendererError> => ({
-  length: options.batches,
-  fingerprint: `plain-addition/${options.groups}x${options.groupSize}`,
-  batch: (index) =>
-    Effect.sync(() =>
-      problems(index, options.groups).map(([x, y], group) =>
-        ProblemGroupBuilder.make({
-          key: `${group}/${x}+${y}`,
-          size: options.groupSize,
-          env: () => env(options.model, x, y)
-        })
-      )
-    )
-})
+export const dataset = (options: AdditionDataset.Options) =>
+  AdditionDataset.make({ name: "plain-addition", env, pairs: problems }, options)

@@ -1,0 +1,32 @@
+/** Batches of additions, each a group of attempts. */
+import { type ChatModel, type ProblemEnv, ProblemGroupBuilder, type Renderer, type RLDataset } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+export interface Options {
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+  readonly batches: number
+  /** Problems in a batch. */
+  readonly groups: number
+  readonly groupSize: number
+}
+
+/** What kind of additions, and which of them a batch holds. */
+export interface Additions {
+  readonly name: string
+  readonly env: (model: Options["model"], a: number, b: number) => ProblemEnv.ProblemEnv
+  readonly pairs: (batch: number, count: number, seed: number) => ReadonlyArray<readonly [a: number, b: number]>
+}
+
+export const make = (
+  { env, name, pairs }: Additions,
+  { batches, groupSize, groups, model }: Options
+): RLDataset.RLDataset<Renderer.RendererError> => ({
+  length: batches,
+  fingerprint: `${name}/${groups}x${groupSize}`,
+  batch: (index, seed) =>
+    Effect.sync(() =>
+      pairs(index, groups, seed).map(([a, b], group) =>
+        ProblemGroupBuilder.make({ key: `${group}/${a}+${b}`, size: groupSize, env: () => env(model, a, b) })
+      )
+    )
+})
