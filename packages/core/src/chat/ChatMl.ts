@@ -4,14 +4,24 @@ import * as Result from "effect/Result"
 import type { ContentPart, Message, ToolCall, UnparsedToolCall } from "./Message.ts"
 import * as PythonJson from "./PythonJson.ts"
 import { RendererError } from "./Renderer.ts"
+import * as StopToken from "./StopToken.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
 import * as ToolCallText from "./ToolCallText.ts"
 
 export const endOfTurn = "<|im_end|>"
+export const startOfTurn = "<|im_start|>"
 export const emptyThinking = "<think>\n\n</think>\n\n"
 
 /** Tools answer in the user's place. */
 export const header = (role: string, isFirst: boolean): string =>
-  `${isFirst ? "" : "\n"}<|im_start|>${role === "tool" ? "user" : role}\n`
+  `${isFirst ? "" : "\n"}${startOfTurn}${role === "tool" ? "user" : role}\n`
+
+/** The token that ends a turn, of a tokenizer that has the one that starts it too. */
+export const endToken = (renderer: string, tokenizer: Tokenizer): Effect.Effect<number, RendererError> =>
+  Effect.tap(
+    StopToken.find(renderer, tokenizer, endOfTurn),
+    () => StopToken.find(renderer, tokenizer, startOfTurn)
+  )
 
 export const toolResponse = (text: string): string => `<tool_response>\n${text}\n</tool_response>`
 

@@ -109,8 +109,7 @@ const make = Effect.fnUntraced(function*(
   tokenizer: Tokenizer
 ): Effect.fn.Return<Renderer, RendererError> {
   const { disablesThinking, name } = variant
-  const end = yield* StopToken.find(name, tokenizer, ChatMl.endOfTurn)
-  yield* StopToken.find(name, tokenizer, "<|im_start|>")
+  const end = yield* ChatMl.endToken(name, tokenizer)
   return ChatTemplate.toRenderer({
     name,
     tokenizer,
