@@ -1,5 +1,5 @@
 /** The settings that every recipe has, with defaults of its own. */
-import { Advantage, type ChatModel, Loss, type Train } from "@effect-rl/core"
+import { Advantage, type ChatModel, Loss, Rollout, type Train } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Setting from "./Setting.ts"
@@ -86,7 +86,12 @@ const sampling = {
     default: false,
     help: "Train although temperature, top-p or top-k make the log-probabilities differ from what was sampled"
   }),
-  concurrency: Setting.int({ default: 64, least: 1, unit: "problems", help: "Problems rolled out at the same time" }),
+  concurrency: Setting.int({
+    default: Rollout.defaultConcurrency,
+    least: 1,
+    unit: "problems",
+    help: "Problems rolled out at the same time"
+  }),
   memberTimeout: Setting.optionalPositive({
     unit: "seconds",
     help: "Longest time for one attempt; unbounded unless given"

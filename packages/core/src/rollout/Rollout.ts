@@ -15,8 +15,11 @@ import type { RolloutError } from "./RolloutError.ts"
 
 export type GroupOptions<E = unknown, PE = unknown> = Group.Options<E, PE>
 
+/** Groups rolled out at the same time unless said otherwise. */
+export const defaultConcurrency = 64
+
 export interface StreamOptions<in E = unknown, in PE = unknown> extends Group.Options<E, PE> {
-  /** Groups rolled out at the same time; default 64. */
+  /** Groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
   readonly unordered?: boolean
@@ -58,7 +61,7 @@ export function stream<E, R, PE, PR>(
   policy: Policy.Policy<PE, PR>,
   options: StreamOptions<E, PE> = {}
 ) {
-  const { concurrency = 64, unordered = false, ...groupOptions } = options
+  const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
   return Stream.fromArray(builders).pipe(
     Stream.mapEffect((builder) => group(builder, policy, groupOptions), { concurrency, unordered })
   )

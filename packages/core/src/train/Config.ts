@@ -10,6 +10,7 @@ import * as Advantage from "../learn/Advantage.ts"
 import * as Loss from "../model/Loss.ts"
 import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
+import * as Rollout from "../rollout/Rollout.ts"
 import { InvalidConfig, ResumeMismatch, TrainError } from "./TrainError.ts"
 
 /** @see tinker-cookbook `rl.train.Config` */
@@ -109,7 +110,7 @@ const fields = (config: Shape, resolved: Resolved) => {
     ["temperature", resolved.temperature, positive, "a number above 0"],
     ["topP", config.topP ?? 1, (value) => value > 0 && value <= 1, "a number above 0 up to 1"],
     ["topK", config.topK ?? 0, isCount(0), "a whole number from 0 on"],
-    ["concurrency", config.concurrency ?? 64, isCount(1), "a whole number from 1 on"],
+    ["concurrency", config.concurrency ?? Rollout.defaultConcurrency, isCount(1), "a whole number from 1 on"],
     ["saveEvery", resolved.saveEvery, isCount(0), "a whole number from 0 on"],
     ["evalEvery", resolved.evalEvery, isCount(0), "a whole number from 0 on"],
     ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"]
