@@ -40,6 +40,7 @@ export * as Policy from "./policy/Policy.ts"
 
 export * as Env from "./env/Env.ts"
 export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
+export * as Limits from "./env/Limits.ts"
 export * as ProblemEnv from "./env/ProblemEnv.ts"
 export * as ProblemGroupBuilder from "./env/ProblemGroupBuilder.ts"
 export * as StopReason from "./env/StopReason.ts"

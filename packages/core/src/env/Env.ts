@@ -1,9 +1,11 @@
 /** One episode: an environment that is used once. */
 import type * as Effect from "effect/Effect"
+import type * as Message from "../chat/Message.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Metric from "../record/Metric.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
+import type { Limits } from "./Limits.ts"
 import type { StopReason } from "./StopReason.ts"
 
 /** Tokens an environment can judge. Only `SampledTokens` can be trained on. */
@@ -11,6 +13,8 @@ export interface Action {
   readonly tokens: Int32Array
   /** Why the sampler stopped; "stop" unless given. */
   readonly stopReason?: Sampling.SampleStopReason
+  /** Tool calls the episode may still make, where they are limited. */
+  readonly toolCallsLeft?: number
 }
 
 /** What the policy sees next, and where it must stop. */
@@ -24,6 +28,7 @@ export interface Prompt {
 export interface Overflow {
   readonly _tag: "Overflow"
   readonly reward: number
+  readonly logs?: Readonly<Record<string, string | number>>
 }
 
 /** What a step reports besides its reward: aggregated metrics, and texts for display alone. */
@@ -33,6 +38,8 @@ export interface Reported {
   readonly logs?: Readonly<Record<string, string | number>>
   /** False keeps this turn's tokens out of training; true unless given. */
   readonly trainable?: boolean
+  /** Tool calls made in this step; none unless given. */
+  readonly toolCalls?: number
 }
 
 export interface Continue extends Reported {
@@ -49,13 +56,20 @@ export interface Done extends Reported {
 export type Step = Continue | Done
 
 /**
- * A task for a policy: observe, act, be rewarded, until done.
+ * A task for a policy: observe, act, be rewarded, until done. The optional members are what an environment can do besides; where
+ * a rollout is asked for something that its environment cannot do, it fails before the first turn.
  *
  * @see tinker-cookbook `Env`
  */
 export interface Env<out E = never, out R = never> {
   readonly initialObservation: Effect.Effect<Prompt | Overflow, E, R>
   readonly step: (action: Action) => Effect.Effect<Step, E, R>
+  /** Adds messages to the conversation and shows it again. */
+  readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
+  /** It reports its tool calls and makes no more than `toolCallsLeft`. */
+  readonly countsToolCalls?: boolean
+  /** Limits it wants to be played under; of these and the caller's own the tighter holds. */
+  readonly limits?: Limits
 }
 
 export const prompt = (input: ModelInput.ModelInput, stop: Sampling.Stop): Prompt => ({ _tag: "Prompt", input, stop })
