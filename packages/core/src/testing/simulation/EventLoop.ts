@@ -1,0 +1,139 @@
+/** Fibers run task by task in an order drawn from a seed, on a clock that goes on only when none is ready. */
+import type * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Scheduler from "effect/Scheduler"
+import * as Draw from "../Draw.ts"
+
+type Task = () => void
+
+interface Sleeper {
+  readonly due: number
+  readonly wake: Task
+}
+
+export interface EventLoop {
+  /** Runs what follows on this loop. */
+  readonly context: <R>(context: Context.Context<R>) => Context.Context<R>
+  readonly scheduler: Scheduler.Scheduler
+  readonly clock: Clock.Clock
+  /** Runs one ready task; false where none is ready. */
+  readonly turn: () => boolean
+  readonly isIdle: () => boolean
+  /** When the next sleeper is due; `Infinity` where nobody sleeps. */
+  readonly nextDue: () => number
+  /** Sets the clock to when the next sleepers are due and makes them ready. */
+  readonly advance: () => void
+  readonly sleepers: () => number
+  /** Fibers that began here and have not ended. */
+  readonly fibers: () => number
+}
+
+/** Lower priorities first; among equals the draw decides, because no order is promised between fibers. */
+const makeReady = (draw: Draw.Draw) => {
+  const byPriority = new Map<number, Array<Task>>()
+  let size = 0
+  const first = () => {
+    const waiting = Array.from(byPriority).filter(([, tasks]) => tasks.length > 0)
+    return waiting.toSorted(([left], [right]) => left - right)[0]?.[1] ?? []
+  }
+  return {
+    isEmpty: () => size === 0,
+    add: (task: Task, priority: number) => {
+      const tasks = byPriority.get(priority) ?? []
+      byPriority.set(priority, tasks)
+      tasks.push(task)
+      size++
+    },
+    take: (): Task | undefined => {
+      if (size === 0) return undefined
+      const tasks = byPriority.size === 1 ? byPriority.values().next().value ?? [] : first()
+      const at = draw.integer(0, tasks.length - 1)
+      const task = tasks[at]
+      const last = tasks.pop()
+      if (last !== undefined && at < tasks.length) tasks[at] = last
+      size--
+      return task
+    }
+  }
+}
+
+const makeClock = (ready: (task: Task) => void) => {
+  const sleepers: Array<Sleeper> = []
+  let now = 0
+  const insert = (sleeper: Sleeper) => {
+    const at = sleepers.findLastIndex(({ due }) => due <= sleeper.due)
+    sleepers.splice(at + 1, 0, sleeper)
+  }
+  const remove = (sleeper: Sleeper) => {
+    const at = sleepers.indexOf(sleeper)
+    if (at !== -1) sleepers.splice(at, 1)
+  }
+  const nanos = () => BigInt(Math.round(now * 1e6))
+  const clock: Clock.Clock = {
+    currentTimeMillisUnsafe: () => now,
+    currentTimeMillis: Effect.sync(() => now),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos,
+    monotonicTimeNanos: Effect.sync(nanos),
+    sleep: (duration) =>
+      Effect.callback<void>((resume) => {
+        const sleeper = { due: now + Math.max(0, Duration.toMillis(duration)), wake: () => resume(Effect.void) }
+        insert(sleeper)
+        return Effect.sync(() => remove(sleeper))
+      })
+  }
+  return {
+    clock,
+    sleepers: () => sleepers.length,
+    nextDue: () => sleepers[0]?.due ?? Infinity,
+    advance: () => {
+      now = Math.max(now, sleepers[0]?.due ?? now)
+      while (sleepers[0] !== undefined && sleepers[0].due <= now) ready(sleepers.shift()?.wake ?? (() => {}))
+    }
+  }
+}
+
+/** Also draws how many operations a fiber does before it lets others go first. */
+export const make = (seed: number): EventLoop => {
+  const draw = Draw.make(seed, "event loop")
+  const ready = makeReady(draw)
+  const { advance, clock, nextDue, sleepers } = makeClock((task) => ready.add(task, 0))
+  const patience = draw.oneOf([16, 64, 2048])
+  let fibers = 0
+  const metrics: Metric.FiberRuntimeMetricsService = {
+    recordFiberStart: () => void fibers++,
+    recordFiberEnd: () => void fibers--
+  }
+  const turn = () => {
+    const task = ready.take()
+    task?.()
+    return task !== undefined
+  }
+  const flush = () => {
+    while (turn());
+  }
+  const scheduler: Scheduler.Scheduler = {
+    executionMode: "async",
+    shouldYield: (fiber) => fiber.currentOpCount >= patience,
+    makeDispatcher: () => ({ scheduleTask: ready.add, flush })
+  }
+  return {
+    context: (context) =>
+      context.pipe(
+        Context.add(Scheduler.Scheduler, scheduler),
+        Context.add(Metric.FiberRuntimeMetrics, metrics)
+      ),
+    scheduler,
+    clock,
+    turn,
+    isIdle: ready.isEmpty,
+    nextDue,
+    advance,
+    sleepers,
+    fibers: () => fibers
+  }
+}

@@ -1,0 +1,118 @@
+/** Programs run in virtual time, in an order drawn from a seed. */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as EventLog from "./EventLog.ts"
+import * as EventLoop from "./EventLoop.ts"
+
+export interface Options {
+  /** In virtual time; default one hour. What is not over then hangs. */
+  readonly deadline?: Duration.Input
+  /** Interrupts the program after this many tasks of its fibers. */
+  readonly interruptAfter?: number
+}
+
+/** The program was still under way at its deadline, or could not go on: it was then interrupted. */
+export interface Hang {
+  readonly millis: number
+  /** What had begun and not ended. */
+  readonly pending: ReadonlyArray<EventLog.Event>
+}
+
+export interface Simulation<out A, out E> {
+  readonly seed: number
+  /** None where not even interruption ended it. */
+  readonly exit: Option.Option<Exit.Exit<A, E>>
+  readonly hang: Option.Option<Hang>
+  readonly events: ReadonlyArray<EventLog.Event>
+  /** Of the events; equal seeds give equal hashes, and so does any order in which the fibers' turns come. */
+  readonly hash: string
+  /** Tasks that were run. */
+  readonly tasks: number
+  /** When it ended, in virtual time. */
+  readonly millis: number
+  /** Fibers that outlived the program. */
+  readonly leakedFibers: number
+}
+
+/** More tasks at one moment of virtual time than this, and the program runs in circles. */
+const tasksPerMoment = 1_000_000
+
+/** Turns of the real event loop that promises get to settle in before nothing more is expected of them. */
+const settlingTurns = 3
+
+const grace = Duration.toMillis("1 hour")
+
+/** Runs tasks until none is ready; false where they would never end. */
+const drain = (loop: EventLoop.EventLoop, eachTask: () => void) => {
+  for (let task = 0; task < tasksPerMoment; task++) {
+    if (!loop.turn()) return true
+    eachTask()
+  }
+  return false
+}
+
+/** Goes on until the program ends, until the deadline, or until nothing more can happen. */
+const drive = Effect.fnUntraced(function*(
+  loop: EventLoop.EventLoop,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  deadline: number,
+  eachTask: () => void
+) {
+  let settling = 0
+  while (fiber.pollUnsafe() === undefined && drain(loop, eachTask)) {
+    if (fiber.pollUnsafe() !== undefined) return
+    yield* Effect.yieldNow
+    if (!loop.isIdle()) continue
+    const due = loop.nextDue()
+    if (due <= deadline) {
+      loop.advance()
+      settling = 0
+    } else if (due !== Infinity || settling++ >= settlingTurns) return
+  }
+})
+
+/**
+ * Runs a program to its end: time goes on by itself when every fiber waits, and the fibers' turns come in an order drawn from the
+ * seed. What waits for the world outside has to be replaced, because virtual time does not wait for it.
+ */
+export const run = Effect.fnUntraced(function*<A, E, R>(
+  seed: number,
+  program: Effect.Effect<A, E, R | EventLog.EventLog>,
+  options: Options = {}
+): Effect.fn.Return<Simulation<A, E>, never, Exclude<R, EventLog.EventLog>> {
+  const loop = EventLoop.make(seed)
+  const { events, log, pending } = EventLog.make()
+  const outside = yield* Effect.context<Exclude<R, EventLog.EventLog>>()
+  const context = loop.context(outside).pipe(Context.add(Clock.Clock, loop.clock))
+  const logged = Effect.provideService(program, EventLog.EventLog, log)
+  const deadline = Duration.toMillis(options.deadline ?? "1 hour")
+  let tasks = 0
+  const fiber = Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, logged))
+  const eachTask = () => {
+    if (++tasks === options.interruptAfter) fiber.interruptUnsafe()
+  }
+  yield* drive(loop, fiber, deadline, eachTask)
+  const millis = loop.clock.currentTimeMillisUnsafe()
+  const isHung = fiber.pollUnsafe() === undefined
+  const hang = isHung ? Option.some({ millis, pending: [...pending] }) : Option.none()
+  if (isHung) {
+    fiber.interruptUnsafe()
+    yield* drive(loop, fiber, millis + grace, () => {})
+  }
+  drain(loop, () => {})
+  return {
+    seed,
+    exit: Option.fromUndefinedOr(fiber.pollUnsafe()),
+    hang,
+    events,
+    hash: EventLog.hash(events),
+    tasks,
+    millis,
+    leakedFibers: loop.fibers()
+  }
+})

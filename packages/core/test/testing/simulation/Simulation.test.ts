@@ -1,0 +1,169 @@
+import { EventLog, Simulation } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Deferred, Effect, Exit, Fiber, Option, Queue } from "effect"
+
+const write = (lane: string, what: string) => EventLog.EventLog.use((log) => log.write(lane, what))
+
+const during = (lane: string, what: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  EventLog.EventLog.use((log) => log.during(lane, what)(self))
+
+/** Five fibers that take turns, each telling what it does. */
+const walkers = Effect.forEach(
+  [0, 1, 2, 3, 4],
+  (walker) =>
+    Effect.gen(function*() {
+      for (let step = 0; step < 4; step++) {
+        yield* write(`walker ${walker}`, `step ${step}`)
+        yield* Effect.sleep(walker % 2 === 0 ? 10 : 0)
+      }
+    }),
+  { concurrency: "unbounded", discard: true }
+)
+
+const order = ({ events }: Simulation.Simulation<unknown, unknown>) =>
+  events.map(({ lane, what }) => lane + what).join()
+
+describe("time", () => {
+  it.effect("goes on by itself, to when the next fiber is due", () =>
+    Effect.gen(function*() {
+      const woken = Effect.gen(function*() {
+        yield* Effect.sleep("10 minutes")
+        const first = yield* Clock.currentTimeMillis
+        yield* Effect.sleep("1 second")
+        return [first, yield* Clock.currentTimeMillis]
+      })
+      const { exit, millis } = yield* Simulation.run(1, woken)
+      assert.deepStrictEqual(exit, Option.some(Exit.succeed([600_000, 601_000])))
+      assert.strictEqual(millis, 601_000)
+    }))
+
+  it.effect("waits until nothing else can happen, promises included", () =>
+    Effect.gen(function*() {
+      const program = Effect.gen(function*() {
+        const slow = yield* Effect.forkChild(Effect.sleep(1))
+        for (let turn = 0; turn < 100; turn++) yield* Effect.yieldNow
+        yield* Effect.promise(() => Promise.resolve())
+        assert.isUndefined(slow.pollUnsafe())
+        yield* Fiber.join(slow)
+        return yield* Clock.currentTimeMillis
+      })
+      const { exit } = yield* Simulation.run(1, program)
+      assert.deepStrictEqual(exit, Option.some(Exit.succeed(1)))
+    }))
+
+  it.effect("is not what a program outside reads", () =>
+    Effect.gen(function*() {
+      yield* Simulation.run(1, Effect.sleep("1 minute"))
+      assert.strictEqual(yield* Clock.currentTimeMillis, 0)
+    }))
+})
+
+describe("a seed", () => {
+  it.effect("decides the order of turns: equal seeds give equal events", () =>
+    Effect.gen(function*() {
+      for (let seed = 0; seed < 20; seed++) {
+        const [first, second] = [yield* Simulation.run(seed, walkers), yield* Simulation.run(seed, walkers)]
+        assert.deepStrictEqual(first.events, second.events)
+        assert.strictEqual(first.tasks, second.tasks)
+      }
+    }))
+
+  it.effect("of its own for each order: the events come in many, and their hash is one", () =>
+    Effect.gen(function*() {
+      const runs = yield* Effect.forEach(Array.from({ length: 20 }, (_, seed) => seed), (seed) =>
+        Simulation.run(seed, walkers))
+      assert.isAbove(new Set(runs.map(order)).size, 15)
+      assert.strictEqual(
+        new Set(runs.map(({ hash }) =>
+          hash
+        )).size,
+        1
+      )
+    }))
+
+  it.effect("finds what depends on the order of turns", () =>
+    Effect.gen(function*() {
+      const race = Effect.gen(function*() {
+        const queue = yield* Queue.unbounded<string>()
+        const offer = (name: string) => Effect.andThen(Effect.yieldNow, Queue.offer(queue, name))
+        yield* Effect.forEach(["left", "right"], offer, { concurrency: "unbounded" })
+        yield* write("race", yield* Queue.take(queue))
+      })
+      const runs = yield* Effect.forEach(Array.from({ length: 20 }, (_, seed) => seed), (seed) =>
+        Simulation.run(seed, race))
+      assert.strictEqual(
+        new Set(runs.map(({ hash }) =>
+          hash
+        )).size,
+        2
+      )
+    }))
+})
+
+describe("a hang", () => {
+  it.effect("is found at the deadline, and says what was pending", () =>
+    Effect.gen(function*() {
+      const program = Effect.all([
+        during("member 0", "play")(Effect.sleep("1 minute")),
+        during("member 1", "play")(Effect.sleep("2 hours"))
+      ], { concurrency: "unbounded" })
+      const { events, exit, hang } = yield* Simulation.run(1, program, { deadline: "30 minutes" })
+      assert.deepStrictEqual(Option.getOrUndefined(hang), {
+        millis: 60_000,
+        pending: [{ lane: "member 1", what: "play", millis: 0 }]
+      })
+      assert.isTrue(Option.isSome(exit) && Exit.hasInterrupts(exit.value))
+      assert.deepStrictEqual([...EventLog.lanes(events)], [
+        ["member 0", ["play", "play: done"]],
+        ["member 1", ["play", "play: interrupted"]]
+      ])
+    }))
+
+  it.effect("is found at once where nobody will ever wake up", () =>
+    Effect.gen(function*() {
+      const { exit, hang } = yield* Simulation.run(1, Effect.flatMap(Deferred.make<void>(), Deferred.await))
+      assert.isTrue(Option.isSome(hang))
+      assert.isTrue(Option.isSome(exit))
+    }))
+
+  it.effect("is found where interruption does not help, too", () =>
+    Effect.gen(function*() {
+      const { exit, leakedFibers } = yield* Simulation.run(1, Effect.uninterruptible(Effect.never))
+      assert.isTrue(Option.isNone(exit))
+      assert.strictEqual(leakedFibers, 1)
+    }))
+
+  it.effect("is found where a program runs in circles", () =>
+    Effect.gen(function*() {
+      const { hang } = yield* Simulation.run(1, Effect.forever(Effect.yieldNow))
+      assert.isTrue(Option.isSome(hang))
+    }))
+})
+
+describe("fibers", () => {
+  it.effect("that outlive the program are counted", () =>
+    Effect.gen(function*() {
+      const { leakedFibers } = yield* Simulation.run(1, Effect.forkDetach(Effect.never))
+      assert.strictEqual(leakedFibers, 1)
+      const sound = yield* Simulation.run(1, Effect.forkChild(Effect.never))
+      assert.strictEqual(sound.leakedFibers, 0)
+    }))
+})
+
+describe("an interruption", () => {
+  it.effect("can come after any number of tasks, and comes at the same point again", () =>
+    Effect.gen(function*() {
+      const { tasks } = yield* Simulation.run(3, walkers)
+      const ends = new Set<string>()
+      for (let interruptAfter = 1; interruptAfter < tasks; interruptAfter++) {
+        const [first, second] = [
+          yield* Simulation.run(3, walkers, { interruptAfter }),
+          yield* Simulation.run(3, walkers, { interruptAfter })
+        ]
+        assert.isTrue(Option.isSome(first.exit) && Exit.hasInterrupts(first.exit.value))
+        assert.strictEqual(order(first), order(second))
+        ends.add(order(first))
+      }
+      assert.isAbove(ends.size, tasks / 4)
+    }))
+})
