@@ -1,2 +1,5 @@
+export * as Activity from "./client/Activity.ts"
+export * as CredentialCommand from "./client/CredentialCommand.ts"
 export * as TinkerHttp from "./client/TinkerHttp.ts"
+export * as WireError from "./client/WireError.ts"
 export * as TinkerServer from "./server/TinkerServer.ts"

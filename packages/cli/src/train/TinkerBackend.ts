@@ -3,7 +3,6 @@ import { Tokenizer } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
 import { TinkerHttp } from "@effect-rl/tinker"
-import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -12,7 +11,7 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 
 /** Services want to know who asks. */
-export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", { detail: Schema.String }) {
+export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", {}) {
   override get message() {
     return "--backend tinker needs TINKER_API_KEY in the environment: the key of the service, " +
       "or anything that begins with tml- for a server without keys"
@@ -34,13 +33,18 @@ const tokenizers = Layer.effect(
   })
 ).pipe(Layer.provide(HuggingFace.layer))
 
-const apiKey = Effect.mapError(Config.Redacted("TINKER_API_KEY"), ({ message }) => new NoApiKey({ detail: message }))
+/** A run goes on for hours without anybody there, so who it asks for is known before it begins. */
+const options = Effect.filterOrFail(
+  TinkerHttp.options,
+  ({ apiKey, credentialCommand }) => (apiKey ?? credentialCommand) !== undefined,
+  () => new NoApiKey()
+)
 
 /** The hosted service, or the server at `baseUrl`. */
 export const layer = (baseUrl: Option.Option<string>) =>
-  Layer.unwrap(Effect.map(apiKey, (apiKey) =>
+  Layer.unwrap(Effect.map(options, (options) =>
     TinkerHttp.layerOptions({
-      apiKey,
+      ...options,
       ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
     }))).pipe(
       Layer.provide(FetchHttpClient.layer),

@@ -82,7 +82,9 @@ export type Reason = typeof Reason.Type
 /** What a call to a backend fails with: the operation and why. */
 export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
   operation: Schema.String,
-  reason: Reason
+  reason: Reason,
+  /** What the backend knows beyond the reason. */
+  cause: Schema.optionalKey(Schema.Defect())
 }) {
   override get message() {
     return `${this.operation}: ${this.reason.message}`

@@ -2,39 +2,58 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Headers from "effect/http/Headers"
-import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
-import { Refused } from "../wire/Future.ts"
+import { Refused as RefusedBody } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
-import { HttpFailure } from "./HttpFailure.ts"
+import type { Observe } from "./Activity.ts"
+import type { Budget } from "./Budget.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as WireError from "./WireError.ts"
+
+/** The client id and secret of a Cloudflare Access service token. */
+export interface CloudflareAccess {
+  readonly clientId: Redacted.Redacted
+  readonly clientSecret: Redacted.Redacted
+}
 
 export interface Options {
   /** Up to but not including `/api/v1`. */
   readonly baseUrl: string
-  readonly apiKey: Redacted.Redacted
+  readonly cloudflareAccess?: CloudflareAccess
+  readonly credential: Effect.Effect<Redacted.Redacted, WireError.WireError>
   /** How long a request, or the work behind it, is tried before it fails as `Unavailable`. */
   readonly deadline: Duration.Duration
+  /** How long an account that cannot pay is waited for. */
+  readonly billingPause: Duration.Duration
+  readonly connections: Budget
+  readonly observe: Observe
 }
 
 export interface Answer {
-  readonly isProtobuf: boolean
+  readonly status: number
+  readonly headers: Headers.Headers
   readonly bytes: Uint8Array
 }
 
 export type Request = HttpClientRequest.HttpClientRequest
 
+type Wired<A> = Effect.Effect<A, WireError.WireError>
+
 export interface Connection {
-  readonly deadline: Duration.Duration
-  /** One attempt of at most `limit`. */
-  readonly attempt: (request: Request, limit?: Duration.Input) => Effect.Effect<Answer, HttpFailure>
-  /** Attempts until an answer, a refusal or the deadline. */
-  readonly send: (request: Request) => Effect.Effect<Answer, HttpFailure>
+  readonly options: Options
+  /** The answer of one attempt of at most `limit`, whatever its status. */
+  readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer>
+  /** The good answer of one attempt of at most `limit`. */
+  readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer>
+  /** Attempts as often as the policy says, until the deadline; `what` names them to who watches. */
+  readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
 
 export const protobuf = "application/x-protobuf"
@@ -42,13 +61,18 @@ export const protobuf = "application/x-protobuf"
 export const post = (path: string, body: object): Request =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyText(JSON.stringify(body), "application/json"))
 
+export const textOf = ({ bytes }: Answer) => new TextDecoder().decode(bytes)
+
+export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "").includes(protobuf)
+
 /** Reads a JSON answer of a known shape. */
 export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Json.decodeText(schema)
-  return ({ bytes }: Answer) => decode(new TextDecoder().decode(bytes))
+  return (answer: Answer) => Effect.mapError(decode(textOf(answer)), unreadable)
 }
 
-export const malformed = (error: Json.MalformedBody) => new HttpFailure({ detail: error.message })
+export const unreadable = ({ message }: Json.MalformedBody) =>
+  WireError.make(new WireError.Unreadable({ detail: message }))
 
 /** Seconds, or a date. */
 const retryAfter = (value: string | undefined, now: number) => {
@@ -60,90 +84,120 @@ const retryAfter = (value: string | undefined, now: number) => {
 
 const maximumDetail = 500
 
-const refusedBody = Json.decodeText(Refused)
+const refusedBody = Json.decodeText(RefusedBody)
 
 const detailOf = (detail: unknown, text: string) =>
   (typeof detail === "string" ? detail : text.length === 0 ? "no body" : text).slice(0, maximumDetail)
 
-/** A 400 without any body comes from something in between, not from the service. */
-const refusal = Effect.fnUntraced(
-  function*({ headers, status }: HttpClientResponse.HttpClientResponse, text: string) {
-    const body = yield* Effect.option(refusedBody(text))
-    const { detail = undefined, reason = undefined } = body._tag === "Some" ? body.value : {}
-    return new HttpFailure({
-      detail: detailOf(detail, text),
-      ...(status === 400 && text.length === 0 ? {} : { status }),
-      ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis),
-      ...(reason === undefined ? {} : { reason })
-    })
+const reasonOf = (status: number, detail: string, said: WireError.Refused["said"]): WireError.Reason => {
+  if (said !== undefined) return new WireError.Refused({ status, detail, said })
+  switch (status) {
+    case 401:
+    case 403:
+      return new WireError.Unauthorized({ status, detail })
+    case 402:
+      return new WireError.BillingPaused({ detail })
+    case 429:
+      return new WireError.RateLimited({ detail })
+    default:
+      return new WireError.Refused({ status, detail })
   }
-)
-
-const isProtobuf = (response: HttpClientResponse.HttpClientResponse) =>
-  (response.headers["content-type"] ?? "").includes(protobuf)
-
-const read = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
-  const bytes = new Uint8Array(yield* response.arrayBuffer)
-  if (response.status >= 200 && response.status < 300) return { isProtobuf: isProtobuf(response), bytes }
-  return yield* Effect.flip(refusal(response, new TextDecoder().decode(bytes)))
-})
-
-/** Doubling from half a second to ten, never sooner than the service asks for. */
-const backoff = Schedule.min([Schedule.exponential("500 millis"), Schedule.spaced("10 seconds")]).pipe(
-  Schedule.jittered,
-  Schedule.setInputType<HttpFailure>(),
-  Schedule.modifyDelay(({ duration, input }) =>
-    Effect.succeed(Duration.max(duration, Duration.millis(input.retryAfterMillis ?? 0)))
-  )
-)
-
-/** Repeats attempts while failures pass; after the deadline the last failure is the answer. */
-export const persist = <A>(
-  attempt: Effect.Effect<A, HttpFailure>,
-  deadline: Duration.Duration
-): Effect.Effect<A, HttpFailure> =>
-  Effect.suspend(() => {
-    const late = `no answer within ${Duration.format(deadline)}`
-    let last = new HttpFailure({ detail: late })
-    let isRepeated = false
-    return attempt.pipe(
-      Effect.mapError((failure) => new HttpFailure({ ...failure, isRepeated })),
-      Effect.tapError((failure) =>
-        Effect.sync(() => {
-          last = new HttpFailure({ ...failure, detail: `${late}: ${failure.detail}` })
-          isRepeated ||= failure.isAmbiguous
-        })
-      ),
-      Effect.retry({ schedule: backoff, while: (failure) => failure.isTransient }),
-      Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(last) })
-    )
-  })
-
-export const make = (client: HttpClient.HttpClient, { apiKey, baseUrl, deadline }: Options): Connection => {
-  const http = HttpClient.mapRequest(client, (request) =>
-    request.pipe(
-      HttpClientRequest.prependUrl(`${baseUrl.replace(/\/+$/, "")}/api/v1`),
-      HttpClientRequest.setHeader("x-api-key", Redacted.value(apiKey))
-    ))
-  const attempt: Connection["attempt"] = (request, limit = "60 seconds") =>
-    http.execute(request).pipe(
-      Effect.flatMap(read),
-      Effect.mapError((error) =>
-        error._tag === "HttpFailure"
-          ? error
-          : new HttpFailure({ detail: `the service is out of reach: ${error.message}` })
-      ),
-      Effect.timeoutOrElse({
-        duration: limit,
-        orElse: () => Effect.fail(new HttpFailure({ detail: "the service does not answer" }))
-      })
-    )
-  return { deadline, attempt, send: (request) => persist(attempt(request), deadline) }
 }
 
-/** Sends, and reads the answer. */
-export const call = <S extends Schema.Decoder<unknown>>(connection: Connection, request: Request, schema: S) =>
-  persist(
-    Effect.flatMap(connection.attempt(request), (answer) => Effect.mapError(reading(schema)(answer), malformed)),
-    connection.deadline
+/** What an answer with a status that is no success means. A 400 without any body comes from something in between. */
+export const refusal = Effect.fnUntraced(function*(answer: Answer) {
+  const { headers, status } = answer
+  const text = textOf(answer)
+  const body = yield* Effect.option(refusedBody(text))
+  const { detail = undefined, reason: said = undefined } = body._tag === "Some" ? body.value : {}
+  const reason = status === 400 && text.length === 0
+    ? new WireError.ConnectionFailed({ detail: "HTTP 400 without a body" })
+    : reasonOf(status, detailOf(detail, text), said)
+  return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
+})
+
+const isGood = ({ status }: Answer) => status >= 200 && status < 400
+
+const read = (response: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(response.arrayBuffer, (buffer): Answer => ({
+    status: response.status,
+    headers: response.headers,
+    bytes: new Uint8Array(buffer)
+  }))
+
+const signed = ({ baseUrl, cloudflareAccess }: Options, credential: Redacted.Redacted) => (request: Request) =>
+  request.pipe(
+    HttpClientRequest.prependUrl(`${baseUrl.replace(/\/+$/, "")}/api/v1`),
+    HttpClientRequest.setHeader("x-api-key", Redacted.value(credential)),
+    cloudflareAccess === undefined ? (same) => same : HttpClientRequest.setHeaders({
+      "cf-access-client-id": Redacted.value(cloudflareAccess.clientId),
+      "cf-access-client-secret": Redacted.value(cloudflareAccess.clientSecret)
+    })
   )
+
+const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
+
+export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
+  const { billingPause, connections, credential, deadline, observe } = options
+
+  const exchange: Connection["exchange"] = (request, limit = "60 seconds") =>
+    credential.pipe(
+      Effect.flatMap((credential) =>
+        client.execute(signed(options, credential)(request)).pipe(
+          Effect.flatMap(read),
+          Effect.mapError(({ message }) => WireError.make(new WireError.ConnectionFailed({ detail: message }))),
+          Effect.timeoutOrElse({
+            duration: limit,
+            orElse: () => Effect.fail(WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" })))
+          }),
+          connections.use(1)
+        )
+      ),
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      Effect.provideService(Headers.CurrentRedactedNames, secretHeaders)
+    )
+
+  const attempt: Connection["attempt"] = (request, limit) =>
+    Effect.flatMap(
+      exchange(request, limit),
+      (answer) => isGood(answer) ? Effect.succeed(answer) : Effect.flip(refusal(answer))
+    )
+
+  const persist: Connection["persist"] = (policy, what, attempt) =>
+    Effect.suspend(() => {
+      const late = `no answer within ${Duration.format(deadline)}`
+      let last = WireError.make(new WireError.NoAnswer({ detail: late }))
+      let isRepeated = false
+      return attempt.pipe(
+        Effect.mapError((error) => new WireError.WireError({ ...error, isRepeated })),
+        Effect.tapError((error) =>
+          Effect.sync(() => {
+            last = WireError.make(new WireError.NoAnswer({ detail: `${late}: ${error.message}` }))
+            isRepeated ||= error.isAmbiguous
+          })
+        ),
+        Effect.retry(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe)),
+        Effect.retry(RetryPolicy.observed(policy, what, observe)),
+        Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(last) })
+      )
+    })
+
+  return { options, exchange, attempt, persist }
+}
+
+/** A limit to work that is more than one request. */
+export const within = (limit: Duration.Duration) => <A, E>(work: Effect.Effect<A, E>) =>
+  Effect.timeoutOrElse(work, {
+    duration: limit,
+    orElse: () =>
+      Effect.fail(WireError.make(new WireError.NoAnswer({ detail: `no answer within ${Duration.format(limit)}` })))
+  })
+
+/** Sends, and reads the answer. */
+export const call = <S extends Schema.Decoder<unknown>>(
+  { attempt, persist }: Connection,
+  request: Request,
+  schema: S,
+  policy: RetryPolicy.RetryPolicy = RetryPolicy.control
+): Effect.Effect<S["Type"], WireError.WireError> =>
+  persist(policy, request.url, Effect.flatMap(attempt(request), reading(schema)))

@@ -1,13 +1,15 @@
 /** Waits for the results of promises. */
-import { TinkerError } from "@effect-rl/core"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Failed, Promised, TryAgain } from "../wire/Future.ts"
+import { Failed, Metadata, Promised, TryAgain } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
+import { Event } from "./Activity.ts"
+import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
-import { HttpFailure } from "./HttpFailure.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as WireError from "./WireError.ts"
 
 /** Reads a result; `json` where the answer was JSON. */
 export type Read<A> = (result: { readonly bytes: Uint8Array } | { readonly json: unknown }) => Effect.Effect<
@@ -15,64 +17,154 @@ export type Read<A> = (result: { readonly bytes: Uint8Array } | { readonly json:
   Json.MalformedBody
 >
 
+/** What the service calls the kinds of work it promises. */
+export type Kind =
+  | "CreateModel"
+  | "ForwardBackward"
+  | "Forward"
+  | "OptimStep"
+  | "SaveWeights"
+  | "LoadWeights"
+  | "SaveWeightsForSampler"
+  | "Sample"
+
+export interface Futures {
+  readonly connection: Connection.Connection
+  /** Bytes of large results that are fetched at once. */
+  readonly responseBytes: Budget
+}
+
+type Polled<A> =
+  | { readonly _tag: "Ready"; readonly value: A }
+  | { readonly _tag: "NotYet" }
+  | { readonly _tag: "Large"; readonly size: number }
+
+const notYet = { _tag: "NotYet" } as const
+const ready = <A>(value: A): Polled<A> => ({ _tag: "Ready", value })
+
 const isTryAgain = Schema.is(TryAgain)
-
-/** Blame that is not the caller's does not say that trying again helps. */
-const reasonOf = ({ category, error, reason }: Failed): TinkerError.Reason =>
-  reason ?? (category?.toLowerCase() === "server"
-    ? new TinkerError.Unavailable({ detail: error })
-    : new TinkerError.Rejected({ detail: error }))
-
+const isMetadata = Schema.is(Metadata)
 const decodeFailed = Json.decode(Failed)
 
-const interpret = Effect.fnUntraced(function*<A>(answer: Connection.Answer, read: Read<A>) {
-  if (answer.isProtobuf) return Option.some(yield* read({ bytes: answer.bytes }))
-  const json = yield* Json.parse(new TextDecoder().decode(answer.bytes))
-  if (isTryAgain(json)) return Option.none<A>()
-  if (typeof json === "object" && json !== null && "error" in json) {
-    const failed = yield* Effect.catch(decodeFailed(json), () => decodeFailed({ error: JSON.stringify(json.error) }))
-    return yield* new HttpFailure({ detail: failed.error, reason: reasonOf(failed) })
+const categories = new Map<string, WireError.RequestFailed["category"]>([["user", "user"], ["server", "server"]])
+
+const failure = (json: unknown, text: string) =>
+  decodeFailed(json).pipe(
+    Effect.orElseSucceed((): Failed => ({ error: text })),
+    Effect.map(({ category, error, reason: said }) =>
+      WireError.make(
+        new WireError.RequestFailed({
+          category: categories.get(category?.toLowerCase() ?? "") ?? "unknown",
+          detail: error,
+          ...(said === undefined ? {} : { said })
+        })
+      )
+    )
+  )
+
+const tellQueueState = ({ options }: Connection.Connection, operation: Kind, body: unknown) => {
+  if (!isTryAgain(body) || body.queue_state === undefined) return
+  const { queue_state: state, queue_state_reason: reason } = body
+  options.observe(Event.QueueState({ operation, state, reason: reason ?? undefined }))
+}
+
+const interpret = Effect.fnUntraced(function*<A>(
+  connection: Connection.Connection,
+  kind: Kind,
+  answer: Connection.Answer,
+  read: Read<A>
+): Effect.fn.Return<Polled<A>, Json.MalformedBody | WireError.WireError> {
+  if (answer.status !== 200 && answer.status !== 408) return yield* Effect.flip(Connection.refusal(answer))
+  if (Connection.isProtobuf(answer)) return ready(yield* read({ bytes: answer.bytes }))
+  const text = Connection.textOf(answer)
+  if (answer.status === 408) {
+    tellQueueState(connection, kind, yield* Effect.orElseSucceed(Json.parse(text), () => undefined))
+    return notYet
   }
-  return Option.some(yield* read({ json }))
+  const json = yield* Json.parse(text)
+  if (isTryAgain(json)) {
+    tellQueueState(connection, kind, json)
+    return notYet
+  }
+  if (isMetadata(json)) return { _tag: "Large", size: json.response_payload_size }
+  if (typeof json === "object" && json !== null && "error" in json) return yield* Effect.flip(failure(json, text))
+  return ready(yield* read({ json }))
 })
 
 /** Longer than services hold a request, which is 40 seconds. */
 const hold = "60 seconds"
 
-/** Between two answers of "not yet": services wait themselves before they say so. */
-const pause = "50 millis"
+/** Between two answers of "not yet" that came at once: services wait themselves before they say so. */
+const pause = "100 millis"
+const atOnce = 1000
 
-const unreadable = 3
+/** How often in a row an answer that cannot be read, or a 400 that may be a proxy's, is asked for again. */
+const noise = 3
+
+const isNoise = ({ reason }: WireError.WireError) =>
+  reason._tag === "Unreadable" || (reason._tag === "Refused" && reason.status === 400 && reason.said === undefined)
+
+/** A promise that the service lets go, or does not know, will never have a result. */
+const lost = (error: WireError.WireError) => {
+  const status = [404, 410].find((status) => WireError.hasStatus(error, status))
+  return status === undefined
+    ? error
+    : WireError.make(new WireError.PromiseLost({ status, detail: error.message }))
+}
 
 /** The result of a promise, asked for until it is there or the deadline has passed. */
 export const retrieve = <A>(
-  connection: Connection.Connection,
+  { connection, responseBytes }: Futures,
+  kind: Kind,
   requestId: string,
   read: Read<A>
-): Effect.Effect<A, HttpFailure> => {
-  const body = { request_id: requestId, allow_metadata_only: false }
-  const request = Connection.post("/retrieve_future", body).pipe(
-    HttpClientRequest.setHeader("accept", `${Connection.protobuf}, application/json`)
-  )
-  const poll = connection.attempt(request, hold).pipe(
-    Effect.flatMap((answer) => interpret(answer, read)),
-    Effect.catchTag(
-      "HttpFailure",
-      (failure) => failure.status === 408 ? Effect.succeed(Option.none<A>()) : Effect.fail(failure)
-    ),
-    Effect.retry({ times: unreadable, while: (error) => error._tag === "MalformedBody" }),
-    Effect.catchTag("MalformedBody", ({ message }) => Effect.fail(new HttpFailure({ detail: message, status: 200 })))
-  )
-  const wait: Effect.Effect<A, HttpFailure> = Effect.flatMap(
-    poll,
-    Option.match({ onSome: Effect.succeed, onNone: () => Effect.delay(wait, pause) })
-  )
-  return Connection.persist(wait, connection.deadline)
+): Effect.Effect<A, WireError.WireError> => {
+  let iteration = 0
+
+  const request = (allow_metadata_only: boolean) =>
+    Connection.post("/retrieve_future", { request_id: requestId, allow_metadata_only }).pipe(
+      HttpClientRequest.setHeaders({
+        "accept": `${Connection.protobuf}, application/json`,
+        "x-tinker-request-iteration": String(iteration++),
+        "x-tinker-request-type": kind
+      })
+    )
+
+  const poll = (allowMetadata: boolean) =>
+    Effect.suspend(() => connection.exchange(request(allowMetadata), hold)).pipe(
+      Effect.flatMap((answer) => interpret(connection, kind, answer, read)),
+      Effect.mapError((error) => error._tag === "MalformedBody" ? Connection.unreadable(error) : lost(error)),
+      Effect.catchIf(({ reason }) => reason._tag === "NoAnswer", () => Effect.succeed(notYet)),
+      Effect.retry({ times: noise, while: isNoise })
+    )
+
+  const again = (started: number): Effect.Effect<A, WireError.WireError> =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => now - started < atOnce ? Effect.delay(wait(true), pause) : wait(true)
+    )
+
+  const wait = (allowMetadata: boolean): Effect.Effect<A, WireError.WireError> =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (started) =>
+        Effect.flatMap(poll(allowMetadata), (polled): Effect.Effect<A, WireError.WireError> => {
+          if (polled._tag === "Ready") return Effect.succeed(polled.value)
+          return polled._tag === "Large" && allowMetadata
+            ? responseBytes.use(polled.size)(wait(false))
+            : again(started)
+        })
+    )
+
+  return connection.persist(RetryPolicy.polling, `result of ${kind}`, Effect.suspend(() => wait(true)))
 }
 
 /** Submits and gives the id of the promise. */
-export const submit = (connection: Connection.Connection, request: Connection.Request) =>
-  Effect.map(Connection.call(connection, request, Promised), ({ request_id }) => request_id)
+export const submit = (
+  { connection }: Futures,
+  request: Connection.Request,
+  policy: RetryPolicy.RetryPolicy = RetryPolicy.training
+) => Effect.map(Connection.call(connection, request, Promised, policy), ({ request_id }) => request_id)
 
 /** Reads a result that only comes as JSON. */
 export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type"]> => {
@@ -84,5 +176,5 @@ export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type
 }
 
 /** Asked for in one request, kept in others. */
-export const promised = <A>(connection: Connection.Connection, request: Connection.Request, read: Read<A>) =>
-  Effect.map(submit(connection, request), (requestId) => retrieve(connection, requestId, read))
+export const promised = <A>(futures: Futures, kind: Kind, request: Connection.Request, read: Read<A>) =>
+  Effect.map(submit(futures, request), (requestId) => retrieve(futures, kind, requestId, read))

@@ -2,18 +2,31 @@
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as Semaphore from "effect/Semaphore"
 import * as Json from "../wire/Json.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
+import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
-import { type HttpFailure, named } from "./HttpFailure.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as SampleDispatch from "./SampleDispatch.ts"
+import type { Watchdog } from "./Watchdog.ts"
+import { named, type WireError } from "./WireError.ts"
 
-export interface Parts {
-  readonly connection: Connection.Connection
-  /** Bounds the requests of all sampling clients that are under way. */
-  readonly slots: Semaphore.Semaphore
+/** What all sampling clients of a session share. */
+export interface Shared {
+  readonly futures: Futures.Futures
+  /** Bounds the samples that are under way: each has at most one request open. */
+  readonly places: Budget
+  readonly dispatch: SampleDispatch.SampleDispatch
+  readonly watchdog: Watchdog
+  /** A sample whose result the service lost is made anew. */
+  readonly resamples: boolean
+  /** Samples end only at stops that are asked for. */
+  readonly needsStops: boolean
+}
+
+export interface Parts extends Shared {
   readonly limits: RequestRules.Limits
   readonly sessionId: string
   readonly modelPath: string
@@ -23,11 +36,6 @@ const decodeJson = Json.decode(SampleResult.Body)
 
 const read: Futures.Read<SampleResult.SampleResult> = (result) =>
   "json" in result ? Effect.map(decodeJson(result.json), SampleResult.fromJson) : SampleResult.decode(result.bytes)
-
-/** How often a request whose result the service lost is made anew. */
-const losses = 3
-
-const isLost = ({ reason, status }: HttpFailure) => reason === undefined && (status === 404 || status === 410)
 
 const unavailable = (detail: string) => new TinkerError.Unavailable({ detail: `the service answered ${detail}` })
 
@@ -39,8 +47,13 @@ const sampled = (sequence: SampleResult.Sequence): Effect.Effect<Sampling.Sample
 }
 
 /** Some services leave the first position out, which has none. */
-const whole = (logprobs: Float32Array, length: number) =>
-  logprobs.length === length - 1 ? Float32Array.of(NaN, ...logprobs) : logprobs
+const whole = (logprobs: Float32Array, length: number) => {
+  if (logprobs.length !== length - 1) return logprobs
+  const padded = new Float32Array(length)
+  padded[0] = NaN
+  padded.set(logprobs, 1)
+  return padded
+}
 
 const complete = (
   logprobs: Float32Array | undefined,
@@ -68,9 +81,18 @@ const toResponse = Effect.fnUntraced(function*(
   }
 })
 
+const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number) =>
+  HttpClientRequest.setHeader(
+    Connection.post("/asample", Sample.fromRequest(request, sessionId, seqId)),
+    "x-tinker-sampling-backpressure",
+    "1"
+  )
+
 /** Can be used until its scope closes. */
-export const make = Effect.fnUntraced(function*({ connection, limits, modelPath, sessionId, slots }: Parts) {
+export const make = Effect.fnUntraced(function*(parts: Parts) {
+  const { dispatch, futures, limits, modelPath, needsStops, places, resamples, sessionId, watchdog } = parts
   let isClosed = false
+  let isWarned = !needsStops
   let nextSeqId = 0
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -80,28 +102,38 @@ export const make = Effect.fnUntraced(function*({ connection, limits, modelPath,
 
   const once = (request: Sampling.SampleRequest) =>
     Effect.suspend(() => {
-      const body = Sample.fromRequest(request, sessionId, nextSeqId++)
-      const post = HttpClientRequest.setHeader(
-        Connection.post("/asample", body),
-        "x-tinker-sampling-backpressure",
-        "1"
+      const submit = Futures.submit(futures, post(request, sessionId, nextSeqId++), RetryPolicy.sampling)
+      return Effect.flatMap(
+        dispatch.post(SampleDispatch.sizeOf(request), submit),
+        (requestId) => Futures.retrieve(futures, "Sample", requestId, read)
       )
-      return Effect.flatten(Futures.promised(connection, post, read))
     })
 
+  const anew = RetryPolicy.observed(RetryPolicy.resampling, "sample", futures.connection.options.observe)
+
   const ask = (request: Sampling.SampleRequest) =>
-    Effect.suspend((): Effect.Effect<Sampling.SampleResponse, HttpFailure | TinkerError.Reason> =>
+    Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError | TinkerError.Reason> =>
       isClosed
         ? Effect.fail(new TinkerError.Closed({ detail: "the scope of the sampling client closed" }))
         : once(request).pipe(
-          Effect.retry({ times: losses, while: isLost }),
-          slots.withPermit,
+          resamples ? Effect.retry(anew) : (same) => same,
+          Connection.within(futures.connection.options.deadline),
+          places.use(1),
+          watchdog.watch,
           Effect.flatMap((result) => toResponse(result, request))
         )
     )
 
+  const warn = ({ stop = [] }: Sampling.SamplingParams) =>
+    Effect.suspend(() => {
+      if (isWarned || stop.length > 0) return Effect.void
+      isWarned = true
+      return Effect.logWarning("a sample without `stop` runs up to maxTokens here: the server has no stops of its own")
+    })
+
   const sample = Effect.fn("SamplingClient.sample")(function*(request: Sampling.SampleRequest) {
     yield* RequestRules.sample(request, limits)
+    yield* warn(request.params)
     return yield* ask(request)
   }, named("sample"))
 

@@ -1,69 +1,107 @@
 /** A service that speaks the Tinker API as a backend. */
-import { type Capabilities, RequestRules, type Tinker, TinkerError } from "@effect-rl/core"
+import { RequestRules, Tinker, TinkerError } from "@effect-rl/core"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as Checkpoints from "../wire/Checkpoints.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as Wire from "../wire/Session.ts"
 import * as Training from "../wire/Training.ts"
+import * as Budget from "./Budget.ts"
 import * as Connection from "./Connection.ts"
+import * as Dialect from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
-import { named, orNotFound } from "./HttpFailure.ts"
 import * as HttpSamplingClient from "./HttpSamplingClient.ts"
 import * as HttpTrainingClient from "./HttpTrainingClient.ts"
+import * as SampleDispatch from "./SampleDispatch.ts"
+import { Service } from "./Service.ts"
 import * as Session from "./Session.ts"
 import * as TrainingQueue from "./TrainingQueue.ts"
+import * as Watchdog from "./Watchdog.ts"
+import { named, orNotFound } from "./WireError.ts"
 
-/** Samples under way at once: each holds a connection open. */
-const maximumSamples = 256
+export interface Options extends Session.Labels, Dialect.Options {
+  /** What kind of server it is; found out unless given. */
+  readonly server?: Dialect.Kind
+  /** Longest that nothing which is under way ends. */
+  readonly progressTimeout: Duration.Duration
+  /** Samples under way at once. */
+  readonly maxSamples: number
+}
 
 /** Services do not say; what is too large for theirs they refuse. */
 const vocabulary = 2 ** 31
 
-const limitsOf = (capabilities: Capabilities.Capabilities): RequestRules.Limits => ({ capabilities, vocabulary })
-
 /** How long a goodbye to the service may take. */
 const goodbye = "5 seconds"
 
-interface Source {
-  readonly base_model?: string
-  readonly model_path?: string
-}
+type Lora = Readonly<{
+  rank: number
+  seed?: number
+  train_unembed: boolean
+  train_mlp: boolean
+  train_attn: boolean
+}>
 
-export const make = Effect.fnUntraced(function*(connection: Connection.Connection) {
-  const session = yield* named("createSession")(Session.open(connection))
-  const slots = yield* Semaphore.make(Math.min(session.config.maximumSamples, maximumSamples))
+const modelsOf = (connection: Connection.Connection) =>
+  Effect.map(
+    Connection.call(connection, HttpClientRequest.get("/get_server_capabilities"), Wire.ServerCapabilities),
+    ({ supported_models }) => supported_models.filter((one) => typeof one.model_name === "string")
+  )
+
+/** Everything clients of one session share. */
+const open = Effect.fnUntraced(function*(options: Options) {
+  const { config, connection, futures } = yield* Service
+  const { baseUrl, observe } = connection.options
+  const sessionId = yield* Session.open(connection, options)
+  const kind = options.server ?? Dialect.detect(baseUrl, sessionId, yield* modelsOf(connection))
+  const dialect = Dialect.make(kind, options)
+  yield* Effect.logDebug(`the server at ${baseUrl} is taken for "${kind}"`)
+  const sampling: HttpSamplingClient.Shared = {
+    futures,
+    places: Budget.make("samples", Math.min(config.maximumSamples, options.maxSamples), observe),
+    dispatch: SampleDispatch.make(config.sampleBytes, observe),
+    watchdog: config.watchesSamples ? yield* Watchdog.make(options.progressTimeout) : Watchdog.none,
+    resamples: config.resamples,
+    needsStops: dialect.needsStops
+  }
+  const training = { futures, config, dialect, bytes: Budget.make("pass_bytes", config.passBytes, observe) }
+  return { connection, futures, config, sessionId, dialect, sampling, training }
+})
+
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const session = yield* named("createSession")(open(options))
+  const { config, connection, dialect, futures, sampling, sessionId } = session
   let nextModelId = 0
   let nextSampling = 0
   const nextSamplingId = () => nextSampling++
 
-  const listed = Effect.map(
-    Connection.call(connection, HttpClientRequest.get("/get_server_capabilities"), Wire.ServerCapabilities),
-    ({ supported_models }) => supported_models.filter((one) => typeof one.model_name === "string")
-  )
+  const listed = modelsOf(connection)
 
   const names = Effect.map(listed, (models) => models.flatMap(({ model_name }) => model_name ?? []))
 
   const capabilitiesOf = Effect.fnUntraced(function*(name: string) {
     const models = yield* listed
     const found = models.find(({ model_name }) => model_name === name)
-    if (found !== undefined) return Wire.capabilities(found)
+    if (found !== undefined) return Dialect.capabilities(dialect.kind, found)
     const available = models.flatMap(({ model_name }) => model_name ?? [])
     return yield* new TinkerError.NotFound({ kind: "model", name, available })
   })
 
-  const samplingClient = (limits: RequestRules.Limits, modelPath: string) => (sessionId: string) =>
-    HttpSamplingClient.make({ connection, slots, limits, modelPath, sessionId })
+  const limitsOf = (name: string) =>
+    Effect.map(capabilitiesOf(name), (capabilities): RequestRules.Limits => ({ capabilities, vocabulary }))
 
-  const samplingSession = (source: Source) =>
+  const samplingClient = (limits: RequestRules.Limits, modelPath: string) => (sessionId: string) =>
+    HttpSamplingClient.make({ ...sampling, limits, modelPath, sessionId })
+
+  const samplingSession = (source: { readonly base_model: string } | { readonly model_path: string }) =>
     Effect.map(
       Connection.call(
         connection,
         Connection.post("/create_sampling_session", {
-          session_id: session.id,
+          session_id: sessionId,
           sampling_session_seq_id: nextSamplingId(),
           ...source,
           type: "create_sampling_session"
@@ -76,7 +114,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
   const createSamplingClient = Effect.fn("Tinker.createSamplingClient")(
     function*(from: { readonly baseModel: string } | { readonly modelPath: string }) {
       if ("baseModel" in from) {
-        const limits = limitsOf(yield* capabilitiesOf(from.baseModel))
+        const limits = yield* limitsOf(from.baseModel)
         const id = yield* samplingSession({ base_model: from.baseModel })
         return yield* samplingClient(limits, from.baseModel)(id)
       }
@@ -84,22 +122,30 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
       const id = yield* orNotFound("checkpoint", path)(samplingSession({ model_path: path }))
       const sampler = HttpClientRequest.get(`/samplers/${id}`)
       const { base_model } = yield* Connection.call(connection, sampler, Sample.Sampler)
-      return yield* samplingClient(limitsOf(yield* capabilitiesOf(base_model)), path)(id)
+      return yield* samplingClient(yield* limitsOf(base_model), path)(id)
     },
     named("createSamplingClient")
   )
 
-  const createModel = (base_model: string, lora_config: typeof Training.LoraConfig.Type) =>
+  const createModel = (base_model: string, lora_config: Lora) =>
     Effect.suspend(() => {
-      const body = {
-        session_id: session.id,
-        model_seq_id: nextModelId++,
-        base_model,
-        lora_config,
-        type: "create_model"
-      }
-      const request = Connection.post("/create_model", body)
-      return Effect.flatten(Futures.promised(connection, request, Futures.json(Training.CreateModelResult)))
+      const head = { session_id: sessionId, model_seq_id: nextModelId++ }
+      const request = Connection.post("/create_model", { ...head, base_model, lora_config, type: "create_model" })
+      const read = Futures.json(Training.CreateModelResult)
+      return Effect.flatten(Futures.promised(futures, "CreateModel", request, read))
+    }).pipe(Effect.map(({ model_id }) => model_id))
+
+  /** The service names the model itself, by a rule. */
+  const createByLoading = (path: string) =>
+    Effect.suspend(() => {
+      const model_seq_id = nextModelId++
+      const head = { session_id: sessionId, model_seq_id }
+      const request = Connection.post("/load_weights", { ...head, path, optimizer: true, type: "load_weights" })
+      const read = Futures.json(Checkpoints.LoadWeightsResult)
+      return Effect.as(
+        Effect.flatten(Futures.promised(futures, "LoadWeights", request, read)),
+        `${sessionId}:train:${model_seq_id}`
+      )
     })
 
   const unloadModel = (model_id: string) =>
@@ -107,44 +153,41 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
       Effect.catch((failure) => Effect.logDebug(`the model was not unloaded: ${failure.message}`))
     )
 
-  const parts = Effect.fnUntraced(function*(baseModel: string, lora: typeof Training.LoraConfig.Type) {
-    const limits = limitsOf(yield* capabilitiesOf(baseModel))
-    yield* RequestRules.loraRank(lora.rank, limits.capabilities)
-    const { model_id } = yield* Effect.acquireRelease(
-      createModel(baseModel, lora),
-      (created) => unloadModel(created.model_id),
-      { interruptible: true }
-    )
-    const queue = yield* TrainingQueue.make
-    return { limits, queue, info: { modelId: model_id, baseModel, loraRank: lora.rank } }
-  })
-
   /** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
-  const trainingClient = Effect.fnUntraced(function*(baseModel: string, lora: typeof Training.LoraConfig.Type) {
+  const trainingClient = Effect.fnUntraced(function*(
+    baseModel: string,
+    loraRank: number,
+    create: ReturnType<typeof createModel>
+  ) {
+    const limits = yield* limitsOf(baseModel)
+    yield* RequestRules.loraRank(loraRank, limits.capabilities)
     const scope = yield* Scope.fork(yield* Effect.scope)
-    const made = yield* parts(baseModel, lora).pipe(
+    const made = Effect.gen(function*() {
+      const modelId = yield* Effect.acquireRelease(create, unloadModel, { interruptible: true })
+      const queue = yield* TrainingQueue.make(yield* Watchdog.make(options.progressTimeout))
+      return { queue, info: { modelId, baseModel, loraRank } }
+    })
+    const { info, queue } = yield* made.pipe(
       Scope.provide(scope),
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
     )
     return HttpTrainingClient.make({
-      ...made,
+      ...session.training,
+      limits,
+      queue,
+      info,
       scope,
-      connection,
-      chunks: session.config.chunks,
       nextSamplingId,
-      sampleFrom: samplingClient(made.limits, made.info.modelId)
+      sampleFrom: samplingClient(limits, info.modelId)
     })
   })
 
   const createLoraTrainingClient = Effect.fn("Tinker.createLoraTrainingClient")(function*(options: Tinker.LoraOptions) {
     const { baseModel, loraRank = 32, seed, trainAttn = true, trainMlp = true, trainUnembed = true } = options
-    return yield* trainingClient(baseModel, {
-      rank: loraRank,
-      ...(seed === undefined ? {} : { seed }),
-      train_unembed: trainUnembed,
-      train_mlp: trainMlp,
-      train_attn: trainAttn
-    })
+    const trains = { train_unembed: trainUnembed, train_mlp: trainMlp, train_attn: trainAttn }
+    yield* dialect.lora(trains)
+    const lora = { rank: loraRank, ...(seed === undefined ? {} : { seed }), ...trains }
+    return yield* trainingClient(baseModel, loraRank, createModel(baseModel, lora))
   }, named("createLoraTrainingClient"))
 
   const describe = (path: string) =>
@@ -155,21 +198,27 @@ export const make = Effect.fnUntraced(function*(connection: Connection.Connectio
   const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
     const operation = named("createTrainingClientFromState")
     const found = yield* operation(describe(path))
-    const client = yield* operation(trainingClient(found.base_model, {
-      rank: found.lora_rank ?? 32,
-      train_unembed: found.train_unembed ?? true,
-      train_mlp: found.train_mlp ?? true,
-      train_attn: found.train_attn ?? true
-    }))
-    yield* Effect.flatMap(client.loadState(path, { optimizer: true }), (pending) => pending.await)
+    const rank = found.lora_rank ?? 32
+    const create = config.createsByLoading
+      ? orNotFound("checkpoint", path)(createByLoading(path))
+      : createModel(found.base_model, {
+        rank,
+        train_unembed: found.train_unembed ?? true,
+        train_mlp: found.train_mlp ?? true,
+        train_attn: found.train_attn ?? true
+      })
+    const client = yield* operation(trainingClient(found.base_model, rank, create))
+    if (!config.createsByLoading) {
+      yield* Effect.flatMap(client.loadState(path, { optimizer: true }), (pending) => pending.await)
+    }
     return client
   })
 
-  return {
+  return Tinker.Tinker.of({
     models: named("models")(names),
     capabilities: (model) => named("capabilities")(capabilitiesOf(model)),
     createLoraTrainingClient,
     createTrainingClientFromState,
     createSamplingClient
-  } satisfies Tinker.Tinker["Service"]
+  })
 })

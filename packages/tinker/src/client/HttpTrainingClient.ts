@@ -17,10 +17,10 @@ import * as Checkpoints from "../wire/Checkpoints.ts"
 import * as Training from "../wire/Training.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
-import { named, orNotFound } from "./HttpFailure.ts"
 import * as Passes from "./Passes.ts"
 import * as Saves from "./Saves.ts"
 import type { Submission } from "./TrainingQueue.ts"
+import { named, orNotFound } from "./WireError.ts"
 
 export interface Parts extends Omit<Passes.Parts, "modelId"> {
   readonly info: TrainingClient.ModelInfo
@@ -45,7 +45,7 @@ const adamBody = (adam: Effect.Success<ReturnType<typeof RequestRules.adam>>) =>
 const noSession = new TinkerError.Unavailable({ detail: "the service answered without a sampling_session_id" })
 
 export const make = (parts: Parts): TrainingClient.TrainingClient => {
-  const { connection, info, nextSamplingId, queue, sampleFrom, scope } = parts
+  const { dialect, futures, info, nextSamplingId, queue, sampleFrom, scope } = parts
   const model_id = info.modelId
   const passes = { ...parts, modelId: model_id }
 
@@ -57,16 +57,25 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
   const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(pass("forwardBackward"))
 
   /** One request whose result is JSON. */
-  const request =
-    <S extends Schema.Decoder<unknown>>(path: string, body: object, schema: S): Submission<S["Type"]> => (nextSeqId) =>
-      Futures.promised(
-        connection,
-        Connection.post(path, { model_id, ...body, seq_id: nextSeqId() }),
-        Futures.json(schema)
-      )
+  const request = <S extends Schema.Decoder<unknown>>(
+    kind: Futures.Kind,
+    path: string,
+    body: object,
+    schema: S
+  ): Submission<S["Type"]> =>
+  (nextSeqId) =>
+    Futures.promised(
+      futures,
+      kind,
+      Connection.post(path, { model_id, ...body, seq_id: nextSeqId() }),
+      Futures.json(schema)
+    )
 
   const save = (operation: string, kind: Saves.Kind) => (name: string, options: TrainingClient.SaveOptions = {}) =>
-    queue.submit({ operation, change: "none", submission: Saves.submission(connection, model_id, kind, name, options) })
+    Effect.andThen(
+      named(operation)(dialect.save(name, options.ttl !== undefined)),
+      queue.submit({ operation, change: "none", submission: Saves.submission(futures, model_id, kind, name, options) })
+    )
 
   /** Asked for anew it would take weights of another time, so the number is drawn once. */
   const snapshot = Effect.suspend(() => {
@@ -75,7 +84,12 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     return queue.submit({
       operation,
       change: "none",
-      submission: request("/save_weights_for_sampler", body, Checkpoints.SaveWeightsForSamplerResult)
+      submission: request(
+        "SaveWeightsForSampler",
+        "/save_weights_for_sampler",
+        body,
+        Checkpoints.SaveWeightsForSamplerResult
+      )
     }).pipe(
       Effect.flatMap((pending) => pending.await),
       Effect.flatMap(({ sampling_session_id: id }) =>
@@ -90,9 +104,10 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     forwardBackward,
     forwardBackwardCustom: CustomLoss.forwardBackward({ forward, forwardBackward }),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
-      const adam_params = adamBody(yield* named("optimStep")(RequestRules.adam(params)))
-      const body = { adam_params, type: "optim_step" }
-      const submission = request("/optim_step", body, Training.OptimStepResult)
+      const adam = yield* named("optimStep")(RequestRules.adam(params))
+      yield* named("optimStep")(dialect.adam(adam.gradClipNorm))
+      const body = { adam_params: adamBody(adam), type: "optim_step" }
+      const submission = request("OptimStep", "/optim_step", body, Training.OptimStepResult)
       const pending = yield* queue.submit({ operation: "optimStep", change: "whole", submission })
       return Pending.map(pending, ({ metrics }) => ({ metrics: metrics ?? {} }))
     }),
@@ -102,7 +117,9 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     ),
     saveWeightsAndGetSamplingClient: Effect.withSpan(snapshot, "TrainingClient.saveWeightsAndGetSamplingClient"),
     loadState: Effect.fn("TrainingClient.loadState")(function*(path, { optimizer = false } = {}) {
-      const load = request("/load_weights", { path, optimizer, type: "load_weights" }, Checkpoints.LoadWeightsResult)
+      yield* named("loadState")(dialect.load(queue.isFresh()))
+      const body = { path, optimizer, type: "load_weights" }
+      const load = request("LoadWeights", "/load_weights", body, Checkpoints.LoadWeightsResult)
       const notFound = orNotFound("checkpoint", path)
       const pending = yield* queue.submit({
         operation: "loadState",

@@ -2,21 +2,33 @@
 import { type Datum, type Pending, RequestRules, type TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as Result from "effect/Result"
 import * as Json from "../wire/Json.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassResult from "../wire/PassResult.ts"
+import type { Budget } from "./Budget.ts"
 import * as Chunks from "./Chunks.ts"
+import type { Negotiated } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
+import type { Dialect } from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
-import { named } from "./HttpFailure.ts"
 import * as Reduction from "./Reduction.ts"
 import type { Submission, TrainingQueue } from "./TrainingQueue.ts"
+import { named, type WireError } from "./WireError.ts"
+import * as Zstd from "./Zstd.ts"
 
-export interface Parts {
+/** What all training clients of a session share. */
+export interface Shared {
+  readonly futures: Futures.Futures
+  readonly config: Negotiated
+  readonly dialect: Dialect
+  /** Bytes of passes on their way. */
+  readonly bytes: Budget
+}
+
+export interface Parts extends Shared {
   readonly modelId: string
   readonly limits: RequestRules.Limits
-  readonly chunks: Chunks.Limits
-  readonly connection: Connection.Connection
   readonly queue: TrainingQueue
 }
 
@@ -29,13 +41,28 @@ const malformed = (detail: string) => Effect.fail(new Json.MalformedBody({ detai
 
 type Sent = Datum.Datum<Datum.Kind>
 
+type Fields = Readonly<Record<string, PassResult.Field>>
+
 /** One log-probability per position, or per candidate of each. */
-const logprobsOf = (fields: Readonly<Record<string, PassResult.Field>> | undefined, { inputs, modelInput }: Sent) => {
+const logprobsOf = (fields: Fields | undefined, { inputs, modelInput }: Sent) => {
   const found = fields?.["logprobs"]?.data
   if (!(found instanceof Float32Array)) return malformed("a datum has no log-probabilities")
   return found.length === modelInput.length || found.length === inputs.targetTokens.length
     ? Effect.succeed(found)
     : malformed(`${found.length} log-probabilities of ${modelInput.length} tokens`)
+}
+
+const total = (values: Float32Array) => values.reduce((sum, value) => sum + value, 0)
+
+/** Some servers give no metrics, but the loss of every token. */
+const withLoss = (metrics: Chunk["metrics"], outputs: ReadonlyArray<Fields>): Chunk["metrics"] => {
+  if ("loss:sum" in metrics) return metrics
+  const losses = outputs.flatMap(({ elementwise_loss }) =>
+    elementwise_loss?.data instanceof Float32Array ? [total(elementwise_loss.data)] : []
+  )
+  return losses.length === outputs.length
+    ? { ...metrics, "loss:sum": losses.reduce((sum, loss) => sum + loss, 0) }
+    : metrics
 }
 
 const decodeJson = Json.decode(PassResult.Body)
@@ -46,7 +73,8 @@ const read = (data: ReadonlyArray<Sent>): Futures.Read<Chunk> => (result) =>
       ? PassResult.fromJson(yield* decodeJson(result.json))
       : yield* PassResult.decode(result.bytes)
     if (outputs.length !== data.length) return yield* malformed(`${outputs.length} outputs of ${data.length} datums`)
-    return { metrics, logprobs: yield* Effect.forEach(data, (datum, index) => logprobsOf(outputs[index], datum)) }
+    const logprobs = yield* Effect.forEach(data, (datum, index) => logprobsOf(outputs[index], datum))
+    return { logprobs, metrics: withLoss(metrics, outputs) }
   })
 
 const combine = (chunks: ReadonlyArray<Chunk>): TrainingClient.ForwardBackwardOutput => ({
@@ -54,29 +82,71 @@ const combine = (chunks: ReadonlyArray<Chunk>): TrainingClient.ForwardBackwardOu
   metrics: Reduction.combine(chunks.map(({ logprobs, metrics }) => ({ count: logprobs.length, metrics })))
 })
 
-const chunkSubmission =
-  ({ connection }: Parts, whole: PassRequest.PassRequest, sent: ReadonlyArray<Sent>): Submission<Chunk> =>
-  (nextSeqId) => {
-    const request = HttpClientRequest.post("/forward_backward").pipe(
-      HttpClientRequest.bodyUint8Array(PassRequest.encode({ ...whole, seqId: nextSeqId() }), Connection.protobuf)
+const compressed = Effect.fnUntraced(function*(plain: Uint8Array) {
+  const post = HttpClientRequest.post("/forward_backward")
+  const frame = yield* Zstd.compress(plain)
+  return frame === undefined
+    ? HttpClientRequest.bodyUint8Array(post, plain, Connection.protobuf)
+    : post.pipe(
+      HttpClientRequest.bodyUint8Array(frame, Connection.protobuf),
+      HttpClientRequest.setHeader("content-encoding", "zstd")
     )
-    return Futures.promised(connection, request, read(sent))
-  }
+})
 
-/** All chunks are posted before the first result is asked for. */
-const together =
-  (chunks: ReadonlyArray<Submission<Chunk>>): Submission<TrainingClient.ForwardBackwardOutput> => (nextSeqId) =>
-    Effect.map(
-      Effect.forEach(chunks, (chunk) => chunk(nextSeqId)),
-      (results) => Effect.map(Effect.forEach(results, (result) => result), combine)
+const requestOf = ({ config }: Parts, request: PassRequest.PassRequest) => {
+  const plain = PassRequest.encode(request)
+  return config.compressesPasses
+    ? compressed(plain)
+    : Effect.succeed(
+      HttpClientRequest.bodyUint8Array(HttpClientRequest.post("/forward_backward"), plain, Connection.protobuf)
     )
+}
 
-const chunksOf = (parts: Parts, pass: Omit<PassRequest.Pass, "modelId" | "seqId">) => {
-  const whole = PassRequest.fromPass({ ...pass, modelId: parts.modelId, seqId: 0 })
+type Awaiting<A> = Effect.Effect<A, WireError>
+
+/** Posts one chunk under its number. */
+type Post = (seqId: number) => Effect.Effect<Awaiting<Chunk>, WireError>
+
+const chunkPost = (parts: Parts, whole: PassRequest.PassRequest, sent: ReadonlyArray<Sent>): Post => (seqId) => {
+  const kind = whole.forwardOnly ? "Forward" : "ForwardBackward"
+  const size = whole.data.reduce((bytes, datum) => bytes + Chunks.datumBytes(datum), 0)
+  return requestOf(parts, { ...whole, seqId }).pipe(
+    Effect.flatMap((request) => Futures.promised(parts.futures, kind, request, read(sent))),
+    parts.bytes.use(size)
+  )
+}
+
+type Posted = Result.Result<Awaiting<Chunk>, WireError>
+
+/** The first chunk goes last, as services begin with it; all are posted even if one fails, for numbers must not have gaps. */
+const posted = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeqId: number, together: boolean) {
+  const one = (post: Post, index: number): Effect.Effect<Posted> => Effect.result(post(firstSeqId + index))
+  if (!together) return yield* Effect.forEach(posts, one)
+  const [first, ...others] = posts
+  const rest = yield* Effect.forEach(others, (post, index) => one(post, index + 1), { concurrency: "unbounded" })
+  return first === undefined ? rest : [yield* one(first, 0), ...rest]
+})
+
+const submission =
+  ({ config, futures }: Parts, posts: ReadonlyArray<Post>): Submission<TrainingClient.ForwardBackwardOutput> =>
+  (nextSeqId) =>
+    Effect.gen(function*() {
+      const [firstSeqId = 0] = posts.map(nextSeqId)
+      const results = yield* Effect.forEach(
+        yield* posted(posts, firstSeqId, config.sendsChunksTogether),
+        (result) => Effect.fromResult(result)
+      )
+      return Effect.map(Effect.forEach(results, (result) => result), combine).pipe(
+        Connection.within(futures.connection.options.deadline)
+      )
+    })
+
+const postsOf = (parts: Parts, pass: Omit<PassRequest.Pass, "modelId" | "seqId">): ReadonlyArray<Post> => {
+  const whole = PassRequest.fromPass({ ...pass, modelId: parts.modelId, seqId: 0 }, parts.dialect.sendsMask)
   let done = 0
-  return Chunks.split(whole.data, parts.chunks).map((data) => {
+  return Chunks.split(whole.data, parts.config.chunks).map((data) => {
     const sent = pass.data.slice(done, done += data.length)
-    return chunkSubmission(parts, { ...whole, data: [...data] }, sent)
+    return chunkPost(parts, { ...whole, data: [...data] }, sent)
   })
 }
 
@@ -85,12 +155,16 @@ export const submit = (
   parts: Parts,
   operation: "forward" | "forwardBackward",
   pass: Pick<PassRequest.Pass, "data" | "loss">
-): Effect.Effect<Pending.Pending<TrainingClient.ForwardBackwardOutput>, TinkerError.TinkerError> =>
-  named(operation)(RequestRules.pass(pass.data, pass.loss, parts.limits)).pipe(
+): Effect.Effect<Pending.Pending<TrainingClient.ForwardBackwardOutput>, TinkerError.TinkerError> => {
+  const { dialect, limits, queue } = parts
+  return RequestRules.pass(pass.data, pass.loss, limits).pipe(
+    Effect.andThen(dialect.loss(pass.loss, pass.data, limits.capabilities.lossReduction)),
+    named(operation),
     Effect.andThen(Effect.suspend(() => {
       const forwardOnly = operation === "forward"
-      const chunks = chunksOf(parts, { ...pass, forwardOnly })
-      const change = forwardOnly ? "none" : chunks.length === 1 ? "whole" : "piecewise"
-      return parts.queue.submit({ operation, submission: together(chunks), change })
+      const posts = postsOf(parts, { ...pass, forwardOnly })
+      const change = forwardOnly ? "none" : posts.length === 1 ? "whole" : "piecewise"
+      return queue.submit({ operation, submission: submission(parts, posts), change })
     }))
   )
+}

@@ -6,13 +6,17 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { CheckpointList, SaveWeightsResult } from "../wire/Checkpoints.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
-import type { HttpFailure } from "./HttpFailure.ts"
 import type { Submission } from "./TrainingQueue.ts"
+import { hasStatus, type WireError } from "./WireError.ts"
 
 /** Where a kind is asked for and how its checkpoints are called. */
 const kinds = {
-  weights: { endpoint: "/save_weights", type: "save_weights" },
-  sampler_weights: { endpoint: "/save_weights_for_sampler", type: "save_weights_for_sampler" }
+  weights: { endpoint: "/save_weights", type: "save_weights", kind: "SaveWeights" },
+  sampler_weights: {
+    endpoint: "/save_weights_for_sampler",
+    type: "save_weights_for_sampler",
+    kind: "SaveWeightsForSampler"
+  }
 } as const
 
 export type Kind = keyof typeof kinds
@@ -21,8 +25,8 @@ const list = (connection: Connection.Connection, modelId: string) =>
   Connection.call(connection, HttpClientRequest.get(`/training_runs/${modelId}/checkpoints`), CheckpointList)
 
 /** "It exists already" after an attempt without an answer: that attempt made it, if it is listed. */
-const findRepeated = (connection: Connection.Connection, modelId: string, id: string, failure: HttpFailure) =>
-  failure.status === 409 && failure.isRepeated === true
+const findRepeated = (connection: Connection.Connection, modelId: string, id: string, failure: WireError) =>
+  hasStatus(failure, 409) && failure.isRepeated === true
     ? Effect.flatMap(list(connection, modelId), ({ checkpoints }) => {
       const found = checkpoints.find(({ checkpoint_id }) => checkpoint_id === id)
       return found === undefined
@@ -35,13 +39,13 @@ const ttlOf = ({ ttl }: TrainingClient.SaveOptions) =>
   ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) }
 
 export const submission = (
-  connection: Connection.Connection,
+  futures: Futures.Futures,
   modelId: string,
   kind: Kind,
   name: string,
   options: TrainingClient.SaveOptions
 ): Submission<TrainingClient.Checkpoint> => {
-  const { endpoint, type } = kinds[kind]
+  const { endpoint, kind: promised, type } = kinds[kind]
   const overwrite = kind === "weights" ? { overwrite: true } : {}
   return (nextSeqId) => {
     const request = Connection.post(endpoint, {
@@ -53,8 +57,8 @@ export const submission = (
       type
     })
     return Effect.catch(
-      Futures.promised(connection, request, Futures.json(SaveWeightsResult)),
-      (failure) => findRepeated(connection, modelId, `${kind}/${name}`, failure)
+      Futures.promised(futures, promised, request, Futures.json(SaveWeightsResult)),
+      (failure) => findRepeated(futures.connection, modelId, `${kind}/${name}`, failure)
     )
   }
 }

@@ -2,11 +2,11 @@
 import { type Pending, RequestQueue, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { HttpFailure } from "./HttpFailure.ts"
-import { named } from "./HttpFailure.ts"
+import type { Watchdog } from "./Watchdog.ts"
+import { named, type WireError } from "./WireError.ts"
 
 /** Posts, under sequence numbers of its own; what comes back gives the result. */
-export type Submission<A> = (nextSeqId: () => number) => Effect.Effect<Effect.Effect<A, HttpFailure>, HttpFailure>
+export type Submission<A> = (nextSeqId: () => number) => Effect.Effect<Effect.Effect<A, WireError>, WireError>
 
 export interface Work<A> {
   readonly operation: string
@@ -17,6 +17,8 @@ export interface Work<A> {
 
 export interface TrainingQueue {
   readonly submit: <A>(work: Work<A>) => Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>
+  /** Whether nothing has been submitted yet. */
+  readonly isFresh: () => boolean
   /** Refuses later calls; returns when those before are done. */
   readonly close: (detail: string) => Effect.Effect<void>
 }
@@ -26,21 +28,20 @@ interface Trouble {
   readonly detail: string
 }
 
-const isLost = ({ isAmbiguous, status }: HttpFailure) => isAmbiguous || status === 404 || status === 410
-
 /** The model may have changed in a way that nobody knows. */
-const isUnclear = <A>({ change }: Work<A>, failure: HttpFailure) =>
-  change === "piecewise" || (change === "whole" && failure.reason === undefined && isLost(failure))
+const isUnclear = <A>({ change }: Work<A>, failure: WireError) =>
+  change === "piecewise" || (change === "whole" && failure.isAmbiguous)
 
-export const make = Effect.gen(function*() {
+export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const submissions = yield* RequestQueue.make
   const results = yield* RequestQueue.make
   let lastSeqId = 0
+  let isFresh = true
   /** A failure nobody has awaited yet: what follows may rely on what failed. */
   let unseen: Trouble | undefined
   let brokenBecause: string | undefined
 
-  const noticed = <A>(work: Work<A>) => (failure: HttpFailure) =>
+  const noticed = <A>(work: Work<A>) => (failure: WireError) =>
     Effect.flatMap(Effect.flip(named(work.operation)(Effect.fail(failure))), (error) =>
       Effect.sync(() => {
         unseen ??= { work, detail: error.message }
@@ -70,13 +71,14 @@ export const make = Effect.gen(function*() {
 
   const submit: TrainingQueue["submit"] = Effect.fnUntraced(function*(work) {
     yield* closed(work.operation)
+    isFresh = false
     const posted = yield* submissions.submit(work.operation, posting(work))
     const pending = yield* results.submit(
       work.operation,
       Effect.flatMap(
         posted.await,
         Result.match({
-          onSuccess: (result) => named(work.operation)(Effect.tapError(result, noticed(work))),
+          onSuccess: (result) => named(work.operation)(Effect.tapError(watchdog.watch(result), noticed(work))),
           onFailure: (error) => Effect.fail(error)
         })
       )
@@ -89,6 +91,6 @@ export const make = Effect.gen(function*() {
 
   const close = (detail: string) => Effect.andThen(submissions.close(detail), results.close(detail))
 
-  const queue: TrainingQueue = { submit, close }
+  const queue: TrainingQueue = { submit, isFresh: () => isFresh, close }
   return queue
 })

@@ -23,6 +23,13 @@ export const TryAgain = Schema.Struct({
   queue_state_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
+/** The result is there and this large: it is to be asked for again, in full. */
+export const Metadata = Schema.Struct({
+  type: Schema.optionalKey(Schema.String),
+  status: Schema.Literal("complete_metadata"),
+  response_payload_size: Schema.Int
+})
+
 /** A failure that is a result; only servers of this project send `reason`. */
 export const Failed = Schema.Struct({
   error: Schema.String,

@@ -41,13 +41,18 @@ const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => 
 const present = (logprobs: Float32Array, mask: Float32Array) =>
   logprobs.map((logprob, t) => mask[t] === 0 ? 0 : logprob)
 
-const tensors = (inputs: Datum.Inputs[Datum.Kind]): Record<string, Tensor> => {
+const tensors = (inputs: Datum.Inputs[Datum.Kind], sendsMask: boolean): Record<string, Tensor> => {
   const size = inputs.targetTokens.length
   const shape = "candidates" in inputs ? [size / inputs.candidates, inputs.candidates] : [size]
   const target_tokens = int64(inputs.targetTokens, shape)
   if ("weights" in inputs) return { target_tokens, weights: float32(inputs.weights, shape) }
   const { advantages, logprobs, mask } = inputs
-  return { target_tokens, logprobs: float32(present(logprobs, mask), shape), advantages: float32(advantages, shape) }
+  return {
+    target_tokens,
+    logprobs: float32(present(logprobs, mask), shape),
+    advantages: float32(advantages, shape),
+    ...(sendsMask ? { weights: float32(mask, shape) } : {})
+  }
 }
 
 const chunk = (chunk: ModelInput.Chunk) =>
@@ -60,14 +65,14 @@ const chunk = (chunk: ModelInput.Chunk) =>
       }
     }
 
-/** The data of a pass; the mask stays here. */
-export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass): PassRequest =>
+/** The data of a pass. The mask stays here, unless the server wants it as `weights`. */
+export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, sendsMask = false): PassRequest =>
   create(ForwardBackwardRequestSchema, {
     modelId,
     seqId,
     data: data.map(({ inputs, modelInput }) => ({
       modelInput: modelInput.chunks.map(chunk),
-      lossFnInputs: tensors(inputs)
+      lossFnInputs: tensors(inputs, sendsMask)
     })),
     lossFn: loss.name,
     lossFnConfig: { ...loss.config },

@@ -5,18 +5,25 @@ import * as Schema from "effect/Schema"
 /** What a service wants of its clients; every key may be absent. */
 export const ClientConfigResponse = Schema.Struct({
   pjwt_auth_enabled: Schema.optionalKey(Schema.Boolean),
+  credential_default_source: Schema.optionalKey(Schema.String),
+  sample_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
+  inflight_response_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
   fwdbwd_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
   fwdbwd_max_chunk_len: Schema.optionalKey(Schema.Int),
   fwdbwd_max_chunk_bytes_count: Schema.optionalKey(Schema.Int),
   parallel_fwdbwd_chunks: Schema.optionalKey(Schema.Boolean),
   proto_compress_fwdbwd: Schema.optionalKey(Schema.Boolean),
-  sample_dispatch_bytes_semaphore_size: Schema.optionalKey(Schema.Int),
+  billing_exception_max_pause_duration_sec: Schema.optionalKey(Schema.Number),
+  sample_no_retries: Schema.optionalKey(Schema.Boolean),
+  sample_enable_stuck_detection: Schema.optionalKey(Schema.Boolean),
   sample_max_concurrent_requests: Schema.optionalKey(Schema.Int),
   create_model_via_load_weights: Schema.optionalKey(Schema.Boolean)
 })
 export type ClientConfigResponse = typeof ClientConfigResponse.Type
 
-export const DynamicConfigResponse = Schema.Struct({ refresh_interval_sec: Schema.Int })
+export const DynamicConfigResponse = Schema.Struct({ refresh_interval_sec: Schema.Number })
+
+export const AuthTokenResponse = Schema.Struct({ jwt: Schema.String })
 
 export const CreateSessionRequest = Schema.Struct({
   tags: Schema.optionalKey(Schema.Array(Schema.String)),

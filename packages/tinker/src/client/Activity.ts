@@ -1,0 +1,94 @@
+/** What the client is doing, to watch: a Stream of events, and metrics. */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as PubSub from "effect/PubSub"
+import * as Stream from "effect/Stream"
+
+export type Pool = "connections" | "samples" | "dispatch" | "sample_bytes" | "pass_bytes" | "response_bytes"
+
+export type Event = Data.TaggedEnum<{
+  /** The service says why a result is not there yet: `active`, `paused_capacity` or `paused_rate_limit`. */
+  QueueState: { readonly operation: string; readonly state: string; readonly reason: string | undefined }
+  /** A request failed and will be sent again; `error` is the tag of its `WireError`'s reason. */
+  Retried: {
+    readonly request: string
+    readonly attempt: number
+    readonly delayMillis: number
+    readonly error: string
+    readonly detail: string
+  }
+  /** All sampling waits. */
+  Paused: { readonly because: "rate_limit" | "billing"; readonly millis: number }
+  Permits: { readonly pool: Pool; readonly inUse: number; readonly size: number; readonly waiting: number }
+  /** The session may end at the service. */
+  HeartbeatFailed: { readonly detail: string; readonly silentMillis: number }
+  TokenRefreshed: { readonly expiresAtMillis: number }
+  TokenRefreshFailed: { readonly detail: string }
+}>
+export const Event = Data.taggedEnum<Event>()
+
+/** Never blocks: who listens too slowly misses the oldest events. */
+export type Observe = (event: Event) => void
+
+/**
+ * Watches a `TinkerHttp` client; comes with its layers.
+ *
+ * @see tinker `SamplingClient.on_queue_state_change`
+ */
+export class Activity extends Context.Service<Activity, {
+  readonly events: Stream.Stream<Event>
+  readonly observe: Observe
+}>()("@effect-rl/tinker/client/Activity") {
+  static readonly layer: Layer.Layer<Activity> = Layer.effect(Activity, Effect.suspend(() => make))
+}
+
+const retries = Metric.counter("tinker_client_retries", {
+  description: "Requests sent again, by what made them fail",
+  incremental: true
+})
+const pauses = Metric.counter("tinker_client_pauses", {
+  description: "Times that sampling was told to slow down, by why",
+  incremental: true
+})
+const queueStates = Metric.counter("tinker_client_queue_states", {
+  description: "Answers of \"not yet\", by the state of the service's queue",
+  incremental: true
+})
+const permits = Metric.gauge("tinker_client_permits_in_use", { description: "Permits in use, by pool" })
+const waiting = Metric.gauge("tinker_client_permits_waiting", {
+  description: "Requests that wait for permits, by pool"
+})
+const heartbeats = Metric.counter("tinker_client_heartbeats_failed", { incremental: true })
+
+const measure = (event: Event, context: Context.Context<never>) => {
+  switch (event._tag) {
+    case "Retried":
+      return Metric.withAttributes(retries, { error: event.error }).updateUnsafe(1, context)
+    case "Paused":
+      return Metric.withAttributes(pauses, { because: event.because }).updateUnsafe(1, context)
+    case "QueueState":
+      return Metric.withAttributes(queueStates, { state: event.state }).updateUnsafe(1, context)
+    case "Permits":
+      Metric.withAttributes(permits, { pool: event.pool }).updateUnsafe(event.inUse, context)
+      return Metric.withAttributes(waiting, { pool: event.pool }).updateUnsafe(event.waiting, context)
+    case "HeartbeatFailed":
+      return heartbeats.updateUnsafe(1, context)
+  }
+}
+
+const remembered = 4096
+
+const make = Effect.gen(function*() {
+  const context = yield* Effect.context<never>()
+  const events = yield* Effect.acquireRelease(PubSub.sliding<Event>(remembered), PubSub.shutdown)
+  return Activity.of({
+    events: Stream.fromPubSub(events),
+    observe: (event) => {
+      measure(event, context)
+      PubSub.publishUnsafe(events, event)
+    }
+  })
+})

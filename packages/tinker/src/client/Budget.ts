@@ -1,0 +1,87 @@
+/** Something of which only so much may be in use at once. */
+import * as Effect from "effect/Effect"
+import { Event, type Observe, type Pool } from "./Activity.ts"
+
+export interface Budget {
+  /** Waits its turn, first come, first served; what is larger than the whole goes alone. */
+  readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+interface Waiter {
+  readonly amount: number
+  state: "waiting" | "granted" | "gone"
+  resume: () => void
+}
+
+/** Each step costs the same however many wait, which effect's Semaphore does not promise. */
+export const make = (pool: Pool, size: number, observe: Observe): Budget => {
+  let inUse = 0
+  let waiters: Array<Waiter> = []
+  let first = 0
+  let waiting = 0
+
+  const tell = () => observe(Event.Permits({ pool, inUse, size, waiting }))
+
+  const fits = (amount: number) => inUse === 0 || inUse + amount <= size
+
+  const forget = () => {
+    if (first < 1024 || first * 2 < waiters.length) return
+    waiters = waiters.slice(first)
+    first = 0
+  }
+
+  const admit = () => {
+    for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
+      if (next.state === "waiting") {
+        if (!fits(next.amount)) break
+        next.state = "granted"
+        waiting--
+        inUse += next.amount
+        next.resume()
+      }
+      first++
+    }
+    forget()
+  }
+
+  const release = (amount: number) =>
+    Effect.sync(() => {
+      inUse -= amount
+      admit()
+      tell()
+    })
+
+  const leave = (waiter: Waiter) =>
+    Effect.suspend(() => {
+      if (waiter.state === "granted") return release(waiter.amount)
+      waiter.state = "gone"
+      waiting--
+      return Effect.sync(admit)
+    })
+
+  const wait = (amount: number) =>
+    Effect.suspend(() => {
+      const waiter: Waiter = { amount, state: "waiting", resume: () => {} }
+      return Effect.callback<void>((resume) => {
+        waiter.resume = () => resume(Effect.void)
+        waiters.push(waiter)
+        waiting++
+        tell()
+      }).pipe(Effect.onInterrupt(() => leave(waiter)))
+    })
+
+  const take = (amount: number) =>
+    Effect.suspend(() => {
+      if (waiting > 0 || !fits(amount)) return wait(amount)
+      inUse += amount
+      tell()
+      return Effect.void
+    })
+
+  return {
+    use: (amount) => (self) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(take(amount)), () => Effect.ensuring(restore(self), release(amount)))
+      )
+  }
+}

@@ -1,0 +1,90 @@
+/** What the service wants of its clients, asked once and kept up to date. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Wire from "../wire/Session.ts"
+import type { Limits } from "./Chunks.ts"
+import * as Connection from "./Connection.ts"
+import * as WireError from "./WireError.ts"
+
+/** The release of the official SDK whose wire this client speaks. */
+export const sdk_version = "0.25.0"
+
+export interface Negotiated {
+  /** Credentials are exchanged for tokens that end. */
+  readonly exchangesKeys: boolean
+  /** The credential command goes before the key. */
+  readonly prefersCommand: boolean
+  readonly chunks: Limits
+  /** All chunks of a pass but the first are posted at once, and that one last. */
+  readonly sendsChunksTogether: boolean
+  readonly compressesPasses: boolean
+  /** Bytes of passes, of samples and of results that may be on their way at once. */
+  readonly passBytes: number
+  readonly sampleBytes: number
+  readonly responseBytes: number
+  readonly maximumSamples: number
+  /** A sample whose result is lost is made anew. */
+  readonly resamples: boolean
+  /** Samples fail when none has ended for long. */
+  readonly watchesSamples: boolean
+  readonly billingPause: Duration.Duration
+  /** A checkpoint is loaded by the request that creates its model. */
+  readonly createsByLoading: boolean
+}
+
+/** Also what is taken for granted before anything was asked. */
+export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => ({
+  exchangesKeys: config.pjwt_auth_enabled ?? false,
+  prefersCommand: config.credential_default_source === "credential_cmd",
+  chunks: {
+    maximumDatums: Math.max(config.fwdbwd_max_chunk_len ?? 1024, 1),
+    maximumBytes: config.fwdbwd_max_chunk_bytes_count ?? 5_000_000
+  },
+  sendsChunksTogether: config.parallel_fwdbwd_chunks ?? true,
+  compressesPasses: config.proto_compress_fwdbwd ?? false,
+  passBytes: config.fwdbwd_dispatch_bytes_semaphore_size ?? 50_000_000,
+  sampleBytes: config.sample_dispatch_bytes_semaphore_size ?? 10_485_760,
+  responseBytes: config.inflight_response_bytes_semaphore_size ?? 52_428_800,
+  maximumSamples: Math.max(config.sample_max_concurrent_requests ?? 2000, 1),
+  resamples: !(config.sample_no_retries ?? false),
+  watchesSamples: config.sample_enable_stuck_detection ?? true,
+  billingPause: Duration.seconds(Math.max(config.billing_exception_max_pause_duration_sec ?? 3600, 0)),
+  createsByLoading: config.create_model_via_load_weights ?? false
+})
+
+const isAbsent = (error: WireError.WireError) => WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
+
+/** Servers older than the endpoint want nothing in particular. */
+export const negotiate = (connection: Connection.Connection) =>
+  Connection.call(connection, Connection.post("/client/config", { sdk_version }), Wire.ClientConfigResponse).pipe(
+    Effect.catchIf(isAbsent, () => Effect.succeed<Wire.ClientConfigResponse>({})),
+    Effect.map(fromResponse)
+  )
+
+const shortest = 10
+
+const dynamicRequest = Connection.post("/client/dynamic_config", { sdk_version })
+
+/** Asks for what may change, as often as the service wants to be asked; a server without it is not asked again. */
+export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.Connection) {
+  const first = yield* Effect.catchIf(
+    Connection.call(connection, dynamicRequest, Wire.DynamicConfigResponse),
+    isAbsent,
+    () => Effect.succeed(undefined)
+  )
+  if (first === undefined) return
+  let seconds = first.refresh_interval_sec
+  const refresh = connection.attempt(dynamicRequest, "10 seconds").pipe(
+    Effect.flatMap(Connection.reading(Wire.DynamicConfigResponse)),
+    Effect.match({
+      onFailure: () => undefined,
+      onSuccess: ({ refresh_interval_sec }) => {
+        seconds = refresh_interval_sec
+      }
+    })
+  )
+  yield* Effect.suspend(() => Effect.delay(refresh, Duration.seconds(Math.max(seconds, shortest)))).pipe(
+    Effect.forever,
+    Effect.forkScoped
+  )
+})

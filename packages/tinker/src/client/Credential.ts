@@ -1,0 +1,158 @@
+/** Who asks: an API key, or a token that one is exchanged for. */
+import { TinkerError } from "@effect-rl/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Base64Url from "effect/encoding/Base64Url"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import { AuthTokenResponse } from "../wire/Session.ts"
+import { Event } from "./Activity.ts"
+import type { Negotiated } from "./ClientConfig.ts"
+import * as Connection from "./Connection.ts"
+import * as WireError from "./WireError.ts"
+
+/** At least one of both. */
+export interface Source {
+  readonly apiKey?: Redacted.Redacted
+  /** Runs a command that prints a credential, whenever one is needed. */
+  readonly command?: Effect.Effect<Redacted.Redacted, TinkerError.Reason>
+}
+
+type Credential = Effect.Effect<Redacted.Redacted, WireError.WireError>
+
+const refused = (said: TinkerError.Reason) =>
+  WireError.make(new WireError.RequestFailed({ category: "user", detail: said.message, said }))
+
+const rejected = (detail: string) => Effect.fail(refused(new TinkerError.Rejected({ detail })))
+
+const isToken = (credential: Redacted.Redacted) => Redacted.value(credential).startsWith("eyJ")
+
+const isKey = (credential: Redacted.Redacted) => Redacted.value(credential).startsWith("tml-")
+
+const checked = (name: string) => (credential: Redacted.Redacted): Credential =>
+  isKey(credential) || isToken(credential)
+    ? Effect.succeed(credential)
+    : rejected(`${name} is no credential, expected one that begins with tml- or eyJ`)
+
+const printed = (command: Effect.Effect<Redacted.Redacted, TinkerError.Reason>): Credential =>
+  Effect.flatMap(Effect.mapError(command, refused), checked("what TINKER_CREDENTIAL_CMD printed"))
+
+/** Before the service has said what it wants. */
+export const initial = ({ apiKey, command }: Source): Credential => {
+  if (apiKey !== undefined) return checked("TINKER_API_KEY")(apiKey)
+  return command === undefined
+    ? rejected("there is no credential: set TINKER_API_KEY")
+    : printed(command)
+}
+
+/** What tokens are asked for with: a token itself is never replaced by a command. */
+const ofExchange = ({ apiKey, command }: Source, { prefersCommand }: Negotiated): Credential => {
+  if (apiKey !== undefined && (isToken(apiKey) || !prefersCommand)) return checked("TINKER_API_KEY")(apiKey)
+  return command === undefined
+    ? rejected("the service wants the output of a command for a credential: set TINKER_CREDENTIAL_CMD")
+    : printed(command)
+}
+
+const payload = (token: string) => Effect.fromResult(Base64Url.decodeString(token.split(".")[1] ?? ""))
+
+const Claims = Schema.fromJsonString(Schema.Struct({ exp: Schema.Finite }))
+const decodeClaims = Schema.decodeUnknownEffect(Claims)
+
+/** The end of a token's life in milliseconds, read and not verified. */
+const expiry = (token: string) =>
+  payload(token).pipe(
+    Effect.flatMap((text) => decodeClaims(text)),
+    Effect.map(({ exp }) => exp * 1000),
+    Effect.mapError(() => WireError.make(new WireError.Unreadable({ detail: "the token has no claim exp" })))
+  )
+
+interface Token {
+  readonly token: Redacted.Redacted
+  readonly expiresAtMillis: number
+}
+
+/** Exchanged in the background this long before it ends, and at the latest when this little is left. */
+const early = 300_000
+const late = 60_000
+
+const again = "60 seconds"
+
+/** `exchangeWith` gives the connection that a credential is exchanged over. */
+const tokens = Effect.fnUntraced(function*(
+  exchangeWith: (credential: Credential) => Connection.Connection,
+  source: Credential
+) {
+  const connection = exchangeWith(source)
+  const { observe } = connection.options
+  const one = yield* Semaphore.make(1)
+
+  const exchange = Effect.gen(function*() {
+    const { jwt } = yield* Connection.call(connection, Connection.post("/auth/token", {}), AuthTokenResponse)
+    const fresh: Token = { token: Redacted.make(jwt), expiresAtMillis: yield* expiry(jwt) }
+    observe(Event.TokenRefreshed({ expiresAtMillis: fresh.expiresAtMillis }))
+    return fresh
+  })
+
+  let current = yield* exchange
+
+  const left = Effect.map(Clock.currentTimeMillis, (now) => current.expiresAtMillis - now)
+
+  /** Where it fails the old token is the best there is. */
+  const refresh = (whenLeft: number) =>
+    one.withPermit(Effect.flatMap(left, (millis) =>
+      millis > whenLeft
+        ? Effect.succeed(true)
+        : Effect.match(exchange, {
+          onFailure: ({ message }) => {
+            observe(Event.TokenRefreshFailed({ detail: message }))
+            return false
+          },
+          onSuccess: (fresh) => {
+            current = fresh
+            return true
+          }
+        })))
+
+  yield* Effect.flatMap(left, (millis) => Effect.delay(refresh(early), Math.max(millis - early, 1000))).pipe(
+    Effect.flatMap((isFresh) => isFresh ? Effect.void : Effect.sleep(again)),
+    Effect.repeat(Schedule.forever),
+    Effect.forkScoped
+  )
+
+  return Effect.flatMap(left, (millis) => millis > late ? Effect.void : refresh(late)).pipe(
+    Effect.map(() => current.token)
+  )
+})
+
+/** What the service wants to see with every request. */
+export const negotiated = (
+  source: Source,
+  config: Negotiated,
+  exchangeWith: (credential: Credential) => Connection.Connection
+) => {
+  if (config.exchangesKeys) return tokens(exchangeWith, ofExchange(source, config))
+  return Effect.succeed(
+    source.apiKey === undefined
+      ? rejected("the service takes API keys alone: set TINKER_API_KEY")
+      : initial(source)
+  )
+}
+
+const Identity = Schema.fromJsonString(Schema.Struct({
+  sub: Schema.String,
+  email: Schema.optionalKey(Schema.NullOr(Schema.String))
+}))
+const decodeIdentity = Schema.decodeUnknownEffect(Identity)
+
+/** Who a token says it is for. */
+export const identity = (credential: Redacted.Redacted) =>
+  isToken(credential)
+    ? payload(Redacted.value(credential)).pipe(
+      Effect.flatMap((text) => decodeIdentity(text)),
+      Effect.mapError(() => WireError.make(new WireError.Unreadable({ detail: "the token has no claim sub" })))
+    )
+    : Effect.fail(refused(
+      new TinkerError.Unsupported({ capability: "whoami", detail: "an API key does not say who it belongs to" })
+    ))

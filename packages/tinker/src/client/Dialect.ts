@@ -1,0 +1,133 @@
+/** Which server answers, and what that means for what may be sent to it. */
+import { type Capabilities, type Datum, type Loss, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Wire from "../wire/Session.ts"
+
+/**
+ * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server of which nobody said
+ * how it trains, `skyrl-jax` and `skyrl-train` one that trains with JAX, or with FSDP or Megatron.
+ */
+export const Kind = ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"] as const
+export type Kind = (typeof Kind)[number]
+
+export const hosted = "https://tinker.thinkingmachines.dev/services/tinker-prod"
+
+const isSkyRL = (kind: Kind) => kind.startsWith("skyrl")
+
+const skyRLSession = /^session_[0-9a-f]{8}$/
+
+/** Told by address, by what only servers of this project say, or by how SkyRL names its sessions. */
+export const detect = (
+  baseUrl: string,
+  sessionId: string,
+  models: ReadonlyArray<Wire.SupportedModel>
+): Kind => {
+  if (new URL(baseUrl).origin === new URL(hosted).origin) return "hosted"
+  if (models.some(({ effect_rl }) => effect_rl !== undefined)) return "effect-rl"
+  return skyRLSession.test(sessionId) ? "skyrl" : "other"
+}
+
+const reductions: Readonly<Record<Kind, Capabilities.LossReduction>> = {
+  "hosted": "token-sum",
+  "effect-rl": "token-sum",
+  "skyrl": "unknown",
+  "skyrl-jax": "sequence-mean",
+  "skyrl-train": "unknown",
+  "other": "unknown"
+}
+
+/** What the server says of a model, completed with what is known of its kind. */
+export const capabilities = (kind: Kind, model: Wire.SupportedModel): Capabilities.Capabilities => ({
+  ...Wire.capabilities(model),
+  ...(model.effect_rl === undefined ? { lossReduction: reductions[kind] } : {}),
+  ...(isSkyRL(kind) ? { topkPromptLogprobs: 0 } : {})
+})
+
+type Checked = Effect.Effect<void, TinkerError.Reason>
+
+const unsupported = (capability: string, detail: string) =>
+  Effect.fail(new TinkerError.Unsupported({ capability, detail }))
+
+const all = (...checks: ReadonlyArray<readonly [isMissing: boolean, capability: string, detail: string]>): Checked => {
+  const missing = checks.find(([isMissing]) => isMissing)
+  return missing === undefined ? Effect.void : unsupported(missing[1], missing[2])
+}
+
+const name = /^[a-zA-Z0-9_-]{1,255}$/
+
+/** What is asked of a server of this kind, refused here where it would be ignored there. */
+export interface Dialect {
+  readonly kind: Kind
+  /** The mask goes as `weights`: without them the server counts prompt tokens. */
+  readonly sendsMask: boolean
+  /** The model ends a sample only at stops that were asked for. */
+  readonly needsStops: boolean
+  readonly loss: (
+    loss: Loss.Loss<Datum.Kind>,
+    data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
+    reduction: Capabilities.LossReduction
+  ) => Checked
+  readonly adam: (gradClipNorm: number) => Checked
+  readonly lora: (trains: Readonly<Record<"train_unembed" | "train_mlp" | "train_attn", boolean>>) => Checked
+  readonly save: (name: string, hasTtl: boolean) => Checked
+  /** `isFirst` where nothing was asked of the model before. */
+  readonly load: (isFirst: boolean) => Checked
+}
+
+const unmasked = "the server averages over sequences, prompts included, and does not say that it takes a mask: " +
+  "gradients would shrink with the prompt's length; see `allowUnmaskedLoss`"
+
+export interface Options {
+  /** Trains with policy losses even where prompt tokens are counted. */
+  readonly allowUnmaskedLoss: boolean
+}
+
+const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
+  ({
+    sendsMask,
+    needsStops: false,
+    loss: (loss, _, reduction) =>
+      all([
+        loss.kind === "PolicyTokens" && reduction === "sequence-mean" && !sendsMask && !allowUnmaskedLoss,
+        "policy loss",
+        unmasked
+      ]),
+    adam: () => Effect.void,
+    lora: () => Effect.void,
+    save: () => Effect.void,
+    load: () => Effect.void
+  }) satisfies Omit<Dialect, "kind">
+
+const skyRL: Omit<Dialect, "kind"> = {
+  sendsMask: true,
+  needsStops: true,
+  loss: (loss, data) =>
+    all(
+      [loss.name === "dro", "loss", "SkyRL has no dro, take importance_sampling, ppo or cispo"],
+      [
+        data.some(({ inputs }) => "candidates" in inputs),
+        "WeightedCandidates",
+        "SkyRL takes one target per position"
+      ]
+    ),
+  adam: (gradClipNorm) => all([gradClipNorm > 0, "gradClipNorm", "SkyRL ignores it, leave it at 0"]),
+  lora: (trains) =>
+    all([
+      Object.values(trains).includes(false),
+      Object.entries(trains).find(([, value]) => !value)?.[0] ?? "lora",
+      "SkyRL trains everything, or what its own configuration says"
+    ]),
+  save: (path, hasTtl) =>
+    name.test(path)
+      ? all([hasTtl, "ttl", "SkyRL keeps checkpoints for ever"])
+      : Effect.fail(
+        new TinkerError.Rejected({ detail: `name is "${path}", expected at most 255 of a-z, A-Z, 0-9, _ and -` })
+      ),
+  load: (isFirst) =>
+    all([!isFirst, "loadState", "SkyRL loads into a new client alone, before anything else is asked of it"])
+}
+
+export const make = (kind: Kind, options: Options): Dialect => ({
+  kind,
+  ...(isSkyRL(kind) ? skyRL : common(options, false))
+})

@@ -1,0 +1,78 @@
+/** When a kind of request is sent again. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { Event, type Observe } from "./Activity.ts"
+import type { WireError } from "./WireError.ts"
+
+export type RetryPolicy = Schedule.Schedule<unknown, WireError>
+
+/** Doubling up to `most`, jittered, never sooner than the service asks for. */
+const paced = (first: Duration.Input, most: Duration.Input): RetryPolicy =>
+  Schedule.min([Schedule.exponential(first), Schedule.spaced(most)]).pipe(
+    Schedule.jittered,
+    Schedule.setInputType<WireError>(),
+    Schedule.modifyDelay(({ duration, input }) =>
+      Effect.succeed(Duration.max(duration, Duration.millis(input.retryAfterMillis ?? 0)))
+    )
+  )
+
+const while_ = (holds: (error: WireError) => boolean) => (policy: RetryPolicy): RetryPolicy =>
+  Schedule.while(policy, ({ input }) => holds(input))
+
+/** Longest that a request is sent again before it counts as failed. */
+const patience = "5 minutes"
+
+/** Sessions, models, listings: anything answered at once. */
+export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
+  while_((error) => error.isTransient),
+  Schedule.upTo({ duration: patience })
+)
+
+/** Numbered requests of a model, which the service carries out once however often they come. */
+export const training: RetryPolicy = control
+
+/** A 429 here is no failure: it pauses all sampling, see `SampleDispatch`. */
+export const sampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
+  while_(({ isTransient, reason }) => isTransient && reason._tag !== "RateLimited"),
+  Schedule.upTo({ duration: patience })
+)
+
+/** A result may take long: only the deadline ends asking for it. An answer that cannot be read was asked for again before. */
+export const polling: RetryPolicy = paced("1 second", "30 seconds").pipe(
+  while_(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
+)
+
+/** A sample whose result is lost is made anew. */
+export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
+  while_(({ reason }) => reason._tag === "PromiseLost"),
+  Schedule.upTo({ times: 10 })
+)
+
+/** An account that cannot pay may be topped up meanwhile. */
+export const billing = (longest: Duration.Duration): RetryPolicy =>
+  Schedule.spaced("5 seconds").pipe(
+    Schedule.setInputType<WireError>(),
+    while_(({ reason }) => reason._tag === "BillingPaused"),
+    Schedule.upTo({ duration: longest })
+  )
+
+/** An archive that is still being made. */
+export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
+  Schedule.setInputType<WireError>(),
+  while_(({ reason }) => reason._tag === "Refused" && (reason.status === 409 || reason.status === 503)),
+  Schedule.upTo({ times: 6 })
+)
+
+/** Tells of every repetition. */
+export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
+  Schedule.tap(policy, ({ attempt, duration, input }) =>
+    Effect.sync(() =>
+      observe(Event.Retried({
+        request,
+        attempt,
+        delayMillis: Duration.toMillis(duration),
+        error: input.reason._tag,
+        detail: input.message
+      }))
+    ))

@@ -1,0 +1,71 @@
+/** A service that was asked what it wants of its clients. */
+import type { TinkerError } from "@effect-rl/core"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { Activity } from "./Activity.ts"
+import * as Budget from "./Budget.ts"
+import * as ClientConfig from "./ClientConfig.ts"
+import * as Connection from "./Connection.ts"
+import * as Credential from "./Credential.ts"
+import type * as Futures from "./Futures.ts"
+import { named, type WireError } from "./WireError.ts"
+
+export interface Options extends Credential.Source {
+  readonly baseUrl: string
+  readonly cloudflareAccess?: Connection.CloudflareAccess
+  readonly deadline: Duration.Duration
+  /** Requests under way at once, and so connections. */
+  readonly maxConnections: number
+}
+
+export interface Shape {
+  readonly connection: Connection.Connection
+  readonly config: ClientConfig.Negotiated
+  readonly futures: Futures.Futures
+  readonly source: Credential.Source
+}
+
+/** Asks with the credential that is there, then goes on with the one that is wanted. */
+const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
+  Shape,
+  WireError,
+  HttpClient.HttpClient | Activity | Scope.Scope
+> {
+  const { baseUrl, cloudflareAccess, deadline, maxConnections } = options
+  const client = yield* HttpClient.HttpClient
+  const { observe } = yield* Activity
+  const connections = Budget.make("connections", maxConnections, observe)
+  const connect = (billingPause: Duration.Duration) => (credential: Connection.Options["credential"]) =>
+    Connection.make(client, {
+      baseUrl,
+      deadline,
+      connections,
+      observe,
+      billingPause,
+      credential,
+      ...(cloudflareAccess === undefined ? {} : { cloudflareAccess })
+    })
+  const usual = ClientConfig.fromResponse({})
+  const config = yield* ClientConfig.negotiate(connect(usual.billingPause)(Credential.initial(options)))
+  const reconnect = connect(config.billingPause)
+  const connection = reconnect(yield* Credential.negotiated(options, config, reconnect))
+  yield* ClientConfig.keepUpToDate(connection)
+  return {
+    connection,
+    config,
+    futures: { connection, responseBytes: Budget.make("response_bytes", config.responseBytes, observe) },
+    source: options
+  }
+})
+
+/** What the clients of one layer share. */
+export class Service extends Context.Service<Service, Shape>()("@effect-rl/tinker/client/Service") {
+  static readonly layerOptions = (
+    options: Options
+  ): Layer.Layer<Service, TinkerError.TinkerError, HttpClient.HttpClient | Activity> =>
+    Layer.effect(Service, named("connect")(make(options)))
+}

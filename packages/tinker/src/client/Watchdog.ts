@@ -1,0 +1,55 @@
+/** Ends work of which none gets anywhere. */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as WireError from "./WireError.ts"
+
+export interface Watchdog {
+  /** Fails as `Stuck` where nothing that is watched has succeeded for the whole time. */
+  readonly watch: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | WireError.WireError>
+}
+
+/** The clock starts anew with every success, and when something begins while nothing is under way. */
+export const make = Effect.fnUntraced(function*(limit: Duration.Duration) {
+  const longest = Duration.toMillis(limit)
+  let underWay = 0
+  let lastProgress = yield* Clock.currentTimeMillis
+  let stuck = Deferred.makeUnsafe<never, WireError.WireError>()
+
+  const progress = Effect.map(Clock.currentTimeMillis, (now) => void (lastProgress = now))
+
+  const bite = () => {
+    const detail = `nothing of ${underWay} under way has ended for ${Duration.format(limit)}`
+    Deferred.doneUnsafe(stuck, Effect.fail(WireError.make(new WireError.Stuck({ detail }))))
+    stuck = Deferred.makeUnsafe()
+  }
+
+  const look = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.sync(() => {
+      const left = underWay === 0 ? longest : lastProgress + longest - now
+      if (left > 0) return left
+      bite()
+      return longest
+    }))
+
+  yield* Effect.flatMap(look, Effect.sleep).pipe(Effect.forever, Effect.forkScoped)
+
+  const begin = Effect.suspend(() => underWay++ === 0 ? progress : Effect.void)
+  const end = Effect.sync(() => {
+    underWay--
+  })
+
+  const watchdog: Watchdog = {
+    watch: (work) =>
+      Effect.acquireUseRelease(
+        begin,
+        () => Effect.raceFirst(Effect.tap(work, progress), Deferred.await(stuck)),
+        () => end
+      )
+  }
+  return watchdog
+})
+
+/** Lets everything go on for ever. */
+export const none: Watchdog = { watch: (work) => work }

@@ -1,0 +1,192 @@
+/** How a request fails on its way to the service or there: what lies behind the `TinkerError` that callers see. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const detail = Schema.String
+
+/** Nothing came back: refused, reset, cut. */
+export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("ConnectionFailed", { detail }) {
+  override get message() {
+    return `the service is out of reach: ${this.detail}`
+  }
+}
+
+/** Nothing came back in time. */
+export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", { detail }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** What came back is not what the API says. */
+export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", { detail }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** The credential is missing, wrong or not good for this. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { status: Schema.Int, detail }) {
+  override get message() {
+    return `HTTP ${this.status}: ${this.detail}; check TINKER_API_KEY`
+  }
+}
+
+/** The account cannot pay now. */
+export class BillingPaused extends Schema.TaggedError<BillingPaused>()("BillingPaused", { detail }) {
+  override get message() {
+    return `HTTP 402: ${this.detail}; check the account's billing`
+  }
+}
+
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", { detail }) {
+  override get message() {
+    return `HTTP 429: ${this.detail}`
+  }
+}
+
+/** The service has let the result go, and can say so (410), or does not know of it (404). */
+export class PromiseLost extends Schema.TaggedError<PromiseLost>()("PromiseLost", { status: Schema.Int, detail }) {
+  override get message() {
+    return `HTTP ${this.status}: the service lost the result: ${this.detail}`
+  }
+}
+
+/** The work itself failed, by whose fault the service says. */
+export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestFailed", {
+  category: Schema.Literals(["user", "server", "unknown"]),
+  detail,
+  /** The port's own words, which only servers of this project send. */
+  said: Schema.optionalKey(TinkerError.Reason)
+}) {
+  override get message() {
+    return this.detail
+  }
+}
+
+/** Any other status. */
+export class Refused extends Schema.TaggedError<Refused>()("Refused", {
+  status: Schema.Int,
+  detail,
+  said: Schema.optionalKey(TinkerError.Reason)
+}) {
+  override get message() {
+    return `HTTP ${this.status}: ${this.detail}`
+  }
+}
+
+/** Much is under way and nothing ends. */
+export class Stuck extends Schema.TaggedError<Stuck>()("Stuck", { detail }) {
+  override get message() {
+    return this.detail
+  }
+}
+
+export const Reason = Schema.Union([
+  ConnectionFailed,
+  NoAnswer,
+  Unreadable,
+  Unauthorized,
+  BillingPaused,
+  RateLimited,
+  PromiseLost,
+  RequestFailed,
+  Refused,
+  Stuck
+])
+export type Reason = typeof Reason.Type
+
+const isPassing = (status: number) => status >= 500 || status === 408 || status === 425
+
+/** Why a request has no result; the `cause` of the `TinkerError` that its caller gets. */
+export class WireError extends Schema.TaggedError<WireError>()("WireError", {
+  reason: Reason,
+  retryAfterMillis: Schema.optionalKey(Schema.Number),
+  /** Whether an earlier attempt may have been carried out although it was not answered. */
+  isRepeated: Schema.optionalKey(Schema.Boolean)
+}) {
+  override get message() {
+    return this.reason.message
+  }
+  /** Whether the same request may succeed later. */
+  get isTransient() {
+    const { reason } = this
+    switch (reason._tag) {
+      case "ConnectionFailed":
+      case "NoAnswer":
+      case "Unreadable":
+      case "RateLimited":
+        return true
+      case "Refused":
+        return reason.said === undefined ? isPassing(reason.status) : reason.said._tag === "RateLimited"
+      default:
+        return false
+    }
+  }
+  /** Whether the service may have done what was asked all the same. */
+  get isAmbiguous() {
+    const { reason } = this
+    switch (reason._tag) {
+      case "ConnectionFailed":
+      case "NoAnswer":
+      case "Unreadable":
+      case "PromiseLost":
+      case "Stuck":
+        return true
+      case "Refused":
+        return reason.said === undefined && isPassing(reason.status) && reason.status !== 425
+      default:
+        return false
+    }
+  }
+}
+
+export const make = (reason: Reason) => new WireError({ reason })
+
+/** The service says no to a request about something that was asked for by name. */
+export const hasStatus = ({ reason }: WireError, status: number) =>
+  "status" in reason && reason.status === status && !("said" in reason && reason.said !== undefined)
+
+const byFault = ({ category, detail, said }: RequestFailed): TinkerError.Reason =>
+  said ?? (category === "server" ? new TinkerError.Unavailable({ detail }) : new TinkerError.Rejected({ detail }))
+
+/** The reason the port knows. */
+export const toReason = ({ reason, retryAfterMillis }: WireError): TinkerError.Reason => {
+  switch (reason._tag) {
+    case "RateLimited":
+      return new TinkerError.RateLimited({ retryAfterMillis: Math.ceil(retryAfterMillis ?? 1000) })
+    case "RequestFailed":
+      return byFault(reason)
+    case "Unauthorized":
+      return new TinkerError.Rejected({ detail: reason.message })
+    case "Refused":
+      return reason.said ?? (isPassing(reason.status)
+        ? new TinkerError.Unavailable({ detail: reason.message })
+        : new TinkerError.Rejected({ detail: reason.message }))
+    default:
+      return new TinkerError.Unavailable({ detail: reason.message })
+  }
+}
+
+/** Gives failures inside a call the call's name. */
+export const named = (operation: string) =>
+  Effect.mapError((error: WireError | TinkerError.Reason) =>
+    error._tag === "WireError"
+      ? new TinkerError.TinkerError({ operation, reason: toReason(error), cause: error })
+      : new TinkerError.TinkerError({ operation, reason: error })
+  )
+
+/** A 404 about something that was asked for by name. */
+export const orNotFound = (kind: "model" | "checkpoint", name: string) =>
+  Effect.mapError((error: WireError) =>
+    hasStatus(error, 404)
+      ? make(
+        new Refused({
+          status: 404,
+          detail: error.message,
+          said: new TinkerError.NotFound({ kind, name, available: [] })
+        })
+      )
+      : error
+  )
