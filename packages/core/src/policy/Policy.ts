@@ -31,7 +31,8 @@ export interface SamplingOptions {
   readonly seed: number
 }
 
-const onlySequence = (sequences: ReadonlyArray<Sampling.SampledTokens>) => {
+/** The sequence of a request for one. */
+export const onlySequence = (sequences: ReadonlyArray<Sampling.SampledTokens>) => {
   const [sequence] = sequences
   return sequence === undefined
     ? Effect.fail(

@@ -1,0 +1,48 @@
+/** Chooses the next message: a judge, a simulated user, an opponent. */
+import * as Effect from "effect/Effect"
+import type { SamplingClient } from "../backend/SamplingClient.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import type * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import * as Seed from "../record/Seed.ts"
+import * as Policy from "./Policy.ts"
+
+export interface Request {
+  readonly messages: ReadonlyArray<Message.Message>
+  /** Which request this is, such as `7/capitals/m3/rubric0`: the same key has the same seed. */
+  readonly key: string
+}
+
+/** @see tinker-cookbook `MessageCompleter` */
+export interface MessagePolicy<out E = never, out R = never> {
+  readonly respond: (request: Request) => Effect.Effect<Message.Message, E, R>
+}
+
+export interface SamplingOptions extends Policy.SamplingOptions {
+  readonly model: Pick<ChatModel, "renderer">
+  /** Where responses end; the renderer's own stop unless given. */
+  readonly stop?: Sampling.Stop
+}
+
+/**
+ * Samples every message from one client. A response that was cut or did not end well is taken as far as it goes.
+ *
+ * @see tinker-cookbook `TinkerMessageCompleter`
+ */
+export const fromSamplingClient = (
+  client: SamplingClient,
+  options: SamplingOptions
+): MessagePolicy<TinkerError | Renderer.RendererError> => {
+  const { model: { renderer }, seed, stop = renderer.stop, ...shape } = options
+  return {
+    respond: Effect.fnUntraced(function*({ key, messages }) {
+      const prompt = yield* renderer.generationPrompt(messages)
+      const params = { ...shape, stop, seed: Seed.derive(seed, key) }
+      const { sequences } = yield* client.sample({ prompt, params })
+      const { tokens } = yield* Policy.onlySequence(sequences)
+      return (yield* renderer.parse(tokens)).message
+    })
+  }
+}
