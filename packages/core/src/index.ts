@@ -32,10 +32,13 @@ export * as Tokenizer from "./chat/Tokenizer.ts"
 export * as ToolSpec from "./chat/ToolSpec.ts"
 
 export * as Key from "./record/Key.ts"
+export * as MersenneTwister from "./record/MersenneTwister.ts"
 export * as Metric from "./record/Metric.ts"
+export * as PythonRandom from "./record/PythonRandom.ts"
 export * as RunStore from "./record/RunStore.ts"
 export * as Seed from "./record/Seed.ts"
 
+export * as MessagePolicy from "./policy/MessagePolicy.ts"
 export * as Policy from "./policy/Policy.ts"
 
 export * as Env from "./env/Env.ts"
@@ -46,6 +49,10 @@ export * as ProblemGroupBuilder from "./env/ProblemGroupBuilder.ts"
 export * as StopReason from "./env/StopReason.ts"
 export * as Trajectory from "./env/Trajectory.ts"
 
+export * as DatasetError from "./data/DatasetError.ts"
+export * as Difficulty from "./data/Difficulty.ts"
+export * as History from "./data/History.ts"
+export * as Interleaved from "./data/Interleaved.ts"
 export * as RLDataset from "./data/RLDataset.ts"
 
 export * as FailurePolicy from "./rollout/FailurePolicy.ts"

@@ -1,19 +1,29 @@
 /** Batches of groups to roll out. */
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Seed from "../record/Seed.ts"
+import type { History } from "./History.ts"
 
 /**
- * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data,
- * their order and what their groups are made of, but not how many batches there are, and is compared on resume.
+ * `length` batches; `batch(i, seed, history)` is a pure function of all three, as resuming calls it again. The fingerprint
+ * names the data, their order and what their groups are made of, but not how many batches there are, and is compared on
+ * resume.
  *
  * @see tinker-cookbook `RLDataset`
  */
 export interface RLDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
-  readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<EnvGroupBuilder<E, R>>, E, R>
+  /** Its batches depend on how earlier ones went; otherwise nobody needs to remember that. */
+  readonly readsHistory?: boolean
+  /** `history` is of the iterations before `index`; empty unless given. */
+  readonly batch: (
+    index: number,
+    seed: number,
+    history?: History
+  ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder<E, R>>, E, R>
 }
 
 export interface FromArrayOptions<A, B> {
@@ -23,17 +33,26 @@ export interface FromArrayOptions<A, B> {
   readonly group: (row: A, index: number) => B
   /** In how many passes the rows are gone through; default 1. */
   readonly epochs?: number
+  /** Leave out the rows at the end of a pass that do not fill a batch; default false. */
+  readonly dropRemainder?: boolean
   /** Each pass in an order of its own, derived from the run's seed; default false. */
   readonly shuffle?: boolean
   /** What the groups are made of beside their rows, such as their size and the form of their prompts; part of the fingerprint. */
   readonly fingerprint?: string
 }
 
-const checkCount = (field: string, value: number) => {
+/** Throws where `value` is not a positive whole number. */
+export const checkCount = (field: string, value: number) => {
   if (!Number.isSafeInteger(value) || value < 1) {
-    throw new RangeError(`RLDataset.fromArray: ${field} is ${value}, expected a whole number of at least 1`)
+    throw new RangeError(`${field} is ${value}, expected a whole number of at least 1`)
   }
 }
+
+/** Dies where there is no batch of that index. */
+export const checkIndex = (index: number, length: number): Effect.Effect<void> =>
+  Number.isInteger(index) && index >= 0 && index < length
+    ? Effect.void
+    : Effect.die(new RangeError(`RLDataset.batch: index is ${index}, expected 0 up to ${length} exclusive`))
 
 /** Row count and a hash over the rows as JSON and all that decides what becomes of them. */
 const fingerprintOf = (rows: ReadonlyArray<unknown>, decisions: ReadonlyArray<number | string>) => {
@@ -54,25 +73,64 @@ export function fromArray<A, E, R>(
   rows: ReadonlyArray<A>,
   options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
 ): RLDataset<E, R> {
-  const { batchSize, epochs = 1, fingerprint = "", group, shuffle = false } = options
-  checkCount("batchSize", batchSize)
-  checkCount("epochs", epochs)
+  const { batchSize, dropRemainder = false, epochs = 1, fingerprint = "", group, shuffle = false } = options
+  checkCount("RLDataset.fromArray: batchSize", batchSize)
+  checkCount("RLDataset.fromArray: epochs", epochs)
   const entries = rows.map((row, at) => ({ row, at }))
-  const batchesPerEpoch = Math.ceil(rows.length / batchSize)
+  const batchesPerEpoch = dropRemainder ? Math.floor(rows.length / batchSize) : Math.ceil(rows.length / batchSize)
   const length = batchesPerEpoch * epochs
   const orderOf = (epoch: number, seed: number) =>
     shuffle ? Seed.permutation(rows.length, Seed.derive(seed, "RLDataset", epoch)) : Uint32Array.from(rows.keys())
   return {
     length,
-    fingerprint: fingerprintOf(rows, [batchSize, shuffle ? "shuffled" : "in order", fingerprint]),
+    fingerprint: fingerprintOf(rows, [
+      batchSize,
+      shuffle ? "shuffled" : "in order",
+      fingerprint,
+      ...(dropRemainder ? ["full batches"] : [])
+    ]),
     batch: (index, seed) =>
-      Effect.suspend(() => {
-        if (!Number.isInteger(index) || index < 0 || index >= length) {
-          return Effect.die(new RangeError(`RLDataset.batch: index is ${index}, expected 0 up to ${length} exclusive`))
-        }
+      Effect.map(checkIndex(index, length), () => {
         const start = (index % batchesPerEpoch) * batchSize
         const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + batchSize)
-        return Effect.succeed(Array.from(order).flatMap((at) => entries[at] ?? []).map(({ at, row }) => group(row, at)))
+        return Array.from(order).flatMap((at) => entries[at] ?? []).map(({ at, row }) => group(row, at))
       })
   }
 }
+
+/** Other groups in the place of each. `name` says what became of them, for the fingerprint. */
+export const map: {
+  <E, R, E2, R2>(
+    name: string,
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+  ): (self: RLDataset<E, R>) => RLDataset<E | E2, R | R2>
+  <E, R, E2, R2>(
+    self: RLDataset<E, R>,
+    name: string,
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+  ): RLDataset<E | E2, R | R2>
+} = dual(
+  3,
+  <E, R, E2, R2>(
+    self: RLDataset<E, R>,
+    name: string,
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+  ): RLDataset<E | E2, R | R2> => ({
+    ...self,
+    fingerprint: `${self.fingerprint}, ${name}`,
+    batch: (index, seed, history) => Effect.map(self.batch(index, seed, history), (groups) => groups.map(f))
+  })
+)
+
+/** Only the groups that `keep` accepts; batches may become shorter, and even empty. `name` says which, for the fingerprint. */
+export const filter: {
+  <E, R>(name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): (self: RLDataset<E, R>) => RLDataset<E, R>
+  <E, R>(self: RLDataset<E, R>, name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): RLDataset<E, R>
+} = dual(
+  3,
+  <E, R>(self: RLDataset<E, R>, name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): RLDataset<E, R> => ({
+    ...self,
+    fingerprint: `${self.fingerprint}, ${name}`,
+    batch: (index, seed, history) => Effect.map(self.batch(index, seed, history), (groups) => groups.filter(keep))
+  })
+)

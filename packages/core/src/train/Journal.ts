@@ -1,8 +1,10 @@
 /** What a run writes down of its iterations. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as History from "../data/History.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
-import { type Json, jsonNumber, type JsonObject, RunStore } from "../record/RunStore.ts"
+import { type Json, jsonNumber, type JsonObject, RunError, RunStore } from "../record/RunStore.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 
 /** Metrics of one iteration or evaluation, under the step's number. */
@@ -34,4 +36,40 @@ export const groups = Effect.fnUntraced(function*(step: number, results: Readonl
   yield* Effect.forEach(results, (result) => store.append("events", { type: "group", step, ...groupRecord(result) }), {
     discard: true
   })
+})
+
+/** What the groups of an iteration add to a run's history. */
+export const outcomes = (
+  iteration: number,
+  results: ReadonlyArray<GroupResult.GroupResult>
+): ReadonlyArray<History.Outcome> =>
+  results.map((result) => ({
+    iteration,
+    key: result.key,
+    rewards: GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG).filter(Number.isFinite)
+  }))
+
+const Outcome = Schema.Struct({
+  type: Schema.Literal("group"),
+  step: Schema.Int,
+  key: Schema.String,
+  rewards: Schema.optionalKey(Schema.Array(Schema.Union([Schema.Finite, Schema.Literals(["NaN"])])))
+})
+
+const decodeOutcome = Schema.decodeUnknownEffect(Outcome)
+
+/** The history of a stored run before `iteration`. */
+export const history = Effect.fnUntraced(function*(iteration: number) {
+  const store = yield* RunStore
+  const groups = (yield* store.read("events")).filter(({ type }) => type === "group")
+  const outcomes = yield* Effect.forEach(groups, (record) =>
+    Effect.mapBoth(decodeOutcome(record), {
+      onFailure: ({ message }) => new RunError({ run: store.name, detail: `a group in its events: ${message}` }),
+      onSuccess: ({ key, rewards = [], step }): History.Outcome => ({
+        key,
+        iteration: step,
+        rewards: rewards.filter((reward) => reward !== "NaN")
+      })
+    }))
+  return History.fromOutcomes(outcomes.filter((outcome) => outcome.iteration < iteration))
 })

@@ -4,8 +4,11 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import { Tinker } from "../backend/Tinker.ts"
 import type { Checkpoint, TrainingClient } from "../backend/TrainingClient.ts"
+import * as History from "../data/History.ts"
+import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Config from "./Config.ts"
+import * as Journal from "./Journal.ts"
 import * as TokenBudget from "./TokenBudget.ts"
 
 /** The newest checkpoint and the iterations behind it; none before the first of a new run. */
@@ -23,6 +26,8 @@ export interface Run<E, R, EE, ER> {
   /** The iteration to begin with. */
   readonly first: number
   readonly optimizerSteps: Ref.Ref<number>
+  /** Of the iterations done, for datasets that choose by it. */
+  readonly history: Ref.Ref<History.History>
   /** Iterations done; none once an update has begun whose weights belong to no whole number of iterations. */
   readonly done: Ref.Ref<Option.Option<number>>
   readonly saved: Ref.Ref<Saved>
@@ -56,6 +61,9 @@ export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Con
     resumed,
     first: position.iteration,
     optimizerSteps: yield* Ref.make(position.optimizerSteps),
+    history: yield* Ref.make(
+      config.dataset.readsHistory === true ? yield* Journal.history(position.iteration) : History.empty
+    ),
     done: yield* Ref.make(Option.some(position.iteration)),
     saved: yield* Ref.make<Saved>({
       iteration: position.iteration,
@@ -92,3 +100,13 @@ const saveUnsaved = Effect.fnUntraced(
   },
   Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${error.message}`))
 )
+
+/** Lets the dataset know how an iteration went, if it wants to. */
+export const remember = <E, R, EE, ER>(
+  { config, history }: Run<E, R, EE, ER>,
+  iteration: number,
+  results: ReadonlyArray<GroupResult>
+) =>
+  config.dataset.readsHistory === true
+    ? Ref.update(history, (before) => History.extend(before, Journal.outcomes(iteration, results)))
+    : Effect.void

@@ -72,7 +72,7 @@ const iterate = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, iteration: number) =>
 const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: SamplingClient, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     const startedAt = yield* Clock.currentTimeMillis
-    const builders = yield* run.config.dataset.batch(iteration, run.resolved.seed)
+    const builders = yield* run.config.dataset.batch(iteration, run.resolved.seed, yield* Ref.get(run.history))
     const keys = builders.map(({ key }) => key)
     yield* Config.checkKeys(iteration, keys)
     const results: Array<GroupResult> = []
@@ -137,6 +137,7 @@ const learn = Effect.fn("Train.learn")(
       "time/training": (trainedAt - sampledAt) / 1000
     }
     yield* Journal.groups(iteration, results)
+    yield* Run.remember(run, iteration, results)
     yield* Journal.metrics(iteration, metrics)
     yield* Ref.set(run.done, Option.some(iteration + 1))
     const event: Event.Iteration = {

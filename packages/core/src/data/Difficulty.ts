@@ -1,0 +1,108 @@
+/** Groups chosen by how they went before. */
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as Seed from "../record/Seed.ts"
+import { DatasetError } from "./DatasetError.ts"
+import * as History from "./History.ts"
+import * as RLDataset from "./RLDataset.ts"
+
+/** How likely a group is to be chosen, relative to others: from 0 on. A group that was never rolled out is undefined. */
+export interface Weight {
+  /** Part of the dataset's fingerprint. */
+  readonly name: string
+  readonly of: (seen: History.Seen | undefined) => number
+}
+
+export interface LearnabilityOptions {
+  /** Members with at least this reward have succeeded. */
+  readonly success: number
+  /** What is left for groups that all members solve or none; default 0.05, so that they come back from time to time. */
+  readonly least?: number
+}
+
+/**
+ * 4·p·(1 − p) for the share p of members that succeeded last time, but not below `least`; 1 for a group not yet seen. A
+ * group that half of its members solve says most.
+ */
+export const learnability = ({ least = 0.05, success }: LearnabilityOptions): Weight => ({
+  name: `learnability ${success} ${least}`,
+  of: (seen) => {
+    if (seen === undefined) return 1
+    if (seen.rewards.length === 0) return least
+    const share = seen.rewards.filter((reward) => reward >= success).length / seen.rewards.length
+    return Math.max(least, 4 * share * (1 - share))
+  }
+})
+
+export interface Options {
+  readonly weight: Weight
+  readonly groupsPerBatch: number
+  /** As many as the dataset has unless given. */
+  readonly batches?: number
+}
+
+type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
+
+/** All groups of a dataset, the first of each key; those of the last seed that was asked for are kept. */
+const pool = <E, R>(dataset: RLDataset.RLDataset<E, R>) => {
+  let last: { readonly seed: number; readonly groups: Groups<E, R> } | undefined
+  return Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Groups<E, R>, E, R> {
+    if (last?.seed === seed) return last.groups
+    const byKey = new Map<string, EnvGroupBuilder<E, R>>()
+    for (let index = 0; index < dataset.length; index++) {
+      for (const group of yield* dataset.batch(index, seed)) {
+        if (!byKey.has(group.key)) byKey.set(group.key, group)
+      }
+    }
+    last = { seed, groups: [...byKey.values()] }
+    return last.groups
+  })
+}
+
+interface Ranked<E, R> {
+  readonly group: EnvGroupBuilder<E, R>
+  readonly weight: number
+  readonly rank: number
+}
+
+/** By weight 0 only where nothing else is left; otherwise the smaller of exponential draws at the rates of the weights. */
+const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>) =>
+  Number(left.weight === 0) - Number(right.weight === 0) || left.rank - right.rank
+
+/**
+ * Chooses each batch anew from all groups of a dataset, by weight and without replacement. `history` alone carries what was
+ * learned of them, so that a resumed run chooses what an uninterrupted one would have. Throws where `groupsPerBatch` or
+ * `batches` is not a positive whole number; a weight that is no number from 0 on is an error.
+ */
+export const sample: {
+  (options: Options): <E, R>(self: RLDataset.RLDataset<E, R>) => RLDataset.RLDataset<E | DatasetError, R>
+  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | DatasetError, R>
+} = dual(
+  2,
+  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | DatasetError, R> => {
+    const { batches = self.length, groupsPerBatch, weight } = options
+    RLDataset.checkCount("Difficulty.sample: groupsPerBatch", groupsPerBatch)
+    RLDataset.checkCount("Difficulty.sample: batches", batches)
+    const groups = pool(self)
+    return {
+      length: batches,
+      fingerprint: `${weight.name} by ${groupsPerBatch} of ${self.length} batches ${self.fingerprint}`,
+      readsHistory: true,
+      batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
+        yield* RLDataset.checkIndex(index, batches)
+        const next = Seed.uniform(Seed.derive(seed, "Difficulty", index))
+        const ranked = (yield* groups(seed)).map((group): Ranked<E, R> => {
+          const weighed = weight.of(history.get(group.key))
+          return { group, weight: weighed, rank: -Math.log(1 - next()) / (weighed === 0 ? 1 : weighed) }
+        })
+        const wrong = ranked.find(({ weight }) => !(Number.isFinite(weight) && weight >= 0))
+        if (wrong !== undefined) {
+          const field = `${weight.name}: weight of "${wrong.group.key}"`
+          return yield* new DatasetError({ field, found: String(wrong.weight), expected: "a number from 0 on" })
+        }
+        return ranked.toSorted(byRank).slice(0, groupsPerBatch).map(({ group }) => group)
+      })
+    }
+  }
+)

@@ -1,0 +1,133 @@
+/** Several datasets as one, each with its share of the groups. */
+import * as Effect from "effect/Effect"
+import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as DatasetError from "./DatasetError.ts"
+import * as History from "./History.ts"
+import * as Order from "./InterleavedOrder.ts"
+import * as RLDataset from "./RLDataset.ts"
+
+export interface Source<out E = never, out R = never> {
+  /** Begins the keys of its groups, followed by a slash. */
+  readonly name: string
+  readonly dataset: RLDataset.RLDataset<E, R>
+  /** Share of the groups, relative to the other sources' weights. */
+  readonly weight: number
+}
+
+type Error<S> = [S] extends [Source<infer E, infer _R>] ? E : never
+type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
+
+export interface Options {
+  readonly groupsPerBatch: number
+  /** As many as the sources last for, by their weights, unless given. */
+  readonly totalBatches?: number
+  /** "python" chooses from the same seed what upstream chooses; default "seeded", by our own generator. */
+  readonly order?: Order.Name
+}
+
+const fail = (field: string, found: unknown, expected: string) =>
+  Effect.fail(new DatasetError.DatasetError({ field: `Interleaved: ${field}`, found: String(found), expected }))
+
+/** A source of which it is known how many groups it has. */
+interface Measured<E, R> extends Source<E, R>, Order.Pool {
+  readonly groupsPerBatch: number
+}
+
+const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
+
+/** The first and the last batch say how many groups there are: all others are as long as the first. */
+const measure = Effect.fnUntraced(function*<E, R>(source: Source<E, R>) {
+  const { dataset, name, weight } = source
+  if (!(Number.isFinite(weight) && weight > 0)) {
+    return yield* fail(`weight of "${name}"`, weight, "a number above 0")
+  }
+  if (dataset.length < 1) return yield* fail(`length of "${name}"`, dataset.length, "at least one batch")
+  const first = (yield* dataset.batch(0, 0)).length
+  if (first < 1) return yield* fail(`batch 0 of "${name}"`, "empty", "at least one group")
+  const last = dataset.length === 1 ? first : (yield* dataset.batch(dataset.length - 1, 0)).length
+  if (last > first) return yield* fail(`last batch of "${name}"`, `${last} groups`, `at most ${first}, as batch 0 has`)
+  return { ...source, groupsPerBatch: first, groups: (dataset.length - 1) * first + last }
+})
+
+const checkNames = (sources: ReadonlyArray<Source<unknown, unknown>>) => {
+  const names = sources.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  return repeated === undefined ? Effect.void : fail("name", `"${repeated}" twice`, "a name of its own for each source")
+}
+
+/** Until the first source is used up, were each drawn from exactly by its weight. */
+const naturalLength = (pools: ReadonlyArray<Order.Pool>, groupsPerBatch: number) => {
+  const sum = pools.reduce((sum, { weight }) => sum + weight, 0)
+  const batches = pools.map(({ groups, weight }) => Math.trunc(groups / ((weight / sum) * groupsPerBatch)))
+  return Math.max(1, Math.min(...batches))
+}
+
+/** Keys are unique within a batch, though a small source may come round in it. */
+const named = <E, R>(groups: ReadonlyArray<EnvGroupBuilder<E, R>>): ReadonlyArray<EnvGroupBuilder<E, R>> => {
+  const counts = new Map<string, number>()
+  return groups.map((group) => {
+    const count = (counts.get(group.key) ?? 0) + 1
+    counts.set(group.key, count)
+    return count === 1 ? group : { ...group, key: `${group.key}#${count}` }
+  })
+}
+
+/**
+ * Each group is drawn from a source by weight, and from each source in an order that goes through all its groups before the
+ * next order begins. Sources are asked for their first and last batch; of a source only the last batch may be shorter than
+ * the others, and asking for a group that is not there fails.
+ *
+ * @see tinker-cookbook `InterleavedRLDatasetBuilder`
+ */
+export function make<S extends Source<unknown, unknown>>(
+  sources: ReadonlyArray<S>,
+  options: Options
+): Effect.Effect<
+  RLDataset.RLDataset<Error<S> | DatasetError.DatasetError, Requirements<S>>,
+  Error<S> | DatasetError.DatasetError,
+  Requirements<S>
+>
+export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Options) {
+  return Effect.gen(function*() {
+    const { groupsPerBatch, order = "seeded" } = options
+    if (sources.length === 0) return yield* fail("sources", "empty", "at least one")
+    if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number from 1 on")
+    yield* checkNames(sources)
+    const pools = yield* Effect.forEach(sources, measure)
+    const length = options.totalBatches ?? naturalLength(pools, groupsPerBatch)
+    if (!isCount(length)) return yield* fail("totalBatches", length, "a whole number from 1 on")
+    const scheduled = Order.remembered(order, pools, length * groupsPerBatch)
+
+    const pick = Effect.fnUntraced(function*(
+      { dataset, groupsPerBatch, name }: Measured<E, R>,
+      at: number,
+      seed: number,
+      history: History.History
+    ) {
+      const [batch, within] = [Math.floor(at / groupsPerBatch), at % groupsPerBatch]
+      const groups = yield* dataset.batch(batch, seed, History.below(history, `${name}/`))
+      const group = groups[within]
+      if (group !== undefined) return { ...group, key: `${name}/${group.key}` }
+      return yield* fail(
+        `batch ${batch} of "${name}"`,
+        `${groups.length} groups`,
+        `${groupsPerBatch}: only the last batch of a source may be shorter than its first`
+      )
+    })
+    const shares = pools.map(({ dataset, groups, name, weight }) =>
+      `${name} ${weight} of ${groups} ${dataset.fingerprint}`
+    )
+    const dataset: RLDataset.RLDataset<E | DatasetError.DatasetError, R> = {
+      length,
+      fingerprint: `interleaved ${order} by ${groupsPerBatch}: ${shares.join("; ")}`,
+      readsHistory: pools.some(({ dataset }) => dataset.readsHistory === true),
+      batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
+        yield* RLDataset.checkIndex(index, length)
+        const slots = scheduled(seed).slice(index * groupsPerBatch, (index + 1) * groupsPerBatch)
+        const groups = yield* Effect.forEach(slots, ({ at, source }) => pick(source, at, seed, history))
+        return named(groups)
+      })
+    }
+    return dataset
+  })
+}

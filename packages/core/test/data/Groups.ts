@@ -1,0 +1,37 @@
+/** Datasets whose groups are only their keys. */
+import { type EnvGroupBuilder, type History, RLDataset } from "@effect-rl/core"
+import { Effect } from "effect"
+
+export const builder = (key: string): EnvGroupBuilder.EnvGroupBuilder => ({
+  key,
+  size: 2,
+  tags: [],
+  open: Effect.succeed({ makeEnv: () => Effect.never })
+})
+
+/** `prefix0`, `prefix1`, … */
+export const numbered = (prefix: string, count: number, batchSize: number) =>
+  RLDataset.fromArray(Array.from({ length: count }, (_, index) => index), {
+    batchSize,
+    group: (index) => builder(`${prefix}${index}`)
+  })
+
+/** Batches of just these sizes. */
+export const ragged = (...sizes: ReadonlyArray<number>): RLDataset.RLDataset => ({
+  length: sizes.length,
+  fingerprint: `ragged ${sizes.join()}`,
+  batch: (index) => Effect.sync(() => Array.from({ length: sizes[index] ?? 0 }, (_, at) => builder(`${index}.${at}`)))
+})
+
+export const keys = <E, R>(
+  dataset: RLDataset.RLDataset<E, R>,
+  options: { readonly seed?: number; readonly history?: History.History } = {}
+) =>
+  Effect.forEach(
+    Array.from({ length: dataset.length }, (_, index) => index),
+    (index) =>
+      Effect.map(
+        dataset.batch(index, options.seed ?? 0, options.history),
+        (groups) => groups.map(({ key }) => key)
+      )
+  )

@@ -1,0 +1,193 @@
+// Cases I1 to I7 are upstream's own, restated; the orders are what CPython's generator gives.
+import { type DatasetError, Interleaved, RLDataset } from "@effect-rl/core"
+import { assert, describe, expectTypeOf, it } from "@effect/vitest"
+import { Array as Arr, Effect, Exit, Schema } from "effect"
+import { keys, numbered, ragged } from "./Groups.ts"
+
+class SandboxLost extends Schema.TaggedError<SandboxLost>()("SandboxLost", {}) {}
+
+const source = (name: string, dataset: RLDataset.RLDataset, weight = 1) => ({ name, dataset, weight })
+
+const two = (options: Partial<Interleaved.Options> = {}, weights = [1, 1]) =>
+  Interleaved.make(
+    [source("a", numbered("A", 5, 5), weights[0]), source("b", numbered("B", 3, 3), weights[1])],
+    { groupsPerBatch: 2, ...options }
+  )
+
+const share = (name: string, all: ReadonlyArray<string>) =>
+  all.filter((key) => key.startsWith(`${name}/`)).length / all.length
+
+describe("order \"python\"", () => {
+  it.effect("is upstream's, of two sources", () =>
+    Effect.gen(function*() {
+      const dataset = yield* two({ totalBatches: 4, order: "python" })
+      assert.deepStrictEqual(yield* keys(dataset), [
+        ["a/A2", "b/B0"],
+        ["a/A1", "a/A0"],
+        ["b/B1", "b/B2"],
+        ["b/B2", "b/B0"]
+      ])
+    }))
+
+  it.effect("is upstream's, of one source that comes round", () =>
+    Effect.gen(function*() {
+      const sources = [source("x", numbered("", 5, 1))]
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 1, totalBatches: 10, order: "python" })
+      assert.deepStrictEqual(
+        (yield* keys(dataset, { seed: 42 })).flat(),
+        [3, 1, 2, 4, 0, 1, 2, 3, 4, 0].map((at) => `x/${at}`)
+      )
+    }))
+})
+
+describe.for(["seeded", "python"] as const)("order \"%s\"", (order) => {
+  it.effect("I1: draws from the sources by weight", () =>
+    Effect.gen(function*() {
+      const dataset = yield* two({ order, groupsPerBatch: 5, totalBatches: 100 }, [0.7, 0.3])
+      const all = (yield* keys(dataset)).flat()
+      assert.strictEqual(all.length, 500)
+      assert.closeTo(share("a", all), 0.7, 0.1)
+    }))
+
+  it.effect("I2: is given by the seed alone", () =>
+    Effect.gen(function*() {
+      const dataset = yield* two({ order, totalBatches: 20 })
+      const first = yield* keys(dataset, { seed: 1 })
+      const other = yield* keys(dataset, { seed: 2 })
+      assert.notDeepEqual(other, first)
+      assert.deepStrictEqual(yield* keys(dataset, { seed: 1 }), first)
+      assert.deepStrictEqual(yield* keys(yield* two({ order, totalBatches: 20 }), { seed: 1 }), first)
+      const [last] = yield* Effect.all([dataset.batch(19, 1)])
+      assert.deepStrictEqual(last.map(({ key }) => key), first[19])
+    }))
+
+  it.effect("I5: goes through all groups of a source before it comes round, in another order each time", () =>
+    Effect.gen(function*() {
+      const sources = [source("x", numbered("", 12, 4))]
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, totalBatches: 20, order })
+      const cycles = Arr.chunksOf((yield* keys(dataset, { seed: 5 })).flat(), 12)
+      for (const cycle of cycles) assert.strictEqual(new Set(cycle).size, 12)
+      assert.strictEqual(new Set(cycles.map((cycle) => cycle.join())).size, cycles.length)
+    }))
+
+  it.effect("begins a longer run with the shorter one's batches", () =>
+    Effect.gen(function*() {
+      const short = yield* keys(yield* two({ order, totalBatches: 3 }))
+      const long = yield* keys(yield* two({ order, totalBatches: 9 }))
+      assert.deepStrictEqual(long.slice(0, 3), short)
+    }))
+})
+
+describe("length", () => {
+  it.effect("I3: lasts until the first source is used up", () =>
+    Effect.gen(function*() {
+      const sources = [source("a", numbered("A", 10, 5), 0.5), source("b", numbered("B", 100, 5), 0.5)]
+      assert.strictEqual((yield* Interleaved.make(sources, { groupsPerBatch: 1 })).length, 20)
+    }))
+
+  it.effect("is at least one batch", () =>
+    Effect.map(two({ groupsPerBatch: 100 }), ({ length }) => assert.strictEqual(length, 1)))
+
+  it.effect("I6: counts a last batch that is shorter", () =>
+    Effect.gen(function*() {
+      const dataset = yield* Interleaved.make([source("x", ragged(4, 4, 4, 4, 4, 4, 4, 4, 4, 2))], {
+        groupsPerBatch: 38
+      })
+      const all = (yield* keys(dataset)).flat()
+      assert.strictEqual(new Set(all).size, 38)
+    }))
+})
+
+describe("a dataset that cannot be", () => {
+  const good = numbered("G", 4, 2)
+  const mistakes: ReadonlyArray<
+    readonly [ReadonlyArray<Interleaved.Source>, Partial<Interleaved.Options>, expected: string]
+  > = [
+    [[], {}, "sources is empty, expected at least one"],
+    [[source("a", good, 0)], {}, "weight of \"a\" is 0, expected a number above 0"],
+    [[source("a", good, -1)], {}, "weight of \"a\" is -1"],
+    [[source("a", good, NaN)], {}, "weight of \"a\" is NaN"],
+    [[source("a", ragged())], {}, "length of \"a\" is 0, expected at least one batch"],
+    [[source("a", ragged(0, 2))], {}, "batch 0 of \"a\" is empty, expected at least one group"],
+    [[source("a", ragged(2, 3))], {}, "last batch of \"a\" is 3 groups, expected at most 2"],
+    [[source("a", good), source("a", good)], {}, "name is \"a\" twice"],
+    [[source("a", good)], { groupsPerBatch: 0 }, "groupsPerBatch is 0"],
+    [[source("a", good)], { totalBatches: 1.5 }, "totalBatches is 1.5"]
+  ]
+
+  it.effect.each(mistakes)(
+    "I4: says which field is wrong (%#)",
+    ([sources, options, expected]) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))
+        assert.strictEqual(error._tag, "DatasetError")
+        assert.include(error.message, expected)
+      })
+  )
+
+  it.effect.each([-1, 4])("I4: dies for a batch that does not exist (%i)", (index) =>
+    Effect.gen(function*() {
+      const dataset = yield* two({ totalBatches: 4 })
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(dataset.batch(index, 0))))
+    }))
+
+  it.effect("I6: a batch in the middle that is shorter is an error that names the rule", () =>
+    Effect.gen(function*() {
+      const sources = [source("x", ragged(4, 2, 4))]
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 12, totalBatches: 1 })
+      const error = yield* Effect.flip(dataset.batch(0, 0))
+      assert.include(
+        error.message,
+        "batch 1 of \"x\" is 2 groups, expected 4: only the last batch of a source may be shorter than its first"
+      )
+    }))
+})
+
+describe("keys", () => {
+  it.effect("begin with the source, and are unique in a batch that a source comes round in", () =>
+    Effect.gen(function*() {
+      const dataset = yield* Interleaved.make([source("x", numbered("", 2, 2))], { groupsPerBatch: 6, totalBatches: 1 })
+      const [batch = []] = yield* keys(dataset)
+      assert.sameMembers(batch, ["x/0", "x/1", "x/0#2", "x/1#2", "x/0#3", "x/1#3"])
+    }))
+})
+
+describe("the fingerprint", () => {
+  it.effect("names sources, weights and order, not how long the run is", () =>
+    Effect.gen(function*() {
+      const { fingerprint } = yield* two({ totalBatches: 4 })
+      assert.strictEqual((yield* two({ totalBatches: 8 })).fingerprint, fingerprint)
+      const others = yield* Effect.all([
+        two({}, [1, 2]),
+        two({ order: "python" }),
+        two({ groupsPerBatch: 3 }),
+        Interleaved.make([source("a", numbered("A", 5, 5))], { groupsPerBatch: 2 })
+      ])
+      const all = [fingerprint, ...others.map(({ fingerprint }) => fingerprint)]
+      assert.strictEqual(new Set(all).size, all.length)
+    }))
+})
+
+it("I7: a dataset is its batches: what sources are evaluated on is no part of it", () => {
+  expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<"length" | "fingerprint" | "readsHistory" | "batch">()
+})
+
+it("adds up the errors of its sources", () => {
+  const failing: RLDataset.RLDataset<SandboxLost> = { ...ragged(1), batch: () => Effect.fail(new SandboxLost()) }
+  const mixed = Interleaved.make(
+    [{ name: "a", weight: 1, dataset: failing }, { name: "b", weight: 1, dataset: numbered("", 1, 1) }],
+    { groupsPerBatch: 1 }
+  )
+  expectTypeOf(mixed).toEqualTypeOf<
+    Effect.Effect<
+      RLDataset.RLDataset<SandboxLost | DatasetError.DatasetError>,
+      SandboxLost | DatasetError.DatasetError
+    >
+  >()
+})
+
+it.effect("is a dataset like others", () =>
+  Effect.gen(function*() {
+    const dataset = RLDataset.filter(yield* two({ totalBatches: 4 }), "only a", ({ key }) => key.startsWith("a/"))
+    assert.isTrue((yield* keys(dataset)).flat().every((key) => key.startsWith("a/")))
+  }))
