@@ -31,11 +31,11 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
-  tinker: ["wire", "client", "server"]
+  tinker: ["wire", "client", "server", "cassette"]
 }
 
 /** Rooms that do not know each other, whatever their order. */
-const apart = { tinker: ["client", "server"] }
+const apart = { tinker: ["client", "server", "cassette"] }
 
 const sources = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -2,4 +2,7 @@ export * as Activity from "./client/Activity.ts"
 export * as CredentialCommand from "./client/CredentialCommand.ts"
 export * as TinkerHttp from "./client/TinkerHttp.ts"
 export * as WireError from "./client/WireError.ts"
+
 export * as TinkerServer from "./server/TinkerServer.ts"
+
+export * as Cassette from "./cassette/Cassette.ts"

@@ -68,6 +68,24 @@ export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Sch
   }
 }
 
+/** One field in which a request and a recorded one are not the same. */
+const Difference = Schema.Struct({ field: Schema.String, asked: Schema.String, recorded: Schema.String })
+
+/** A recording stands in for a backend, and nobody asked this when it was made. `nearest` is what was asked instead. */
+export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
+  recording: Schema.String,
+  nearest: Schema.optionalKey(Schema.String),
+  differences: Schema.Array(Difference)
+}) {
+  override get message() {
+    const differences = this.differences.map(({ asked, field, recorded }) =>
+      `${field} is ${asked}, recorded ${recorded}`
+    )
+    const nearest = this.nearest === undefined ? "nothing like it was" : `nearest is ${this.nearest}`
+    return `not in ${this.recording}; ${[nearest, ...differences].join("; ")}. Record anew if the program has changed`
+  }
+}
+
 export const Reason = Schema.Union([
   RateLimited,
   Rejected,
@@ -75,7 +93,8 @@ export const Reason = Schema.Union([
   Unsupported,
   NotFound,
   ContextTooLong,
-  Closed
+  Closed,
+  Unrecorded
 ])
 export type Reason = typeof Reason.Type
 

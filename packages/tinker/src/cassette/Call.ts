@@ -1,0 +1,88 @@
+/** One call to a backend as a cassette knows it: by its content. */
+import type { AdamParams, Datum, Loss, ModelInput, Sampling, Tinker, TrainingClient } from "@effect-rl/core"
+import * as Duration from "effect/Duration"
+import type * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import * as Operation from "./Operation.ts"
+import * as Request from "./Request.ts"
+import * as Secrets from "./Secrets.ts"
+
+export type JsonObject = { readonly [name: string]: Schema.Json }
+
+export interface Call<in out A> {
+  readonly operation: Operation.Operation<A>
+  /** The operation's name, whom it was asked, and what. */
+  readonly request: JsonObject
+  /** Hash of the request. */
+  readonly key: string
+}
+
+/** Objects with their fields in one order, so that equal content is equal text. */
+const sorted = (_: string, value: unknown) =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => left < right ? -1 : 1))
+    : value
+
+/** 64 bits of SHA-256. */
+export const keyOf = (request: Schema.Json) =>
+  createHash("sha256").update(JSON.stringify(request, sorted)).digest("hex").slice(0, 16)
+
+const make = <A>(operation: Operation.Operation<A>, fields: JsonObject): Call<A> => {
+  const request = Secrets.stripObject({ operation: operation.name, ...fields })
+  return { operation, request, key: keyOf(request) }
+}
+
+export const models = make(Operation.models, {})
+
+export const capabilities = (model: string) => make(Operation.capabilities, { model })
+
+export const createLoraTrainingClient = (options: Tinker.LoraOptions) =>
+  make(Operation.createLoraTrainingClient, Request.lora(options))
+
+export const createTrainingClientFromState = (path: string) => make(Operation.createTrainingClientFromState, { path })
+
+export const createSamplingClient = (from: { readonly baseModel: string } | { readonly modelPath: string }) =>
+  make(Operation.createSamplingClient, from)
+
+/** Asked of weights, as all clients that have the same ones answer alike. */
+export const sample = (weights: string, request: Sampling.SampleRequest) =>
+  make(Operation.sample, { weights, ...Request.sample(request) })
+
+export const computeLogprobs = (weights: string, prompt: ModelInput.ModelInput) =>
+  make(Operation.computeLogprobs, { weights, ...Request.prompt(prompt) })
+
+type Data = ReadonlyArray<Datum.Datum<Datum.Kind>>
+type AnyLoss = Loss.Loss<Datum.Kind>
+
+const save = (name: string, { ttl }: TrainingClient.SaveOptions): JsonObject => ({
+  name,
+  ...(ttl === undefined ? {} : { ttl: Duration.format(Duration.fromInputUnsafe(ttl)) })
+})
+
+/**
+ * The calls of one training client: an answer depends on what changed the model before, so each says `after` how many changes
+ * it was asked.
+ */
+export const training = (client: string) => {
+  let changes = 0
+  const at = () => ({ client, after: changes })
+  const change = <A>(operation: Operation.Operation<A>, fields: JsonObject) => {
+    const call = make(operation, { ...at(), ...fields })
+    changes++
+    return call
+  }
+  return {
+    forward: (data: Data, loss: AnyLoss) => make(Operation.forward, { ...at(), ...Request.pass(data, loss) }),
+    forwardBackward: (data: Data, loss: AnyLoss) => change(Operation.forwardBackward, Request.pass(data, loss)),
+    optimStep: (params: AdamParams.AdamParams) => change(Operation.optimStep, Request.adam(params)),
+    loadState: (path: string, optimizer: boolean) => change(Operation.loadState, { path, optimizer }),
+    saveState: (name: string, options: TrainingClient.SaveOptions) =>
+      make(Operation.saveState, { ...at(), ...save(name, options) }),
+    saveWeightsForSampler: (name: string, options: TrainingClient.SaveOptions) =>
+      make(Operation.saveWeightsForSampler, { ...at(), ...save(name, options) }),
+    saveWeightsAndGetSamplingClient: () => make(Operation.saveWeightsAndGetSamplingClient, at()),
+    unload: () => make(Operation.unload, at()),
+    /** Name of the weights as they are now. */
+    weights: () => `${client}@${changes}`
+  }
+}

@@ -1,0 +1,39 @@
+/** A backend recorded once and replayed ever after, without key or network. */
+import { Tinker } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import { CassetteError } from "./CassetteError.ts"
+import * as Deck from "./Deck.ts"
+import * as EntryFile from "./EntryFile.ts"
+import * as PlayedTinker from "./PlayedTinker.ts"
+import * as Recorder from "./Recorder.ts"
+import * as Tape from "./Tape.ts"
+
+export { CassetteError }
+
+/**
+ * Replays the recording in `file`. A call that is not in it fails as `Unrecorded`, naming the nearest one and where they differ;
+ * after such a call a training client is `Closed`.
+ */
+export const layer = (file: string): Layer.Layer<Tinker.Tinker, CassetteError, FileSystem.FileSystem> =>
+  Layer.effect(
+    Tinker.Tinker,
+    Effect.map(EntryFile.read(file), (entries) => PlayedTinker.make(Deck.replaying(Tape.make(file, entries))))
+  )
+
+/**
+ * The backend it is provided with, whose every answer is written to `file` before it is given on; what was in the file before is
+ * lost. What was written when a run breaks off can be replayed.
+ */
+export const layerRecord = (
+  file: string
+): Layer.Layer<Tinker.Tinker, CassetteError, Tinker.Tinker | FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    Tinker.Tinker,
+    Effect.gen(function*() {
+      const live = yield* Tinker.Tinker
+      return PlayedTinker.make(Deck.recording(yield* Recorder.make(file), live))
+    })
+  )

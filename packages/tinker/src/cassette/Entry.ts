@@ -1,0 +1,98 @@
+/** The lines of a recording: first what it is, then one call with its answer on each. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Call from "./Call.ts"
+import * as Operation from "./Operation.ts"
+import * as Secrets from "./Secrets.ts"
+
+/** The format this version writes and reads. */
+const version = 1
+
+const Header = Schema.fromJsonString(
+  Schema.Struct({ format: Schema.Literal("effect-rl cassette"), version: Schema.Int })
+)
+
+/** The first line. */
+export const header = JSON.stringify({ format: "effect-rl cassette", version })
+
+const Failure = Schema.toCodecJson(TinkerError.TinkerError)
+
+const Line = Schema.fromJsonString(Schema.Struct({
+  key: Schema.String,
+  /** Place among the calls with this key. */
+  ordinal: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  call: Schema.JsonObject,
+  answer: Schema.optionalKey(Schema.Json),
+  failure: Schema.optionalKey(Schema.Json)
+}))
+
+/** What became of a call. */
+export type Outcome = Result.Result<Schema.Json, TinkerError.TinkerError>
+
+/** A call as it was recorded. */
+export interface Entry {
+  readonly line: number
+  readonly key: string
+  readonly ordinal: number
+  readonly call: Call.JsonObject
+  readonly outcome: Outcome
+}
+
+/** Names what a call made. */
+export const id = (key: string, ordinal: number) => `${key}.${ordinal}`
+
+/** Without its cause, which is the transport's own and changes from one recording to the next. */
+const portable = ({ operation, reason }: TinkerError.TinkerError) => new TinkerError.TinkerError({ operation, reason })
+
+const outcomeFields = <A>({ operation }: Call.Call<A>, result: Result.Result<A, TinkerError.TinkerError>) =>
+  Result.match(result, {
+    onSuccess: (value) =>
+      Effect.map(Schema.encodeEffect(operation.answer)(value), (answer): Call.JsonObject => ({ answer })),
+    onFailure: (error) =>
+      Effect.map(Schema.encodeEffect(Failure)(portable(error)), (failure): Call.JsonObject => ({ failure }))
+  })
+
+/** The line of a call that has ended; an answer that is not of its type is a defect of the backend. */
+export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Result<A, TinkerError.TinkerError>) =>
+  Effect.map(
+    Effect.orDie(outcomeFields(call, result)),
+    (outcome) => JSON.stringify({ key: call.key, ordinal, call: call.request, ...Secrets.stripObject(outcome) })
+  )
+
+const message = Effect.mapError((error: Schema.SchemaError) => error.message.replaceAll(/\s*\n\s*/g, " "))
+
+/** Nothing where the line begins a recording that can be read here. */
+export const checkHeader = (text: string): Effect.Effect<void, string> =>
+  Schema.decodeUnknownEffect(Header)(text).pipe(
+    Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),
+    Effect.filterOrFail(
+      (header) => header.version === version,
+      (header) => `version is ${header.version}, expected ${version}: record anew with this version`
+    ),
+    Effect.asVoid
+  )
+
+const decodeOutcome = Effect.fnUntraced(function*(line: (typeof Line)["Type"]) {
+  const { answer, call, failure } = line
+  if (failure !== undefined) return Result.fail(yield* message(Schema.decodeUnknownEffect(Failure)(failure)))
+  const schema = Operation.answerOf(String(call["operation"]))
+  if (schema === undefined) {
+    return yield* Effect.fail(`call.operation is ${String(call["operation"])}, which no backend has`)
+  }
+  if (answer === undefined) return yield* Effect.fail("answer and failure are both absent, expected one of them")
+  yield* message(Schema.decodeUnknownEffect(schema)(answer))
+  return Result.succeed(answer)
+})
+
+/** A line, or in words what is wrong with it. */
+export const decode = Effect.fnUntraced(
+  function*(text: string, line: number): Effect.fn.Return<Entry, string> {
+    const found = yield* message(Schema.decodeUnknownEffect(Line)(text))
+    const { call, key, ordinal } = found
+    const expected = Call.keyOf(call)
+    if (key !== expected) return yield* Effect.fail(`key is ${key}, expected ${expected}: the call has been changed`)
+    return { line, key, ordinal, call, outcome: yield* decodeOutcome(found) }
+  }
+)

@@ -1,0 +1,84 @@
+/** What a backend can be asked, and how its answers are written down. */
+import type { Capabilities, Sampling, TrainingClient } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+import * as NumberText from "./NumberText.ts"
+
+/** The port's name of a call, and its answer as JSON. */
+export interface Operation<in out A> {
+  readonly name: string
+  readonly answer: Schema.Codec<A, Schema.Json>
+}
+
+const all = new Map<string, Schema.Decoder<unknown>>()
+
+/** How the answers of an operation are read, if there is one of this name. */
+export const answerOf = (name: string) => all.get(name)
+
+const make = <A>(name: string, answer: Schema.Codec<A, unknown>): Operation<A> => {
+  const json = Schema.toCodecJson(answer)
+  all.set(name, json)
+  return { name, answer: json }
+}
+
+const Nothing = Schema.Void
+
+const Pass: Schema.Codec<TrainingClient.ForwardBackwardOutput, unknown> = Schema.Struct({
+  logprobs: Schema.Array(NumberText.Floats),
+  metrics: Schema.Record(Schema.String, Schema.Number)
+})
+
+const Checkpoint: Schema.Codec<TrainingClient.Checkpoint, unknown> = Schema.Struct({ path: Schema.String })
+
+const Model: Schema.Codec<TrainingClient.ModelInfo, unknown> = Schema.Struct({
+  modelId: Schema.String,
+  baseModel: Schema.String,
+  loraRank: Schema.Int
+})
+
+/** Of a sampling client. */
+export interface Weights {
+  readonly modelPath: string
+}
+
+const Weights: Schema.Codec<Weights, unknown> = Schema.Struct({ modelPath: Schema.String })
+
+const CapabilitiesAnswer: Schema.Codec<Capabilities.Capabilities, unknown> = Schema.Struct({
+  contextLength: Schema.Int,
+  lossReduction: Schema.Literals(["token-sum", "sequence-mean", "unknown"]),
+  seeds: Schema.Boolean,
+  promptLogprobs: Schema.Boolean,
+  topkPromptLogprobs: Schema.Int,
+  loraRank: Schema.Tuple([Schema.Int, Schema.Int]),
+  tokenizerFingerprint: Schema.optionalKey(Schema.String)
+})
+
+const Sample: Schema.Codec<Sampling.SampleResponse, unknown> = Schema.Struct({
+  sequences: Schema.Array(Schema.Struct({
+    tokens: NumberText.Ints,
+    logprobs: NumberText.Floats,
+    stopReason: Schema.Literals(["stop", "length"])
+  })),
+  promptLogprobs: Schema.optionalKey(NumberText.Floats),
+  topkPromptLogprobs: Schema.optionalKey(
+    Schema.Array(Schema.Array(Schema.Struct({ token: Schema.Int, logprob: Schema.Number })))
+  )
+})
+
+export const models = make("models", Schema.Array(Schema.String))
+export const capabilities = make("capabilities", CapabilitiesAnswer)
+export const createLoraTrainingClient = make("createLoraTrainingClient", Model)
+export const createTrainingClientFromState = make("createTrainingClientFromState", Model)
+export const createSamplingClient = make("createSamplingClient", Weights)
+export const sample = make("sample", Sample)
+export const computeLogprobs = make<Float32Array>("computeLogprobs", NumberText.Floats)
+export const forward = make("forward", Pass)
+export const forwardBackward = make("forwardBackward", Pass)
+export const optimStep = make(
+  "optimStep",
+  Schema.Struct({ metrics: Schema.Record(Schema.String, Schema.Number) })
+)
+export const saveState = make("saveState", Checkpoint)
+export const saveWeightsForSampler = make("saveWeightsForSampler", Checkpoint)
+export const saveWeightsAndGetSamplingClient = make("saveWeightsAndGetSamplingClient", Weights)
+export const loadState = make("loadState", Nothing)
+export const unload = make("unload", Nothing)

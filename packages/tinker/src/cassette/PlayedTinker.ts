@@ -1,0 +1,47 @@
+/** A backend as a deck plays it. */
+import { Tinker, type TrainingClient } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Call from "./Call.ts"
+import type { Deck, Made } from "./Deck.ts"
+import * as PlayedSamplingClient from "./PlayedSamplingClient.ts"
+import * as PlayedTrainingClient from "./PlayedTrainingClient.ts"
+
+type TrainingMade = Made<TrainingClient.ModelInfo, TrainingClient.TrainingClient>
+
+const infoOf = ({ info }: TrainingClient.TrainingClient) => info
+
+const trainingClient = ({ answer: info, deck, id }: TrainingMade) => PlayedTrainingClient.make({ info, id, deck })
+
+export const make = (deck: Deck<Tinker.Tinker["Service"]>): Tinker.Tinker["Service"] =>
+  Tinker.Tinker.of({
+    models: deck.answer(Call.models, (live) => live.models),
+    capabilities: (model) => deck.answer(Call.capabilities(model), (live) => live.capabilities(model)),
+    createLoraTrainingClient: (options) =>
+      Effect.flatMap(
+        deck.make(Call.createLoraTrainingClient(options), (live) => live.createLoraTrainingClient(options), infoOf),
+        trainingClient
+      ),
+    createTrainingClientFromState: (path) =>
+      Effect.flatMap(
+        deck.make(
+          Call.createTrainingClientFromState(path),
+          (live) => live.createTrainingClientFromState(path),
+          infoOf
+        ),
+        trainingClient
+      ),
+    createSamplingClient: (from) =>
+      Effect.flatMap(
+        deck.make(
+          Call.createSamplingClient(from),
+          (live) => live.createSamplingClient(from),
+          ({ modelPath }) => ({ modelPath })
+        ),
+        ({ answer, deck }) =>
+          PlayedSamplingClient.make({
+            ...answer,
+            weights: "baseModel" in from ? from.baseModel : from.modelPath,
+            deck
+          })
+      )
+  })

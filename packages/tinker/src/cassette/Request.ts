@@ -1,0 +1,79 @@
+/** Requests as JSON: equal requests are equal texts, whatever was left to its default. */
+import { AdamParams, type Datum, type Loss, type ModelInput, type Sampling, type Tinker } from "@effect-rl/core"
+import type * as Schema from "effect/Schema"
+import * as NumberText from "./NumberText.ts"
+
+type JsonObject = { readonly [name: string]: Schema.Json }
+
+/** JSON has no words for NaN and the infinities. */
+const number = (value: number): Schema.Json => Number.isFinite(value) ? value : String(value)
+
+const numbers = (values: Readonly<Record<string, number>>): JsonObject =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, number(value)]))
+
+/** The field, unless it says nothing. */
+const field = <N extends string, A extends Schema.Json>(name: N, value: A | undefined, usual?: A): JsonObject =>
+  value === undefined || value === usual ? {} : { [name]: typeof value === "number" ? number(value) : value }
+
+const chunk = (chunk: ModelInput.Chunk): Schema.Json =>
+  chunk._tag === "EncodedText"
+    ? NumberText.fromInts(chunk.tokens)
+    : { format: chunk.format, expectedTokens: chunk.expectedTokens, base64: Buffer.from(chunk.data).toString("base64") }
+
+const input = ({ chunks }: ModelInput.ModelInput): Schema.Json => {
+  const all = chunks.map(chunk)
+  const [first, ...others] = all
+  return first !== undefined && others.length === 0 ? first : all
+}
+
+const datum = ({ inputs, kind, modelInput }: Datum.Datum<Datum.Kind>): JsonObject => ({
+  kind,
+  input: input(modelInput),
+  targetTokens: NumberText.fromInts(inputs.targetTokens),
+  ...("weights" in inputs ? { weights: NumberText.fromFloats(inputs.weights) } : {
+    logprobs: NumberText.fromFloats(inputs.logprobs),
+    advantages: NumberText.fromFloats(inputs.advantages),
+    mask: NumberText.fromFloats(inputs.mask)
+  }),
+  ...("candidates" in inputs ? { candidates: number(inputs.candidates) } : {})
+})
+
+export const pass = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>, loss: Loss.Loss<Datum.Kind>): JsonObject => ({
+  loss: loss.name,
+  ...(Object.keys(loss.config).length === 0 ? {} : { config: numbers(loss.config) }),
+  data: data.map(datum)
+})
+
+const stop = (stop: Sampling.Stop | undefined): Schema.Json | undefined => {
+  const isTokens = (stop: Sampling.Stop): stop is ReadonlyArray<number> => typeof stop[0] === "number"
+  return stop === undefined || !isTokens(stop) ? stop : stop.map(number)
+}
+
+export const sample = (request: Sampling.SampleRequest): JsonObject => {
+  const { numSamples, params, prompt, promptLogprobs, topkPromptLogprobs } = request
+  return {
+    prompt: input(prompt),
+    maxTokens: number(params.maxTokens),
+    ...field("seed", params.seed),
+    ...field("stop", stop(params.stop)),
+    ...field("temperature", params.temperature, 1),
+    ...field("topP", params.topP, 1),
+    ...field("topK", params.topK),
+    ...field("numSamples", numSamples, 1),
+    ...field("promptLogprobs", promptLogprobs, false),
+    ...field("topkPromptLogprobs", topkPromptLogprobs, 0)
+  }
+}
+
+export const prompt = (prompt: ModelInput.ModelInput): JsonObject => ({ prompt: input(prompt) })
+
+export const adam = (params: AdamParams.AdamParams): JsonObject => numbers({ ...AdamParams.defaults, ...params })
+
+export const lora = (options: Tinker.LoraOptions): JsonObject => ({
+  baseModel: options.baseModel,
+  loraRank: number(options.loraRank ?? 32),
+  ...field("seed", options.seed),
+  ...field("trainMlp", options.trainMlp, true),
+  ...field("trainAttn", options.trainAttn, true),
+  ...field("trainUnembed", options.trainUnembed, true)
+})

@@ -1,0 +1,25 @@
+import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { Cassette } from "@effect-rl/tinker"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { describe, layer } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+
+const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
+
+const cassette = Effect.map(
+  FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped({ prefix: "effect-rl-cassette-" })),
+  (folder) => `${folder}/contract.jsonl`
+)
+
+describe("a recording keeps the contract that was kept when it was made", () => {
+  layer(NodeServices.layer)((it) => {
+    for (const { check, name } of cases) {
+      it.effect(name, () =>
+        Effect.gen(function*() {
+          const file = yield* cassette
+          yield* check.pipe(Effect.provide(Cassette.layerRecord(file)), Effect.provide(ScriptedTinker.layer()))
+          yield* check.pipe(Effect.provide(Cassette.layer(file)))
+        }))
+    }
+  })
+})
