@@ -47,6 +47,7 @@ export * as Limits from "./env/Limits.ts"
 export * as ProblemEnv from "./env/ProblemEnv.ts"
 export * as ProblemGroupBuilder from "./env/ProblemGroupBuilder.ts"
 export * as StopReason from "./env/StopReason.ts"
+export * as TerminationReward from "./env/TerminationReward.ts"
 export * as Trajectory from "./env/Trajectory.ts"
 
 export * as DatasetError from "./data/DatasetError.ts"
@@ -57,6 +58,7 @@ export * as RLDataset from "./data/RLDataset.ts"
 
 export * as FailurePolicy from "./rollout/FailurePolicy.ts"
 export * as GroupResult from "./rollout/GroupResult.ts"
+export * as Hooks from "./rollout/Hooks.ts"
 export * as Rollout from "./rollout/Rollout.ts"
 export * as RolloutError from "./rollout/RolloutError.ts"
 

@@ -54,6 +54,7 @@ const onFailure: FailurePolicy.FailurePolicy<BrowserCrashed, TinkerError.TinkerE
     StepFailed: "drop",
     GraderFailed: "drop",
     PolicyFailed: "abort",
+    HookFailed: "abort",
     TimedOut: "drop",
     Died: "abort"
   }

@@ -64,7 +64,7 @@ export type Step = Continue | Done
 export interface Env<out E = never, out R = never> {
   readonly initialObservation: Effect.Effect<Prompt | Overflow, E, R>
   readonly step: (action: Action) => Effect.Effect<Step, E, R>
-  /** Adds messages to the conversation and shows it again. */
+  /** Adds messages, if any, to the conversation and shows it again, also after `Done` where a hook lets the episode go on. */
   readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
   /** It reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean

@@ -17,6 +17,43 @@ export interface Limits {
   readonly rolloutTimeout?: Duration.Input
   /** A policy call that takes longer fails the attempt. */
   readonly turnTimeout?: Duration.Input
+  /** A first prompt, step or injection of the environment that takes longer fails the attempt. */
+  readonly stepTimeout?: Duration.Input
+}
+
+export const unlimited: Limits = {}
+
+const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnTokens", "maxToolCalls"] as const
+const times = ["rolloutTimeout", "turnTimeout", "stepTimeout"] as const
+
+/** A field that limits nothing sensibly. */
+export interface Invalid {
+  readonly field: string
+  readonly value: string
+  readonly expected: string
+}
+
+/** Whether time can run out after it. */
+export const isTime = (value: Duration.Input) => {
+  const duration = Duration.fromInput(value)
+  return duration._tag === "Some" && Duration.isGreaterThan(duration.value, Duration.zero)
+}
+
+export const expectedTime = "a time above 0, such as \"2 minutes\""
+
+/** The first field that is no limit, if any. */
+export const invalid = (self: Limits): Invalid | undefined => {
+  for (const field of counts) {
+    const value = self[field]
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1)) {
+      return { field, value: String(value), expected: "a whole number from 1 on" }
+    }
+  }
+  for (const field of times) {
+    const value = self[field]
+    if (value !== undefined && !isTime(value)) return { field, value: String(value), expected: expectedTime }
+  }
+  return undefined
 }
 
 const smaller = (left: number | undefined, right: number | undefined) =>
@@ -39,5 +76,22 @@ export const tighter = (left: Limits, right: Limits): Limits =>
     maxTurnTokens: smaller(left.maxTurnTokens, right.maxTurnTokens),
     maxToolCalls: smaller(left.maxToolCalls, right.maxToolCalls),
     rolloutTimeout: shorter(left.rolloutTimeout, right.rolloutTimeout),
-    turnTimeout: shorter(left.turnTimeout, right.turnTimeout)
+    turnTimeout: shorter(left.turnTimeout, right.turnTimeout),
+    stepTimeout: shorter(left.stepTimeout, right.stepTimeout)
   })
+
+/** The token budget that leaves no room for another turn: a single token is none. */
+export const exhausted = (self: Limits, observationTokens: number, sampledTokens: number) => {
+  if ((self.maxTrajectoryTokens ?? Infinity) - observationTokens <= 1) return "max_tokens"
+  return (self.maxSampledTokens ?? Infinity) - sampledTokens <= 1 ? "max_sampled_tokens" : undefined
+}
+
+/** Tokens that the next turn may sample; a budget that is exhausted, and was passed over, caps nothing. */
+export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
+  const left = [
+    (self.maxTrajectoryTokens ?? Infinity) - observationTokens,
+    (self.maxSampledTokens ?? Infinity) - sampledTokens
+  ]
+  const least = Math.min(self.maxTurnTokens ?? Infinity, ...left.filter((tokens) => tokens > 1))
+  return least === Infinity ? undefined : least
+}

@@ -14,3 +14,6 @@ export const StopReason = Schema.Literals([
   "rollout_timeout"
 ])
 export type StopReason = typeof StopReason.Type
+
+/** A stop reason, or what a hook calls it. */
+export type Name = StopReason | (string & Record<never, never>)

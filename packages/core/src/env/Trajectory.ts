@@ -1,9 +1,9 @@
 /** What happened in one episode. */
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Metric from "../record/Metric.ts"
-import type { StopReason } from "./StopReason.ts"
+import type * as StopReason from "./StopReason.ts"
 
 /** @see tinker-cookbook `Transition` */
 export interface Transition {
@@ -16,11 +16,20 @@ export interface Transition {
   readonly logs: Readonly<Record<string, string | number>>
 }
 
-/** `transitions` in order; none when the first prompt was over budget. `stepReward` is their sum, or the overflow's reward. */
+/**
+ * `transitions` in order; none when the episode ended before its first action. `stepReward` is their sum, or the overflow's reward.
+ *
+ * @see tinker-cookbook `Trajectory`
+ */
 export interface Trajectory {
   readonly transitions: ReadonlyArray<Transition>
   readonly stepReward: number
-  readonly stopReason: Option.Option<StopReason>
+  /** None where the environment gave none; a hook may have given it a name of its own. */
+  readonly stopReason: Option.Option<StopReason.Name>
+  /** Turns that were cut at their token limit and after which the episode went on. */
+  readonly truncations: number
+  /** What an environment said of a first prompt that was over budget. */
+  readonly logs?: Readonly<Record<string, string | number>>
 }
 
 export const isTruncated = (self: Trajectory) => self.transitions.at(-1)?.action.stopReason === "length"
@@ -30,10 +39,3 @@ export const actionTokens = (self: Trajectory) =>
 
 export const observationTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.observation.length, 0)
-
-/** An episode that ended before its first action. */
-export const withoutAction = (reward: number, stopReason: StopReason): Trajectory => ({
-  transitions: [],
-  stepReward: reward,
-  stopReason: Option.some(stopReason)
-})

@@ -47,6 +47,7 @@ const dropMembers: FailurePolicy.FailurePolicy = {
     StepFailed: "drop",
     GraderFailed: "drop",
     PolicyFailed: "abort",
+    HookFailed: "drop",
     TimedOut: "drop",
     Died: "drop"
   }

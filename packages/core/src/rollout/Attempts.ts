@@ -1,11 +1,9 @@
 /** Trying again, and what follows when that does not help. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Schedule from "effect/Schedule"
-import * as Scope from "effect/Scope"
+import * as Schedule from "effect/Schedule"
 import * as FailurePolicy from "./FailurePolicy.ts"
-import type { FailureReport } from "./GroupResult.ts"
+import type { FailureReport, Skipped } from "./GroupResult.ts"
 
 type Failure<E, PE> = FailurePolicy.Failure<E, PE>
 
@@ -17,29 +15,30 @@ export interface Exhausted<out E, out PE> {
 
 /** How a failure leaves a group: without the group, or with everything. */
 export type Stop<E, PE> =
-  | { readonly _tag: "Skip"; readonly report: FailureReport }
+  | { readonly _tag: "Skip"; readonly reason: Skipped["reason"] }
   | { readonly _tag: "Abort"; readonly failure: Failure<E, PE> }
 
 /** Failures of the group itself are reported under this member. */
 export const wholeGroup = -1
 
-type DeathPolicy = Pick<FailurePolicy.FailurePolicy["otherwise"], "Died">
-
-/** Where a death aborts, so does a release that dies; elsewhere what was reached stands, and the death is logged. */
-export const close = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, otherwise: DeathPolicy) => {
-  const closed = Scope.close(scope, exit)
-  return otherwise.Died === "abort"
-    ? closed
-    : Effect.catchCause(closed, (cause) => Effect.logError("what an environment acquired was not released", cause))
+/** What a group's members share: retries, until as many as it takes have finished. */
+export interface Budget {
+  retries: number
+  finished: number
+  readonly enough: number
 }
 
-/** Runs in a child scope, which closes at once on failure and together with its parent otherwise. */
-export const inChildScope = <A, E, R>(parent: Scope.Scope, otherwise: DeathPolicy, effect: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(Scope.fork(parent), (scope) =>
-    effect.pipe(
-      Scope.provide(scope),
-      Effect.onExit((exit) => Exit.isFailure(exit) ? close(scope, exit, otherwise) : Effect.void)
-    ))
+export const budget = (policy: FailurePolicy.FailurePolicy<never, never>, size: number): Budget => ({
+  retries: policy.maxRetries ?? Infinity,
+  finished: 0,
+  enough: policy.minSuccessful?.(size) ?? Infinity
+})
+
+const takeRetry = (budget: Budget) => {
+  if (budget.retries < 1 || budget.finished >= budget.enough) return false
+  budget.retries--
+  return true
+}
 
 const report = (member: number, attempt: number, failure: Failure<unknown, unknown>): FailureReport => ({
   member,
@@ -65,6 +64,7 @@ export const run = <A, E, PE, R>(
   options: {
     readonly member: number
     readonly policy: FailurePolicy.FailurePolicy<E, PE>
+    readonly budget: Budget
     readonly retried: Array<FailureReport>
   }
 ): Effect.Effect<A, Exhausted<E, PE>, R> =>
@@ -74,8 +74,12 @@ export const run = <A, E, PE, R>(
       Effect.catchDefect((defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })),
       Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure))))
     )
+    const schedule = Schedule.while(
+      options.policy.retry,
+      ({ input }) => !FailurePolicy.isMisuse(input) && takeRetry(options.budget)
+    )
     return Effect.catch(next, (first) =>
-      Effect.mapError(retry(next, first, options.policy.retry), (failure) => {
+      Effect.mapError(retry(next, first, schedule), (failure) => {
         const last = options.retried.findLastIndex((made) => made.member === options.member)
         options.retried.splice(last, 1)
         return { failure, report: report(options.member, count - 1, failure) }
@@ -89,15 +93,15 @@ export const settle = <A, E, PE, R>(
   drop: (report: FailureReport) => Effect.Effect<A, Stop<E, PE>>
 ): Effect.Effect<A, Stop<E, PE>, R> =>
   Effect.catch(effect, ({ failure, report }): Effect.Effect<A, Stop<E, PE>> => {
-    switch (policy.otherwise[failure._tag]) {
+    switch (FailurePolicy.isMisuse(failure) ? "abort" : policy.otherwise[failure._tag]) {
       case "abort":
         return Effect.fail({ _tag: "Abort", failure })
       case "skip":
-        return Effect.fail({ _tag: "Skip", report })
+        return skip(report)
       case "drop":
         return drop(report)
     }
   })
 
 /** For failures of the whole group, where dropping means skipping. */
-export const skip = (report: FailureReport) => Effect.fail({ _tag: "Skip", report } as const)
+export const skip = (reason: Skipped["reason"]) => Effect.fail({ _tag: "Skip", reason } as const)

@@ -1,88 +1,277 @@
-/** One environment and one policy, turn by turn until done. */
+/** One environment and one policy, turn by turn until done or at a limit. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import type * as Env from "../env/Env.ts"
-import * as Trajectory from "../env/Trajectory.ts"
+import * as Limits from "../env/Limits.ts"
+import type * as StopReason from "../env/StopReason.ts"
+import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Key from "../record/Key.ts"
 import type { Failure } from "./FailurePolicy.ts"
-import { RolloutError, Violation } from "./RolloutError.ts"
+import * as Given from "./Given.ts"
+import type { Hooks, State } from "./Hooks.ts"
+import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported } from "./RolloutError.ts"
 
-const violation = (key: Key.MemberKey, field: string, found: unknown, expected: string) =>
-  new RolloutError({
-    group: key.group,
-    member: key.member,
-    reason: new Violation({ field, found: String(found), expected })
-  })
-
-/** Types do not reach an environment written in JavaScript or fed from outside: what it gives is checked. */
-const tagViolation = (key: Key.MemberKey, field: string, given: unknown, ...tags: ReadonlyArray<string>) => {
-  if (tags.some((tag) => Predicate.isTagged(given, tag))) return undefined
-  const found = Predicate.isObject(given) ? given["_tag"] : given
-  return violation(key, `${field}._tag`, found, tags.join(" or "))
+export interface Options<out E = never, out R = never> {
+  /** Of these and the environment's own the tighter hold; unlimited unless given. */
+  readonly limits?: Limits.Limits
+  readonly hooks?: Hooks<E, R>
 }
 
-const rewardViolation = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) =>
-  Number.isFinite(reward) ? undefined : violation(key, `${field}.reward`, reward, "a finite number")
+interface Progress {
+  readonly transitions: Array<Trajectory.Transition>
+  /** The prompt that is shown next; none before the first. */
+  observation: Env.Prompt | undefined
+  stepReward: number
+  sampledTokens: number
+  toolCalls: number
+  truncations: number
+}
 
-const initialViolation = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
-  tagViolation(key, "initialObservation", given, "Prompt", "Overflow")
-    ?? (given._tag === "Overflow" ? rewardViolation(key, "initialObservation", given) : undefined)
+interface Episode<E, R, PE, PR> {
+  readonly env: Env.Env<E, R>
+  readonly policy: Policy.Policy<PE, PR>
+  readonly key: Key.MemberKey
+  readonly limits: Limits.Limits
+  readonly hooks: Hooks<E, R> | undefined
+  readonly startedAt: number
+  readonly progress: Progress
+}
 
-const stepViolation = (key: Key.MemberKey, given: Env.Step) =>
-  tagViolation(key, "step", given, "Continue", "Done")
-    ?? rewardViolation(key, "step", given)
-    ?? (given._tag === "Continue" ? tagViolation(key, "step.observation", given.observation, "Prompt") : undefined)
+/** Why an episode ended, and whether its environment ended it. */
+interface Ending {
+  readonly reason: StopReason.Name | undefined
+  readonly graded: boolean
+  readonly logs?: NonNullable<Env.Overflow["logs"]>
+}
 
-const actionViolation = (key: Key.MemberKey, { logprobs, tokens }: Sampling.SampledTokens) =>
-  tokens.length === logprobs.length
-    ? undefined
-    : violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
+const stepFailed = <E>(error: E) => ({ _tag: "StepFailed", error }) as const
+const policyFailed = <E>(error: E) => ({ _tag: "PolicyFailed", error }) as const
+const hookFailed = <E>(error: E) => ({ _tag: "HookFailed", error }) as const
+const timedOut = (error: RolloutError) => ({ _tag: "TimedOut", error }) as const
+
+const errorOf = ({ group, member }: Key.MemberKey, reason: Reason) => new RolloutError({ group, member, reason })
+
+/** Where time is limited, what takes longer fails for a reason of its own. */
+const within = <A, E, R, E2>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input | undefined,
+  late: (limit: string) => E2
+): Effect.Effect<A, E | E2, R> =>
+  limit === undefined ? effect : Effect.timeoutOrElse(effect, {
+    duration: limit,
+    orElse: () => Effect.fail(late(Duration.format(Duration.fromInputUnsafe(limit))))
+  })
+
+/** What the environment answers. */
+const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, PR>, answer: Effect.Effect<A, E, R>) =>
+  within(
+    Effect.mapError(answer, stepFailed),
+    limits.stepTimeout,
+    (limit) => timedOut(errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit })))
+  )
+
+/** What the policy samples. */
+const sampled = <E, R, PE, PR>({ key, limits, policy }: Episode<E, R, PE, PR>, request: Policy.Request) =>
+  within(
+    Effect.mapError(policy.act(request), policyFailed),
+    limits.turnTimeout,
+    (limit) => timedOut(errorOf(key, new TurnTimedOut({ turn: request.key.turn, limit })))
+  )
+
+const elapsed = <E, R, PE, PR>({ startedAt }: Episode<E, R, PE, PR>) =>
+  Effect.map(Clock.currentTimeMillis, (now) => now - startedAt)
+
+const state = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>): Effect.Effect<State> =>
+  Effect.map(elapsed(episode), (millis) => ({
+    key: episode.key,
+    transitions: episode.progress.transitions.slice(),
+    observationTokens: episode.progress.observation?.input.length ?? 0,
+    sampledTokens: episode.progress.sampledTokens,
+    truncations: episode.progress.truncations,
+    elapsed: Duration.millis(millis)
+  }))
+
+/** What a hook makes of a reason to stop. */
+const consulted = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>, reason: StopReason.StopReason) => {
+  const ask = episode.hooks?.onStopReason
+  return ask === undefined
+    ? Effect.succeed(Option.some<StopReason.Name>(reason))
+    : Effect.mapError(Effect.flatMap(state(episode), (state) => ask(reason, state)), hookFailed)
+}
+
+/** The conversation with messages added, or as it is. */
+const shown = Effect.fnUntraced(function*<E, R, PE, PR>(
+  episode: Episode<E, R, PE, PR>,
+  asked: string,
+  messages: Parameters<NonNullable<Env.Env["inject"]>>[0]
+) {
+  const { env, key } = episode
+  if (env.inject === undefined) {
+    return yield* Effect.fail(stepFailed(errorOf(key, new Unsupported({ asked, missing: "inject" }))))
+  }
+  const prompt = yield* answered(episode, env.inject(messages))
+  const wrong = Given.wrongPrompt(key, "inject", prompt)
+  return wrong === undefined ? prompt : yield* Effect.fail(stepFailed(wrong))
+})
+
+const beganTurn = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, R, PE, PR>, observation: Env.Prompt) {
+  const begin = episode.hooks?.onTurnBegin
+  if (begin === undefined) return observation
+  const messages = yield* Effect.mapError(Effect.flatMap(state(episode), begin), hookFailed)
+  return messages.length === 0 ? observation : yield* shown(episode, "a hook that adds messages", messages)
+})
 
 const nothing = {}
 
-const transition = (
-  observation: Env.Prompt,
-  action: Sampling.SampledTokens,
-  step: Env.Step
-): Trajectory.Transition => ({
-  observation: observation.input,
-  action,
-  reward: step.reward,
-  trainable: step.trainable ?? true,
-  metrics: step.metrics ?? nothing,
-  logs: step.logs ?? nothing
-})
+/** Writes down a turn. */
+const record = (progress: Progress, observation: Env.Prompt, action: Sampling.SampledTokens, step: Env.Step) => {
+  progress.transitions.push({
+    observation: observation.input,
+    action,
+    reward: step.reward,
+    trainable: step.trainable ?? true,
+    metrics: step.metrics ?? nothing,
+    logs: step.logs ?? nothing
+  })
+  progress.stepReward += step.reward
+  progress.sampledTokens += action.tokens.length
+  progress.toolCalls += step.toolCalls ?? 0
+  if (step._tag === "Continue") {
+    if (action.stopReason === "length") progress.truncations++
+    progress.observation = step.observation
+  }
+}
 
-/** An episode whose failures say who failed. */
-export const run = Effect.fnUntraced(function*<E, R, PE, PR>(
-  env: Env.Env<E, R>,
-  policy: Policy.Policy<PE, PR>,
-  key: Key.MemberKey
-): Effect.fn.Return<Trajectory.Trajectory, Failure<E, PE>, R | PR> {
-  const stepFailed = (error: E | RolloutError): Failure<E, PE> => ({ _tag: "StepFailed", error })
-  const policyFailed = (error: PE | RolloutError): Failure<E, PE> => ({ _tag: "PolicyFailed", error })
-
-  const initial = yield* Effect.mapError(env.initialObservation, stepFailed)
-  const wrongInitial = initialViolation(key, initial)
+/**
+ * Before each turn: turns and time, then the hook's messages, then the token budgets; one reason at each of these points. The
+ * remaining budget caps the turn. `progress` says how far it came however it ends.
+ */
+const play = Effect.fnUntraced(function*<E, R, PE, PR>(
+  episode: Episode<E, R, PE, PR>
+): Effect.fn.Return<Ending, Failure<E, PE>, R | PR> {
+  const { env, hooks, key, limits, progress } = episode
+  const { transitions } = progress
+  const initial = yield* answered(episode, env.initialObservation)
+  const wrongInitial = Given.wrongInitial(key, initial)
   if (wrongInitial !== undefined) return yield* Effect.fail(stepFailed(wrongInitial))
-  if (initial._tag === "Overflow") return Trajectory.withoutAction(initial.reward, "max_tokens")
-  const transitions: Array<Trajectory.Transition> = []
-  let observation = initial
-  let stepReward = 0
+  if (initial._tag === "Overflow") {
+    progress.stepReward = initial.reward
+    return { reason: "max_tokens", graded: false, ...(initial.logs !== undefined && { logs: initial.logs }) }
+  }
+  let observation = progress.observation = initial
   while (true) {
-    const request = { prompt: observation.input, stop: observation.stop, key: Key.turn(key, transitions.length) }
-    const action = yield* Effect.mapError(policy.act(request), policyFailed)
-    const wrongAction = actionViolation(key, action)
+    const isLate = limits.rolloutTimeout !== undefined
+      && (yield* elapsed(episode)) >= Duration.toMillis(Duration.fromInputUnsafe(limits.rolloutTimeout))
+    if (isLate || transitions.length >= (limits.maxTurns ?? Infinity)) {
+      const reason = yield* consulted(episode, isLate ? "rollout_timeout" : "max_turns")
+      if (Option.isSome(reason)) return { reason: reason.value, graded: false }
+    }
+    if (hooks !== undefined) observation = progress.observation = yield* beganTurn(episode, observation)
+    const exhausted = Limits.exhausted(limits, observation.input.length, progress.sampledTokens)
+    if (exhausted !== undefined) {
+      const reason = yield* consulted(episode, exhausted)
+      if (Option.isSome(reason)) return { reason: reason.value, graded: false }
+    }
+    const maxTokens = Limits.turnTokens(limits, observation.input.length, progress.sampledTokens)
+    const action = yield* sampled(episode, {
+      prompt: observation.input,
+      stop: observation.stop,
+      key: Key.turn(key, transitions.length),
+      ...(maxTokens !== undefined && { maxTokens })
+    })
+    const wrongAction = Given.wrongAction(key, action, maxTokens)
     if (wrongAction !== undefined) return yield* Effect.fail(policyFailed(wrongAction))
-    const step = yield* Effect.mapError(env.step(action), stepFailed)
-    const wrongStep = stepViolation(key, step)
+    const toolCallsLeft = limits.maxToolCalls === undefined ? undefined : limits.maxToolCalls - progress.toolCalls
+    const step = yield* answered(episode, env.step(toolCallsLeft === undefined ? action : { ...action, toolCallsLeft }))
+    const wrongStep = Given.wrongStep(key, step, toolCallsLeft)
     if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
-    transitions.push(transition(observation, action, step))
-    stepReward += step.reward
-    if (step._tag === "Done") return { transitions, stepReward, stopReason: Option.fromNullishOr(step.stopReason) }
-    observation = step.observation
+    record(progress, observation, action, step)
+    if (step._tag === "Continue") {
+      observation = step.observation
+      continue
+    }
+    if (step.stopReason === undefined) return { reason: undefined, graded: true }
+    const reason = yield* consulted(episode, step.stopReason)
+    if (Option.isSome(reason)) return { reason: reason.value, graded: true }
+    observation = progress.observation = yield* shown(episode, "a hook that lets a finished episode go on", [])
   }
 })
+
+const trajectory = ({ stepReward, transitions, truncations }: Progress, ending: Ending): Trajectory.Trajectory => ({
+  transitions,
+  stepReward,
+  stopReason: Option.fromUndefinedOr(ending.reason),
+  truncations,
+  ...(ending.logs !== undefined && { logs: ending.logs })
+})
+
+const afterwards = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, R, PE, PR>, ending: Ending) {
+  const at = yield* state(episode)
+  const { onArtifacts, onGrade } = episode.hooks ?? {}
+  if (ending.graded && onGrade !== undefined) yield* Effect.mapError(onGrade(at), hookFailed)
+  if (onArtifacts !== undefined) yield* Effect.mapError(onArtifacts(at), hookFailed)
+  return trajectory(episode.progress, ending)
+})
+
+const bounds = <E, R>(env: Env.Env<E, R>, { limits }: Options<E, R>) => {
+  if (env.limits === undefined) return limits ?? Limits.unlimited
+  return limits === undefined ? env.limits : Limits.tighter(limits, env.limits)
+}
+
+const misuse = <E, R>(env: Env.Env<E, R>, key: Key.MemberKey, limits: Limits.Limits) => {
+  const invalid = Limits.invalid(limits)
+  if (invalid !== undefined) return Given.wrongLimits(key, invalid)
+  if (limits.maxToolCalls === undefined || env.countsToolCalls === true) return undefined
+  return errorOf(key, new Unsupported({ asked: "limits.maxToolCalls", missing: "countsToolCalls" }))
+}
+
+const make = <E, R, PE, PR>(
+  env: Env.Env<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  key: Key.MemberKey,
+  { hooks, limits }: { readonly hooks: Hooks<E, R> | undefined; readonly limits: Limits.Limits },
+  startedAt: number
+): Episode<E, R, PE, PR> => ({
+  env,
+  policy,
+  key,
+  limits,
+  hooks,
+  startedAt,
+  progress: { transitions: [], observation: undefined, stepReward: 0, sampledTokens: 0, toolCalls: 0, truncations: 0 }
+})
+
+/** An episode that watches the clock. */
+const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
+  const { rolloutTimeout } = episode.limits
+  const played = rolloutTimeout === undefined
+    ? play(episode)
+    : Effect.timeoutOrElse(play(episode), {
+      duration: rolloutTimeout,
+      orElse: () => Effect.succeed<Ending>({ reason: "rollout_timeout", graded: false })
+    })
+  return Effect.flatMap(played, (ending) => afterwards(episode, ending))
+}
+
+/** An episode whose failures say who failed. Where nothing is limited and nobody listens, no clock is read. */
+export const run = <E, R, PE, PR>(
+  env: Env.Env<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  key: Key.MemberKey,
+  options: Options<E, R>
+): Effect.Effect<Trajectory.Trajectory, Failure<E, PE>, R | PR> =>
+  Effect.suspend(() => {
+    const { hooks } = options
+    const limits = bounds(env, options)
+    const wrong = limits === Limits.unlimited ? undefined : misuse(env, key, limits)
+    if (wrong !== undefined) return Effect.fail(stepFailed(wrong))
+    if (hooks !== undefined || limits.rolloutTimeout !== undefined) {
+      return Effect.flatMap(Clock.currentTimeMillis, (now) => runTimed(make(env, policy, key, { hooks, limits }, now)))
+    }
+    const episode = make(env, policy, key, { hooks, limits }, 0)
+    return Effect.map(play(episode), (ending) => trajectory(episode.progress, ending))
+  })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import type { FailureTag } from "./GroupResult.ts"
-import type { RolloutError } from "./RolloutError.ts"
+import { RolloutError } from "./RolloutError.ts"
 
 /** A member's failure, told apart by who failed. */
 export type Failure<E = unknown, PE = unknown> =
@@ -12,6 +12,7 @@ export type Failure<E = unknown, PE = unknown> =
   | { readonly _tag: "StepFailed"; readonly error: E | RolloutError }
   | { readonly _tag: "GraderFailed"; readonly error: E | RolloutError }
   | { readonly _tag: "PolicyFailed"; readonly error: PE | RolloutError }
+  | { readonly _tag: "HookFailed"; readonly error: E }
   | { readonly _tag: "TimedOut"; readonly error: RolloutError }
   | { readonly _tag: "Died"; readonly cause: Cause.Cause<never> }
 
@@ -19,13 +20,18 @@ export type Failure<E = unknown, PE = unknown> =
 export type Consequence = "drop" | "skip" | "abort"
 
 /**
- * Retry while the schedule says so; then what follows for each kind of failure. Every kind must be named. A failed grader, or
- * any failure in a coupled group, concerns the whole group: there `drop` means `skip`.
+ * Retry while the schedule and the group's budget say so; then what follows for each kind of failure. Every kind must be named.
+ * A retry acquires one more member. A failed grader, or any failure in a coupled group, concerns the whole group: there `drop`
+ * means `skip`. What an environment cannot do at all (`Unsupported`) is neither retried nor passed over.
  *
  * @see tinker-cookbook `RolloutStrategy`
  */
 export interface FailurePolicy<in E = unknown, in PE = unknown> {
   readonly retry: Schedule.Schedule<unknown, Failure<E, PE>>
+  /** Retries of a group's members together; as many as the schedule allows unless given. */
+  readonly maxRetries?: number
+  /** Of a group's size: with as many members finished nobody is retried, with fewer at the end the group is skipped. */
+  readonly minSuccessful?: (size: number) => number
   readonly otherwise: { readonly [K in FailureTag]: Consequence }
 }
 
@@ -37,10 +43,68 @@ export const failFast: FailurePolicy = {
     StepFailed: "abort",
     GraderFailed: "abort",
     PolicyFailed: "abort",
+    HookFailed: "abort",
     TimedOut: "abort",
     Died: "abort"
   }
 }
+
+const isGraders = (failure: Failure) =>
+  failure._tag === "GraderFailed"
+  || (failure._tag === "TimedOut" && failure.error.reason._tag === "GraderTimedOut")
+
+/** At once, whoever failed, but for the grader: it would be asked about the same members. */
+const members: Schedule.Schedule<unknown, Failure> = Schedule.identity<Failure>().pipe(
+  Schedule.while(({ input }) => !isGraders(input))
+)
+
+/**
+ * Tries failed members again, `maxRetries` (3) times in each group; a failure beyond leaves the group out.
+ *
+ * @see tinker-cookbook `RetryOnFailure`
+ */
+export const retryOnFailure = (options: { readonly maxRetries?: number } = {}): FailurePolicy => ({
+  retry: members,
+  maxRetries: options.maxRetries ?? 3,
+  otherwise: {
+    AcquireFailed: "skip",
+    StepFailed: "skip",
+    GraderFailed: "skip",
+    PolicyFailed: "skip",
+    HookFailed: "skip",
+    TimedOut: "skip",
+    Died: "skip"
+  }
+})
+
+/**
+ * Goes on with the members that finished, if `minSuccessful` did: three quarters of the group, rounded up, unless given. Below
+ * that number failed members are tried again, `maxRetries` (3) times in each group.
+ *
+ * @see tinker-cookbook `MinViableGroup`
+ */
+export const minViableGroup = (
+  options: { readonly minSuccessful?: number; readonly maxRetries?: number } = {}
+): FailurePolicy => ({
+  retry: members,
+  maxRetries: options.maxRetries ?? 3,
+  minSuccessful: (size) => options.minSuccessful ?? Math.ceil(0.75 * size),
+  otherwise: {
+    AcquireFailed: "drop",
+    StepFailed: "drop",
+    GraderFailed: "skip",
+    PolicyFailed: "drop",
+    HookFailed: "drop",
+    TimedOut: "drop",
+    Died: "drop"
+  }
+})
+
+/** Asked for what its environment cannot do, a rollout cannot be helped by trying again or by leaving it out. */
+export const isMisuse = (failure: Failure) =>
+  failure._tag === "StepFailed"
+  && failure.error instanceof RolloutError
+  && failure.error.reason._tag === "Unsupported"
 
 /** One line for reports. */
 export const message = (failure: Failure): string => {

@@ -4,13 +4,28 @@ import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Metric from "../record/Metric.ts"
 
 /** The kinds of failure of a member; see `FailurePolicy`. */
-export type FailureTag = "AcquireFailed" | "StepFailed" | "GraderFailed" | "PolicyFailed" | "TimedOut" | "Died"
+export type FailureTag =
+  | "AcquireFailed"
+  | "StepFailed"
+  | "GraderFailed"
+  | "PolicyFailed"
+  | "HookFailed"
+  | "TimedOut"
+  | "Died"
 
 /** A failure as it is counted and shown. */
 export interface FailureReport {
   readonly member: number
   readonly attempt: number
   readonly failure: FailureTag
+  readonly message: string
+}
+
+/** Fewer members finished than the failure policy asks for. */
+export interface BelowFloor {
+  readonly failure: "BelowFloor"
+  readonly finished: number
+  readonly floor: number
   readonly message: string
 }
 
@@ -46,8 +61,10 @@ export interface Skipped {
   readonly key: string
   readonly tags: ReadonlyArray<string>
   readonly size: number
-  /** Where every member was dropped, the first member's. */
-  readonly reason: FailureReport
+  /** Where every member was dropped, and no floor was missed, the first member's. */
+  readonly reason: FailureReport | BelowFloor
+  /** Members that were dropped before the group was given up, in order; the others were lost with it. */
+  readonly dropped: ReadonlyArray<FailureReport>
 }
 
 /** @see tinker-cookbook `TrajectoryGroup` */

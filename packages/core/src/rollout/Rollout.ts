@@ -13,12 +13,14 @@ import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import type { RolloutError } from "./RolloutError.ts"
 
-export type GroupOptions<E = unknown, PE = unknown> = Group.Options<E, PE>
+export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Group.Options<E, PE, HE, HR>
 
 /** Groups rolled out at the same time unless said otherwise. */
 export const defaultConcurrency = 64
 
-export interface StreamOptions<in E = unknown, in PE = unknown> extends Group.Options<E, PE> {
+export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
+  extends Group.Options<E, PE, HE, HR>
+{
   /** Groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
@@ -26,16 +28,20 @@ export interface StreamOptions<in E = unknown, in PE = unknown> extends Group.Op
 }
 
 /**
- * Plays one environment to its end.
+ * Plays one environment to its end, or to a limit.
  *
- * @see tinker-cookbook `do_single_rollout`
+ * @see tinker-cookbook `do_single_rollout`, `run_rollout`
  */
-export const episode = <E, R, PE, PR>(
+export const episode = <E, R, PE, PR, HE = never, HR = never>(
   env: Env.Env<E, R>,
   policy: Policy.Policy<PE, PR>,
-  key: MemberKey
-): Effect.Effect<Trajectory, E | PE | RolloutError, R | PR> =>
-  Effect.catch(Episode.run(env, policy, key), (failure) => FailurePolicy.raise(failure))
+  key: MemberKey,
+  options: Episode.Options<HE, HR> = {}
+): Effect.Effect<Trajectory, E | PE | HE | RolloutError, R | PR | HR> =>
+  Effect.catch(
+    Episode.run<E | HE, R | HR, PE, PR>(env, policy, key, options),
+    (failure) => FailurePolicy.raise(failure)
+  )
 
 /**
  * Plays all members of a group at the same time, then asks for the group's rewards. Members come back in order. The group is
@@ -43,23 +49,29 @@ export const episode = <E, R, PE, PR>(
  *
  * @see tinker-cookbook `do_group_rollout`
  */
-export const group = <E, R, PE, PR>(
+export const group = <E, R, PE, PR, HE = never, HR = never>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
-  options: Group.Options<NoInfer<E>, NoInfer<PE>> = {}
-): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
-  Effect.withSpan(Group.roll(builder, policy, options), "Rollout.group", { attributes: { group: builder.key } })
+  options: Group.Options<NoInfer<E>, NoInfer<PE>, HE, HR> = {}
+): Effect.Effect<GroupResult, E | PE | HE | RolloutError, Exclude<R | HR, Scope.Scope> | PR> =>
+  Effect.withSpan(Group.roll<E | HE, R | HR, PE, PR>(builder, policy, options), "Rollout.group", {
+    attributes: { group: builder.key }
+  })
 
 /** Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. */
-export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR>(
+export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
   builders: ReadonlyArray<B>,
   policy: Policy.Policy<PE, PR>,
-  options?: StreamOptions<Env.Error<NoInfer<B>>, NoInfer<PE>>
-): Stream.Stream<GroupResult, Env.Error<B> | PE | RolloutError, Exclude<Env.Requirements<B>, Scope.Scope> | PR>
-export function stream<E, R, PE, PR>(
+  options?: StreamOptions<Env.Error<NoInfer<B>>, NoInfer<PE>, HE, HR>
+): Stream.Stream<
+  GroupResult,
+  Env.Error<B> | PE | HE | RolloutError,
+  Exclude<Env.Requirements<B> | HR, Scope.Scope> | PR
+>
+export function stream<E, R, PE, PR, HE, HR>(
   builders: ReadonlyArray<EnvGroupBuilder<E, R>>,
   policy: Policy.Policy<PE, PR>,
-  options: StreamOptions<E, PE> = {}
+  options: StreamOptions<E, PE, HE, HR> = {}
 ) {
   const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
   return Stream.fromArray(builders).pipe(

@@ -1,4 +1,4 @@
-/** What goes wrong in a rollout besides the errors of the environment and the policy. */
+/** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
 
 /** An environment, grader or policy gave something that no rollout can go on with. */
@@ -12,6 +12,45 @@ export class Violation extends Schema.TaggedError<Violation>()("Violation", {
   }
 }
 
+/** The rollout was asked for something that this environment cannot do. No failure policy passes over it. */
+export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
+  asked: Schema.String,
+  missing: Schema.String
+}) {
+  override get message() {
+    return `${this.asked} needs an environment with ${this.missing}`
+  }
+}
+
+/** The policy took longer for one turn than `turnTimeout`. */
+export class TurnTimedOut extends Schema.TaggedError<TurnTimedOut>()("TurnTimedOut", {
+  turn: Schema.Int,
+  limit: Schema.String
+}) {
+  override get message() {
+    return `the policy did not answer turn ${this.turn} within ${this.limit}: raise limits.turnTimeout, or retry`
+  }
+}
+
+/** The environment took longer for one answer than `stepTimeout`. */
+export class StepTimedOut extends Schema.TaggedError<StepTimedOut>()("StepTimedOut", {
+  turn: Schema.Int,
+  limit: Schema.String
+}) {
+  override get message() {
+    return `the environment did not answer turn ${this.turn} within ${this.limit}: raise limits.stepTimeout, or retry`
+  }
+}
+
+/** The group's rewards took longer than `graderTimeout`. */
+export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("GraderTimedOut", {
+  limit: Schema.String
+}) {
+  override get message() {
+    return `not graded within ${this.limit}: raise graderTimeout, or let onFailure skip what takes longer`
+  }
+}
+
 /** A member took longer than `memberTimeout`. */
 export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("MemberTimedOut", {
   limit: Schema.String
@@ -21,14 +60,33 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   }
 }
 
+/** What was acquired was not released within `releaseTimeout`, and is left to itself. */
+export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("ReleaseTimedOut", {
+  limit: Schema.String
+}) {
+  override get message() {
+    return `not released within ${this.limit}, left to itself: bound the finalizer, or raise releaseTimeout`
+  }
+}
+
 /** `member` is −1 where the group as a whole is at fault. */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   group: Schema.String,
   member: Schema.Int,
-  reason: Schema.Union([Violation, MemberTimedOut])
+  reason: Schema.Union([
+    Violation,
+    Unsupported,
+    TurnTimedOut,
+    StepTimedOut,
+    GraderTimedOut,
+    MemberTimedOut,
+    ReleaseTimedOut
+  ])
 }) {
   override get message() {
     const who = this.member < 0 ? `group "${this.group}"` : `group "${this.group}", member ${this.member}`
     return `${who}: ${this.reason.message}`
   }
 }
+
+export type Reason = RolloutError["reason"]

@@ -23,7 +23,8 @@ export const turn = (
 export const trajectory = (...transitions: ReadonlyArray<Trajectory.Transition>): Trajectory.Trajectory => ({
   transitions,
   stepReward: transitions.reduce((total, { reward }) => total + reward, 0),
-  stopReason: Option.none()
+  stopReason: Option.none(),
+  truncations: 0
 })
 
 /** A group of the given rewards; a member without a reward was dropped. */
@@ -54,7 +55,8 @@ export const skipped = (size: number, failure: GroupResult.FailureTag = "GraderF
   key: "s",
   tags: [],
   size,
-  reason: { member: 0, attempt: 0, failure, message: "lost" }
+  reason: { member: 0, attempt: 0, failure, message: "lost" },
+  dropped: []
 })
 
 /** Steps in order, then the group's reward, in float64. */

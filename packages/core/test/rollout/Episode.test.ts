@@ -92,7 +92,8 @@ describe("turn by turn", () => {
       const expected: Trajectory.Trajectory = {
         transitions: [],
         stepReward: -0.1,
-        stopReason: Option.some("max_tokens")
+        stopReason: Option.some("max_tokens"),
+        truncations: 0
       }
       assert.deepStrictEqual(trajectory, expected)
     }))

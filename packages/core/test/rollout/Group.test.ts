@@ -18,6 +18,7 @@ const kinds: Record<GroupResult.FailureTag, Scripted.GroupOptions["env"]> = {
   StepFailed: () => Scripted.failing(),
   GraderFailed: () => Scripted.env(),
   PolicyFailed: () => Scripted.env(),
+  HookFailed: () => Scripted.env(),
   TimedOut: () => Scripted.hanging(),
   Died: () => Scripted.throwing
 }
@@ -26,6 +27,7 @@ const failureTags: ReadonlyArray<GroupResult.FailureTag> = [
   "StepFailed",
   "GraderFailed",
   "PolicyFailed",
+  "HookFailed",
   "TimedOut",
   "Died"
 ]
@@ -127,7 +129,13 @@ describe("each kind of failure has a consequence of its own", () => {
             ? Scripted.breaks("policy")
             : Scripted.policy.act(request)
       },
-      { onFailure: always("abort", { but: { [failure]: consequence } }), memberTimeout: "1 minute" }
+      {
+        onFailure: always("abort", { but: { [failure]: consequence } }),
+        memberTimeout: "1 minute",
+        hooks: {
+          onGrade: ({ key }) => failure === "HookFailed" && key.member === 1 ? Scripted.breaks("hook") : Effect.void
+        }
+      }
     ))
 
   it.effect.each(failureTags)("drop after %s", (failure) =>
@@ -159,6 +167,7 @@ describe("each kind of failure has a consequence of its own", () => {
         StepFailed: "step broke",
         GraderFailed: "grader broke",
         PolicyFailed: "policy broke",
+        HookFailed: "hook broke",
         TimedOut: `group "group", member 1: not finished within 1m`,
         Died: "not a function"
       }
@@ -220,7 +229,11 @@ describe("a group that loses members", () => {
         key: "sums/7",
         tags: ["sums"],
         size: 2,
-        reason: { member: 0, attempt: 0, failure: "StepFailed", message: "member 0 broke" }
+        reason: { member: 0, attempt: 0, failure: "StepFailed", message: "member 0 broke" },
+        dropped: [
+          { member: 0, attempt: 0, failure: "StepFailed", message: "member 0 broke" },
+          { member: 1, attempt: 0, failure: "StepFailed", message: "member 1 broke" }
+        ]
       })
       assert.notInclude(log, "grade")
     }))

@@ -146,7 +146,7 @@ describe("memberTimeout", () => {
       assert.strictEqual(result._tag, "Completed")
     }))
 
-  it.effect("is for the group's rewards as well", () =>
+  it.effect("is for the group's rewards as well, where they have no time of their own", () =>
     Effect.gen(function*() {
       const { result } = yield* attemptsOf(
         { size: 1, env: () => Scripted.env(), groupRewards: () => Effect.never },
@@ -156,8 +156,8 @@ describe("memberTimeout", () => {
         member: -1,
         attempt: 0,
         failure: "TimedOut",
-        message: "group \"group\": not finished within 1m: " +
-          "raise memberTimeout, or let onFailure drop or skip what takes longer"
+        message: "group \"group\": not graded within 1m: " +
+          "raise graderTimeout, or let onFailure skip what takes longer"
       })
     }))
 

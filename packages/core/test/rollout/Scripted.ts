@@ -134,6 +134,7 @@ export const always = (
     StepFailed: consequence,
     GraderFailed: consequence,
     PolicyFailed: consequence,
+    HookFailed: consequence,
     TimedOut: consequence,
     Died: consequence,
     ...options.but

@@ -18,6 +18,7 @@ const drop = {
   StepFailed: "drop",
   GraderFailed: "drop",
   PolicyFailed: "drop",
+  HookFailed: "drop",
   TimedOut: "drop",
   Died: "drop"
 } as const

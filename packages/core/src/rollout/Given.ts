@@ -1,0 +1,62 @@
+/** What environments and policies give is checked: types do not reach what is written in JavaScript or fed from outside. */
+import * as Predicate from "effect/Predicate"
+import type * as Env from "../env/Env.ts"
+import type * as Limits from "../env/Limits.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type * as Key from "../record/Key.ts"
+import { RolloutError, Violation } from "./RolloutError.ts"
+
+const violation = (key: Key.MemberKey, field: string, found: unknown, expected: string) =>
+  new RolloutError({
+    group: key.group,
+    member: key.member,
+    reason: new Violation({ field, found: String(found), expected })
+  })
+
+const wrongTag = (key: Key.MemberKey, field: string, given: unknown, ...tags: ReadonlyArray<string>) => {
+  if (tags.some((tag) => Predicate.isTagged(given, tag))) return undefined
+  const found = Predicate.isObject(given) ? given["_tag"] : given
+  return violation(key, `${field}._tag`, found, tags.join(" or "))
+}
+
+const wrongReward = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) =>
+  Number.isFinite(reward) ? undefined : violation(key, `${field}.reward`, reward, "a finite number")
+
+export const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt) =>
+  wrongTag(key, field, given, "Prompt")
+
+export const wrongInitial = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
+  wrongTag(key, "initialObservation", given, "Prompt", "Overflow")
+    ?? (given._tag === "Overflow" ? wrongReward(key, "initialObservation", given) : undefined)
+
+const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: number | undefined) => {
+  if (
+    toolCalls === undefined || (Number.isSafeInteger(toolCalls) && toolCalls >= 0 && toolCalls <= (left ?? toolCalls))
+  ) {
+    return undefined
+  }
+  const most = left === undefined ? "from 0 on" : `from 0 to the ${left} that were left`
+  return violation(key, "step.toolCalls", toolCalls, `a whole number ${most}`)
+}
+
+export const wrongStep = (key: Key.MemberKey, given: Env.Step, toolCallsLeft: number | undefined) =>
+  wrongTag(key, "step", given, "Continue", "Done")
+    ?? wrongReward(key, "step", given)
+    ?? wrongToolCalls(key, given, toolCallsLeft)
+    ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation) : undefined)
+
+export const wrongAction = (
+  key: Key.MemberKey,
+  { logprobs, tokens }: Sampling.SampledTokens,
+  maxTokens: number | undefined
+) => {
+  if (tokens.length !== logprobs.length) {
+    return violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
+  }
+  return maxTokens === undefined || tokens.length <= maxTokens
+    ? undefined
+    : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
+}
+
+export const wrongLimits = (key: Key.MemberKey, { expected, field, value }: Limits.Invalid) =>
+  violation(key, `limits.${field}`, value, expected)

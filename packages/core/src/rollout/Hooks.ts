@@ -1,0 +1,45 @@
+/** What a caller does at given moments of an episode, whatever its environment. */
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import type * as Message from "../chat/Message.ts"
+import type * as StopReason from "../env/StopReason.ts"
+import type * as Trajectory from "../env/Trajectory.ts"
+import type { MemberKey } from "../record/Key.ts"
+
+/** How far an episode has come. */
+export interface State {
+  readonly key: MemberKey
+  /** In order; as many as turns were finished. */
+  readonly transitions: ReadonlyArray<Trajectory.Transition>
+  /** Of the prompt that is shown next. */
+  readonly observationTokens: number
+  /** Of all turns together. */
+  readonly sampledTokens: number
+  /** Turns that were cut at their token limit and after which the episode went on. */
+  readonly truncations: number
+  readonly elapsed: Duration.Duration
+}
+
+/**
+ * Each is called where it is given; its failure fails the attempt.
+ *
+ * @see tinker-cookbook `RolloutHooks`
+ */
+export interface Hooks<out E = never, out R = never> {
+  /** Before each policy call: messages to add to the conversation. Needs an environment with `inject` where there are any. */
+  readonly onTurnBegin?: (state: State) => Effect.Effect<ReadonlyArray<Message.Message>, E, R>
+  /**
+   * When the environment or a limit ends the episode: the reason it ends for, or none to go on. Not asked when `rolloutTimeout`
+   * interrupts a turn. A token or time limit that is passed over asks again before the next turn; an environment that was done
+   * shows its conversation again through `inject`.
+   */
+  readonly onStopReason?: (
+    reason: StopReason.StopReason,
+    state: State
+  ) => Effect.Effect<Option.Option<StopReason.Name>, E, R>
+  /** After an episode that its environment ended. */
+  readonly onGrade?: (state: State) => Effect.Effect<void, E, R>
+  /** At the end of every episode that did not fail, outside of its timeouts. */
+  readonly onArtifacts?: (state: State) => Effect.Effect<void, E, R>
+}

@@ -1,0 +1,68 @@
+/** Giving back what a group and its members acquired. */
+import type * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import { ReleaseTimedOut, RolloutError } from "./RolloutError.ts"
+
+/** How a group releases. */
+export interface Release {
+  readonly group: string
+  /** For what one scope holds. */
+  readonly timeout: Duration.Duration
+  /** Where a death aborts, so does a release that dies or hangs; elsewhere what was reached stands. */
+  readonly aborts: boolean
+}
+
+const late = ({ group, timeout }: Release, member: number) =>
+  Effect.die(new RolloutError({ group, member, reason: new ReleaseTimedOut({ limit: Duration.format(timeout) }) }))
+
+/** Finalizers cannot be interrupted: they run beside, and what takes too long is not waited for. */
+const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, release: Release, member: number) =>
+  Effect.suspend(() => {
+    const finalizers = Scope.closeUnsafe(scope, exit)
+    if (finalizers === undefined) return Effect.void
+    const started = Effect.forkDetach(finalizers, { startImmediately: true, uninterruptible: true })
+    return Effect.flatMap(started, (fiber) =>
+      fiber.pollUnsafe() ?? Fiber.await(fiber).pipe(
+        Effect.timeoutOrElse({ duration: release.timeout, orElse: () => late(release, member) }),
+        Effect.flatten
+      ))
+  })
+
+/** A failure to release never hides why there was something to release: beside another failure it is logged. */
+export const close = (
+  scope: Scope.Closeable,
+  exit: Exit.Exit<unknown, unknown>,
+  release: Release,
+  member: number
+): Effect.Effect<void> =>
+  Effect.catchCause(
+    bounded(scope, exit, release, member),
+    (cause: Cause.Cause<never>) =>
+      release.aborts && Exit.isSuccess(exit)
+        ? Effect.failCause(cause)
+        : Effect.logError("what an environment acquired was not released", cause)
+  )
+
+/** A scope that closes with its parent, within the time of its own. */
+export const childScope = (parent: Scope.Scope, release: Release, member: number) =>
+  Effect.suspend(() => {
+    const scope = Scope.makeUnsafe()
+    return Effect.as(Scope.addFinalizerExit(parent, (exit) => close(scope, exit, release, member)), scope)
+  })
+
+/** Runs in a child scope that closes at once where this fails. */
+export const inChildScope = <A, E, R>(
+  parent: Scope.Scope,
+  release: Release,
+  member: number,
+  effect: Effect.Effect<A, E, R>
+) =>
+  Effect.flatMap(childScope(parent, release, member), (scope) =>
+    effect.pipe(
+      Scope.provide(scope),
+      Effect.onExit((exit) => Exit.isFailure(exit) ? close(scope, exit, release, member) : Effect.void)
+    ))
