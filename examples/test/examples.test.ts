@@ -46,6 +46,12 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     assert.isBelow(rewards.at(0) ?? NaN, 0.6)
     assert.isAtLeast(rewards.at(-1) ?? NaN, 0.6)
     assert.include(lines.join("\n"), "saved after")
+  },
+  "08-cassette.ts": (lines) => {
+    const rewards = found(lines, /^step \d+: reward ([\d.]+), \d+ datums$/)
+    assert.strictEqual(rewards.length, 5)
+    assert.isAbove(rewards.at(-1) ?? NaN, rewards.at(0) ?? NaN)
+    assert.strictEqual(lines.at(-1), "not recorded: learningRate is 0.002, recorded 0.001")
   }
 }
 

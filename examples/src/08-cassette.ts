@@ -1,0 +1,64 @@
+// A cassette: five steps of learning to add, recorded once through the Tinker API, train again here without server, key or GPU.
+import { ChatModel, RunStore, Train } from "@effect-rl/core"
+import { Preset } from "@effect-rl/engine"
+import { HuggingFace } from "@effect-rl/files"
+import { BoxedAddition } from "@effect-rl/recipes"
+import { Cassette } from "@effect-rl/tinker"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Console, Effect, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+
+const name = "effect-rl/tiny-128"
+
+export const cassette = fileURLToPath(new URL("../cassettes/sums.jsonl", import.meta.url))
+
+/** What the recorded run reported. */
+export const metricsFile = fileURLToPath(new URL("../cassettes/sums.metrics.jsonl", import.meta.url))
+
+/** The same program whether it is recorded, replayed or trained: what answers it is a Layer. */
+export const learnSums = (learningRate: number) =>
+  Effect.map(ChatModel.resolve(name, { tokenizer: fileURLToPath(Preset.folders.get(name) ?? "") }), (model) => {
+    const dataset = BoxedAddition.dataset({ model, batches: 5, groups: 8, groupSize: 4 })
+    return Train.run({ model, dataset, learningRate, maxTokens: 40, evalEvery: 0 })
+  }).pipe(
+    Stream.unwrap,
+    Stream.filter((event) => event._tag === "Iteration")
+  )
+
+/** What a step says of itself, without how long it took. */
+export const reported = ({ iteration, metrics }: Train.Iteration) => ({
+  iteration,
+  ...Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/")))
+})
+
+const steps = learnSums(1e-3).pipe(
+  Stream.runForEach(({ datums, iteration, meanReward }) =>
+    Console.log(`step ${iteration}: reward ${meanReward.toFixed(3)}, ${datums} datums`)
+  )
+)
+
+/** Another learning rate was never recorded: the cassette says so instead of answering something. */
+const missed = learnSums(2e-3).pipe(
+  Stream.runDrain,
+  Effect.catchReason(
+    "TinkerError",
+    "Unrecorded",
+    ({ differences }) =>
+      Effect.forEach(
+        differences,
+        ({ asked, field, recorded }) => Console.log(`not recorded: ${field} is ${asked}, recorded ${recorded}`)
+      )
+  )
+)
+
+if (import.meta.main) {
+  const play = Effect.provide([Cassette.layer(cassette), RunStore.RunStore.layerMemory])
+  steps.pipe(
+    play,
+    Effect.andThen(play(missed)),
+    Effect.provide(HuggingFace.layer),
+    Effect.provide(NodeServices.layer),
+    NodeRuntime.runMain
+  )
+}
