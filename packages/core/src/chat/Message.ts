@@ -40,7 +40,7 @@ export const assistant = (content: string): Message => ({ role: "assistant", con
 export const system = (content: string): Message => ({ role: "system", content })
 
 /** All text parts joined; thinking is left out. */
-export const text = (message: Message): string =>
+export const text = (message: Pick<Message, "content">): string =>
   typeof message.content === "string"
     ? message.content
     : message.content.map((part) => part.type === "text" ? part.text : "").join("")

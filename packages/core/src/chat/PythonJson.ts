@@ -167,6 +167,14 @@ export const fromJson = (json: Schema.Json): Value => {
   return new Map(Object.entries(json).map(([key, value]) => [key, fromJson(value)]))
 }
 
+/** Integers become numbers, the nearest ones where they are too large. */
+export const toJson = (value: Value): Schema.Json => {
+  if (typeof value === "bigint") return Number(value)
+  if (value === null || typeof value !== "object") return value
+  if (isObject(value)) return Object.fromEntries(Array.from(value, ([key, item]) => [key, toJson(item)]))
+  return Array.from(value, toJson)
+}
+
 const isArray = (json: Schema.JsonArray | Schema.JsonObject): json is Schema.JsonArray => Array.isArray(json)
 
 /** Whether a value is a JSON object. */

@@ -17,11 +17,16 @@ export interface Action {
   readonly toolCallsLeft?: number
 }
 
+/** The renderer rewrites earlier turns, the environment did, or the response cannot be continued as it was sampled. */
+export type Fork = "renderer" | "history" | "response"
+
 /** What the policy sees next, and where it must stop. */
 export interface Prompt {
   readonly _tag: "Prompt"
   readonly input: ModelInput.ModelInput
   readonly stop: Sampling.Stop
+  /** Given where it does not begin with the last prompt and its response: training then starts another sequence. */
+  readonly fork?: Fork
 }
 
 /** The first prompt is already over budget: the episode ends with this reward and without an action. */

@@ -52,6 +52,9 @@ export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
   fromChunks([...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }])
 
+/** One after the other. */
+export const concat = (self: ModelInput, that: ModelInput): ModelInput => fromChunks([...self.chunks, ...that.chunks])
+
 /** All token ids; fails where a chunk is not text. */
 export const toTokens = (self: ModelInput): Effect.Effect<Int32Array, NotText> =>
   Effect.suspend(() => {
@@ -74,3 +77,28 @@ const sameBytes = (left: ArrayLike<number>, right: ArrayLike<number>) => {
 /** Equality by value of two images. */
 export const sameImage = (left: Image, right: Image) =>
   left.format === right.format && left.expectedTokens === right.expectedTokens && sameBytes(left.data, right.data)
+
+/** What follows `prefix`; `undefined` where the input does not begin with it. Where text is cut into chunks does not matter. */
+export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefined => {
+  let index = 0
+  let offset = 0
+  for (const expected of prefix.chunks) {
+    let chunk = self.chunks[index]
+    if (expected._tag === "Image") {
+      if (chunk?._tag !== "Image" || !sameImage(chunk, expected)) return undefined
+      index++
+      continue
+    }
+    for (const token of expected.tokens) {
+      if (chunk?._tag !== "EncodedText" || chunk.tokens[offset] !== token) return undefined
+      if (++offset < chunk.tokens.length) continue
+      chunk = self.chunks[++index]
+      offset = 0
+    }
+  }
+  return fromChunks(
+    self.chunks.slice(index).map((chunk, at) =>
+      at === 0 && chunk._tag === "EncodedText" ? { ...chunk, tokens: chunk.tokens.subarray(offset) } : chunk
+    )
+  )
+}

@@ -14,6 +14,23 @@ export const mean = (value: number): Metric => ({ kind: "mean", value })
 export const sum = (value: number): Metric => ({ kind: "sum", value })
 export const max = (value: number): Metric => ({ kind: "max", value })
 
+/** Two reports of one turn as one; of two means the later counts. */
+const combine = (left: Metric, right: Metric): Metric => {
+  if (left.kind === "sum" && right.kind === "sum") return sum(left.value + right.value)
+  if (left.kind === "max" && right.kind === "max") return max(Math.max(left.value, right.value))
+  if (left.kind === "rate" && right.kind === "rate") return rate(left.hit || right.hit)
+  return right
+}
+
+/** All metrics of both. */
+export const merge = (left: Metrics, right: Metrics): Metrics => {
+  const both = Object.entries(right).map(([name, metric]): [string, Metric] => {
+    const earlier = Object.hasOwn(left, name) ? left[name] : undefined
+    return [name, earlier === undefined ? metric : combine(earlier, metric)]
+  })
+  return { ...left, ...Object.fromEntries(both) }
+}
+
 const total = (values: ReadonlyArray<number>) => values.reduce((left, right) => left + right, 0)
 
 const reduce = (reports: ReadonlyArray<Metric>, hits: number, episodes: number): number => {

@@ -1,0 +1,45 @@
+/** What follows when a response cannot be read. */
+import * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import { cost, count, finite, type Rule } from "./EnvOptionError.ts"
+
+/**
+ * A response that did not end as it should ends the episode. One that ended well, but whose tool calls cannot be read, is
+ * answered with `retryMessage`, up to `maxConsecutive` times in a row.
+ *
+ * @see tinker-cookbook `ParseErrorPolicy`
+ */
+export interface ParseErrorPolicy {
+  /** Default 0. */
+  readonly maxConsecutive?: number
+  /** Holds `{details}`, which stands for what was wrong. */
+  readonly retryMessage?: string
+  /** What each answered turn costs; default 0. */
+  readonly penaltyPerError?: number
+  /** Reward of the turn that ends the episode; default 0. */
+  readonly terminalReward?: number
+  /** Keeps the tokens of these turns out of training; default false. */
+  readonly maskErrorTurns?: boolean
+}
+
+const details = "{details}"
+
+export const defaultRetryMessage =
+  `Your last message could not be read:\n${details}\nPlease answer again in the right format.`
+
+/** The message that asks for another try. */
+export const correction = (self: ParseErrorPolicy, { detail }: Renderer.Failure): Message.Message =>
+  Message.user((self.retryMessage ?? defaultRetryMessage).replaceAll(details, () => detail))
+
+/** What its fields must be. */
+export const rules = (self: ParseErrorPolicy): ReadonlyArray<Rule> => [
+  count("parseErrors.maxConsecutive", self.maxConsecutive),
+  {
+    field: "parseErrors.retryMessage",
+    found: self.retryMessage,
+    expected: `a text that holds ${details}`,
+    holds: self.retryMessage?.includes(details) ?? true
+  },
+  cost("parseErrors.penaltyPerError", self.penaltyPerError),
+  finite("parseErrors.terminalReward", self.terminalReward)
+]

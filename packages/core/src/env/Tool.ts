@@ -1,0 +1,128 @@
+/** What a policy can call. */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as Message from "../chat/Message.ts"
+import * as PythonJson from "../chat/PythonJson.ts"
+import type { ToolSpec } from "../chat/ToolSpec.ts"
+import type * as Metric from "../record/Metric.ts"
+
+/** Why a call has no answer but an error, which the policy is shown. */
+export type Failure = "json_decode_failed" | "validation_failed" | "execution_failed" | "tool_not_found"
+
+/** @see tinker-cookbook `ToolResult` */
+export interface Answer {
+  readonly content: Message.Message["content"]
+  /** Ends the episode. */
+  readonly stop?: boolean
+  readonly metrics?: Metric.Metrics
+  readonly failure?: Failure
+}
+
+/**
+ * `call` is given the arguments as the policy wrote them, and answers whatever they are. It fails only where the episode cannot
+ * go on.
+ *
+ * @see tinker-cookbook `Tool`
+ */
+export interface Tool<out E = never, out R = never> {
+  readonly spec: ToolSpec
+  readonly call: (argumentText: string) => Effect.Effect<Answer, E, R>
+}
+
+/** The errors of a tool; of a union of tools, all of theirs. */
+export type Error<T> = [T] extends [Tool<infer E, infer _R>] ? E : never
+
+/** The requirements of a tool; of a union of tools, all of theirs. */
+export type Requirements<T> = [T] extends [Tool<infer _E, infer R>] ? R : never
+
+export interface Options<P, E, R, F extends E = never> {
+  readonly name: string
+  readonly description: string
+  readonly parameters: Schema.Codec<P, unknown>
+  readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
+  /** The policy is told when it takes longer; unbounded unless given. */
+  readonly timeout?: Duration.Input
+  /** Failures that are no answer, such as a lost sandbox: with these the attempt at the episode fails. */
+  readonly isFatal?: (error: E) => error is F
+}
+
+/** What the policy is shown in place of an answer. */
+export const failed = (failure: Failure, detail: string): Answer => ({
+  content: PythonJson.stringify(new Map([["error", detail]])),
+  failure
+})
+
+const decode = <P>(parameters: Schema.Codec<P, unknown>) => {
+  const decodeParameters = Schema.decodeUnknownResult(Schema.toCodecJson(parameters), { errors: "all" })
+  return (text: string): Result.Result<P, Answer> =>
+    PythonJson.parse(text).pipe(
+      Result.mapError((problem) => failed("json_decode_failed", `the arguments are not JSON: ${problem}`)),
+      Result.flatMap((value) =>
+        Result.mapError(
+          decodeParameters(PythonJson.toJson(value)),
+          (error) => failed("validation_failed", `the arguments do not fit: ${error.message}`)
+        )
+      )
+    )
+}
+
+const detailOf = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  return Predicate.isError(error) && error.message !== "" ? error.message : String(error)
+}
+
+/** A handler's failures and defects become answers, unless they are fatal. */
+const answered = <E, R, F extends E>(
+  handled: Effect.Effect<string | Answer, E, R>,
+  isFatal: ((error: E) => error is F) | undefined
+): Effect.Effect<Answer, F, R> =>
+  handled.pipe(
+    Effect.map((answer) => typeof answer === "string" ? { content: answer } : answer),
+    Effect.catchCause((cause) => {
+      const error = Cause.findError(cause)
+      return Result.isSuccess(error) && isFatal?.(error.success) === true
+        ? Effect.fail(error.success)
+        : Effect.succeed(failed("execution_failed", detailOf(cause)))
+    })
+  )
+
+const timed = <E, R>(self: Effect.Effect<Answer, E, R>, timeout: Duration.Input | undefined) => {
+  if (timeout === undefined) return self
+  const limit = Duration.format(Duration.fromInputUnsafe(timeout))
+  return Effect.timeoutOrElse(self, {
+    duration: timeout,
+    orElse: () => Effect.succeed(failed("execution_failed", `no answer within ${limit}`))
+  })
+}
+
+const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+/** The JSON schema that a policy is shown. */
+const jsonSchema = (parameters: Schema.Constraint): Schema.JsonObject => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(parameters)
+  return toJsonObject(Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions })
+}
+
+/**
+ * A tool from a schema and a function. Arguments that are no JSON, that the schema does not accept, a handler that fails, dies or
+ * takes too long: the policy is answered `{"error": …}` and goes on.
+ *
+ * @see tinker-cookbook `FunctionTool`
+ */
+export const make = <P, E, R, F extends E = never>(options: Options<P, E, R, F>): Tool<F, R> => {
+  const { description, handler, isFatal, name, parameters: schema, timeout } = options
+  const decodeText = decode(schema)
+  return {
+    spec: { name, description, parameters: jsonSchema(schema) },
+    call: (argumentText) => {
+      const parameters = decodeText(argumentText)
+      return Result.isFailure(parameters)
+        ? Effect.succeed(parameters.failure)
+        : timed(answered(Effect.suspend(() => handler(parameters.success)), isFatal), timeout)
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** A task that is solved by calling tools. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
+import { type Renderer, RendererError } from "../chat/Renderer.ts"
+import * as Metric from "../record/Metric.ts"
+import type * as Env from "./Env.ts"
+import type { GroupReward } from "./EnvGroupBuilder.ts"
+import * as EnvOptionError from "./EnvOptionError.ts"
+import * as Limits from "./Limits.ts"
+import * as MessageEnv from "./MessageEnv.ts"
+import type { StopReason } from "./StopReason.ts"
+import type * as Tool from "./Tool.ts"
+import * as ToolCalls from "./ToolCalls.ts"
+
+/** The grader took longer than `graderTimeout`. */
+export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("GraderTimedOut", { limit: Schema.String }) {
+  override get message() {
+    return `no reward within ${this.limit}: raise graderTimeout, or let onFailure drop or skip such members`
+  }
+}
+
+/** What of an environment with tools does not depend on its task. `failedParseReward` is −0.1 unless given. */
+export interface Settings extends MessageEnv.Settings {
+  /** Turns after which the episode ends and is graded; default `limits.maxTurns`, or 5. */
+  readonly maxTurns?: number
+  /** Tool calls of all turns together; of a message that asks for more the first are made, and the episode ends. */
+  readonly maxToolCalls?: number
+  /** Default "parallel"; answers come in the order of the calls in any case. */
+  readonly execution?: ToolCalls.Execution
+  /** What the rollout limits besides. */
+  readonly limits?: Limits.Limits
+  /** Unbounded unless given. */
+  readonly graderTimeout?: Duration.Input
+  /** What the grader sees: all messages, or those after the first prompt; default "all". */
+  readonly graded?: "all" | "new"
+}
+
+export interface Options<T extends Tool.Tool<unknown, unknown>, E, R> extends Settings {
+  readonly model: Pick<ChatModel, "renderer">
+  readonly tools: ReadonlyArray<T>
+  /** Said where the model is told of its tools. */
+  readonly systemPrompt?: string
+  /** The task. */
+  readonly messages: ReadonlyArray<Message.Message>
+  /** Asked once, when the episode is completed or out of turns or tool calls. */
+  readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
+}
+
+const defaultMaxTurns = 5
+
+/** A conversation being held. */
+interface Talk<E, R> {
+  readonly options: Settings & Pick<Options<never, E, R>, "grade">
+  readonly tools: ToolCalls.Tools<E, R>
+  readonly initial: MessageEnv.Conversation
+  readonly maxTurns: number
+  messages: MessageEnv.Conversation
+  turns: number
+  toolCalls: number
+}
+
+const add = <E, R>(talk: Talk<E, R>, ...messages: MessageEnv.Conversation) => {
+  talk.messages = [...talk.messages, ...messages]
+  return talk.messages
+}
+
+const grade = <E, R>({ initial, messages, options }: Talk<E, R>): Effect.Effect<GroupReward, E | GraderTimedOut, R> => {
+  const { graded, graderTimeout: duration } = options
+  const given = options.grade(graded === "new" ? messages.slice(initial.length) : messages)
+  if (duration === undefined) return given
+  const limit = Duration.format(Duration.fromInputUnsafe(duration))
+  return Effect.timeoutOrElse(given, { duration, orElse: () => Effect.fail(new GraderTimedOut({ limit })) })
+}
+
+const callsLeft = <E, R>({ options, toolCalls }: Talk<E, R>, { toolCallsLeft = Infinity }: MessageEnv.Turn) =>
+  Math.max(0, Math.min((options.maxToolCalls ?? Infinity) - toolCalls, toolCallsLeft))
+
+const step = Effect.fnUntraced(function*<E, R>(
+  talk: Talk<E, R>,
+  message: Message.Message,
+  turn: MessageEnv.Turn
+): Effect.fn.Return<MessageEnv.Step, E | GraderTimedOut, R> {
+  const asked = message.toolCalls ?? []
+  const calls = asked.slice(0, callsLeft(talk, turn))
+  const dropped = asked.length - calls.length
+  const answered = yield* ToolCalls.run(talk.tools, calls, talk.options.execution ?? "parallel")
+  talk.turns++
+  talk.toolCalls += calls.length
+  add(talk, message, ...answered.messages)
+  const reported = {
+    reward: 0,
+    toolCalls: calls.length,
+    metrics: answered.metrics,
+    logs: {
+      assistant_content: Message.text(message),
+      ...answered.logs,
+      ...(dropped > 0 && { tool_calls_dropped: dropped })
+    }
+  }
+  const stopReason = stopReasonOf(talk, asked.length, answered.stop, dropped)
+  if (stopReason === undefined) return { ...reported, _tag: "Continue", messages: talk.messages }
+  const { metrics = {}, reward } = yield* grade(talk)
+  return { ...reported, _tag: "Done", stopReason, reward, metrics: Metric.merge(answered.metrics, metrics) }
+})
+
+/** The first reason that applies, in this order. */
+const stopReasonOf = <E, R>(
+  { maxTurns, turns }: Talk<E, R>,
+  asked: number,
+  isStopped: boolean,
+  dropped: number
+): StopReason | undefined => {
+  if (asked === 0) return "completed"
+  if (isStopped) return "tool_stopped"
+  if (dropped > 0) return "max_tool_calls"
+  return turns >= maxTurns ? "max_turns" : undefined
+}
+
+const conversation = <E, R>(talk: Talk<E, R>) => ({
+  initialMessages: Effect.sync(() => talk.messages),
+  step: (message: Message.Message, turn: MessageEnv.Turn) => step(talk, message, turn),
+  observeTruncated: (message: Message.Message) => Effect.sync(() => add(talk, message)),
+  correct: (message: Message.Message, correction: Message.Message | undefined) =>
+    Effect.sync(() => {
+      add(talk, message)
+      if (++talk.turns >= talk.maxTurns) return undefined
+      return correction === undefined ? talk.messages : add(talk, correction)
+    }),
+  addMessages: (messages: MessageEnv.Conversation) => Effect.sync(() => add(talk, ...messages)),
+  countsToolCalls: true,
+  limits: Limits.tighter({ maxTurns: talk.maxTurns }, talk.options.limits ?? {})
+})
+
+/** How the model is told of its tools. */
+const prefix = (
+  renderer: Renderer,
+  tools: ReadonlyArray<Tool.Tool<unknown, unknown>>,
+  systemPrompt: string | undefined
+): Effect.Effect<MessageEnv.Conversation, RendererError> => {
+  if (tools.length === 0) return Effect.succeed(systemPrompt === undefined ? [] : [Message.system(systemPrompt)])
+  if (renderer.toolsPrefix !== undefined) {
+    return Effect.succeed(renderer.toolsPrefix(tools.map(({ spec }) => spec), systemPrompt ?? ""))
+  }
+  const detail = "models of this family are not told of tools; use a renderer that has toolsPrefix, such as qwen3"
+  return Effect.fail(new RendererError({ renderer: renderer.name, detail }))
+}
+
+const rules = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>): ReadonlyArray<EnvOptionError.Rule> => {
+  const names = tools.map(({ spec }) => spec.name)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  return [
+    EnvOptionError.positive("maxTurns", options.maxTurns),
+    EnvOptionError.count("maxToolCalls", options.maxToolCalls),
+    { field: "tools", found: `two of the name "${twice}"`, expected: "names that differ", holds: twice === undefined }
+  ]
+}
+
+/**
+ * Turn by turn the policy calls tools and sees their answers, until it calls none (`completed`), a tool ends the episode
+ * (`tool_stopped`), it asks for too many calls (`max_tool_calls`) or has had its turns (`max_turns`). Then, and only then, the
+ * grader is asked. An episode that ends because of its length, or because a response cannot be read, is not graded.
+ *
+ * @see tinker-cookbook `build_agent_tool_env`, `AgentToolMessageEnv`
+ */
+export function make<T extends Tool.Tool<unknown, unknown>, E = never, R = never>(
+  options: Options<T, E, R>
+): Effect.Effect<
+  Env.Env<E | Tool.Error<T> | GraderTimedOut | RendererError, R | Tool.Requirements<T>>,
+  EnvOptionError.EnvOptionError | RendererError
+>
+export function make<E, R>(
+  options: Options<Tool.Tool<E, R>, E, R>
+): Effect.Effect<Env.Env<E | GraderTimedOut | RendererError, R>, EnvOptionError.EnvOptionError | RendererError> {
+  return Effect.gen(function*() {
+    yield* EnvOptionError.check(rules(options, options.tools))
+    const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options
+    const isBudgeted = [limits?.maxTrajectoryTokens, limits?.maxSampledTokens, limits?.maxTurnTokens].some(
+      Number.isFinite
+    )
+    const initial = [...yield* prefix(model.renderer, tools, options.systemPrompt), ...options.messages]
+    const talk: Talk<E, R> = {
+      options,
+      tools: new Map(tools.map((tool) => [tool.spec.name, tool])),
+      initial,
+      maxTurns,
+      messages: initial,
+      turns: 0,
+      toolCalls: 0
+    }
+    return yield* MessageEnv.toEnv(conversation(talk), {
+      failedParseReward: -0.1,
+      onLength: isBudgeted ? "continue" : "stop",
+      ...options
+    })
+  })
+}

@@ -1,0 +1,104 @@
+/** Renderers, policies and conversations for tests of environments that speak in messages. */
+import {
+  Message,
+  type MessageEnv,
+  ModelInput,
+  type Policy,
+  type Renderer,
+  Renderers,
+  type Sampling
+} from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { Effect } from "effect"
+
+export const tokenizer = TestTokenizer.characters
+export const end = "<|im_end|>"
+
+/** Qwen3 without thinking: its prompts extend each other. */
+export const qwen = Renderers.byName("qwen3_instruct", tokenizer)
+
+export const tokens = (text: string) => tokenizer.encode(text)
+
+export const text = ({ chunks }: ModelInput.ModelInput) =>
+  chunks.map((chunk) => chunk._tag === "EncodedText" ? tokenizer.decode(chunk.tokens) : "[image]").join("")
+
+/** What is sampled: `text` and the end of the turn, or `text` cut there. */
+export const said = (text: string) => ({ tokens: tokens(text + end), stopReason: "stop" as const })
+export const cut = (text: string) => ({ tokens: tokens(text), stopReason: "length" as const })
+
+const sampled = (action: { readonly tokens: Int32Array; readonly stopReason: Sampling.SampleStopReason }) => ({
+  ...action,
+  logprobs: new Float32Array(action.tokens.length).fill(-1)
+})
+
+/** Answers in turn, the last answer again and again, and remembers what it was asked. */
+export const policy = (...answers: ReadonlyArray<ReturnType<typeof said> | ReturnType<typeof cut>>) => {
+  const requests: Array<Policy.Request> = []
+  const self: Policy.Policy = {
+    act: (request) => {
+      const answer = answers[Math.min(requests.length, answers.length - 1)] ?? said("")
+      requests.push(request)
+      return Effect.succeed(sampled(answer))
+    }
+  }
+  return { ...self, requests }
+}
+
+export const key = { iteration: 0, group: "talk", member: 0, attempt: 0 }
+
+/** A prompt of one token and, for each message, one and one for each of its words. Responses are read as given. */
+export const counting = (...parses: ReadonlyArray<Renderer.Parsed>): Renderer.Renderer => {
+  let read = 0
+  const words = (message: Message.Message) => Message.text(message).split(" ").filter((word) => word !== "").length
+  return {
+    name: "counting",
+    stop: ["<end>"],
+    hasExtensionProperty: false,
+    generationPrompt: (messages) =>
+      Effect.sync(() =>
+        ModelInput.fromTokens(new Int32Array(messages.reduce((length, message) => length + 1 + words(message), 1)))
+      ),
+    parse: () =>
+      Effect.sync(() =>
+        parses[Math.min(read++, parses.length - 1)] ?? { message: Message.assistant(""), termination: "eos" }
+      ),
+    supervisedExample: () => Effect.die("not part of a rollout"),
+    toolsPrefix: () => []
+  }
+}
+
+export const parsed = (content: string, more: Partial<Message.Message> = {}): Renderer.Parsed => ({
+  message: { ...Message.assistant(content), ...more },
+  termination: "stop_sequence"
+})
+
+export const malformed = (content: string): Renderer.Parsed => ({
+  message: Message.assistant(content),
+  termination: "malformed"
+})
+
+/** Answers each message with the next of `steps`, and keeps what it was told. */
+export const scripted = (...steps: ReadonlyArray<Script>) => {
+  let messages: ReadonlyArray<Message.Message> = [Message.user("one two three")]
+  let turn = 0
+  const heard: Array<Message.Message> = []
+  const add = (...more: ReadonlyArray<Message.Message>) => messages = [...messages, ...more]
+  return {
+    heard,
+    initialMessages: Effect.sync(() => messages),
+    step: (message: Message.Message): Effect.Effect<MessageEnv.Step> =>
+      Effect.sync(() => {
+        heard.push(message)
+        const { reply, ...step } = steps[turn++] ?? { reward: 0 }
+        add(message, ...(reply === undefined ? [] : [Message.user(reply)]))
+        return reply === undefined ? { _tag: "Done", ...step } : { _tag: "Continue", messages, ...step }
+      }),
+    observeTruncated: (message: Message.Message) => Effect.sync(() => add(message)),
+    addMessages: (more: ReadonlyArray<Message.Message>) => Effect.sync(() => add(...more))
+  }
+}
+
+/** A step without `reply` is the last. */
+interface Script extends Omit<MessageEnv.Continue, "_tag" | "messages"> {
+  readonly reply?: string
+}
