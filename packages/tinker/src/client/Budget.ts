@@ -9,7 +9,7 @@ export interface Budget {
 
 interface Waiter {
   readonly amount: number
-  state: "waiting" | "granted" | "gone"
+  state: "new" | "waiting" | "granted" | "gone"
   resume: () => void
 }
 
@@ -30,16 +30,17 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
     first = 0
   }
 
+  /** Who is resumed may release at once, and so admit others before the loop goes on. */
   const admit = () => {
     for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
+      if (next.state === "waiting" && !fits(next.amount)) break
+      first++
       if (next.state === "waiting") {
-        if (!fits(next.amount)) break
         next.state = "granted"
         waiting--
         inUse += next.amount
         next.resume()
       }
-      first++
     }
     forget()
   }
@@ -54,16 +55,17 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   const leave = (waiter: Waiter) =>
     Effect.suspend(() => {
       if (waiter.state === "granted") return release(waiter.amount)
+      if (waiter.state === "waiting") waiting--
       waiter.state = "gone"
-      waiting--
       return Effect.sync(admit)
     })
 
   const wait = (amount: number) =>
     Effect.suspend(() => {
-      const waiter: Waiter = { amount, state: "waiting", resume: () => {} }
+      const waiter: Waiter = { amount, state: "new", resume: () => {} }
       return Effect.callback<void>((resume) => {
         waiter.resume = () => resume(Effect.void)
+        waiter.state = "waiting"
         waiters.push(waiter)
         waiting++
         tell()

@@ -4,7 +4,6 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Redacted from "effect/Redacted"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { AuthTokenResponse } from "../wire/Session.ts"
@@ -77,7 +76,8 @@ interface Token {
 const early = 300_000
 const late = 60_000
 
-const again = "60 seconds"
+/** Shortest time between two exchanges in the background. */
+const again = 60_000
 
 /** `exchangeWith` gives the connection that a credential is exchanged over. */
 const tokens = Effect.fnUntraced(function*(
@@ -103,21 +103,16 @@ const tokens = Effect.fnUntraced(function*(
   const refresh = (whenLeft: number) =>
     one.withPermit(Effect.flatMap(left, (millis) =>
       millis > whenLeft
-        ? Effect.succeed(true)
+        ? Effect.void
         : Effect.match(exchange, {
-          onFailure: ({ message }) => {
-            observe(Event.TokenRefreshFailed({ detail: message }))
-            return false
-          },
+          onFailure: ({ message }) => observe(Event.TokenRefreshFailed({ detail: message })),
           onSuccess: (fresh) => {
             current = fresh
-            return true
           }
         })))
 
-  yield* Effect.flatMap(left, (millis) => Effect.delay(refresh(early), Math.max(millis - early, 1000))).pipe(
-    Effect.flatMap((isFresh) => isFresh ? Effect.void : Effect.sleep(again)),
-    Effect.repeat(Schedule.forever),
+  yield* Effect.flatMap(left, (millis) => Effect.delay(refresh(early), Math.max(millis - early, again))).pipe(
+    Effect.forever,
     Effect.forkScoped
   )
 

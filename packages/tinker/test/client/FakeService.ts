@@ -2,8 +2,11 @@
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
-import { Effect, Layer, Schema } from "effect"
+import { Clock, type Duration, Effect, Layer, Schema } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
+import { zstdDecompressSync } from "node:zlib"
+
+type Body = Readonly<Record<string, unknown>>
 
 /** What happens to one request; without any it is answered. */
 export type Fault = "lost" | "unanswered" | "silent" | "torn" | {
@@ -17,7 +20,23 @@ export type Faults = (path: string, index: number) => Fault | undefined
 export interface Received {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
-  readonly apiKey: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** Of the clock, in milliseconds. */
+  readonly at: number
+}
+
+/** What a service does otherwise than this one, by path. */
+export type Routes = Readonly<Record<string, (body: Body, request: Received) => Response | undefined>>
+
+export interface Options {
+  readonly faults?: Faults
+  /** What clients are told at the start. */
+  readonly config?: object
+  readonly routes?: Routes
+  /** How long a request to `path` takes. */
+  readonly delay?: (path: string) => Duration.Input | undefined
+  /** Told 1 when a request begins and -1 when it ends. */
+  readonly observe?: (change: 1 | -1) => void
 }
 
 export interface FakeService {
@@ -27,12 +46,10 @@ export interface FakeService {
   readonly layer: Layer.Layer<HttpClient.HttpClient>
 }
 
-type Body = Readonly<Record<string, unknown>>
-
 const Json = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
 const decodeJson = Schema.decodeUnknownEffect(Json)
 
-const json = (value: unknown, status = 200) => Response.json(value, { status })
+export const json = (value: unknown, status = 200) => Response.json(value, { status })
 
 const protobuf = (bytes: Uint8Array<ArrayBufferLike>) =>
   new Response(new Uint8Array(bytes), { headers: { "content-type": "application/x-protobuf" } })
@@ -47,14 +64,17 @@ const readBody = Effect.fnUntraced(function*({ body, headers }: HttpClientReques
   if (headers["content-type"] !== "application/x-protobuf") {
     return yield* Effect.orDie(decodeJson(new TextDecoder().decode(body.body)))
   }
-  const { data, forwardOnly, modelId, seqId } = yield* Effect.orDie(PassRequest.decode(body.body))
+  const bytes = headers["content-encoding"] === "zstd" ? zstdDecompressSync(body.body) : body.body
+  const { data, forwardOnly, modelId, seqId } = yield* Effect.orDie(PassRequest.decode(bytes))
   return { model_id: modelId, seq_id: seqId, datums: data.length, forwardOnly }
 })
 
 const sequence = { tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1, -2), stopReason: "stop" as const }
 
 /** Passes answer with log-probabilities of three tokens for every datum. */
-export const make = (faults: Faults = () => undefined): FakeService => {
+export const make = (options: Options = {}): FakeService => {
+  const { config = { fwdbwd_max_chunk_len: 2 }, delay = () => undefined, faults = () => undefined } = options
+  const { observe = () => {}, routes = {} } = options
   const received: Array<Received> = []
   const steps: Array<unknown> = []
   const futures = new Map<string, () => Response>()
@@ -87,7 +107,9 @@ export const make = (faults: Faults = () => undefined): FakeService => {
   const answer = (path: string, body: Body): Response => {
     switch (path) {
       case "/client/config":
-        return json({ fwdbwd_max_chunk_len: 2 })
+        return json(config)
+      case "/client/dynamic_config":
+        return json({ detail: "Not Found" }, 404)
       case "/create_session":
         return json({ session_id: "session" })
       case "/session_heartbeat":
@@ -96,6 +118,10 @@ export const make = (faults: Faults = () => undefined): FakeService => {
         return json({ supported_models: [model] })
       case "/create_model":
         return promise(() => json({ model_id: "model" }), `model ${String(body["model_seq_id"])}`)
+      case "/weights_info":
+        return json({ base_model: "fake", is_lora: true, lora_rank: 8 })
+      case "/load_weights":
+        return promise(() => json({ type: "load_weights" }))
       case "/create_sampling_session":
         return json({ sampling_session_id: "sampler" })
       case "/forward_backward": {
@@ -131,33 +157,42 @@ export const make = (faults: Faults = () => undefined): FakeService => {
     }
   }
 
-  const client = HttpClient.make((request, url) =>
-    Effect.gen(function*() {
-      const path = url.pathname.replace("/prefix/api/v1", "")
-      const index = counts.get(path) ?? 0
-      counts.set(path, index + 1)
-      const fault = faults(path, index)
-      const reset = new HttpClientError.HttpClientError({
-        reason: new HttpClientError.TransportError({ request, description: "connection reset" })
-      })
-      if (fault === "lost") return yield* reset
-      const body = yield* readBody(request)
-      received.push({ path, body, apiKey: request.headers["x-api-key"] ?? "" })
-      if (typeof fault === "object") {
-        const { retryAfter, status } = fault
-        const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
-        return HttpClientResponse.fromWeb(request, Response.json({ detail: "faulty" }, { status, headers }))
-      }
-      const response = answer(path, body)
-      if (fault === "unanswered") return yield* reset
-      if (fault === "silent") return yield* Effect.never
-      if (fault === "torn") {
-        const whole = yield* Effect.promise(() => response.arrayBuffer())
-        const torn = whole.slice(0, Math.max(whole.byteLength - 3, 0))
-        return HttpClientResponse.fromWeb(request, new Response(torn, { headers: response.headers }))
-      }
-      return HttpClientResponse.fromWeb(request, response)
+  const respond = Effect.fnUntraced(function*(request: HttpClientRequest.HttpClientRequest, url: URL) {
+    const path = url.pathname.replace("/prefix/api/v1", "")
+    const length = delay(path)
+    if (length !== undefined) yield* Effect.sleep(length)
+    const index = counts.get(path) ?? 0
+    counts.set(path, index + 1)
+    const fault = faults(path, index)
+    const reset = new HttpClientError.HttpClientError({
+      reason: new HttpClientError.TransportError({ request, description: "connection reset" })
     })
+    if (fault === "lost") return yield* reset
+    const body = yield* readBody(request)
+    const arrived: Received = { path, body, headers: { ...request.headers }, at: yield* Clock.currentTimeMillis }
+    received.push(arrived)
+    if (typeof fault === "object") {
+      const { retryAfter, status } = fault
+      const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+      return HttpClientResponse.fromWeb(request, Response.json({ detail: "faulty" }, { status, headers }))
+    }
+    const response = routes[path]?.(body, arrived) ?? answer(path, body)
+    if (fault === "unanswered") return yield* reset
+    if (fault === "silent") return yield* Effect.never
+    if (fault === "torn") {
+      const whole = yield* Effect.promise(() => response.arrayBuffer())
+      const torn = whole.slice(0, Math.max(whole.byteLength - 3, 0))
+      return HttpClientResponse.fromWeb(request, new Response(torn, { headers: response.headers }))
+    }
+    return HttpClientResponse.fromWeb(request, response)
+  })
+
+  const client = HttpClient.make((request, url) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => observe(1)),
+      () => respond(request, url),
+      () => Effect.sync(() => observe(-1))
+    )
   )
 
   return { received, steps, layer: Layer.succeed(HttpClient.HttpClient, client) }

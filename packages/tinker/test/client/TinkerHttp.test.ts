@@ -1,37 +1,8 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
-import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, Effect, Exit, Fiber, Layer, Redacted, type Scope } from "effect"
-import { TestClock } from "effect/testing"
+import { Cause, Clock, Effect, Exit } from "effect"
+import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
-
-const connect = (service: FakeService.FakeService) =>
-  Layer.build(
-    Layer.provide(
-      TinkerHttp.layerOptions({
-        baseUrl: "http://fake/prefix/",
-        apiKey: Redacted.make("tml-secret"),
-        deadline: "5 minutes"
-      }),
-      service.layer
-    )
-  )
-
-/** Lets time pass until the effect is done; a minute's wait is a minute of test time. */
-const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>, most = 4000) {
-  const fiber = yield* Effect.forkChild(effect)
-  for (let second = 0; second < most && fiber.pollUnsafe() === undefined; second++) {
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-    yield* TestClock.adjust("1 second")
-  }
-  assert.isDefined(fiber.pollUnsafe(), "the effect to end")
-  return yield* Fiber.join(fiber)
-})
-
-const withTinker = <A, E>(
-  service: FakeService.FakeService,
-  use: Effect.Effect<A, E, Tinker.Tinker | Scope.Scope>
-) => elapse(Effect.scoped(Effect.flatMap(connect(service), (context) => Effect.provideContext(use, context))))
 
 const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
 
@@ -101,9 +72,9 @@ describe("the client", () => {
 
   it.effect("shows its key to the service and to nobody else", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/create_session", { status: 401 }))
+      const service = FakeService.make({ faults: first("/create_session", { status: 401 }) })
       const failure = yield* Effect.flip(withTinker(service, Effect.void))
-      assert.strictEqual(service.received[0]?.apiKey, "tml-secret")
+      assert.strictEqual(service.received[0]?.headers["x-api-key"], "tml-secret")
       assert.strictEqual(failure.reason._tag, "Rejected")
       assert.include(failure.message, "TINKER_API_KEY")
       assert.notInclude(failure.message, "secret")
@@ -111,7 +82,7 @@ describe("the client", () => {
 
   it.effect("waits as long as a busy service asks it to", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/asample", { status: 429, retryAfter: 30 }))
+      const service = FakeService.make({ faults: first("/asample", { status: 429, retryAfter: 30 }) })
       const started = yield* Clock.currentTimeMillis
       yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
       assert.isAtLeast((yield* Clock.currentTimeMillis) - started, 30_000)
@@ -122,9 +93,9 @@ describe("the client", () => {
   it.effect("samples anew where the service lost the result", () =>
     Effect.gen(function*() {
       let polls = 0
-      const service = FakeService.make((path) =>
-        path === "/retrieve_future" && polls++ === 0 ? { status: 410 } : undefined
-      )
+      const service = FakeService.make({
+        faults: (path) => path === "/retrieve_future" && polls++ === 0 ? { status: 410 } : undefined
+      })
       const { sequences } = yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
       assert.strictEqual(sequences.length, 1)
       const sent = service.received.filter(({ path }) => path === "/asample").map(({ body }) => body["seq_id"])
@@ -133,7 +104,7 @@ describe("the client", () => {
 
   it.effect("steps once when the answer is lost", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/optim_step", "unanswered", 3))
+      const service = FakeService.make({ faults: first("/optim_step", "unanswered", 3) })
       const { metrics } = yield* withTinker(service, step)
       assert.deepStrictEqual(metrics, { grad_norm: 1 })
       assert.deepStrictEqual(service.steps, [1])
@@ -142,7 +113,7 @@ describe("the client", () => {
   it.effect("goes no further with a model whose state nobody knows", () =>
     Effect.gen(function*() {
       const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
-      const service = FakeService.make(lost)
+      const service = FakeService.make({ faults: lost })
       const [unknown, after] = yield* withTinker(
         service,
         Effect.gen(function*() {
@@ -159,7 +130,7 @@ describe("the client", () => {
 
   it.effect("does not step on a pass that was refused before anybody noticed", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
       const [refused, skipped] = yield* withTinker(
         service,
         Effect.gen(function*() {
@@ -178,7 +149,7 @@ describe("the client", () => {
 
   it.effect("goes on after a failure that somebody has seen", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/forward_backward", { status: 400 }))
+      const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
       yield* withTinker(
         service,
         Effect.gen(function*() {
@@ -193,14 +164,14 @@ describe("the client", () => {
 
   it.effect("finds the checkpoint it has already made", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/save_weights", "unanswered"))
+      const service = FakeService.make({ faults: first("/save_weights", "unanswered") })
       const { path } = yield* withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
       assert.strictEqual(path, "tinker://model/weights/one")
     }))
 
   it.effect("is refused a checkpoint that somebody else has made", () =>
     Effect.gen(function*() {
-      const service = FakeService.make(first("/save_weights", { status: 409 }))
+      const service = FakeService.make({ faults: first("/save_weights", { status: 409 }) })
       const refused = yield* Effect.flip(
         withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
       )
@@ -209,7 +180,7 @@ describe("the client", () => {
 
   it.effect("gives up at the deadline", () =>
     Effect.gen(function*() {
-      const service = FakeService.make((path) => path === "/asample" ? "silent" : undefined)
+      const service = FakeService.make({ faults: (path) => path === "/asample" ? "silent" : undefined })
       const late = yield* Effect.flip(
         withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
       )
@@ -282,7 +253,7 @@ describe("faults", () => {
     "end every call in a result or a typed error, and no step twice: schedule $seed",
     ({ seed }) =>
       Effect.gen(function*() {
-        const service = FakeService.make(schedule(seed))
+        const service = FakeService.make({ faults: schedule(seed) })
         const exit = yield* Effect.exit(withTinker(service, calls))
         const outcomes = Exit.isSuccess(exit) ? exit.value.outcomes : [exit]
         for (const outcome of outcomes) {

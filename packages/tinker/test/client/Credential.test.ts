@@ -1,0 +1,202 @@
+import { Tinker } from "@effect-rl/core"
+import { Activity, CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Clock, ConfigProvider, Effect, Layer, Redacted, Stream } from "effect"
+import { inspect } from "node:util"
+import { elapse, withTinker } from "./Elapse.ts"
+import * as FakeService from "./FakeService.ts"
+
+const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+
+/** A token that ends so many seconds after the epoch, at which TestClock begins. */
+const token = (exp: number) => `eyJ${base64({ alg: "none" }).slice(3)}.${base64({ sub: "user", exp })}.signature-${exp}`
+
+/** Exchanges keys for tokens that live so many seconds, or fails at some of them. */
+const exchanging = (lifetime: number, fails: (second: number) => boolean = () => false, config: object = {}) =>
+  FakeService.make({
+    config: { pjwt_auth_enabled: true, ...config },
+    routes: {
+      "/auth/token": (_, { at }) =>
+        fails(at / 1000)
+          ? FakeService.json({ detail: "no token today" }, 403)
+          : FakeService.json({ jwt: token(at / 1000 + lifetime) })
+    }
+  })
+
+const keysOf = ({ received }: FakeService.FakeService, path: string) =>
+  received.filter((request) => request.path === path).map(({ headers }) => headers["x-api-key"])
+
+const timesOf = ({ received }: FakeService.FakeService, path: string) =>
+  received.filter((request) => request.path === path).map(({ at }) => at / 1000)
+
+const key = Redacted.make("tml-secret")
+
+describe("a key", () => {
+  it.effect("of no known shape is refused before anything is sent, and not shown", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      const refused = yield* Effect.flip(withTinker(service, Effect.void, { apiKey: Redacted.make("sk-other") }))
+      assert.strictEqual(refused.reason._tag, "Rejected")
+      assert.include(refused.message, "tml-")
+      assert.notInclude(inspect(refused), "sk-other")
+      assert.deepStrictEqual(service.received, [])
+    }))
+
+  it.effect("is what the service sees where it wants no tokens", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      yield* withTinker(service, Effect.void)
+      assert.deepStrictEqual([...new Set(service.received.map(({ headers }) => headers["x-api-key"]))], ["tml-secret"])
+    }))
+})
+
+describe("a token", () => {
+  it.effect("is exchanged for before anything else", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600)
+      yield* withTinker(service, Effect.void)
+      assert.deepStrictEqual(keysOf(service, "/auth/token"), ["tml-secret"])
+      assert.deepStrictEqual(keysOf(service, "/create_session"), [token(3600)])
+    }))
+
+  it.effect("is renewed five minutes before it ends, in the background", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600)
+      yield* withTinker(service, Effect.sleep("70 minutes"))
+      assert.deepStrictEqual(timesOf(service, "/auth/token"), [0, 3300])
+      assert.strictEqual(keysOf(service, "/session_heartbeat").at(-1), token(6900))
+    }))
+
+  it.effect("is asked for again every minute while the service refuses, and the old one used meanwhile", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600, (second) => second > 0)
+      const failed = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const { events } = yield* Activity.Activity
+          const failed: Array<number> = []
+          yield* events.pipe(
+            Stream.filter(({ _tag }) => _tag === "TokenRefreshFailed"),
+            Stream.runForEach(() => Effect.map(Clock.currentTimeMillis, (now) => failed.push(now / 1000))),
+            Effect.forkScoped
+          )
+          yield* Effect.sleep("3490 seconds")
+          return failed
+        })
+      )
+      assert.deepStrictEqual(failed, [3300, 3360, 3420, 3480])
+      assert.strictEqual(keysOf(service, "/session_heartbeat").at(-1), token(3600))
+    }))
+
+  it.effect("that is about to end is renewed once, however many requests want it", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600, (second) => second > 0 && second < 3575)
+      yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const { models } = yield* Tinker.Tinker
+          yield* Effect.sleep("3575 seconds")
+          const before = timesOf(service, "/auth/token").length
+          yield* Effect.all(Array.from({ length: 50 }, () => models), { concurrency: "unbounded" })
+          assert.deepStrictEqual(timesOf(service, "/auth/token").slice(before), [3575])
+        })
+      )
+      assert.strictEqual(keysOf(service, "/get_server_capabilities").at(-1), token(7175))
+    }))
+
+  it.effect("given for a key is exchanged itself, whatever command there is", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600, undefined, { credential_default_source: "credential_cmd" })
+      const own = token(99)
+      yield* withTinker(service, Effect.void, { apiKey: Redacted.make(own), credentialCommand: Redacted.make("false") })
+      assert.deepStrictEqual(keysOf(service, "/auth/token"), [own])
+    }))
+})
+
+const commands = (run: CredentialCommand.Run) => Layer.succeed(CredentialCommand.CredentialCommand, run)
+
+describe("a credential command", () => {
+  const connect = (
+    service: FakeService.FakeService,
+    options: TinkerHttp.TinkerHttpOptions,
+    run: CredentialCommand.Run
+  ) =>
+    elapse(Effect.scoped(Layer.build(
+      TinkerHttp.layerOptions({ baseUrl: "http://fake/prefix", ...options }).pipe(
+        Layer.provide([service.layer, commands(run)])
+      )
+    )))
+
+  it.effect("is run for every exchange, and instead of the key where the service wants it", () =>
+    Effect.gen(function*() {
+      const service = exchanging(3600, undefined, { credential_default_source: "credential_cmd" })
+      const run: Array<string> = []
+      yield* connect(
+        service,
+        { apiKey: key, credentialCommand: Redacted.make("print-it") },
+        (command) =>
+          Effect.sync(() => {
+            run.push(Redacted.value(command))
+            return Redacted.make("tml-printed")
+          })
+      )
+      assert.deepStrictEqual(run, ["print-it"])
+      assert.deepStrictEqual(keysOf(service, "/client/config"), ["tml-secret"])
+      assert.deepStrictEqual(keysOf(service, "/auth/token"), ["tml-printed"])
+    }))
+
+  it.effect("is not enough for a service that wants keys", () =>
+    Effect.gen(function*() {
+      const refused = yield* Effect.flip(
+        connect(FakeService.make(), { credentialCommand: Redacted.make("print-it") }, () =>
+          Effect.succeed(Redacted.make("tml-printed")))
+      )
+      assert.include(refused.message, "TINKER_API_KEY")
+    }))
+
+  it.effect("cannot be run where nothing runs commands", () =>
+    Effect.gen(function*() {
+      const refused = yield* Effect.flip(
+        withTinker(exchanging(3600, undefined, { credential_default_source: "credential_cmd" }), Effect.void, {
+          credentialCommand: Redacted.make("print-it")
+        })
+      )
+      assert.strictEqual(refused.reason._tag, "Unsupported")
+      assert.include(refused.message, "CredentialCommand.layer")
+    }))
+})
+
+describe("the environment", () => {
+  const env = {
+    TINKER_API_KEY: "tml-secret",
+    TINKER_BASE_URL: "http://fake/prefix",
+    TINKER_PROJECT_ID: "project",
+    TINKER_TAGS: "one, two,one",
+    CLOUDFLARE_ACCESS_CLIENT_ID: "cf-id",
+    CLOUDFLARE_ACCESS_CLIENT_SECRET: "cf-secret"
+  }
+
+  it.effect("says who asks, where and for what", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      yield* elapse(Effect.scoped(Layer.build(Layer.provide(TinkerHttp.layerConfig, service.layer)))).pipe(
+        Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env)))
+      )
+      const session = service.received.find(({ path }) => path === "/create_session")
+      assert.deepStrictEqual(session?.body["tags"], ["one", "two"])
+      assert.strictEqual(session?.body["project_id"], "project")
+      assert.strictEqual(session?.headers["cf-access-client-id"], "cf-id")
+      assert.strictEqual(session?.headers["cf-access-client-secret"], "cf-secret")
+    }))
+
+  it.effect("without a credential is a typed failure", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.exit(
+        elapse(Effect.scoped(Layer.build(Layer.provide(TinkerHttp.layerConfig, FakeService.make().layer)))).pipe(
+          Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({})))
+        )
+      )
+      assert.strictEqual(failure._tag, "Failure")
+      if (failure._tag === "Failure") assert.include(Cause.pretty(failure.cause), "TINKER_API_KEY")
+    }))
+})

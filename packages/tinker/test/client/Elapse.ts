@@ -1,0 +1,38 @@
+/** A client of a fake service, and time for it to pass. */
+import type { Tinker } from "@effect-rl/core"
+import { type Activity, TinkerHttp } from "@effect-rl/tinker"
+import { assert } from "@effect/vitest"
+import { Effect, Fiber, Layer, Redacted, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type * as FakeService from "./FakeService.ts"
+
+const connect = (service: FakeService.FakeService, options: TinkerHttp.TinkerHttpOptions) =>
+  Layer.build(
+    Layer.provide(
+      TinkerHttp.layerOptions({
+        baseUrl: "http://fake/prefix/",
+        apiKey: Redacted.make("tml-secret"),
+        deadline: "5 minutes",
+        ...options
+      }),
+      service.layer
+    )
+  )
+
+/** Lets time pass until the effect is done; a minute's wait is a minute of test time. */
+export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>, most = 10_000) {
+  const fiber = yield* Effect.forkChild(effect)
+  for (let second = 0; second < most && fiber.pollUnsafe() === undefined; second++) {
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    yield* TestClock.adjust("1 second")
+  }
+  assert.isDefined(fiber.pollUnsafe(), "the effect to end")
+  return yield* Fiber.join(fiber)
+})
+
+/** Uses a client of the service, whose session ends with the use. */
+export const withTinker = <A, E>(
+  service: FakeService.FakeService,
+  use: Effect.Effect<A, E, Tinker.Tinker | Activity.Activity | Scope.Scope>,
+  options: TinkerHttp.TinkerHttpOptions = {}
+) => elapse(Effect.scoped(Effect.flatMap(connect(service, options), (context) => Effect.provideContext(use, context))))

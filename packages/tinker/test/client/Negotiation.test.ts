@@ -1,0 +1,203 @@
+import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Activity, WireError } from "@effect-rl/tinker"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { withTinker } from "./Elapse.ts"
+import * as FakeService from "./FakeService.ts"
+
+const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
+const sampler = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "fake" }))
+const request = { prompt: ModelInput.fromTokens([1, 2]), params: { maxTokens: 2 } }
+
+const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2, 3]), {
+  targetTokens: Int32Array.of(2, 3, 4),
+  weights: Float32Array.of(0, 1, 1)
+})
+
+/** Payload bytes of `datum`: three tokens, targets of 8 bytes and weights. */
+const datumBytes = 3 * 4 + 3 * 8 + 3 * 4
+
+const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
+  Effect.flatMap(submit, (pending) => pending.await)
+
+const pass = (datums: number) =>
+  Effect.flatMap(
+    train,
+    (client) =>
+      run(client.forwardBackward([datum, ...Array.from({ length: datums - 1 }, () => datum)], Loss.crossEntropy))
+  )
+
+const requests = ({ received }: FakeService.FakeService, path: string) =>
+  received.filter((request) => request.path === path)
+
+const numbers = (service: FakeService.FakeService) =>
+  requests(service, "/forward_backward").map(({ body }) => [body["seq_id"], body["datums"]])
+
+const silent: FakeService.Faults = (path) => path === "/retrieve_future" ? { status: 408 } : undefined
+
+describe("what a service asks for", () => {
+  it.effect("fwdbwd_max_chunk_len bounds the datums of a request", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 3 } })
+      yield* withTinker(service, pass(7))
+      assert.deepStrictEqual(numbers(service), [[2, 3], [3, 1], [1, 3]])
+    }))
+
+  it.effect("fwdbwd_max_chunk_bytes_count bounds their bytes", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make({ config: { fwdbwd_max_chunk_bytes_count: 2 * datumBytes } })
+      yield* withTinker(service, pass(3))
+      assert.deepStrictEqual(numbers(service), [[2, 1], [1, 2]])
+    }))
+
+  it.effect("parallel_fwdbwd_chunks off posts them in order", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks: false } })
+      yield* withTinker(service, pass(3))
+      assert.deepStrictEqual(numbers(service), [[1, 1], [2, 1], [3, 1]])
+    }))
+
+  it.effect("fwdbwd_dispatch_bytes_semaphore_size bounds what is posted at once", () =>
+    Effect.gen(function*() {
+      const config = { fwdbwd_max_chunk_len: 1, fwdbwd_dispatch_bytes_semaphore_size: 2 * datumBytes }
+      const most = yield* withTinker(
+        FakeService.make({ config }),
+        Effect.gen(function*() {
+          const { events } = yield* Activity.Activity
+          let most = 0
+          yield* events.pipe(
+            Stream.runForEach((event) =>
+              Effect.sync(() => {
+                if (event._tag === "Permits" && event.pool === "pass_bytes") most = Math.max(most, event.inUse)
+              })
+            ),
+            Effect.forkScoped
+          )
+          yield* Effect.yieldNow
+          yield* pass(8)
+          return most
+        })
+      )
+      assert.strictEqual(most, 2 * datumBytes)
+    }))
+
+  it.effect("proto_compress_fwdbwd sends passes as zstd frames", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make({ config: { proto_compress_fwdbwd: true } })
+      const { logprobs } = yield* withTinker(service, pass(1))
+      assert.strictEqual(logprobs.length, 1)
+      const [sent] = requests(service, "/forward_backward")
+      assert.strictEqual(sent?.headers["content-encoding"], "zstd")
+      assert.strictEqual(sent?.headers["content-type"], "application/x-protobuf")
+    }))
+
+  it.effect("sample_max_concurrent_requests bounds the samples under way", () =>
+    Effect.gen(function*() {
+      let open = 0
+      let most = 0
+      const service = FakeService.make({
+        config: { sample_max_concurrent_requests: 3 },
+        routes: {
+          "/asample": () => void (most = Math.max(most, ++open)),
+          "/retrieve_future": () => void open--
+        }
+      })
+      const samples = yield* withTinker(
+        service,
+        Effect.flatMap(sampler, (client) =>
+          Effect.all(Array.from({ length: 20 }, () => client.sample(request)), { concurrency: "unbounded" }))
+      )
+      assert.strictEqual(samples.length, 20)
+      assert.strictEqual(most, 3)
+    }))
+
+  it.effect("sample_no_retries: a lost sample stays lost", () =>
+    Effect.gen(function*() {
+      const faults: FakeService.Faults = (path) => path === "/retrieve_future" ? { status: 410 } : undefined
+      const service = FakeService.make({ config: { sample_no_retries: true }, faults })
+      const lost = yield* Effect.flip(withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request))))
+      assert.strictEqual(lost.reason._tag, "Unavailable")
+      assert.instanceOf(lost.cause, WireError.WireError)
+      assert.strictEqual(requests(service, "/asample").length, 1)
+    }))
+
+  it.effect("sample_enable_stuck_detection: samples fail when none ends", () =>
+    Effect.gen(function*() {
+      const sample = Effect.flatMap(sampler, (client) => Effect.flip(client.sample(request)))
+      const options = { deadline: "10 minutes", progressTimeout: "2 minutes" } as const
+      const stuck = yield* withTinker(FakeService.make({ faults: silent }), sample, options)
+      assert.include(stuck.message, "2m")
+      const service = FakeService.make({ faults: silent, config: { sample_enable_stuck_detection: false } })
+      assert.include((yield* withTinker(service, sample, options)).message, "10m")
+    }))
+
+  it.effect("billing_exception_max_pause_duration_sec: an account that cannot pay is waited for so long", () =>
+    Effect.gen(function*() {
+      const config = { billing_exception_max_pause_duration_sec: 60 }
+      const unpaid = (times: number): FakeService.Faults => (path, index) =>
+        path === "/optim_step" && index < times ? { status: 402 } : undefined
+      const step = Effect.flatMap(train, (client) => run(client.optimStep({ learningRate: 1e-3 })))
+      const topped = FakeService.make({ config, faults: unpaid(10) })
+      yield* withTinker(topped, step)
+      assert.deepStrictEqual(topped.steps, [1])
+      const never = FakeService.make({ config, faults: unpaid(Infinity) })
+      const refused = yield* Effect.flip(withTinker(never, step))
+      assert.strictEqual(refused.reason._tag, "Unavailable")
+      assert.include(refused.message, "billing")
+      assert.strictEqual(requests(never, "/optim_step").length, 14)
+    }))
+
+  it.effect("create_model_via_load_weights: a checkpoint is loaded by the request that makes its model", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make({ config: { create_model_via_load_weights: true } })
+      const info = yield* withTinker(
+        service,
+        Effect.flatMap(
+          Tinker.Tinker,
+          (tinker) => Effect.map(tinker.createTrainingClientFromState("tinker://run/weights/one"), ({ info }) => info)
+        )
+      )
+      assert.deepStrictEqual(info, { modelId: "session:train:0", baseModel: "fake", loraRank: 8 })
+      const [load, ...more] = requests(service, "/load_weights")
+      assert.deepStrictEqual(load?.body, {
+        session_id: "session",
+        model_seq_id: 0,
+        path: "tinker://run/weights/one",
+        optimizer: true,
+        type: "load_weights"
+      })
+      assert.deepStrictEqual([...more, ...requests(service, "/create_model")], [])
+    }))
+
+  it.effect("refresh_interval_sec: what may change is asked for as often, at most every ten seconds", () =>
+    Effect.gen(function*() {
+      let refresh_interval_sec = 60
+      const service = FakeService.make({
+        routes: { "/client/dynamic_config": () => FakeService.json({ refresh_interval_sec }) }
+      })
+      yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          yield* Effect.sleep("59 seconds")
+          refresh_interval_sec = 1
+          yield* Effect.sleep("35 seconds")
+        })
+      )
+      assert.deepStrictEqual(requests(service, "/client/dynamic_config").map(({ at }) => at / 1000), [
+        0,
+        60,
+        70,
+        80,
+        90
+      ])
+    }))
+
+  it.effect("nothing: servers without the questions are not asked them again", () =>
+    Effect.gen(function*() {
+      const absent = () => FakeService.json({ detail: "Not Found" }, 404)
+      const service = FakeService.make({ routes: { "/client/config": absent } })
+      yield* withTinker(service, Effect.sleep("10 minutes"))
+      assert.strictEqual(requests(service, "/client/config").length, 1)
+      assert.strictEqual(requests(service, "/client/dynamic_config").length, 1)
+    }))
+})
