@@ -22,12 +22,17 @@ const wrongTag = (key: Key.MemberKey, field: string, given: unknown, ...tags: Re
 const wrongReward = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) =>
   Number.isFinite(reward) ? undefined : violation(key, `${field}.reward`, reward, "a finite number")
 
+const noTokens = (key: Key.MemberKey, field: string, { input }: Env.Prompt) =>
+  input.length > 0 ? undefined : violation(key, `${field}.input`, "0 tokens", "at least 1")
+
 export const wrongPrompt = (key: Key.MemberKey, field: string, given: Env.Prompt) =>
-  wrongTag(key, field, given, "Prompt")
+  wrongTag(key, field, given, "Prompt") ?? noTokens(key, field, given)
 
 export const wrongInitial = (key: Key.MemberKey, given: Env.Prompt | Env.Overflow) =>
   wrongTag(key, "initialObservation", given, "Prompt", "Overflow")
-    ?? (given._tag === "Overflow" ? wrongReward(key, "initialObservation", given) : undefined)
+    ?? (given._tag === "Overflow"
+      ? wrongReward(key, "initialObservation", given)
+      : noTokens(key, "initialObservation", given))
 
 const wrongToolCalls = (key: Key.MemberKey, { toolCalls }: Env.Step, left: number | undefined) => {
   if (

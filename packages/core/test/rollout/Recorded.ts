@@ -1,5 +1,5 @@
 /** The recorded rollouts of `test/fixtures/rl`, decoded. */
-import { StopReason } from "@effect-rl/core"
+import { type Limits, StopReason } from "@effect-rl/core"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -53,6 +53,13 @@ const Group = Schema.Struct({
     strategy: Strategy,
     members: Schema.Array(Attempt),
     retries: Schema.Array(Attempt),
+    termination: Schema.NullOr(Schema.Struct({
+      zero_reward_on_limit: Schema.Boolean,
+      limit_stop_reasons: Schema.NullOr(Schema.Array(Schema.String)),
+      skip_grading_on_timeout: Schema.Boolean,
+      grader_timeout_seconds: Schema.NullOr(Schema.Number)
+    })),
+    cleanup_error: Schema.NullOr(Fault),
     grading: Schema.Struct({
       seconds: Schema.Number,
       error: Schema.NullOr(Fault),
@@ -72,12 +79,14 @@ const Group = Schema.Struct({
         stop_reason: Schema.NullOr(Schema.String)
       })),
       rollout_errors: Schema.Array(Fault),
+      graded: Schema.Boolean,
       make_envs_calls: Schema.Int
     }),
     Schema.Struct({
       outcome: Schema.Literal("raised"),
       error_type: Schema.String,
-      error_message: Schema.NullOr(Schema.String)
+      error_message: Schema.NullOr(Schema.String),
+      make_envs_calls: Schema.Int
     })
   ])
 })
@@ -86,6 +95,26 @@ export type Group = typeof Group.Type
 export const groups = read("groups.jsonl", Group)
 
 const Action = Schema.Struct({ num_tokens: Schema.Int, stop_reason: Schema.Literals(["stop", "length"]) })
+
+const RecordedLimits = Schema.Struct({
+  max_turns: Schema.NullOr(Schema.Int),
+  max_trajectory_tokens: Schema.NullOr(Schema.Int),
+  max_sampled_tokens: Schema.NullOr(Schema.Int),
+  max_turn_tokens: Schema.NullOr(Schema.Int),
+  max_tool_calls: Schema.NullOr(Schema.Int)
+})
+
+/** As the runner is given them. */
+export const limits = (recorded: typeof RecordedLimits.Type | null): Limits.Limits => {
+  const { max_sampled_tokens, max_tool_calls, max_trajectory_tokens, max_turn_tokens, max_turns } = recorded ?? {}
+  return {
+    ...(max_turns != null && { maxTurns: max_turns }),
+    ...(max_trajectory_tokens != null && { maxTrajectoryTokens: max_trajectory_tokens }),
+    ...(max_sampled_tokens != null && { maxSampledTokens: max_sampled_tokens }),
+    ...(max_turn_tokens != null && { maxTurnTokens: max_turn_tokens }),
+    ...(max_tool_calls != null && { maxToolCalls: max_tool_calls })
+  }
+}
 
 const Played = Schema.Struct({
   transitions: Schema.Array(Schema.Struct({
@@ -96,16 +125,22 @@ const Played = Schema.Struct({
     metrics: Metrics
   })),
   stop_reason: Schema.NullOr(Schema.String),
-  policy_calls: Schema.Array(Schema.Struct({ ob_length: Schema.Int, stop: Schema.Array(Schema.String) }))
+  policy_calls: Schema.Array(
+    Schema.Struct({ ob_length: Schema.Int, max_tokens: Schema.NullOr(Schema.Int), stop: Schema.Array(Schema.String) })
+  )
 })
 
 const TokenEnv = Schema.Struct({
   ...Named,
   input: Schema.Struct({
     kind: Schema.Literal("token_env"),
+    limits: Schema.NullOr(RecordedLimits),
     policy: Schema.Array(Action),
     env: Schema.Struct({
-      initial: Schema.Struct({ ob_length: Schema.Int }),
+      initial: Schema.Union([
+        Schema.Struct({ ob_length: Schema.Int }),
+        Schema.Struct({ overflow: Schema.Struct({ reward: Schema.Number }) })
+      ]),
       steps: Schema.Array(Schema.Struct({
         reward: Schema.Number,
         done: Schema.Boolean,
@@ -122,6 +157,7 @@ const ProblemEnv = Schema.Struct({
   ...Named,
   input: Schema.Struct({
     kind: Schema.Literal("problem_env"),
+    limits: Schema.NullOr(RecordedLimits),
     policy: Schema.Array(Action),
     env: Schema.Struct({
       question: Schema.String,
@@ -139,7 +175,12 @@ const ProblemEnv = Schema.Struct({
 })
 export type ProblemEnv = typeof ProblemEnv.Type
 
-const rollouts = read("rollouts.jsonl", Schema.Union([TokenEnv, ProblemEnv]))
+/** Recorded with an environment of messages. */
+const OfMessages = Schema.Struct({
+  input: Schema.Struct({ kind: Schema.Literals(["message_env", "tool_env"]) })
+})
+
+const rollouts = read("rollouts.jsonl", Schema.Union([TokenEnv, ProblemEnv, OfMessages]))
 
 const isTokenEnv = Schema.is(TokenEnv)
 const isProblemEnv = Schema.is(ProblemEnv)
