@@ -1,4 +1,5 @@
-import { Contract } from "@effect-rl/core/testing"
+import type { Tinker } from "@effect-rl/core"
+import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -10,31 +11,38 @@ import { createServer } from "node:http"
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const served = Layer.unwrap(Effect.gen(function*() {
-  const fs = yield* FileSystem.FileSystem
-  const checkpoints = yield* fs.makeTempDirectoryScoped()
-  return TinkerServer.layer({ checkpoints: { folder: checkpoints, scheme: "engine" } }).pipe(
-    Layer.provide(Engine.layerOptions({ checkpoints, workers: 2 }))
-  )
-}))
-
 const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
   TinkerHttp.layerOptions({
     baseUrl: HttpServer.formatAddress(address),
     apiKey: Redacted.make("tml-test")
   })))
 
-const throughSockets = client.pipe(
-  Layer.provide(served),
-  Layer.provide(FetchHttpClient.layer),
-  Layer.provide(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
-  Layer.provide(NodeServices.layer)
-)
-
-const cases = Contract.contract({ baseModel: "effect-rl/tiny-64" })
+/** Our client, a socket, our server, a backend. */
+const throughSockets = <E>(
+  scheme: string,
+  backend: (folder: string) => Layer.Layer<Tinker.Tinker, E, NodeServices.NodeServices>
+) =>
+  client.pipe(
+    Layer.provide(Layer.unwrap(Effect.gen(function*() {
+      const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+      return TinkerServer.layer({ checkpoints: { folder, scheme } }).pipe(Layer.provide(backend(folder)))
+    }))),
+    Layer.provide(FetchHttpClient.layer),
+    Layer.provide(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+    Layer.provide(NodeServices.layer)
+  )
 
 describe("the engine behind the server and the client keeps the contract", () => {
-  layer(throughSockets, { excludeTestServices: true })((it) => {
+  const cases = Contract.contract({ baseModel: "effect-rl/tiny-64" })
+  const engine = throughSockets("engine", (checkpoints) => Engine.layerOptions({ checkpoints, workers: 2 }))
+  layer(engine, { excludeTestServices: true })((it) => {
+    for (const { check, name } of cases) it.effect(name, () => check)
+  })
+})
+
+describe("the scripted mock behind the server and the client keeps the contract", () => {
+  const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
+  layer(throughSockets("scripted", () => ScriptedTinker.layer()), { excludeTestServices: true })((it) => {
     for (const { check, name } of cases) it.effect(name, () => check)
   })
 })

@@ -2,12 +2,15 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 import type * as Future from "../wire/Future.ts"
-import type { SequenceId } from "../wire/Json.ts"
-import type { Answer } from "./Answer.ts"
+import * as Json from "../wire/Json.ts"
+import * as Answer from "./Answer.ts"
+import * as Body from "./Body.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 import type { Parts } from "./Parts.ts"
-import type { Refusal } from "./Refusal.ts"
+import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import type { Model } from "./Sessions.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
@@ -19,19 +22,40 @@ export const digest = (content: string | Uint8Array) => createHash("sha256").upd
 export interface Submission {
   readonly operation: string
   readonly model: Model
-  readonly sequence: SequenceId | null | undefined
+  readonly sequence: Json.SequenceId | null | undefined
   /** Equal for a request that is sent again. */
   readonly content: string
   /** In this request's turn: returns what to wait for while the next is submitted. */
-  readonly submit: Effect.Effect<Effect.Effect<Answer, TinkerError.TinkerError>, TinkerError.TinkerError>
+  readonly submit: Effect.Effect<Effect.Effect<Answer.Answer, TinkerError.TinkerError>, TinkerError.TinkerError>
 }
+
+const toNumber = (sequence: Json.SequenceId | null | undefined) =>
+  sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
+
+const Turn = Schema.Struct({ model_id: Schema.String, seq_id: Json.SequenceId })
+
+/** A refused request has had its turn, so that later ones do not wait for it; where it cannot be told whose, they do. */
+const passTurn = ({ sessions }: Parts, text: string) =>
+  Effect.gen(function*() {
+    const { model_id, seq_id } = yield* Json.decodeText(Turn)(text)
+    const { scope, turns } = yield* sessions.model(model_id)
+    yield* Effect.forkIn(Effect.ignore(turns.take("refused", toNumber(seq_id), Effect.void)), scope)
+  }).pipe(Effect.ignore)
+
+/** The body of a training request, read by `decode`. */
+export const body = <A>(parts: Parts, decode: (text: string) => Effect.Effect<A, Refusal>) =>
+  Effect.flatMap(Body.text, (text) =>
+    decode(text).pipe(
+      Effect.tapError(() => passTurn(parts, text)),
+      Effect.map((value) => ({ value, content: digest(text) }))
+    ))
 
 /** Begins it in its turn, once. */
 export const training = (
   { futures }: Parts,
   { content, model, operation, sequence, submit }: Submission
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal> => {
-  const number = sequence === null || sequence === undefined || sequence === 0 ? undefined : Number(sequence)
+  const number = toNumber(sequence)
   const work = Effect.flatten(model.turns.take(operation, number, submit))
   const { modelId } = model.client.info
   const once = number === undefined
@@ -39,6 +63,22 @@ export const training = (
     : { key: `seq_id ${number} of model ${modelId} (${model.serial})`, content }
   return Effect.map(futures.begin(work, once), (request_id) => promised({ request_id, model_id: modelId }))
 }
+
+/** What the backend refuses, in the paths that clients know. */
+export const refused = ({ checkpoints }: Parts, error: TinkerError.TinkerError) =>
+  fromTinkerError(CheckpointPath.clientError(checkpoints.paths)(error))
+
+/** Does it once, and answers with `body` when it is done. */
+export const awaited = Effect.fnUntraced(function*(
+  parts: Parts,
+  work: Effect.Effect<unknown, TinkerError.TinkerError>,
+  body: Readonly<Record<string, unknown>>,
+  once: { readonly key: string; readonly content: string }
+) {
+  const id = yield* parts.futures.begin(Effect.as(work, Answer.Plain({ body })), once)
+  yield* Effect.mapError(yield* parts.futures.result(id), (error) => refused(parts, error))
+  return HttpServerResponse.jsonUnsafe(body)
+})
 
 /** Names the operation in a reason found before the backend was asked. */
 export const named = (operation: string) => <A>(effect: Effect.Effect<A, TinkerError.Reason>) =>

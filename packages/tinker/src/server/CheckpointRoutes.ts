@@ -1,42 +1,27 @@
-/** Training runs and their checkpoints: listed, downloaded, deleted. */
+/** Training runs and their checkpoints: listed, linked to, published, expired, deleted. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Schema from "effect/Schema"
 import type * as Wire from "../wire/Checkpoints.ts"
 import { TtlRequest } from "../wire/Checkpoints.ts"
 import * as Body from "./Body.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 import type * as Links from "./Links.ts"
+import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
-import { badRequest, invalid, notFound } from "./Refusal.ts"
-import * as Tar from "./Tar.ts"
+import { badRequest, notFound } from "./Refusal.ts"
 
 type TrainingRun = typeof Wire.TrainingRun.Type
 
-const Page = Schema.Struct({
-  limit: Schema.optionalKey(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))),
-  offset: Schema.optionalKey(Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)))
-})
-
-/** The asked part of a list, and where in the list it lies. */
-const page = Effect.fnUntraced(function*<A>(all: ReadonlyArray<A>, usual: number) {
-  const { limit = usual, offset = 0 } = yield* Effect.mapError(
-    HttpServerRequest.schemaSearchParams(Page),
-    ({ message }) => invalid(message)
-  )
-  return {
-    items: all.slice(offset, offset + limit),
-    cursor: { offset, limit, total_count: all.length }
-  }
-})
+const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string"
 
 /** What is known of a run: from its model while it is in use, from its checkpoints afterwards; none without either. */
 const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, run: string) {
   const model = (yield* sessions.models).find(({ client }) => client.info.modelId === run)
   const all = yield* checkpoints.list(run)
   const [latest] = all
-  const stored = latest === undefined ? undefined : yield* checkpoints.info(run, latest.checkpoint_id)
+  const stored = latest === undefined ? undefined : yield* checkpoints.weights({ run, id: latest.checkpoint_id })
   const base_model = model?.client.info.baseModel ?? stored?.base_model
   if (base_model === undefined) return undefined
   const last_checkpoint = all.find(({ checkpoint_type }) => checkpoint_type === "training")
@@ -49,6 +34,9 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
     corrupted: false,
     lora_rank: model?.client.info.loraRank ?? stored?.lora_rank ?? null,
     last_request_time: model === undefined ? latest?.time ?? "" : new Date(model.lastRequestAt).toISOString(),
+    ...(model === undefined
+      ? {}
+      : { user_metadata: Object.fromEntries(Object.entries(model.userMetadata).filter(isText)) }),
     ...(last_checkpoint === undefined ? {} : { last_checkpoint }),
     ...(last_sampler_checkpoint === undefined ? {} : { last_sampler_checkpoint })
   } satisfies TrainingRun
@@ -61,7 +49,7 @@ const listRuns = (parts: Parts) =>
     const runs = yield* Effect.forEach(names, (run) => describeRun(parts, run))
     const known = runs.filter((run) => run !== undefined)
     known.sort((left, right) => right.last_request_time.localeCompare(left.last_request_time))
-    const { cursor, items } = yield* page(known, 20)
+    const { cursor, items } = yield* Page.of(known, 20)
     return HttpServerResponse.jsonUnsafe({ training_runs: items, cursor } satisfies typeof Wire.TrainingRunList.Type)
   })
 
@@ -82,27 +70,28 @@ const listAll = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
     const all = (yield* Effect.forEach(yield* checkpoints.runs, checkpoints.list)).flat()
     all.sort((left, right) => right.time.localeCompare(left.time))
-    const { cursor, items } = yield* page(all, 100)
+    const { cursor, items } = yield* Page.of(all, 100)
     return HttpServerResponse.jsonUnsafe({ checkpoints: items, cursor } satisfies typeof Wire.CheckpointList.Type)
   })
 
-const archiveSuffix = "/archive"
-const ttlSuffix = "/ttl"
-
-/** Ids have a slash, which is not escaped. */
-const target = (suffix: string) =>
+/** Ids have a slash, which is not escaped; what is done with the checkpoint comes after another. */
+const target = (action: string) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
-    rest.endsWith(suffix)
-      ? Effect.succeed({ run, id: rest.slice(0, rest.length - suffix.length) })
+    rest.endsWith(action)
+      ? Effect.succeed({ run, id: rest.slice(0, rest.length - action.length) })
       : Effect.fail(notFound("page", rest)))
+
+const origin = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"] ?? "localhost"}`
 
 const archive = ({ checkpoints }: Parts, links: Links.Links) =>
   Effect.gen(function*() {
-    const { id, run } = yield* target(archiveSuffix)
-    yield* checkpoints.files(run, id)
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const { expires, path } = yield* links.make(`${run}/${id}`)
-    return HttpServerResponse.redirect(`http://${headers["host"] ?? "localhost"}/api/v1/archives/${path}`, {
+    const place = yield* target("/archive")
+    const files = yield* checkpoints.files(place)
+    if (files.length === 0) return yield* badRequest(`${CheckpointPath.format(place)} has no files to download`)
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { expires, path } = yield* links.make(`${place.run}/${place.id}`)
+    return HttpServerResponse.redirect(`${origin(request)}/api/v1/archives/${path}`, {
       headers: { expires: expires.toUTCString() }
     })
   })
@@ -114,34 +103,36 @@ const ofRun = (parts: Parts, links: Links.Links) =>
     ({ "*": rest = "", run = "" }) => rest === "" ? listOfRun(parts, run) : archive(parts, links)
   )
 
-const download = ({ checkpoints }: Parts, links: Links.Links) =>
-  Effect.gen(function*() {
-    const { "*": rest = "" } = yield* HttpRouter.params
-    const [run = "", ...id] = (yield* links.open(rest)).split("/")
-    const files = yield* checkpoints.files(run, id.join("/"))
-    return HttpServerResponse.stream(Tar.stream(files), {
-      contentType: "application/x-tar",
-      contentLength: Tar.size(files)
-    })
-  })
-
 const remove = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
-    const { id, run } = yield* target("")
-    if (!id.includes("/")) return yield* badRequest(`checkpoint is "${id}", expected weights/… or sampler_weights/…`)
-    yield* checkpoints.remove(run, id)
+    const place = yield* target("")
+    if (!place.id.includes("/")) {
+      return yield* badRequest(`checkpoint is "${place.id}", expected weights/… or sampler_weights/…`)
+    }
+    yield* checkpoints.remove(place)
     return HttpServerResponse.empty()
   })
 
-/** Checked and not acted upon: checkpoints here stay until they are deleted. */
+const setPublic = ({ checkpoints }: Parts, isPublic: boolean) =>
+  Effect.gen(function*() {
+    yield* checkpoints.setPublic(yield* target("/publish"), isPublic)
+    return HttpServerResponse.jsonUnsafe({})
+  })
+
+const removeOrUnpublish = (parts: Parts) =>
+  Effect.flatMap(
+    HttpRouter.params,
+    ({ "*": rest = "" }) => rest.endsWith("/publish") ? setPublic(parts, false) : remove(parts)
+  )
+
 const setTtl = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
-    const { id, run } = yield* target(ttlSuffix)
+    const place = yield* target("/ttl")
     const { value: { ttl_seconds } } = yield* Body.json(TtlRequest)
     if (ttl_seconds !== null && ttl_seconds <= 0) {
       return yield* badRequest(`ttl_seconds is ${ttl_seconds}, expected a number above 0 or null`)
     }
-    yield* checkpoints.files(run, id)
+    yield* checkpoints.setTtl(place, ttl_seconds)
     return HttpServerResponse.jsonUnsafe({})
   })
 
@@ -149,12 +140,8 @@ export const routes = (parts: Parts, links: Links.Links) => [
   HttpRouter.route("GET", "/training_runs", listRuns(parts)),
   HttpRouter.route("GET", "/training_runs/:run", getRun(parts)),
   HttpRouter.route("GET", "/training_runs/:run/checkpoints/*", ofRun(parts, links)),
-  HttpRouter.route("DELETE", "/training_runs/:run/checkpoints/*", remove(parts)),
+  HttpRouter.route("DELETE", "/training_runs/:run/checkpoints/*", removeOrUnpublish(parts)),
+  HttpRouter.route("POST", "/training_runs/:run/checkpoints/*", setPublic(parts, true)),
   HttpRouter.route("PUT", "/training_runs/:run/checkpoints/*", setTtl(parts)),
   HttpRouter.route("GET", "/checkpoints", listAll(parts))
-]
-
-/** Open to whoever has a link. */
-export const openRoutes = (parts: Parts, links: Links.Links) => [
-  HttpRouter.route("GET", "/archives/*", download(parts, links))
 ]

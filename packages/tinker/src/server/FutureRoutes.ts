@@ -12,7 +12,7 @@ import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Answer } from "./Answer.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointFolder from "./CheckpointFolder.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 import type { Parts } from "./Parts.ts"
 
 const protobuf = "application/x-protobuf"
@@ -48,7 +48,7 @@ const unexpected = new TinkerError.TinkerError({
 const failure = ({ checkpoints }: Parts, cause: Cause.Cause<TinkerError.TinkerError>) => {
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => unexpected)
   return Effect.map(
-    Effect.orDie(Wire.encodeFailed(Wire.failed(CheckpointFolder.clientError(checkpoints)(error).reason))),
+    Effect.orDie(Wire.encodeFailed(Wire.failed(CheckpointPath.clientError(checkpoints.paths)(error).reason))),
     (body) => HttpServerResponse.jsonUnsafe(body)
   )
 }

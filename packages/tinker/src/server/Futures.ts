@@ -19,6 +19,8 @@ export interface Futures {
     work: Effect.Effect<Answer, TinkerError.TinkerError>,
     once?: { readonly key: string; readonly content: string }
   ) => Effect.Effect<string, Refusal>
+  /** The result, once there is one, however long it takes. */
+  readonly result: (id: string) => Effect.Effect<Exit.Exit<Answer, TinkerError.TinkerError>, Refusal>
   /** The result, once there is one; none where it takes longer than a poll is held. */
   readonly poll: (id: string) => Effect.Effect<Option.Option<Exit.Exit<Answer, TinkerError.TinkerError>>, Refusal>
   /** Requests that are not finished. */
@@ -30,6 +32,7 @@ export interface Futures {
 interface Entry {
   readonly done: Deferred.Deferred<Answer, TinkerError.TinkerError>
   readonly key: string | undefined
+  /** When it was finished or, later, last asked for; none while it is under way. */
   finishedAt: number | undefined
 }
 
@@ -45,6 +48,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const entries = new Map<string, Entry>()
   const seen = new Map<string, { readonly id: string; readonly content: string }>()
   let count = 0
+  let unfinished = 0
 
   const forgetFinished = Effect.map(Clock.currentTimeMillis, (now) => {
     for (const [id, { finishedAt, key }] of entries) {
@@ -61,10 +65,12 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   ) {
     const entry: Entry = { done: yield* Deferred.make<Answer, TinkerError.TinkerError>(), key, finishedAt: undefined }
     entries.set(id, entry)
+    unfinished++
     yield* work.pipe(
       Effect.onExit((exit) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           entry.finishedAt = now
+          unfinished--
           return Deferred.done(entry.done, exit)
         })
       ),
@@ -92,14 +98,25 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     return Number.isSafeInteger(number) && number > 0 && number <= count
   }
 
-  const poll: Futures["poll"] = Effect.fnUntraced(function*(id) {
+  /** An answer may be lost on its way: from now on it is kept anew. */
+  const keep = (entry: Entry) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      if (entry.finishedAt !== undefined) entry.finishedAt = now
+    })
+
+  const find = Effect.fnUntraced(function*(id: string) {
     const entry = entries.get(id)
-    if (entry !== undefined) {
-      return yield* Effect.timeoutOption(Effect.exit(Deferred.await(entry.done)), pollHeld)
-    }
+    if (entry !== undefined) return entry
     const detail = `the result of request "${id}" is no longer kept: send the request again under a new sequence number`
     return yield* wasOurs(id) ? new Refusal({ status: 410, detail }) : notFound("request", id)
   })
+
+  const result: Futures["result"] = Effect.fnUntraced(function*(id) {
+    const entry = yield* find(id)
+    return yield* Effect.ensuring(Effect.exit(Deferred.await(entry.done)), keep(entry))
+  })
+
+  const poll: Futures["poll"] = (id) => Effect.timeoutOption(result(id), pollHeld)
 
   const open = () => [...entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
 
@@ -107,8 +124,9 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
 
   return {
     begin,
+    result,
     poll,
-    unfinished: Effect.sync(() => open().length),
+    unfinished: Effect.sync(() => unfinished),
     settled: Effect.suspend(() =>
       Effect.forEach(open(), ({ done }) => Effect.exit(Deferred.await(done)), { discard: true })
     )

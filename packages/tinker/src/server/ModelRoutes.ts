@@ -8,8 +8,15 @@ import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
+import type * as Sessions from "./Sessions.ts"
 
 type CreateModel = typeof Training.CreateModelRequest.Type
+
+const trains = ({ lora_config: lora }: CreateModel): Sessions.Trains => ({
+  train_attn: lora?.train_attn ?? true,
+  train_mlp: lora?.train_mlp ?? true,
+  train_unembed: lora?.train_unembed ?? true
+})
 
 const loraOptions = ({ base_model, lora_config: lora }: CreateModel): Tinker.LoraOptions => ({
   baseModel: base_model,
@@ -28,7 +35,7 @@ const createModel = ({ futures, sessions, tinker }: Parts) =>
     const session = yield* sessions.touch(value.session_id)
     const work = sessions.addModel(
       session,
-      value.user_metadata ?? {},
+      { trains: trains(value), userMetadata: value.user_metadata ?? {} },
       tinker.createLoraTrainingClient(loraOptions(value))
     ).pipe(
       Effect.map(({ client }) => Answer.Plain({ body: { type: "create_model", model_id: client.info.modelId } }))
@@ -56,10 +63,12 @@ const getInfo = ({ sessions }: Parts) =>
 const unloadModel = ({ futures, sessions }: Parts) =>
   Effect.gen(function*() {
     const { value: { model_id } } = yield* Body.json(Training.ModelRequest)
-    const { client } = yield* sessions.model(model_id)
+    const model = yield* sessions.model(model_id)
     const body = { type: "unload_model", model_id } satisfies typeof Training.UnloadModelResult.Type
     return Accept.promised({
-      request_id: yield* futures.begin(Effect.as(client.unload, Answer.Plain({ body }))),
+      request_id: yield* futures.begin(
+        model.client.unload.pipe(Effect.andThen(sessions.release(model)), Effect.as(Answer.Plain({ body })))
+      ),
       model_id
     })
   })
@@ -77,15 +86,17 @@ const adamParams = (params: typeof Training.AdamParams.Type): AdamParams.AdamPar
 const finite = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 
+const readStep = Body.parse(Training.OptimStepRequest)
+
 const optimStep = (parts: Parts) =>
   Effect.gen(function*() {
-    const { text, value } = yield* Body.json(Training.OptimStepRequest)
+    const { content, value } = yield* Accept.body(parts, readStep)
     const model = yield* parts.sessions.model(value.model_id)
     return yield* Accept.training(parts, {
       operation: "optimStep",
       model,
       sequence: value.seq_id,
-      content: Accept.digest(text),
+      content,
       submit: Effect.map(model.client.optimStep(adamParams(value.adam_params)), (pending) =>
         Effect.map(pending.await, ({ metrics }) =>
           Answer.Plain({ body: { type: "optim_step", metrics: finite(metrics) } })))

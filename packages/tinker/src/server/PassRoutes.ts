@@ -51,27 +51,37 @@ const fromProtobuf = Effect.flatMap(
   (bytes) => Effect.map(malformed(PassRequest.decode(bytes)), (request) => ({ request, content: Accept.digest(bytes) }))
 )
 
-const fromJson = Effect.flatMap(Body.json(PassRequestJson.ForwardBackwardBody), ({ text, value }) =>
-  Effect.map(
-    malformed(PassRequestJson.toRequest(value, value.forward_backward_input, false)),
-    (request) => ({ request, content: Accept.digest(text) })
-  ))
+const readBody = Body.parse(PassRequestJson.ForwardBackwardBody)
+const readForwardBody = Body.parse(PassRequestJson.ForwardBody)
 
-const fromForwardJson = Effect.flatMap(Body.json(PassRequestJson.ForwardBody), ({ text, value }) =>
-  Effect.map(
-    malformed(PassRequestJson.toRequest(value, value.forward_input, true)),
-    (request) => ({ request, content: Accept.digest(text) })
-  ))
+const fromJson = (text: string) =>
+  Effect.flatMap(
+    readBody(text),
+    (body) => malformed(PassRequestJson.toRequest(body, body.forward_backward_input, false))
+  )
+
+const fromForwardJson = (text: string) =>
+  Effect.flatMap(
+    readForwardBody(text),
+    (body) => malformed(PassRequestJson.toRequest(body, body.forward_input, true))
+  )
+
+const received = (parts: Parts, decode: typeof fromJson) =>
+  Effect.map(Accept.body(parts, decode), ({ content, value }) => ({ request: value, content }))
 
 const forwardBackward = (parts: Parts) =>
   HttpServerRequest.HttpServerRequest.pipe(
     Effect.flatMap(({ headers }) =>
-      headers["content-type"]?.includes("application/x-protobuf") ? fromProtobuf : fromJson
+      headers["content-type"]?.includes("application/x-protobuf") ? fromProtobuf : received(parts, fromJson)
     ),
     Effect.flatMap((received) => accept(parts, received))
   )
 
 export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/forward_backward", forwardBackward(parts)),
-  HttpRouter.route("POST", "/forward", Effect.flatMap(fromForwardJson, (received) => accept(parts, received)))
+  HttpRouter.route(
+    "POST",
+    "/forward",
+    Effect.flatMap(received(parts, fromForwardJson), (received) => accept(parts, received))
+  )
 ]

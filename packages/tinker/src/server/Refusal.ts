@@ -5,12 +5,13 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Future from "../wire/Future.ts"
 
-const Status = Schema.Literals([400, 401, 404, 409, 410, 413, 415, 422, 429, 500, 503])
+const Status = Schema.Literals([400, 401, 403, 404, 409, 410, 413, 415, 416, 422, 429, 500, 503])
 
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   status: Status,
   detail: Schema.String,
-  reason: Schema.optionalKey(TinkerError.Reason)
+  reason: Schema.optionalKey(TinkerError.Reason),
+  headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 }) {
   override get message() {
     return this.detail
@@ -21,6 +22,10 @@ export const badRequest = (detail: string) => new Refusal({ status: 400, detail 
 
 export const notFound = (kind: string, id: string) =>
   new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
+
+/** Not now: the same request is welcome after `seconds`. */
+export const tooMany = (detail: string, seconds: number) =>
+  new Refusal({ status: 429, detail, headers: { "retry-after": String(seconds) } })
 
 /** The body can be read and does not say what is needed. */
 export const invalid = (detail: string) => new Refusal({ status: 422, detail })
@@ -43,8 +48,8 @@ export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
   new Refusal({ status: statusOf(reason), detail: message, reason })
 
 /** Its response; the body has a length, without which clients take a 400 for one of a proxy. */
-export const respond = ({ detail, reason, status }: Refusal) =>
+export const respond = ({ detail, headers, reason, status }: Refusal) =>
   Effect.map(
     Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),
-    (body) => HttpServerResponse.jsonUnsafe(body, { status })
+    (body) => HttpServerResponse.jsonUnsafe(body, { status, ...(headers === undefined ? {} : { headers }) })
   )

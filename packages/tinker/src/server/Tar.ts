@@ -1,11 +1,18 @@
 /** Archives in the ustar format. */
 import * as Stream from "effect/Stream"
+import type { Range } from "./Range.ts"
 
 export interface File<E> {
   readonly name: string
   readonly size: number
   readonly modifiedSeconds: number
-  readonly content: Stream.Stream<Uint8Array, E>
+  readonly content: (range: Range) => Stream.Stream<Uint8Array, E>
+}
+
+/** What an archive is made of, one after the other. */
+interface Piece<E> {
+  readonly size: number
+  readonly read: (range: Range) => Stream.Stream<Uint8Array, E>
 }
 
 const block = 512
@@ -30,18 +37,31 @@ const header = ({ modifiedSeconds, name, size }: File<unknown>): Uint8Array => {
   return bytes
 }
 
+const fixed = (bytes: Uint8Array): Piece<never> => ({
+  size: bytes.length,
+  read: ({ end, start }) => Stream.succeed(bytes.subarray(start, end))
+})
+
+const pieces = <E>(files: ReadonlyArray<File<E>>): ReadonlyArray<Piece<E>> => [
+  ...files.flatMap((file) => [
+    fixed(header(file)),
+    { size: file.size, read: file.content },
+    fixed(new Uint8Array(padding(file.size)))
+  ]),
+  fixed(new Uint8Array(2 * block))
+]
+
 /** Bytes of the archive of files of these sizes. */
 export const size = (files: ReadonlyArray<{ readonly size: number }>): number =>
   files.reduce((total, { size }) => total + block + size + padding(size), 2 * block)
 
-/** The archive, file after file; names have at most 100 bytes. */
-export const stream = <E>(files: ReadonlyArray<File<E>>): Stream.Stream<Uint8Array, E> =>
-  Stream.fromIterable(files).pipe(
-    Stream.flatMap((file) =>
-      Stream.succeed(header(file)).pipe(
-        Stream.concat(file.content),
-        Stream.concat(Stream.succeed(new Uint8Array(padding(file.size))))
-      )
-    ),
-    Stream.concat(Stream.succeed(new Uint8Array(2 * block)))
-  )
+/** A part of the archive, file after file; names have at most 100 bytes. */
+export const stream = <E>(files: ReadonlyArray<File<E>>, { end, start }: Range): Stream.Stream<Uint8Array, E> => {
+  let at = 0
+  const parts = pieces(files).flatMap(({ read, size }) => {
+    const range = { start: Math.max(start - at, 0), end: Math.min(end - at, size) }
+    at += size
+    return range.start < range.end ? [read(range)] : []
+  })
+  return Stream.flatten(Stream.fromIterable(parts))
+}

@@ -14,14 +14,16 @@ import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as ApiKeys from "./ApiKeys.ts"
-import * as CheckpointFolder from "./CheckpointFolder.ts"
+import * as ArchiveRoutes from "./ArchiveRoutes.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
+import * as Checkpoints from "./Checkpoints.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
 import * as Links from "./Links.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
+import * as RateLimit from "./RateLimit.ts"
 import { type Refusal, respond } from "./Refusal.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
@@ -30,18 +32,25 @@ import * as WeightsRoutes from "./WeightsRoutes.ts"
 
 export interface TinkerServerOptions {
   /** Where the backend keeps its checkpoints, and what its paths for them begin with. */
-  readonly checkpoints: CheckpointFolder.CheckpointOptions
-  /** Keys to be let in with; without any everybody is. */
+  readonly checkpoints: Checkpoints.CheckpointOptions
+  /** Keys to be let in with; without any only this machine is. */
   readonly apiKeys?: ReadonlyArray<Redacted.Redacted>
-  /** Largest request body; default 64 MiB. */
+  /** Largest request body, before and after it is unpacked; default 64 MiB. */
   readonly maxBodySize?: ByteSize.Input
+  /** Requests to sample that one key may make in a minute; unlimited unless given. */
+  readonly samplesPerMinute?: number
+  /** Asks clients to compress their training passes; not unless given. */
+  readonly compressPasses?: boolean
 }
+
+const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
 /** For requests accepted before the server was told to stop. */
 const longestGoodbye = "30 seconds"
 
 /** Everything the routes share. When its scope closes, what was accepted is finished before anything is taken down. */
-const makeParts = Effect.fnUntraced(function*(options: CheckpointFolder.CheckpointOptions) {
+const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
+  const { apiKeys = [], samplesPerMinute } = options
   const tinker = yield* Tinker.Tinker
   const scope = yield* Scope.make()
   const futures = yield* Scope.provide(Futures.make(randomUUID()), scope)
@@ -52,7 +61,11 @@ const makeParts = Effect.fnUntraced(function*(options: CheckpointFolder.Checkpoi
     tinker,
     futures,
     sessions: yield* Scope.provide(Sessions.make, scope),
-    checkpoints: yield* CheckpointFolder.make(options),
+    checkpoints: yield* Scope.provide(Checkpoints.make(options.checkpoints), scope),
+    rateLimit: samplesPerMinute === undefined
+      ? RateLimit.none
+      : yield* RateLimit.perMinute(samplesPerMinute, apiKeys.length > 0),
+    compressPasses: options.compressPasses ?? false,
     uniqueId: () => randomUUID()
   } satisfies Parts
 })
@@ -62,7 +75,7 @@ type Route = HttpRouter.Route<Refusal>
 /** Requests of those who may, within the limit; refusals become responses. */
 const guarded =
   (check: Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest>, maxBodySize: ByteSize.ByteSize) =>
-  (route: Route) => ({
+  (route: Route): HttpRouter.Route<never, HttpServerRequest.HttpServerRequest> => ({
     ...route,
     handler: Effect.andThen(check, route.handler).pipe(
       Effect.catchTag("Refusal", respond),
@@ -80,16 +93,21 @@ const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...CheckpointRoutes.routes(parts, links)
 ]
 
+const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
+  ...ArchiveRoutes.routes(parts, links),
+  ...ServiceRoutes.openRoutes
+]
+
 /** The routes under `/api/v1`. */
-const routes = ({ apiKeys = [], checkpoints, maxBodySize = "64 MiB" }: TinkerServerOptions) =>
+const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
     Effect.gen(function*() {
-      const parts = yield* makeParts(checkpoints)
+      const parts = yield* makeParts(options)
       const links = yield* Links.make
-      const limit = ByteSize.fromInputUnsafe(maxBodySize)
+      const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
       return [
-        ...withKey(parts, links).map(guarded(ApiKeys.check(apiKeys), limit)),
-        ...CheckpointRoutes.openRoutes(parts, links).map(guarded(Effect.void, limit))
+        ...withKey(parts, links).map(guarded(ApiKeys.check(options.apiKeys ?? []), limit)),
+        ...withoutKey(parts, links).map(guarded(Effect.void, limit))
       ]
     }),
     { prefix: "/api/v1" }

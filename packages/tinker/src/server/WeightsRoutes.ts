@@ -1,5 +1,5 @@
 /** Weights of models: saved, loaded, described. */
-import { TinkerError } from "@effect-rl/core"
+import { type Pending, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -8,72 +8,100 @@ import * as Wire from "../wire/Checkpoints.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointFolder from "./CheckpointFolder.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 import type { Parts } from "./Parts.ts"
-import type { Model } from "./Sessions.ts"
+import type { Refusal } from "./Refusal.ts"
+import { type Model, type Trains, weightsOf } from "./Sessions.ts"
 
-type SaveForSampler = typeof Wire.SaveWeightsForSamplerRequest.Type
+type Options = { readonly ttl_seconds?: number | null | undefined }
 
-const ttl = (seconds: number | null | undefined) =>
-  seconds === undefined || seconds === null ? {} : { ttl: `${seconds} seconds` as const }
+/** For backends that expire checkpoints of their own accord. */
+const ttl = ({ ttl_seconds: seconds }: Options) =>
+  typeof seconds === "number" ? { ttl: `${seconds} seconds` as const } : {}
+
+const check = (holds: boolean, detail: string) =>
+  holds ? Effect.void : Effect.fail(new TinkerError.Rejected({ detail }))
+
+const isFuture = ({ ttl_seconds: seconds }: Options) =>
+  check((seconds ?? 1) > 0, `ttl_seconds is ${seconds}, expected a number above 0`)
 
 /** A state is replaced only on request. */
-const isFree = ({ checkpoints }: Parts, { client }: Model, name: string, overwrite: boolean) =>
-  Effect.orElseSucceed(checkpoints.exists(client.info.modelId, `weights/${name}`), () => false).pipe(
-    Effect.flatMap((exists) =>
-      exists && !overwrite
-        ? Effect.fail(
-          new TinkerError.Rejected({
-            detail: `the checkpoint "${name}" already exists: choose another name or set overwrite`
-          })
-        )
-        : Effect.void
-    ),
-    Accept.named("saveState")
+const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: boolean) =>
+  Effect.flatMap(Effect.orElseSucceed(checkpoints.exists(place), () => false), (exists) =>
+    check(
+      !exists || overwrite,
+      `the checkpoint "${place.id}" already exists: choose another name or set overwrite`
+    ))
+
+const unnoted = (operation: string) =>
+  Effect.mapError(({ detail }: Refusal) =>
+    new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail }) })
   )
+
+/** Notes what was saved when it is; answers with the path that clients know. */
+const saved = (
+  { checkpoints }: Parts,
+  model: Model,
+  { operation, type }: { readonly operation: string; readonly type: string },
+  { ttl_seconds }: Options
+) =>
+(pending: Pending.Pending<TrainingClient.Checkpoint>) =>
+  Effect.gen(function*() {
+    const path = checkpoints.paths.toClient((yield* pending.await).path)
+    const place = yield* unnoted(operation)(CheckpointPath.parse(path))
+    yield* unnoted(operation)(checkpoints.saved(place, weightsOf(model), ttl_seconds ?? undefined))
+    return Answer.Plain({ body: { type, path } })
+  })
+
+const readSave = Body.parse(Wire.SaveWeightsRequest)
 
 const saveWeights = (parts: Parts) =>
   Effect.gen(function*() {
-    const { text, value } = yield* Body.json(Wire.SaveWeightsRequest)
+    const { content, value } = yield* Accept.body(parts, readSave)
     const model = yield* parts.sessions.model(value.model_id)
+    const operation = "saveState"
+    const place = { run: model.client.info.modelId, id: `weights/${value.path}` }
     return yield* Accept.training(parts, {
-      operation: "saveState",
+      operation,
       model,
       sequence: value.seq_id,
-      content: Accept.digest(text),
-      submit: isFree(parts, model, value.path, value.overwrite ?? false).pipe(
-        Effect.andThen(model.client.saveState(value.path, ttl(value.ttl_seconds))),
-        Effect.map((pending) =>
-          Effect.map(pending.await, ({ path }) =>
-            Answer.Plain({ body: { type: "save_weights", path: parts.checkpoints.toClient(path) } }))
-        )
+      content,
+      submit: isFuture(value).pipe(
+        Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
+        Accept.named(operation),
+        Effect.andThen(model.client.saveState(value.path, ttl(value))),
+        Effect.map(saved(parts, model, { operation, type: "save_weights" }, value))
       )
     })
   })
 
 const type = "save_weights_for_sampler"
 
-const saveNamed = ({ checkpoints }: Parts, { client }: Model, name: string, { ttl_seconds }: SaveForSampler) =>
-  Effect.map(
-    client.saveWeightsForSampler(name, ttl(ttl_seconds)),
-    (pending) =>
-      Effect.map(pending.await, ({ path }) => Answer.Plain({ body: { type, path: checkpoints.toClient(path) } }))
+const saveNamed = (parts: Parts, model: Model, name: string, options: Options) => {
+  const operation = "saveWeightsForSampler"
+  return isFuture(options).pipe(
+    Accept.named(operation),
+    Effect.andThen(model.client.saveWeightsForSampler(name, ttl(options))),
+    Effect.map(saved(parts, model, { operation, type }, options))
   )
+}
 
 /** Kept for one sampling session; done within the turn, as later requests change the weights. */
-const snapshot = ({ sessions, uniqueId }: Parts, { client, session }: Model) =>
+const snapshot = ({ sessions, uniqueId }: Parts, { client, serial, session }: Model) =>
   Effect.map(
     sessions.addSampler(
       session,
-      { id: uniqueId(), baseModel: client.info.baseModel, modelPath: undefined },
+      { id: uniqueId(), baseModel: client.info.baseModel, modelPath: undefined, snapshotOf: serial },
       client.saveWeightsAndGetSamplingClient
     ),
     ({ id }) => Effect.succeed(Answer.Plain({ body: { type, sampling_session_id: id } }))
   )
 
+const readSaveForSampler = Body.parse(Wire.SaveWeightsForSamplerRequest)
+
 const saveForSampler = (parts: Parts) =>
   Effect.gen(function*() {
-    const { value } = yield* Body.json(Wire.SaveWeightsForSamplerRequest)
+    const { value } = yield* Accept.body(parts, readSaveForSampler)
     const model = yield* parts.sessions.model(value.model_id)
     const name = value.path ?? undefined
     return yield* Accept.training(parts, {
@@ -86,14 +114,14 @@ const saveForSampler = (parts: Parts) =>
     })
   })
 
-const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, text: string) {
+const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, content: string) {
   const model = yield* parts.sessions.model(value.model_id)
-  const path = parts.checkpoints.toBackend(value.path)
+  const path = parts.checkpoints.paths.toBackend(value.path)
   return yield* Accept.training(parts, {
     operation: "loadState",
     model,
     sequence: value.seq_id,
-    content: Accept.digest(text),
+    content,
     submit: Effect.map(model.client.loadState(path, { optimizer: value.optimizer ?? false }), (pending) =>
       Effect.as(
         pending.await,
@@ -102,55 +130,61 @@ const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWe
   })
 })
 
-/** A model like the one whose weights these are, with its own optimizer at the beginning. */
-const fromWeights = Effect.fnUntraced(function*({ checkpoints, tinker }: Parts, path: string) {
-  const { id, run } = yield* CheckpointFolder.parse(path)
-  const { base_model, lora_rank, train_attn, train_mlp, train_unembed } = yield* checkpoints.info(run, id)
-  return Effect.tap(
-    tinker.createLoraTrainingClient({
-      baseModel: base_model,
-      ...(typeof lora_rank === "number" ? { loraRank: lora_rank } : {}),
-      trainAttn: train_attn ?? true,
-      trainMlp: train_mlp ?? true,
-      trainUnembed: train_unembed ?? true
-    }),
-    (client) => Effect.flatMap(client.loadState(checkpoints.toBackend(path)), (pending) => pending.await)
-  )
+const trainsOf = ({ train_attn = null, train_mlp = null, train_unembed = null }: Trains): Trains => ({
+  train_attn,
+  train_mlp,
+  train_unembed
 })
+
+/** A model like the one whose weights these are, with its own optimizer at the beginning. */
+const fromWeights = ({ tinker }: Parts, weights: typeof Wire.WeightsInfo.Type, path: string) =>
+  Effect.tap(
+    tinker.createLoraTrainingClient({
+      baseModel: weights.base_model,
+      ...(typeof weights.lora_rank === "number" ? { loraRank: weights.lora_rank } : {}),
+      trainAttn: weights.train_attn ?? true,
+      trainMlp: weights.train_mlp ?? true,
+      trainUnembed: weights.train_unembed ?? true
+    }),
+    (client) => Effect.flatMap(client.loadState(path), (pending) => pending.await)
+  )
 
 const create = Effect.fnUntraced(function*(
   parts: Parts,
   value: typeof Wire.CreateByLoadingRequest.Type,
-  text: string
+  content: string
 ) {
   const { checkpoints, futures, sessions, tinker } = parts
   const session = yield* sessions.touch(value.session_id)
-  const make = value.optimizer === true
-    ? tinker.createTrainingClientFromState(checkpoints.toBackend(value.path))
-    : yield* fromWeights(parts, value.path)
+  const weights = yield* Effect.flatMap(CheckpointPath.parse(value.path), checkpoints.weights)
+  const path = checkpoints.paths.toBackend(value.path)
   const model_id = `${session.id}:train:${value.model_seq_id}`
-  const body = { type: "load_weights", path: value.path, model_id }
-  const work = Effect.as(
-    sessions.addModel(session, value.user_metadata ?? {}, make, model_id),
-    Answer.Plain({ body })
+  const work = sessions.addModel(
+    session,
+    { trains: trainsOf(weights), userMetadata: value.user_metadata ?? {} },
+    value.optimizer === true ? tinker.createTrainingClientFromState(path) : fromWeights(parts, weights, path),
+    model_id
   )
+  const body = { type: "load_weights", path: value.path, model_id }
   const key = `model_seq_id ${value.model_seq_id} of session ${session.id}`
-  return Accept.promised({ request_id: yield* futures.begin(work, { key, content: Accept.digest(text) }) })
+  const request_id = yield* futures.begin(Effect.as(work, Answer.Plain({ body })), { key, content })
+  return Accept.promised({ request_id })
 })
 
-const LoadRequest = Schema.Union([Wire.LoadWeightsRequest, Wire.CreateByLoadingRequest])
+const readLoad = Body.parse(Schema.Union([Wire.LoadWeightsRequest, Wire.CreateByLoadingRequest]))
 
 const loadWeights = (parts: Parts) =>
   Effect.flatMap(
-    Body.json(LoadRequest),
-    ({ text, value }) => "model_id" in value ? load(parts, value, text) : create(parts, value, text)
+    Accept.body(parts, readLoad),
+    ({ content, value }) => "model_id" in value ? load(parts, value, content) : create(parts, value, content)
   )
 
 const weightsInfo = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.WeightsInfoRequest)
-    const { id, run } = yield* CheckpointFolder.parse(value.tinker_path)
-    return HttpServerResponse.jsonUnsafe(yield* checkpoints.info(run, id))
+    return HttpServerResponse.jsonUnsafe(
+      yield* Effect.flatMap(CheckpointPath.parse(value.tinker_path), checkpoints.weights)
+    )
   })
 
 export const routes = (parts: Parts) => [

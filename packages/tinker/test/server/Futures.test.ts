@@ -55,15 +55,29 @@ describe("Futures", () => {
       assert.strictEqual(refusal.status, 409)
     }))
 
-  it.effect("a result is kept for ten minutes and gone after eleven; unknown ids never were", () =>
+  it.effect("a result is kept for ten minutes after it was last asked for; unknown ids never were", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const id = yield* futures.begin(Effect.succeed(answer(1)))
-      yield* TestClock.adjust("9 minutes")
-      assert.isTrue(Option.isSome(yield* futures.poll(id)))
-      yield* TestClock.adjust("2 minutes")
+      for (let poll = 0; poll < 3; poll++) {
+        yield* TestClock.adjust("9 minutes")
+        assert.isTrue(Option.isSome(yield* futures.poll(id)))
+      }
+      yield* TestClock.adjust("11 minutes")
       assert.strictEqual((yield* Effect.flip(futures.poll(id))).status, 410)
       assert.strictEqual((yield* Effect.flip(futures.poll("elsewhere-1"))).status, 404)
       assert.strictEqual((yield* Effect.flip(futures.poll("here-7"))).status, 404)
+    }))
+
+  it.effect("what is under way is counted, whatever is kept", () =>
+    Effect.gen(function*() {
+      const futures = yield* Futures.make("here")
+      const gate = yield* Deferred.make<void>()
+      yield* futures.begin(Effect.succeed(answer(1)))
+      const id = yield* futures.begin(Effect.as(Deferred.await(gate), answer(2)))
+      assert.strictEqual(yield* futures.unfinished, 1)
+      yield* Deferred.succeed(gate, undefined)
+      yield* futures.result(id)
+      assert.strictEqual(yield* futures.unfinished, 0)
     }))
 })

@@ -1,0 +1,72 @@
+/** The files of checkpoints that the backend keeps as `<run>/<kind>/<name>` under one folder. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+import type * as Wire from "../wire/Checkpoints.ts"
+import type { Place } from "./CheckpointPath.ts"
+import * as CheckpointRecords from "./CheckpointRecords.ts"
+import { Refusal } from "./Refusal.ts"
+import type * as Tar from "./Tar.ts"
+
+export type File = Tar.File<PlatformError>
+
+export interface CheckpointFiles {
+  readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
+  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
+  /** In the order of their names; none where the backend keeps no files. */
+  readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, Refusal>
+  readonly remove: (place: Place) => Effect.Effect<void, Refusal>
+  /** What the adapter's own configuration says. */
+  readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
+}
+
+const AdapterConfig = Schema.fromJsonString(Schema.Struct({
+  base_model_name_or_path: Schema.String,
+  r: Schema.Int,
+  target_modules: Schema.Array(Schema.String)
+}))
+
+const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+
+export const make = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const entries = (folder: string) =>
+    Effect.provideService(CheckpointRecords.entries(folder), FileSystem.FileSystem, fs)
+  const folderOf = ({ id, run }: Place) => join(folder, run, id)
+
+  const describe = (folder: string) => (name: string) =>
+    Effect.map(Effect.mapError(fs.stat(join(folder, name)), unavailable), ({ mtime, size }): File => ({
+      name,
+      size: Number(size),
+      modifiedSeconds: Math.floor(Option.getOrElse(mtime, () => new Date(0)).getTime() / 1000),
+      content: ({ end, start }) => fs.stream(join(folder, name), { offset: start, bytesToRead: end - start })
+    }))
+
+  return {
+    runs: entries(folder),
+    names: (run, kind) => entries(join(folder, run, kind)),
+    list: (place) =>
+      Effect.flatMap(
+        entries(folderOf(place)),
+        (names) => Effect.forEach([...names].sort(), describe(folderOf(place)))
+      ),
+    remove: (place) => Effect.mapError(fs.remove(folderOf(place), { recursive: true, force: true }), unavailable),
+    weights: (place) =>
+      fs.readFileString(join(folderOf(place), "adapter_config.json")).pipe(
+        Effect.flatMap(Schema.decodeUnknownEffect(AdapterConfig)),
+        Effect.map((config) => ({
+          base_model: config.base_model_name_or_path,
+          is_lora: true,
+          lora_rank: config.r,
+          train_attn: config.target_modules.includes("q_proj"),
+          train_mlp: config.target_modules.includes("gate_proj"),
+          train_unembed: config.target_modules.includes("lm_head")
+        })),
+        Effect.mapError(unavailable)
+      )
+  } satisfies CheckpointFiles
+})

@@ -1,0 +1,75 @@
+/** What the server knows of a checkpoint beside its files: what it is of, until when it stays. A restart keeps it. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Wire from "../wire/Checkpoints.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
+import { Refusal } from "./Refusal.ts"
+
+const Record = Schema.Struct({
+  weights: Wire.WeightsInfo,
+  savedMillis: Schema.Int,
+  expiresMillis: Schema.optionalKey(Schema.Int),
+  public: Schema.Boolean
+})
+export type Record = typeof Record.Type
+
+const File = Schema.fromJsonString(Record)
+
+export interface CheckpointRecords {
+  readonly read: (place: CheckpointPath.Place) => Effect.Effect<Option.Option<Record>, Refusal>
+  readonly write: (place: CheckpointPath.Place, record: Record) => Effect.Effect<void, Refusal>
+  readonly remove: (place: CheckpointPath.Place) => Effect.Effect<void, Refusal>
+  readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
+  /** Names under `<run>/<kind>`. */
+  readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
+}
+
+const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+
+const suffix = ".json"
+
+/** Names of what lies in a folder; nothing where there is no folder. */
+export const entries = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* fs.readDirectory(folder).pipe(
+    Effect.map((names) => names.filter((name) => CheckpointPath.segment.test(name))),
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
+    Effect.mapError(unavailable)
+  )
+})
+
+/** One file per checkpoint under `folder`. */
+export const make = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { dirname, join } = yield* Path.Path
+  const file = ({ id, run }: CheckpointPath.Place) => `${join(folder, run, id)}${suffix}`
+  const list = (folder: string) => Effect.provideService(entries(folder), FileSystem.FileSystem, fs)
+
+  const write = Effect.fnUntraced(function*(place: CheckpointPath.Place, record: Record) {
+    const at = file(place)
+    yield* fs.makeDirectory(dirname(at), { recursive: true })
+    yield* fs.writeFileString(`${at}.new`, yield* Schema.encodeEffect(File)(record))
+    yield* fs.rename(`${at}.new`, at)
+  }, Effect.mapError(unavailable))
+
+  return {
+    read: (place) =>
+      fs.readFileString(file(place)).pipe(
+        Effect.flatMap(Schema.decodeUnknownEffect(File)),
+        Effect.asSome,
+        Effect.catchReason("PlatformError", "NotFound", () => Effect.succeedNone),
+        Effect.mapError(unavailable)
+      ),
+    write,
+    remove: (place) => Effect.mapError(fs.remove(file(place), { force: true }), unavailable),
+    runs: list(folder),
+    names: (run, kind) =>
+      Effect.map(
+        list(join(folder, run, kind)),
+        (names) => names.filter((name) => name.endsWith(suffix)).map((name) => name.slice(0, -suffix.length))
+      )
+  } satisfies CheckpointRecords
+})

@@ -1,0 +1,114 @@
+import { Script } from "@effect-rl/core/testing"
+import * as Range from "@effect-rl/tinker/server/Range"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as Api from "./Api.ts"
+
+describe("Range", () => {
+  it.each([
+    [undefined, { start: 0, end: 100 }],
+    ["bytes=0-", { start: 0, end: 100 }],
+    ["bytes=40-", { start: 40, end: 100 }],
+    ["bytes=40-49", { start: 40, end: 50 }],
+    ["bytes=40-900", { start: 40, end: 100 }],
+    ["bytes=-10", { start: 90, end: 100 }],
+    ["bytes=-900", { start: 0, end: 100 }],
+    ["bytes=100-", undefined],
+    ["bytes=50-40", undefined],
+    ["bytes=-0", undefined],
+    ["bytes=0-1,5-6", { start: 0, end: 100 }],
+    ["rows=1-2", { start: 0, end: 100 }]
+  ])("%s of 100 bytes", (header, expected) => {
+    assert.deepStrictEqual(Range.parse(header, 100), expected)
+  })
+})
+
+/** A backend's folder with one checkpoint of files of odd sizes. */
+const folder = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const folder = yield* fs.makeTempDirectoryScoped()
+  const place = `${folder}/run-1/sampler_weights/final`
+  yield* fs.makeDirectory(place, { recursive: true })
+  const config = { base_model_name_or_path: Script.defaultModel, r: 4, target_modules: ["q_proj"] }
+  yield* fs.writeFileString(`${place}/adapter_config.json`, JSON.stringify(config))
+  yield* fs.writeFile(`${place}/adapter_model.safetensors`, Uint8Array.from({ length: 70_001 }, (_, at) => at % 251))
+  return folder
+})
+
+const served = Layer.unwrap(Effect.map(folder, (folder) => Api.server({ folder }))).pipe(
+  Layer.provide(NodeServices.layer)
+)
+
+const archive = "/training_runs/run-1/checkpoints/sampler_weights/final/archive"
+
+const unfollowed = Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
+
+const link = Effect.gen(function*() {
+  const { headers, status } = yield* unfollowed(Api.execute(Api.request("GET", archive)))
+  assert.strictEqual(status, 302)
+  const { pathname } = new URL(headers["location"] ?? "")
+  return { path: pathname.replace("/api/v1", ""), expires: Date.parse(headers["expires"] ?? "") }
+})
+
+const download = Effect.fnUntraced(function*(path: string, headers: Readonly<Record<string, string>> = {}) {
+  const response = yield* Api.execute(Api.request("GET", path, headers))
+  const content = new Uint8Array(yield* response.arrayBuffer)
+  return { status: response.status, headers: response.headers, content }
+})
+
+describe("an archive", () => {
+  layer(served)((it) => {
+    it.effect("comes in parts that make up the whole", () =>
+      Effect.gen(function*() {
+        const { path } = yield* link
+        const whole = yield* download(path)
+        assert.strictEqual(whole.status, 200)
+        assert.strictEqual(whole.headers["accept-ranges"], "bytes")
+        const size = whole.content.length
+        assert.strictEqual(Number(whole.headers["content-length"]), size)
+        for (
+          const [start, end] of [[0, 1], [0, 511], [100, 1536], [511, 513], [1500, 60_000], [72_000, size]] as const
+        ) {
+          const part = yield* download(path, { range: `bytes=${start}-${end - 1}` })
+          assert.strictEqual(part.status, 206)
+          assert.strictEqual(part.headers["content-range"], `bytes ${start}-${end - 1}/${size}`)
+          assert.deepStrictEqual(part.content, whole.content.slice(start, end))
+        }
+      }))
+
+    it.effect("starts anew for who has the beginning of another one", () =>
+      Effect.gen(function*() {
+        const { path } = yield* link
+        const { content, headers: { etag = "" } } = yield* download(path)
+        const range = `bytes=1000-`
+        assert.strictEqual((yield* download(path, { range, "if-range": etag })).status, 206)
+        const other = yield* download(path, { range, "if-range": `"another"` })
+        assert.strictEqual(other.status, 200)
+        assert.strictEqual(other.content.length, content.length)
+      }))
+
+    it.effect("has nothing beyond its end", () =>
+      Effect.gen(function*() {
+        const { path } = yield* link
+        const { headers, status } = yield* download(path, { range: "bytes=1000000-" })
+        assert.strictEqual(status, 416)
+        assert.match(headers["content-range"] ?? "", /^bytes \*\/\d+$/)
+      }))
+  })
+
+  layer(served)((it) => {
+    it.effect("is open to who has the link, for a quarter of an hour", () =>
+      Effect.gen(function*() {
+        const { expires, path } = yield* link
+        assert.strictEqual(expires, 15 * 60_000)
+        assert.strictEqual((yield* download(path.replace("/final", "/other"))).status, 404)
+        yield* TestClock.adjust("14 minutes")
+        assert.strictEqual((yield* download(path)).status, 200)
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual((yield* download(path)).status, 404)
+      }))
+  })
+})

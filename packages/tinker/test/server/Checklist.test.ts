@@ -1,0 +1,316 @@
+/** What every client of the API counts on, line by line. */
+import { TinkerError } from "@effect-rl/core"
+import { LeakAudit, Script } from "@effect-rl/core/testing"
+import * as PassResult from "@effect-rl/tinker/wire/PassResult"
+import { assert, describe, layer } from "@effect/vitest"
+import { Array, Effect, Fiber } from "effect"
+import { HttpClientRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { bytes, hex } from "../Vectors.ts"
+import * as Api from "./Api.ts"
+
+const failing = new TinkerError.Unavailable({ detail: "the machine is on fire" })
+
+const script: Script.Script = {
+  optimStep: ({ learningRate }) => learningRate === 666 ? Effect.fail(failing) : { grad_norm: NaN, update_norm: 0.5 },
+  forwardBackward: ({ data }) => ({
+    logprobs: data.map(({ modelInput }) => new Float32Array(modelInput.length).fill(-0.5)),
+    metrics: { "loss:sum": 1.5, bare: 1, "two:many:colons": 1, "clock:mean": 2 }
+  })
+}
+
+const protobuf = "application/x-protobuf"
+
+const retrieve = (promise: { readonly body: Api.Body }, accept: string) =>
+  Api.execute(HttpClientRequest.bodyText(
+    Api.request("POST", "/retrieve_future", { accept }),
+    JSON.stringify({ request_id: promise.body["request_id"] }),
+    "application/json"
+  ))
+
+/** The pass of the specification's byte vector with one more field of a number nobody knows. */
+const passWithUnknownField = (model_id: string, seq_id: number) => {
+  const id = hex(new TextEncoder().encode(model_id))
+  const length = model_id.length.toString(16).padStart(2, "0")
+  const datum =
+    "1a88010a100a0e0a0c01000000020000000300000012300a0d7461726765745f746f6b656e73121f0a1802000000000000000300" +
+    "00000000000004000000000000001802220103121f0a086c6f6770726f627312130a0c00000000000000bf000080be180122010312210a0a61" +
+    "6476616e746167657312130a0c000000000000803f0000803f18012201032213696d706f7274616e63655f73616d706c696e67"
+  return bytes(`0a${length}${id}10${seq_id.toString(16).padStart(2, "0")}${datum}9a060401020304`)
+}
+
+const sendProtobuf = (content: Uint8Array) =>
+  Api.send(HttpClientRequest.bodyUint8Array(Api.request("POST", "/forward_backward"), content, protobuf))
+
+describe("the server", () => {
+  layer(Api.server({ script }))((it) => {
+    it.effect("1. ignores keys and fields it does not know", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const step = yield* Api.post("/optim_step", {
+          model_id,
+          seq_id: 1,
+          adam_params: { learning_rate: 1e-3, dimuon: true },
+          colour: "red"
+        })
+        assert.property(yield* Api.result(step), "metrics")
+        const pass = yield* sendProtobuf(passWithUnknownField(model_id, 2))
+        assert.property(yield* Api.result(pass), "loss_fn_outputs")
+      }))
+
+    it.effect("2. gives every request an id that is text", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const sampler = yield* Api.sampler(session_id)
+        for (
+          const { body } of [
+            yield* Api.createModel(session_id, { model_seq_id: 1 }),
+            yield* Api.step(model_id, 1),
+            yield* Api.pass(model_id, 2, [1, 2]),
+            yield* Api.post("/save_weights", { model_id, seq_id: 3, path: "two" }),
+            yield* Api.saveForSampler(model_id, 4),
+            yield* Api.sample(sampler, 0),
+            yield* Api.post("/unload_model", { model_id })
+          ]
+        ) assert.isString(body["request_id"])
+      }))
+
+    it.effect("3. answers in protobuf who accepts it, and in JSON who does not", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const pass = yield* Api.pass(model_id, 1, [1, 2])
+        const sample = yield* Api.sample(yield* Api.sampler(session_id), 0)
+        for (const promise of [pass, sample]) {
+          for (const accept of [protobuf, `${protobuf}, application/json`]) {
+            assert.include((yield* retrieve(promise, accept)).headers["content-type"], protobuf)
+          }
+          for (const accept of ["application/json", "*/*"]) {
+            assert.include((yield* retrieve(promise, accept)).headers["content-type"], "application/json")
+          }
+        }
+      }))
+
+    it.effect("4. tells metrics with one colon alone, loss:sum among them, and how many datums there were", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const pass = yield* Api.pass(model_id, 1, [1, 2])
+        assert.deepStrictEqual((yield* Api.result(pass))["metrics"], { "loss:sum": 1.5, "clock:mean": 2 })
+        const content = yield* (yield* retrieve(pass, protobuf)).arrayBuffer
+        const { metrics, outputs } = yield* PassResult.decode(new Uint8Array(content))
+        assert.deepStrictEqual(metrics, { "loss:sum": 1.5, "clock:mean": 2 })
+        assert.lengthOf(outputs, 1)
+      }))
+
+    it.effect("5. leaves out what JSON has no words for", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        assert.deepStrictEqual((yield* Api.result(yield* Api.step(model_id, 1)))["metrics"], { update_norm: 0.5 })
+      }))
+
+    it.effect("6. tells ids apart that are beyond a double", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const sample = (seq_id: string) => Api.postText("/asample", Api.sampleText(sampler, seq_id))
+        const one = yield* sample("1000000000000000001")
+        const other = yield* sample("1000000000000000002")
+        assert.notStrictEqual(one.body["request_id"], other.body["request_id"])
+        assert.strictEqual((yield* sample("1000000000000000002")).body["request_id"], other.body["request_id"])
+      }))
+
+    it.effect("7. says how long a 400 is, as clients take one without a length for a proxy's", () =>
+      Effect.gen(function*() {
+        const { headers, status } = yield* Api.post("/create_sampling_session", {
+          session_id: yield* Api.session,
+          sampling_session_seq_id: 0
+        })
+        assert.strictEqual(status, 400)
+        assert.isAbove(Number(headers["content-length"]), 0)
+      }))
+
+    it.effect("8. holds a poll for 30 s and then asks to try again", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const waiting = yield* Api.step(model_id, 2)
+        const poll = yield* Effect.forkChild(Api.poll(waiting), { startImmediately: true })
+        while (poll.pollUnsafe() === undefined) {
+          yield* TestClock.adjust("1 second")
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        }
+        const { body, status } = yield* Fiber.join(poll)
+        assert.strictEqual(status, 408)
+        assert.deepInclude(body, { type: "try_again", queue_state: "active" })
+        yield* Api.result(yield* Api.step(model_id, 1))
+        assert.property(yield* Api.result(waiting), "metrics")
+      }))
+
+    it.effect("9. tells a failure as a result, with whose fault it was", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const server = yield* Api.poll(yield* Api.step(model_id, 1, 666))
+        assert.strictEqual(server.status, 200)
+        assert.deepInclude(server.body, { category: "server" })
+        assert.include(String(server.body["error"]), "on fire")
+        const user = yield* Api.poll(yield* Api.step(model_id, 2, -1))
+        assert.strictEqual(user.status, 200)
+        assert.deepInclude(user.body, { category: "user" })
+      }))
+
+    it.effect("10. does once what is sent twice: sessions, models, steps, samplers, snapshots, samples", () =>
+      Effect.gen(function*() {
+        const create = () => Api.post("/create_session", {}, { "x-idempotency-key": "stainless-python-retry-1" })
+        const session_id = (yield* create()).body["session_id"]
+        assert.strictEqual((yield* create()).body["session_id"], session_id)
+        const twice = <E, R>(key: string, call: () => Effect.Effect<{ readonly body: Api.Body }, E, R>) =>
+          Effect.gen(function*() {
+            const first = (yield* call()).body[key]
+            assert.isString(first)
+            assert.strictEqual((yield* call()).body[key], first, key)
+          })
+        yield* twice("request_id", () => Api.createModel(String(session_id)))
+        const { model_id } = yield* Api.model
+        yield* twice("request_id", () => Api.step(model_id, 1))
+        yield* twice(
+          "sampling_session_id",
+          () =>
+            Api.post("/create_sampling_session", {
+              session_id,
+              sampling_session_seq_id: 3,
+              base_model: Script.defaultModel
+            })
+        )
+        let count = 0
+        yield* twice("request_id", () => Api.saveForSampler(model_id, 2, { sampling_session_seq_id: ++count }))
+        const sampler = yield* Api.sampler(String(session_id), 4)
+        yield* twice("request_id", () => Api.sample(sampler, 9))
+      }))
+
+    it.effect("10. refuses a number that was used for something else", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        yield* Api.step(model_id, 1)
+        assert.strictEqual((yield* Api.step(model_id, 1, 5)).status, 409)
+        const { path } = yield* Api.saved(model_id, 2, "other")
+        yield* Api.sampler(session_id, 1)
+        const other = { session_id, sampling_session_seq_id: 1, model_path: path }
+        assert.strictEqual((yield* Api.post("/create_sampling_session", other)).status, 409)
+      }))
+
+    it.effect("10. lets the next have its turn after a request that was refused", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        assert.strictEqual((yield* Api.post("/optim_step", { model_id, seq_id: 1, adam_params: 7 })).status, 422)
+        const wrong = { ...Api.passBody(model_id, 2, [1, 2]), forward_backward_input: { data: [{}] } }
+        assert.strictEqual((yield* Api.post("/forward_backward", wrong)).status, 422)
+        const halved = { model_id, seq_id: 3, forward_backward_input: { loss_fn: "ppo", data: [1.5] } }
+        assert.strictEqual((yield* Api.post("/forward_backward", halved)).status, 422)
+        assert.property(yield* Api.result(yield* Api.step(model_id, 4)), "metrics")
+      }))
+
+    it.effect("11. runs requests in the order of their numbers, the first chunk of a batch arriving last", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const step = yield* Api.step(model_id, 4)
+        const second = yield* Api.pass(model_id, 2, [1, 2])
+        const third = yield* Api.pass(model_id, 3, [99_999_999, 2])
+        const first = yield* Api.pass(model_id, 1, [1, 2])
+        for (const promise of [first, second]) assert.property((yield* Api.result(promise))["metrics"], "loss:sum")
+        assert.include(String((yield* Api.result(third))["error"]), "99999999")
+        assert.property(yield* Api.result(step), "metrics")
+      }))
+
+    it.effect("14. takes one text to stop at for a list of one", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        for (const [index, stop] of [`"x"`, `["x"]`, `[3]`].entries()) {
+          const promise = yield* Api.postText("/asample", Api.sampleText(sampler, String(index), `,"stop":${stop}`))
+          assert.property(yield* Api.result(promise), "sequences")
+        }
+      }))
+
+    it.effect("15. finds checkpoints by ids with a slash, and models by ids with colons", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        yield* Api.saved(model_id, 1, "0001")
+        const { status } = yield* Api.put(`/training_runs/${model_id}/checkpoints/weights/0001/ttl`, {
+          ttl_seconds: 60
+        })
+        assert.strictEqual(status, 200)
+        const path = `tinker://${model_id}/weights/0001`
+        const load = yield* Api.post("/load_weights", { session_id, model_seq_id: 7, path, optimizer: true })
+        const { model_id: named } = yield* Api.result(load)
+        assert.strictEqual(named, `${session_id}:train:7`)
+        assert.strictEqual((yield* Api.post("/get_info", { model_id: named })).status, 200)
+        assert.strictEqual((yield* Api.remove(`/training_runs/${model_id}/checkpoints/weights/0001`)).status, 204)
+      }))
+
+    it.effect("17. names every sequence of a sample beforehand", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const promise = yield* Api.sample(sampler, 0)
+        const ids = promise.body["sample_sequence_ids"]
+        assert.isTrue(Array.isArray(ids) && ids.length === 2 && ids.every((id) => typeof id === "string"))
+        assert.lengthOf((yield* Api.result(promise))["sequences"] as ReadonlyArray<unknown>, 2)
+      }))
+
+    it.effect("18. takes what is trained for granted where it is not said, and tells the rank", () =>
+      Effect.gen(function*() {
+        const session_id = yield* Api.session
+        const configs = [{ rank: 8 }, { rank: 8, train_mlp: false, train_router: true }]
+        for (const [model_seq_id, lora_config] of configs.entries()) {
+          const { model_id } = yield* Api.result(yield* Api.createModel(session_id, { model_seq_id, lora_config }))
+          const { body } = yield* Api.post("/get_info", { model_id })
+          assert.deepInclude(body, { is_lora: true, lora_rank: 8 })
+          const { path } = yield* Api.saved(String(model_id), 1, "state")
+          const { body: weights } = yield* Api.post("/weights_info", { tinker_path: path })
+          assert.deepInclude(weights, { lora_rank: 8, train_attn: true, train_mlp: model_seq_id === 0 })
+        }
+      }))
+  })
+
+  layer(Api.server({ samplesPerMinute: 2 }))((it) => {
+    it.effect("13. asks to slow down where samples are asked for, and nowhere else", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const sampler = yield* Api.sampler(session_id)
+        const answers = yield* Effect.forEach([0, 1, 2], (seq_id) => Api.sample(sampler, seq_id))
+        assert.deepStrictEqual(answers.map(({ status }) => status), [200, 200, 429])
+        assert.strictEqual(answers[2]?.headers["retry-after"], "30")
+        for (let seq_id = 1; seq_id < 5; seq_id++) assert.strictEqual((yield* Api.step(model_id, seq_id)).status, 200)
+        yield* TestClock.adjust("30 seconds")
+        assert.strictEqual((yield* Api.sample(sampler, 2)).status, 200)
+      }))
+  })
+
+  layer(Api.server())((it) => {
+    it.effect("16. ends a session that is silent for five minutes, and frees what it held", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        yield* Api.result(yield* Api.saveForSampler(model_id, 1))
+        const audit = yield* LeakAudit.LeakAudit
+        assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), { TrainingClient: 1, SamplingClient: 1 })
+        yield* TestClock.adjust("4 minutes")
+        assert.strictEqual((yield* Api.post("/session_heartbeat", { session_id })).status, 200)
+        yield* TestClock.adjust("4 minutes")
+        assert.strictEqual((yield* Api.post("/get_info", { model_id })).status, 200)
+        yield* TestClock.adjust("6 minutes")
+        assert.strictEqual((yield* Api.post("/get_info", { model_id })).status, 404)
+        assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), {})
+      }))
+  })
+
+  layer(Api.server())((it) => {
+    it.effect("12. gives a result as often as it is asked for, and says when it is no longer kept", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const step = yield* Api.step(model_id, 1)
+        const first = yield* Api.result(step)
+        for (const _ of Array.range(1, 4)) {
+          yield* TestClock.adjust("9 minutes")
+          assert.deepStrictEqual(yield* Api.result(step), first)
+        }
+        yield* TestClock.adjust("11 minutes")
+        assert.strictEqual((yield* Api.poll(step)).status, 410)
+        assert.strictEqual((yield* Api.post("/retrieve_future", { request_id: "nobody's" })).status, 404)
+      }))
+  })
+})

@@ -1,0 +1,69 @@
+import { LeakAudit, Script } from "@effect-rl/core/testing"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as Api from "./Api.ts"
+
+const held = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(counts, LeakAudit.live))
+
+const snapshot = (model_id: string, seq_id: number) =>
+  Effect.map(
+    Effect.flatMap(Api.saveForSampler(model_id, seq_id), Api.result),
+    ({ sampling_session_id }) => String(sampling_session_id)
+  )
+
+describe("what a session holds", () => {
+  layer(Api.server())((it) => {
+    it.effect("goes one by one when its client says so", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const sampler = yield* snapshot(model_id, 1)
+        assert.deepStrictEqual((yield* Api.get(`/sessions/${session_id}`)).body, {
+          training_run_ids: [model_id],
+          sampler_ids: [sampler]
+        })
+        assert.strictEqual((yield* Api.remove(`/samplers/${sampler}`)).status, 204)
+        assert.deepStrictEqual(yield* held, { TrainingClient: 1 })
+        assert.strictEqual((yield* Api.sample(sampler, 0)).status, 404)
+        const unloaded = yield* Api.result(yield* Api.post("/unload_model", { model_id }))
+        assert.strictEqual(unloaded["model_id"], model_id)
+        assert.deepStrictEqual(yield* held, {})
+        assert.strictEqual((yield* Api.step(model_id, 2)).status, 404)
+      }))
+  })
+
+  layer(Api.server())((it) => {
+    it.effect("are the newest snapshots of a model and those in use, as nobody says when they are done", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const snapshots = []
+        for (let seq_id = 1; seq_id <= 20; seq_id++) snapshots.push(yield* snapshot(model_id, seq_id))
+        const [first = "", second = ""] = snapshots
+        for (let minute = 0; minute < 32; minute++) {
+          yield* TestClock.adjust("1 minute")
+          yield* Api.post("/session_heartbeat", { session_id })
+          if (minute % 10 === 0) yield* Api.sample(first, minute)
+        }
+        assert.deepStrictEqual(yield* held, { TrainingClient: 1, SamplingClient: 17 })
+        assert.strictEqual((yield* Api.sample(first, 99)).status, 200)
+        assert.strictEqual((yield* Api.sample(second, 99)).status, 404)
+      }))
+  })
+
+  layer(Api.server())((it) => {
+    it.effect("is nothing where a request names its weights itself", () =>
+      Effect.gen(function*() {
+        const body = {
+          base_model: Script.defaultModel,
+          prompt: { chunks: [{ type: "encoded_text", tokens: [1, 2] }] },
+          sampling_params: { max_tokens: 2 }
+        }
+        for (const _ of [1, 2]) assert.property(yield* Api.result(yield* Api.post("/asample", body)), "sequences")
+        assert.deepStrictEqual(yield* held, { SamplingClient: 1 })
+        yield* TestClock.adjust("6 minutes")
+        assert.deepStrictEqual(yield* held, {})
+        assert.strictEqual((yield* Api.post("/asample", { ...body, base_model: "nobody" })).status, 404)
+        assert.strictEqual((yield* Api.post("/asample", { ...body, model_path: "x" })).status, 400)
+      }))
+  })
+})
