@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as Count from "../record/Count.ts"
 import * as Seed from "../record/Seed.ts"
 import { DatasetError } from "./DatasetError.ts"
 import * as History from "./History.ts"
@@ -82,8 +83,8 @@ export const sample: {
   2,
   <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | DatasetError, R> => {
     const { batches = self.length, groupsPerBatch, weight } = options
-    RLDataset.checkCount("Difficulty.sample: groupsPerBatch", groupsPerBatch)
-    RLDataset.checkCount("Difficulty.sample: batches", batches)
+    Count.check("Difficulty.sample: groupsPerBatch", groupsPerBatch)
+    Count.check("Difficulty.sample: batches", batches)
     const groups = pool(self)
     return {
       length: batches,

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
+import * as Count from "../record/Count.ts"
 import * as Seed from "../record/Seed.ts"
 import type { History } from "./History.ts"
 
@@ -41,13 +42,6 @@ export interface FromArrayOptions<A, B> {
   readonly fingerprint?: string
 }
 
-/** Throws where `value` is not a positive whole number. */
-export const checkCount = (field: string, value: number) => {
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new RangeError(`${field} is ${value}, expected a whole number of at least 1`)
-  }
-}
-
 /** Dies where there is no batch of that index. */
 export const checkIndex = (index: number, length: number): Effect.Effect<void> =>
   Number.isInteger(index) && index >= 0 && index < length
@@ -74,8 +68,8 @@ export function fromArray<A, E, R>(
   options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
 ): RLDataset<E, R> {
   const { batchSize, dropRemainder = false, epochs = 1, fingerprint = "", group, shuffle = false } = options
-  checkCount("RLDataset.fromArray: batchSize", batchSize)
-  checkCount("RLDataset.fromArray: epochs", epochs)
+  Count.check("RLDataset.fromArray: batchSize", batchSize)
+  Count.check("RLDataset.fromArray: epochs", epochs)
   const entries = rows.map((row, at) => ({ row, at }))
   const batchesPerEpoch = dropRemainder ? Math.floor(rows.length / batchSize) : Math.ceil(rows.length / batchSize)
   const length = batchesPerEpoch * epochs

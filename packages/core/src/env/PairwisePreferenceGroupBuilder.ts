@@ -1,0 +1,81 @@
+/** Several answers to one prompt, each compared with others. */
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import * as Count from "../record/Count.ts"
+import * as Metric from "../record/Metric.ts"
+import type { EnvGroupBuilder, GroupReward } from "./EnvGroupBuilder.ts"
+import * as Judge from "./Judge.ts"
+import type { PreferenceModel } from "./PreferenceModel.ts"
+import * as PromptEnv from "./PromptEnv.ts"
+import * as Tournament from "./Tournament.ts"
+import type { Trajectory } from "./Trajectory.ts"
+
+export interface Options<E, R> {
+  readonly key: string
+  readonly size: number
+  readonly model: Pick<ChatModel, "renderer">
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly preferenceModel: PreferenceModel<E, R>
+  /** Default "all_pairs_both_ways". */
+  readonly pattern?: Tournament.Pattern
+  /** Members are compared inside of groups of this size alone, so that comparisons grow with members; default 4. */
+  readonly matchupGroupSize?: number
+  /** What of an answer is compared, such as the part after a heading; its text without thinking unless given. */
+  readonly prepare?: (text: string) => string
+  /** Comparisons at the same time; default `Judge.defaultConcurrency`. */
+  readonly concurrency?: number
+  /** Default `["pair_pref"]`. */
+  readonly tags?: ReadonlyArray<string>
+}
+
+const checkScore = (key: string, score: number) =>
+  score >= -1 && score <= 1
+    ? Effect.succeed(score)
+    : Effect.fail(new Judge.JudgeError({ key, found: String(score), expected: "a number from −1 to 1" }))
+
+const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajectories: ReadonlyArray<Trajectory>) {
+  const { concurrency = Judge.defaultConcurrency, key, messages, model, preferenceModel } = options
+  const { matchupGroupSize = 4, pattern = "all_pairs_both_ways", prepare = (text) => text } = options
+  const answers = yield* Effect.forEach(trajectories, (trajectory) => PromptEnv.answer(model, trajectory))
+  const completions = answers.map(({ message }) => [Message.assistant(prepare(Message.text(message)))])
+  const matchups = Tournament.matchups(completions.length, pattern, matchupGroupSize)
+  const scores = yield* Effect.forEach(matchups, ({ a, b }) => {
+    const comparison = { prompt: messages, completionA: completions[a] ?? [], completionB: completions[b] ?? [] }
+    const matchup = `${key}/${a}-${b}`
+    return Effect.flatMap(preferenceModel.compare(comparison, matchup), (score) => checkScore(matchup, score))
+  }, { concurrency })
+  const winsMinusLosses = Tournament.winsMinusLosses(completions.length, matchups, scores)
+  return answers.map(({ termination }, member): GroupReward => {
+    const format = termination === "stop_sequence"
+    const difference = winsMinusLosses[member] ?? 0
+    return {
+      reward: difference + Number(format) - 1,
+      metrics: { win_minus_loss: Metric.mean(difference), format: Metric.rate(format) }
+    }
+  })
+})
+
+/**
+ * Reward = wins minus losses over a member's comparisons, and −1 for an answer that did not end at the renderer's own stop.
+ * Comparisons go on at the same time; one that fails fails the group's grading. Throws where `matchupGroupSize` or
+ * `concurrency` is not a positive whole number.
+ *
+ * @see tinker-cookbook `PairwisePreferenceGroupBuilder`
+ */
+export const make = <E, R>(
+  options: Options<E, R>
+): EnvGroupBuilder<E | Judge.JudgeError | Renderer.RendererError, R> => {
+  Count.check("PairwisePreferenceGroupBuilder: matchupGroupSize", options.matchupGroupSize ?? 4)
+  Count.check("PairwisePreferenceGroupBuilder: concurrency", options.concurrency ?? Judge.defaultConcurrency)
+  return {
+    key: options.key,
+    size: options.size,
+    tags: options.tags ?? ["pair_pref"],
+    open: Effect.succeed({
+      makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
+      groupRewards: (trajectories) => grade(options, trajectories)
+    })
+  }
+}

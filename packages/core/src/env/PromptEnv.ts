@@ -1,0 +1,38 @@
+/** One prompt, one answer, and no reward of its own: what answers are worth is for the group to say. */
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import * as Env from "./Env.ts"
+import type { Trajectory } from "./Trajectory.ts"
+
+type Model = Pick<ChatModel, "renderer">
+
+/** @see tinker-cookbook `PreferenceEnv` */
+export const make = (
+  { renderer }: Model,
+  messages: ReadonlyArray<Message.Message>
+): Env.Env<Renderer.RendererError> => ({
+  initialObservation: Effect.map(
+    renderer.generationPrompt(messages),
+    (input) => Env.prompt(input, renderer.stop)
+  ),
+  step: ({ stopReason, tokens }) =>
+    Effect.map(renderer.parse(tokens), ({ message }) => ({
+      _tag: "Done",
+      reward: 0,
+      logs: { response: Message.text(message) },
+      stopReason: stopReason === "length" ? "max_tokens" : "completed"
+    }))
+})
+
+/** What a policy said last; where it said nothing, an empty message that did not end well. */
+export const answer = (
+  { renderer }: Model,
+  { transitions }: Trajectory
+): Effect.Effect<Renderer.Parsed, Renderer.RendererError> => {
+  const last = transitions.at(-1)
+  return last === undefined
+    ? Effect.succeed({ message: Message.assistant(""), termination: "malformed" })
+    : renderer.parse(last.action.tokens)
+}

@@ -1,0 +1,75 @@
+/** Several answers to one prompt, each graded by a judge on rubrics. */
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import type * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import * as Count from "../record/Count.ts"
+import * as Metric from "../record/Metric.ts"
+import type { EnvGroupBuilder, GroupReward } from "./EnvGroupBuilder.ts"
+import * as Judge from "./Judge.ts"
+import * as PromptEnv from "./PromptEnv.ts"
+import * as Rubric from "./Rubric.ts"
+import type { Trajectory } from "./Trajectory.ts"
+
+export interface Options<E, R> {
+  readonly key: string
+  readonly size: number
+  readonly model: Pick<ChatModel, "renderer">
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly rubrics: Arr.NonEmptyReadonlyArray<Rubric.Rubric>
+  readonly judge: MessagePolicy<E, R>
+  /** Default 0.1. */
+  readonly formatCoef?: number
+  /** Verdicts asked for at the same time; default `Judge.defaultConcurrency`. */
+  readonly concurrency?: number
+  /** Default `["rubric"]`. */
+  readonly tags?: ReadonlyArray<string>
+}
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajectories: ReadonlyArray<Trajectory>) {
+  const { concurrency = Judge.defaultConcurrency, formatCoef = 0.1, judge, key, messages, model, rubrics } = options
+  const answers = yield* Effect.forEach(trajectories, (trajectory) => PromptEnv.answer(model, trajectory))
+  const requests = answers.flatMap(({ message }, member) =>
+    rubrics.map((rubric, index) => ({
+      rubric,
+      context: messages,
+      completion: message,
+      key: `${key}/m${member}/r${index}`
+    }))
+  )
+  const scores = yield* Effect.forEach(requests, (request) => Rubric.grade(judge, request), { concurrency })
+  return answers.map(({ termination }, member): GroupReward => {
+    const score = mean(scores.slice(member * rubrics.length, (member + 1) * rubrics.length))
+    const format = termination === "stop_sequence"
+    return {
+      reward: score + formatCoef * (Number(format) - 1),
+      metrics: { rubric_score: Metric.mean(score), format: Metric.rate(format) }
+    }
+  })
+})
+
+/**
+ * Reward = mean score over the rubrics + formatCoef·(format − 1), where format needs an answer that ends at the renderer's
+ * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Throws
+ * where `concurrency` is not a positive whole number.
+ *
+ * @see tinker-cookbook `RubricGradedEnvGroupBuilder`
+ */
+export const make = <E, R>(
+  options: Options<E, R>
+): EnvGroupBuilder<E | Judge.JudgeError | Renderer.RendererError, R> => {
+  Count.check("RubricGradedGroupBuilder: concurrency", options.concurrency ?? Judge.defaultConcurrency)
+  return {
+    key: options.key,
+    size: options.size,
+    tags: options.tags ?? ["rubric"],
+    open: Effect.succeed({
+      makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
+      groupRewards: (trajectories) => grade(options, trajectories)
+    })
+  }
+}

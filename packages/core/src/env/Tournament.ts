@@ -1,0 +1,44 @@
+/** Who is compared with whom, and what comes of it. */
+
+/** Every two in both orders, as judges may prefer what they read first, or in one. */
+export type Pattern = "all_pairs_both_ways" | "all_pairs_one_way"
+
+/** Member `a` as completion A, member `b` as completion B. */
+export interface Matchup {
+  readonly a: number
+  readonly b: number
+}
+
+/**
+ * All pairs inside of each run of `groupSize` members; a member alone at the end has none.
+ *
+ * @see tinker-cookbook `get_pairs_chunked`
+ */
+export const matchups = (members: number, pattern: Pattern, groupSize: number): ReadonlyArray<Matchup> => {
+  const all = Array.from({ length: members }, (_, member) => member)
+  const meet = (a: number, b: number) => pattern === "all_pairs_one_way" ? a < b : a !== b
+  return all.flatMap((a) =>
+    all
+      .filter((b) => Math.floor(a / groupSize) === Math.floor(b / groupSize) && meet(a, b))
+      .map((b) => ({ a, b }))
+  )
+}
+
+/** Wins minus losses of each member over its matchups, 0 without any. `scores[k]` is 1 where `b` won matchup `k`, −1 where `a` did. */
+export const winsMinusLosses = (
+  members: number,
+  played: ReadonlyArray<Matchup>,
+  scores: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  const sums = new Float64Array(members)
+  const counts = new Float64Array(members)
+  const add = (member: number, score: number) => {
+    sums[member] = (sums[member] ?? 0) + score
+    counts[member] = (counts[member] ?? 0) + 1
+  }
+  for (const [index, { a, b }] of played.entries()) {
+    add(b, scores[index] ?? 0)
+    add(a, -(scores[index] ?? 0))
+  }
+  return Array.from(sums, (sum, member) => sum / Math.max(1, counts[member] ?? 0))
+}
