@@ -5,6 +5,7 @@ import type { Capabilities } from "../backend/Capabilities.ts"
 import { NotFound, type Reason, TinkerError } from "../backend/TinkerError.ts"
 import * as Seed from "../record/Seed.ts"
 import { type Call, CallLog, type Operation } from "./Call.ts"
+import * as Fault from "./Fault.ts"
 import { LeakAudit } from "./LeakAudit.ts"
 import * as Script from "./Script.ts"
 import * as TestTokenizer from "./TestTokenizer.ts"
@@ -81,7 +82,7 @@ export const make = Effect.fnUntraced(function*(script: Script.Script) {
     record: (call: Call) => log.record(call),
     /** Lets the script's faults happen. */
     disturb: (operation: Operation, call: number) =>
-      Effect.forEach(script.faults ?? [], (fault) => fault(operation, call), { discard: true }),
+      Fault.all(...(script.faults ?? []).map((plan) => plan(operation, call)))<never>(Effect.void),
     save: (path: string, checkpoint: Checkpoint) =>
       Ref.update(checkpoints, (all) => new Map(all).set(path, checkpoint)),
     load: (path: string): Effect.Effect<Checkpoint, Reason> =>

@@ -8,7 +8,7 @@ import type { AdamParams } from "../model/AdamParams.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type { Call } from "./Call.ts"
-import type { Fault } from "./Fault.ts"
+import type * as Fault from "./Fault.ts"
 import type { TestTokenizer } from "./TestTokenizer.ts"
 
 /** Where in the run a request comes. */
@@ -45,7 +45,7 @@ export interface Script {
   readonly forwardBackward?: (pass: PassCall, at: At) => Answer<ForwardBackwardOutput>
   /** Metrics of an optimizer step. */
   readonly optimStep?: (adam: AdamParams, at: At) => Answer<Readonly<Record<string, number>>>
-  readonly faults?: ReadonlyArray<Fault>
+  readonly faults?: ReadonlyArray<Fault.Plan>
 }
 
 export const defaultModel = "effect-rl/scripted"

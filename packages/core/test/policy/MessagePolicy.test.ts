@@ -49,6 +49,8 @@ describe("MessagePolicy.fromSamplingClient", () => {
       const error = yield* Effect.flip(policy.respond({ messages: [Message.user("Hi")], key: "" }))
       assert.strictEqual(error._tag, "TinkerError")
     }).pipe(
-      Effect.provide(backend({ faults: [Fault.failAt("Sample", 0, new TinkerError.Unavailable({ detail: "away" }))] }))
+      Effect.provide(
+        backend({ faults: [Fault.call("Sample", 0, Fault.fail(new TinkerError.Unavailable({ detail: "away" })))] })
+      )
     ))
 })

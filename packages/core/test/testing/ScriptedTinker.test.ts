@@ -130,7 +130,7 @@ describe("what goes wrong", () => {
       yield* ask
       assert.strictEqual((yield* Effect.flip(ask)).message, "computeLogprobs: lost")
       yield* ask
-    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.failAt("ComputeLogprobs", 1, lost)] }))))
+    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ComputeLogprobs", 1, Fault.fail(lost))] }))))
 
   it.effect("takes the time it is told to", () =>
     Effect.gen(function*() {
@@ -140,7 +140,7 @@ describe("what goes wrong", () => {
       assert.isUndefined(asked.pollUnsafe())
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(asked)).length, 4)
-    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.delay("ComputeLogprobs", "1 minute")] }))))
+    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("ComputeLogprobs", Fault.slow("1 minute"))] }))))
 
   it.effect("fails the client when nobody awaits it, before a step is taken on half a gradient", () =>
     Effect.gen(function*() {
@@ -154,7 +154,7 @@ describe("what goes wrong", () => {
       assert.strictEqual((yield* Effect.flip(second.await)).message, "forwardBackward: lost")
       const later = yield* Effect.flip(training.optimStep({ learningRate: 1 }))
       assert.strictEqual(later.reason._tag, "Closed")
-    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.failAt("ForwardBackward", 1, lost)] }))))
+    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 1, Fault.fail(lost))] }))))
 
   it.effect("leaves the client usable when somebody awaits it", () =>
     Effect.gen(function*() {
@@ -163,7 +163,7 @@ describe("what goes wrong", () => {
       const error = yield* Effect.flip(Effect.flatMap(submit, (pending) => pending.await))
       assert.strictEqual(error.reason._tag, "Unavailable")
       yield* Effect.flatMap(submit, (pending) => pending.await)
-    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.failAt("ForwardBackward", 0, lost)] }))))
+    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 0, Fault.fail(lost))] }))))
 
   it.effect("includes a scope that closes around a request", () =>
     Effect.gen(function*() {
@@ -174,7 +174,7 @@ describe("what goes wrong", () => {
       yield* Scope.close(scope, Exit.void)
       const error = yield* Effect.flip(Fiber.join(waiting))
       assert.strictEqual(error.message, "forward: the scope of the training client closed")
-    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.delay("Forward", "1 minute")] }))))
+    }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("Forward", Fault.slow("1 minute"))] }))))
 })
 
 it.effect("counts the clients that are open", () =>

@@ -42,7 +42,7 @@ describe("A token budget", () => {
       yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 50 })
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(yield* lastUsage, { prefilled: 48, sampled: 16, trained: 0 })
-    }).pipe(Effect.provide(Task.layer({ faults: [Fault.delay("Sample", "1 hour")] }))))
+    }).pipe(Effect.provide(Task.layer({ faults: [Fault.every("Sample", Fault.slow("1 hour"))] }))))
 
   it.effect("once used up ends the run without saving it twice", () =>
     Effect.gen(function*() {

@@ -107,7 +107,7 @@ describe("Ending early", () => {
       assert.deepStrictEqual(yield* live, {})
     }).pipe(Effect.provide(Task.layer({
       sample: Task.answersHalf,
-      faults: [Fault.failAt("OptimStep", 0, new TinkerError.Unavailable({ detail: "gone" }))]
+      faults: [Fault.call("OptimStep", 0, Fault.fail(new TinkerError.Unavailable({ detail: "gone" })))]
     }))))
 })
 
@@ -179,11 +179,15 @@ describe("Resuming", () => {
     }).pipe(Effect.provide(Task.layer({
       sample: Task.answersHalf,
       faults: [
-        Fault.failAt("CreateTrainingClientFromState", 0, new TinkerError.Rejected({ detail: "it is cut off" })),
-        Fault.failAt(
+        Fault.call(
+          "CreateTrainingClientFromState",
+          0,
+          Fault.fail(new TinkerError.Rejected({ detail: "it is cut off" }))
+        ),
+        Fault.call(
           "CreateTrainingClientFromState",
           1,
-          new TinkerError.NotFound({ kind: "checkpoint", name: "final", available: [] })
+          Fault.fail(new TinkerError.NotFound({ kind: "checkpoint", name: "final", available: [] }))
         )
       ]
     }))))

@@ -120,7 +120,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
     it.effect("failures as they were", () =>
       Effect.gen(function*() {
         const file = yield* temporary
-        const faults = [Fault.failAt("Sample", 0, new TinkerError.RateLimited({ retryAfterMillis: 5 }))]
+        const faults = [Fault.call("Sample", 0, Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 5 })))]
         const twice = Effect.flatMap(sampler, (client) =>
           Effect.forEach([1, 1], (seed) => Effect.result(client.sample(ask(seed)))))
         const recorded = yield* record(file, twice, ScriptedTinker.layer({ faults }))
@@ -136,12 +136,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
     it.effect("what was asked again after an interruption", () =>
       Effect.gen(function*() {
         const file = yield* temporary
-        let isFirst = true
-        const stuck: Fault.Fault = (operation) => {
-          if (operation !== "Sample" || !isFirst) return Effect.void
-          isFirst = false
-          return Effect.never
-        }
+        const stuck = Fault.call("Sample", 0, Fault.hang)
         const interrupted = Effect.gen(function*() {
           const client = yield* sampler
           const waiting = yield* Effect.forkChild(client.sample(ask(1)), { startImmediately: true })
@@ -233,7 +228,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         const file = yield* temporary
         const detail = "HTTP 401: tml-abc123 is no key of https://me:hunter2@tinker.example/api"
         const backend = ScriptedTinker.layer({
-          faults: [Fault.failAt("Sample", 0, new TinkerError.Rejected({ detail }))]
+          faults: [Fault.call("Sample", 0, Fault.fail(new TinkerError.Rejected({ detail })))]
         })
         yield* Effect.flip(record(file, Effect.flatMap(sampler, (client) => client.sample(ask())), backend))
         const text = (yield* lines(file)).join("\n")

@@ -1,0 +1,87 @@
+/** Policies, samplers and environments in which things go wrong as planned. */
+import * as Effect from "effect/Effect"
+import type { SamplingClient } from "../backend/SamplingClient.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type * as Env from "../env/Env.ts"
+import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type * as Policy from "../policy/Policy.ts"
+import * as Fault from "./Fault.ts"
+
+/** Planned by request: its key says whose turn it is. */
+export const policy = <E, R, E2 = never>(
+  policy: Policy.Policy<E, R>,
+  plan: (request: Policy.Request) => Fault.Fault<Sampling.SampledTokens, E | E2>
+): Policy.Policy<E | E2, R> => ({ act: (request) => plan(request)(policy.act(request)) })
+
+/** Planned by request and how many came before it. */
+export const sampler = (
+  client: SamplingClient,
+  plan: (request: Sampling.SampleRequest, call: number) => Fault.Fault<Sampling.SampleResponse, TinkerError>
+): SamplingClient => {
+  let calls = 0
+  return { ...client, sample: (request) => Effect.suspend(() => plan(request, calls++)(client.sample(request))) }
+}
+
+/** What goes wrong in one episode; what is not given goes well. */
+export interface EnvPlan<E> {
+  readonly initialObservation?: Fault.Fault<Env.Prompt | Env.Overflow, E>
+  readonly step?: (turn: number) => Fault.Fault<Env.Step, E>
+}
+
+export const env = <E, R, E2 = never>(env: Env.Env<E, R>, plan: EnvPlan<E | E2>): Env.Env<E | E2, R> => {
+  const { initialObservation = Fault.none, step = () => Fault.none } = plan
+  let turns = 0
+  return {
+    ...env,
+    initialObservation: initialObservation(env.initialObservation),
+    step: (action) => Effect.suspend(() => step(turns++)(env.step(action)))
+  }
+}
+
+/** What goes wrong in one group, by how often it was tried before; what is not given goes well. */
+export interface GroupPlan<E> {
+  readonly open?: (attempt: number) => Fault.Fault<void, E>
+  readonly acquire?: (member: number, attempt: number) => Fault.Fault<void, E>
+  readonly env?: (member: number, attempt: number) => EnvPlan<E>
+  readonly grade?: (attempt: number) => Fault.Fault<ReadonlyArray<GroupReward>, E>
+}
+
+/** Counts what begins, by name. */
+const makeCount = () => {
+  const counts = new Map<string, number>()
+  return (name: string) => {
+    const before = counts.get(name) ?? 0
+    counts.set(name, before + 1)
+    return before
+  }
+}
+
+/** Opening and acquiring go wrong before anything is acquired. */
+export const group = <E, R, E2 = never>(
+  builder: EnvGroupBuilder<E, R>,
+  plan: GroupPlan<E | E2>
+): EnvGroupBuilder<E | E2, R> => {
+  const faultless = () => Fault.none
+  const { acquire = faultless, env: envPlan = () => ({}), grade = faultless, open = faultless } = plan
+  const count = makeCount()
+  const faulty = ({ groupRewards, makeEnv }: EnvGroup<E, R>): EnvGroup<E | E2, R> => ({
+    makeEnv: (member) =>
+      Effect.suspend(() => {
+        const attempt = count(`member ${member}`)
+        return acquire(member, attempt)<never>(Effect.void).pipe(
+          Effect.andThen(makeEnv(member)),
+          Effect.map((made) => env<E, R, E2>(made, envPlan(member, attempt)))
+        )
+      }),
+    ...(groupRewards !== undefined && {
+      groupRewards: (trajectories) => Effect.suspend(() => grade(count("grade"))(groupRewards(trajectories)))
+    })
+  })
+  return {
+    ...builder,
+    open: Effect.suspend(() =>
+      open(count("open"))<never>(Effect.void).pipe(Effect.andThen(builder.open), Effect.map(faulty))
+    )
+  }
+}
