@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Ref from "effect/Ref"
+import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 
 export interface Count {
@@ -24,21 +24,30 @@ export const live = (counts: Counts): Readonly<Record<string, number>> =>
 export class LeakAudit extends Context.Service<LeakAudit, {
   /** Counts when `acquire` begins, and when the surrounding scope has run what `acquire` added to it. */
   readonly track: <A, E, R>(kind: string, acquire: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
+  /** Counts by hand what no scope holds; what comes back counts one release each time it runs. */
+  readonly hold: (kind: string) => Effect.Effect<Effect.Effect<void>>
+  /** Counts the fibers that begin within, and end, as `fiber`. */
+  readonly fibers: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   readonly counts: Effect.Effect<Counts>
 }>()("@effect-rl/core/testing/LeakAudit") {
-  static readonly layer = Layer.effect(
-    LeakAudit,
-    Effect.gen(function*() {
-      const counts = yield* Ref.make<Counts>({})
-      const add = (kind: string, acquired: number, released: number) =>
-        Ref.update(counts, (all) => {
-          const old = all[kind] ?? { acquired: 0, released: 0 }
-          return { ...all, [kind]: { acquired: old.acquired + acquired, released: old.released + released } }
-        })
-      return LeakAudit.of({
-        counts: Ref.get(counts),
-        track: (kind, acquire) => Effect.andThen(Effect.acquireRelease(add(kind, 1, 0), () => add(kind, 0, 1)), acquire)
-      })
+  static readonly make = Effect.sync(() => {
+    const counts = new Map<string, Count>()
+    const add = (kind: string, acquired: number, released: number) => {
+      const old = counts.get(kind) ?? { acquired: 0, released: 0 }
+      counts.set(kind, { acquired: old.acquired + acquired, released: old.released + released })
+    }
+    const acquired = (kind: string) => Effect.sync(() => add(kind, 1, 0))
+    const released = (kind: string) => Effect.sync(() => add(kind, 0, 1))
+    const fibers: Metric.FiberRuntimeMetricsService = {
+      recordFiberStart: () => add("fiber", 1, 0),
+      recordFiberEnd: () => add("fiber", 0, 1)
+    }
+    return LeakAudit.of({
+      counts: Effect.sync(() => Object.fromEntries(counts)),
+      track: (kind, acquire) => Effect.andThen(Effect.acquireRelease(acquired(kind), () => released(kind)), acquire),
+      hold: (kind) => Effect.as(acquired(kind), released(kind)),
+      fibers: Effect.provideService(Metric.FiberRuntimeMetrics, fibers)
     })
-  )
+  })
+  static readonly layer = Layer.effect(LeakAudit, LeakAudit.make)
 }

@@ -38,3 +38,26 @@ it.effect("counts a resource as held until its own finalizers have run", () =>
     ))
     assert.deepStrictEqual(yield* live, {})
   }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
+
+it.effect("counts releases that come twice as one too many", () =>
+  Effect.gen(function*() {
+    const { hold } = yield* LeakAudit.LeakAudit
+    const release = yield* hold("sandbox")
+    assert.deepStrictEqual(yield* live, { sandbox: 1 })
+    yield* release
+    assert.deepStrictEqual(yield* live, {})
+    yield* release
+    assert.deepStrictEqual(yield* live, { sandbox: -1 })
+  }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))
+
+it.effect("counts fibers that go on", () =>
+  Effect.gen(function*() {
+    const { fibers } = yield* LeakAudit.LeakAudit
+    const inScope = yield* Effect.scoped(fibers(Effect.andThen(Effect.forkScoped(Effect.never), live)))
+    assert.deepStrictEqual(inScope, { fiber: 1 })
+    assert.deepStrictEqual(yield* live, {})
+    const beyond = yield* fibers(Effect.forkDetach(Effect.never))
+    assert.deepStrictEqual(yield* live, { fiber: 1 })
+    yield* Fiber.interrupt(beyond)
+    assert.deepStrictEqual(yield* live, {})
+  }).pipe(Effect.provide(LeakAudit.LeakAudit.layer)))

@@ -97,12 +97,12 @@ const makeClock = (ready: (task: Task) => void) => {
   }
 }
 
-/** Also draws how many operations a fiber does before it lets others go first. */
-export const make = (seed: number): EventLoop => {
+/** A fiber lets others go first after `yieldEvery` operations, which is drawn too unless given. */
+export const make = (seed: number, yieldEvery?: number): EventLoop => {
   const draw = Draw.make(seed, "event loop")
   const ready = makeReady(draw)
   const { advance, clock, nextDue, sleepers } = makeClock((task) => ready.add(task, 0))
-  const patience = draw.oneOf([16, 64, 2048])
+  const operations = yieldEvery ?? draw.oneOf([16, 64, 2048])
   let fibers = 0
   const metrics: Metric.FiberRuntimeMetricsService = {
     recordFiberStart: () => void fibers++,
@@ -118,7 +118,7 @@ export const make = (seed: number): EventLoop => {
   }
   const scheduler: Scheduler.Scheduler = {
     executionMode: "async",
-    shouldYield: (fiber) => fiber.currentOpCount >= patience,
+    shouldYield: (fiber) => fiber.currentOpCount >= operations,
     makeDispatcher: () => ({ scheduleTask: ready.add, flush })
   }
   return {

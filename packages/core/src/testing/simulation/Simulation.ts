@@ -14,6 +14,8 @@ export interface Options {
   readonly deadline?: Duration.Input
   /** Interrupts the program after this many tasks of its fibers. */
   readonly interruptAfter?: number
+  /** Operations that a fiber does before it lets others go first; drawn from the seed unless given. */
+  readonly yieldEvery?: number
 }
 
 /** The program was still under way at its deadline, or could not go on: it was then interrupted. */
@@ -85,7 +87,7 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
   program: Effect.Effect<A, E, R | EventLog.EventLog>,
   options: Options = {}
 ): Effect.fn.Return<Simulation<A, E>, never, Exclude<R, EventLog.EventLog>> {
-  const loop = EventLoop.make(seed)
+  const loop = EventLoop.make(seed, options.yieldEvery)
   const { events, log, pending } = EventLog.make()
   const outside = yield* Effect.context<Exclude<R, EventLog.EventLog>>()
   const context = loop.context(outside).pipe(Context.add(Clock.Clock, loop.clock))

@@ -1,0 +1,24 @@
+/** What every environment does, as laws over `Env` alone. */
+import type * as Law from "./Law.ts"
+import * as LifetimeLaws from "./LifetimeLaws.ts"
+import type * as Play from "./Play.ts"
+import * as PromptLaws from "./PromptLaws.ts"
+import * as RepeatLaws from "./RepeatLaws.ts"
+import * as StepLaws from "./StepLaws.ts"
+
+export { type Law, LawViolation } from "./Law.ts"
+export type { MakeEnv, Options } from "./Play.ts"
+
+/**
+ * Laws that an environment is checked for one by one, each in virtual time and with a `LeakAudit` of its own, which the
+ * environment may use to track what it acquires.
+ */
+export const envLaws = <E, R>(
+  makeEnv: Play.MakeEnv<E, R>,
+  options: Play.Options
+): ReadonlyArray<Law.Law<Law.Needs<R>>> => [
+  ...PromptLaws.laws(makeEnv, options),
+  ...StepLaws.laws(makeEnv, options),
+  ...RepeatLaws.laws(makeEnv, options),
+  ...LifetimeLaws.laws(makeEnv, options)
+]

@@ -1,0 +1,71 @@
+/** One law of environments, and how to say that it is broken. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { Mismatch } from "../contract/Case.ts"
+import { LeakAudit } from "../LeakAudit.ts"
+import type { EventLog } from "../simulation/EventLog.ts"
+import * as Simulation from "../simulation/Simulation.ts"
+import * as Play from "./Play.ts"
+
+/** An environment breaks a law. */
+export class LawViolation extends Schema.TaggedError<LawViolation>()("LawViolation", {
+  law: Schema.String,
+  expected: Schema.String,
+  found: Schema.String
+}) {
+  override get message() {
+    return `${this.law}: expected ${this.expected}, found ${this.found}`
+  }
+}
+
+export interface Law<out R = never> {
+  readonly name: string
+  readonly check: Effect.Effect<void, LawViolation, R>
+}
+
+/** Longer than all episodes that the kit plays together. */
+export const deadline = "36500 days"
+
+/** What an environment needs besides what the kit gives it. */
+export type Needs<R> = Exclude<Exclude<Exclude<R, Scope.Scope>, LeakAudit>, EventLog>
+
+const violation = (law: string, { expected, found }: Mismatch) => new LawViolation({ law, expected, found })
+
+/** Holds where the body succeeds, which runs what it simulates itself. */
+export const simulating = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>): Law<R> => ({
+  name,
+  check: Effect.asVoid(Effect.mapError(body, (mismatch) => violation(name, mismatch)))
+})
+
+/** Holds where the body succeeds, in virtual time and with an audit of its own. */
+export const make = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>) =>
+  simulating(
+    name,
+    Effect.gen(function*() {
+      const audited = Effect.provideServiceEffect(body, LeakAudit, LeakAudit.make)
+      const { exit } = yield* Simulation.run(0, audited, { deadline })
+      return yield* Option.getOrElse(exit, () => Exit.fail(new Mismatch({ expected: "an end", found: "a hang" })))
+    })
+  )
+
+export const describe = ({ seed, style }: Play.Line) =>
+  `seed ${seed}, ${"reply" in style ? JSON.stringify(style.reply) : `drawn replies ${style.drawn}`}`
+
+/** Holds where it holds for every episode that the kit plays. */
+export const forEpisodes = <E, R>(
+  name: string,
+  makeEnv: Play.MakeEnv<E, R>,
+  options: Play.Options,
+  holds: (played: Play.Played) => Effect.Effect<unknown, Mismatch>
+) =>
+  make(
+    name,
+    Effect.forEach(
+      Play.lines(options),
+      (line) => Effect.flatMap(Play.episode(makeEnv, line, options), holds),
+      { discard: true }
+    )
+  )

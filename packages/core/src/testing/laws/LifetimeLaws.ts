@@ -1,0 +1,116 @@
+/** What an environment holds, and for how long. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import { expect, type Mismatch } from "../contract/Case.ts"
+import { LeakAudit, live } from "../LeakAudit.ts"
+import * as Simulation from "../simulation/Simulation.ts"
+import * as Law from "./Law.ts"
+import * as Play from "./Play.ts"
+
+/** An episode on its own, and what it still holds when it is over. */
+interface Audited {
+  readonly held: Readonly<Record<string, number>>
+  /** How its scope was closed. */
+  readonly closed: Exit.Exit<unknown, unknown>
+  readonly simulation: Simulation.Simulation<Option.Option<Play.Played>, never>
+}
+
+const audited = Effect.fnUntraced(function*<E, R>(
+  makeEnv: Play.MakeEnv<E, R>,
+  line: Play.Line,
+  options: Play.Options,
+  { timeout = Infinity, ...simulated }: Simulation.Options & { readonly timeout?: number } = {}
+) {
+  const audit = yield* LeakAudit.make
+  let closed: Exit.Exit<unknown, unknown> = Exit.void
+  const watched: Play.MakeEnv<E, R> = (seed) =>
+    Effect.andThen(Effect.addFinalizer((exit) => Effect.sync(() => (closed = exit))), makeEnv(seed))
+  const episode = Effect.provideService(Play.episode(watched, line, options), LeakAudit, audit)
+  const timed = Effect.timeoutOption(episode, timeout)
+  const simulation = yield* Simulation.run(line.seed, timed, { deadline: Law.deadline, ...simulated })
+  return { held: live(yield* audit.counts), closed, simulation } satisfies Audited
+})
+
+/** How the episode came out; none where it was interrupted or ran out of time. */
+const endingOf = ({ simulation: { exit } }: Audited) =>
+  Option.flatMap(exit, (exit) => Exit.isSuccess(exit) ? exit.value : Option.none()).pipe(
+    Option.map(({ ending }) => ending),
+    Option.getOrUndefined
+  )
+
+type When = (ending: Play.Ending | undefined) => boolean
+
+const goesWell: When = (ending) => ending === "done" || ending === "left" || ending === "overflow"
+const fails: When = (ending) => ending === "failed" || ending === "died"
+
+const only = (held: Readonly<Record<string, number>>, isBad: (count: number) => boolean) =>
+  Object.fromEntries(Object.entries(held).filter(([, count]) => isBad(count)))
+
+const isHeld = (count: number) => count > 0
+const isReleasedTwice = (count: number) => count < 0
+
+const expectNone = (expected: string, found: Readonly<Record<string, number>>, when: string) =>
+  expect(Object.keys(found).length === 0, expected, `${JSON.stringify(found)} ${when}`)
+
+/** Points to interrupt an episode at, evenly spread. */
+const points = 48
+
+const afterInterruption = Effect.fnUntraced(
+  function*<E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) {
+    const whole = yield* audited(makeEnv, line, options, { yieldEvery: 4 })
+    if (!goesWell(endingOf(whole))) return
+    const { tasks } = whole.simulation
+    for (let interruptAfter = 1; interruptAfter <= tasks; interruptAfter += Math.ceil(tasks / points)) {
+      const found = yield* audited(makeEnv, line, options, { yieldEvery: 4, interruptAfter })
+      if (Exit.isSuccess(found.closed)) continue
+      const when = `interrupted after ${interruptAfter} tasks, ${Law.describe(line)}`
+      yield* expectNone("nothing held", only(found.held, isHeld), when)
+    }
+  }
+)
+
+/** How long after a timeout an episode may take to end. */
+const leaving = 5000
+
+const afterTimeout = Effect.fnUntraced(
+  function*<E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) {
+    const whole = yield* audited(makeEnv, line, options)
+    for (const share of [0.25, 0.5, 0.75]) {
+      const timeout = Math.ceil(whole.simulation.millis * share)
+      const { simulation: { millis } } = yield* audited(makeEnv, line, options, { timeout })
+      const expected = `an end within ${leaving} ms of a timeout`
+      yield* expect(millis <= timeout + leaving, expected, `${millis - timeout} ms, ${Law.describe(line)}`)
+    }
+  }
+)
+
+export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => {
+  const forLines = <R2>(name: string, holds: (line: Play.Line) => Effect.Effect<void, Mismatch, R2>) =>
+    Law.simulating(name, Effect.forEach(Play.lines(options), holds, { discard: true }))
+  const released = (name: string, when: When, expected: string, isBad: (count: number) => boolean) =>
+    forLines(name, (line) =>
+      Effect.flatMap(audited(makeEnv, line, options), (found) =>
+        when(endingOf(found))
+          ? expectNone(expected, only(found.held, isBad), `after it ${endingOf(found)}, ${Law.describe(line)}`)
+          : Effect.void))
+  return [
+    released("release: what was acquired, at the end", goesWell, "nothing held", isHeld),
+    released("release: what was acquired, after a failure", fails, "nothing held", isHeld),
+    released("release: once", () => true, "one release", isReleasedTwice),
+    forLines(
+      "release: what was acquired, wherever it is interrupted",
+      (line) => afterInterruption(makeEnv, line, options)
+    ),
+    forLines("timeouts: end it", (line) => afterTimeout(makeEnv, line, options)),
+    forLines(
+      "fibers: none goes on",
+      (line) =>
+        Effect.flatMap(
+          audited(makeEnv, line, options),
+          ({ simulation: { leakedFibers } }) =>
+            expect(leakedFibers === 0, "no fiber", `${leakedFibers}, ${Law.describe(line)}`)
+        )
+    )
+  ]
+}

@@ -1,0 +1,114 @@
+/** What an environment shows. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Message from "../../chat/Message.ts"
+import type * as Env from "../../env/Env.ts"
+import { expect, type Mismatch } from "../contract/Case.ts"
+import * as Law from "./Law.ts"
+import * as Play from "./Play.ts"
+import * as Shown from "./Shown.ts"
+
+const forPrompts =
+  (expected: string, holds: (shown: Shown.Shown) => boolean, found: (shown: Shown.Shown) => string) =>
+  (played: Play.Played) =>
+    Effect.forEach(
+      played.shown,
+      (shown, turn) => expect(holds(shown), expected, `${found(shown)} at turn ${turn}, ${Law.describe(played.line)}`),
+      { discard: true }
+    )
+
+const isToken = (vocabulary: number) => (token: number | string) =>
+  typeof token === "string" || (Number.isInteger(token) && token >= 0 && token < vocabulary)
+
+const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<number | string>) =>
+  start.length <= whole.length && start.every((token, index) => token === whole[index])
+
+const isExtended = ({ shown, turns }: Play.Played) =>
+  shown.slice(1).every(({ tokens }, index) =>
+    begins(tokens, [...(shown[index]?.tokens ?? []), ...(turns[index]?.sent ?? [])])
+  )
+
+const isUntouched = ({ shown, turns }: Play.Played) =>
+  shown.every(({ prompt, spelled }) => Shown.spell(prompt) === spelled)
+  && turns.every(({ action, sent }) => sent.every((token, index) => token === action.tokens[index]))
+
+const mark = "the red fox asks"
+
+/** An environment that fails here has said that it cannot. */
+const showsInjected = (options: Play.Options) =>
+  Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
+    const { inject } = env
+    const injected = Effect.flatMap(env.initialObservation, (first) =>
+      first._tag === "Overflow" || inject === undefined ? Effect.undefined : inject([Message.user(mark)]))
+    const shown = Option.getOrUndefined(yield* Effect.option(injected))
+    if (shown === undefined) {
+      return
+    }
+    const tokens = Shown.tokens(shown.input).filter((token) =>
+      typeof token === "number"
+    )
+    const text = options.tokenizer.decode(tokens)
+    yield* expect(text.includes(mark), "the injected message in the prompt", JSON.stringify(text))
+  })
+
+const showsTheSameAgain = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
+  const once = yield* Effect.exit(env.initialObservation)
+  const again = yield* Effect.exit(env.initialObservation)
+  if (Exit.isFailure(once) || Exit.isFailure(again)) return
+  const [first, second] = [Shown.spell(once.value), Shown.spell(again.value)]
+  yield* expect(first === second, `${first}, or a refusal`, second)
+})
+
+/** For an environment of each seed. */
+const forSeeds = <E, R, R2>(
+  name: string,
+  makeEnv: Play.MakeEnv<E, R>,
+  options: Play.Options,
+  holds: (env: Env.Env<E, R>) => Effect.Effect<unknown, Mismatch, R2>
+) =>
+  Law.make(
+    name,
+    Effect.forEach(Play.seeds(options), (seed) => Play.withEnv(makeEnv, seed, holds), { discard: true })
+  )
+
+export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => {
+  const { forks = false, vocabulary = Infinity } = options
+  return [
+    Law.forEpisodes(
+      "prompts: have a stop condition",
+      makeEnv,
+      options,
+      forPrompts("a stop condition", ({ prompt }) => prompt.stop.length > 0, () => "none")
+    ),
+    Law.forEpisodes(
+      "prompts: hold token ids of the vocabulary",
+      makeEnv,
+      options,
+      forPrompts(
+        `token ids from 0 to ${vocabulary - 1}`,
+        ({ tokens }) => tokens.every(isToken(vocabulary)),
+        ({ tokens }) => String(tokens.find((token) => !isToken(vocabulary)(token)))
+      )
+    ),
+    Law.forEpisodes(
+      "prompts: begin with the prompt and the action before",
+      makeEnv,
+      options,
+      (played) =>
+        expect(
+          forks || isExtended(played),
+          "a prompt that begins with the one before and the action, or `forks: true`",
+          `another beginning, ${Law.describe(played.line)}`
+        )
+    ),
+    Law.forEpisodes(
+      "prompts: stay as they were shown, and actions as they were taken",
+      makeEnv,
+      options,
+      (played) => expect(isUntouched(played), "tokens nobody changes", `changed tokens, ${Law.describe(played.line)}`)
+    ),
+    forSeeds("single use: the first prompt again, or a refusal", makeEnv, options, showsTheSameAgain),
+    forSeeds("inject: shows the messages", makeEnv, options, showsInjected(options))
+  ]
+}

@@ -1,0 +1,72 @@
+/** What an environment does again. */
+import * as Effect from "effect/Effect"
+import { expect } from "../contract/Case.ts"
+import * as Law from "./Law.ts"
+import * as Play from "./Play.ts"
+
+const spellStep = ({ sent, step }: Play.Turn, shown: string | undefined) => {
+  const { _tag, logs = {}, metrics = {}, reward, toolCalls = 0, trainable = true } = step
+  return JSON.stringify([sent, _tag, String(reward), metrics, logs, trainable, toolCalls, shown])
+}
+
+/** The first prompt, and what came after it, comparable. */
+const spell = ({ ending, overflow, shown, turns }: Play.Played) => ({
+  first: overflow === undefined ? shown[0]?.spelled ?? ending : JSON.stringify(overflow),
+  later: [...turns.map((turn, index) => spellStep(turn, shown[index + 1]?.spelled)), ending].join("\n")
+})
+
+const whole = (played: Play.Played) => {
+  const { first, later } = spell(played)
+  return `${first}\n${later}`
+}
+
+/** The first that differs. */
+const difference = (left: ReadonlyArray<Play.Played>, right: ReadonlyArray<Play.Played>) =>
+  left.find((played, index) => {
+    const other = right[index]
+    return other === undefined || whole(played) !== whole(other)
+  })
+
+export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => {
+  const lines = Play.lines(options)
+  const play = (line: Play.Line) => Play.episode(makeEnv, line, options)
+  const twice = (name: string, part: "first" | "later", expected: string) =>
+    Law.make(
+      name,
+      Effect.forEach(lines, (line) =>
+        Effect.gen(function*() {
+          const [once, again] = [spell(yield* play(line)), spell(yield* play(line))]
+          yield* expect(once[part] === again[part], expected, `${again[part]}, ${Law.describe(line)}`)
+        }), { discard: true })
+    )
+  return [
+    twice("seeds: the same seed shows the same first prompt", "first", "the first prompt again"),
+    twice("seeds: the same actions have the same consequences", "later", "the same steps again"),
+    Law.make(
+      "order: of episodes does not matter",
+      Effect.gen(function*() {
+        const once = yield* Effect.forEach(lines, play)
+        const again = yield* Effect.forEach(lines, play)
+        const backwards = yield* Effect.forEach(lines.toReversed(), play)
+        if (difference(once, again) !== undefined) return
+        const found = difference(again, backwards.toReversed())
+        yield* expect(
+          found === undefined,
+          "episodes alike in any order",
+          `another, ${found && Law.describe(found.line)}`
+        )
+      })
+    ),
+    Law.make(
+      "siblings: at the same time do not matter",
+      Effect.gen(function*() {
+        const alone = yield* Effect.forEach(lines, play)
+        const again = yield* Effect.forEach(lines, play)
+        const together = yield* Effect.forEach(lines, play, { concurrency: "unbounded" })
+        if (difference(alone, again) !== undefined) return
+        const found = difference(again, together)
+        yield* expect(found === undefined, "an episode as if alone", `another, ${found && Law.describe(found.line)}`)
+      })
+    )
+  ]
+}

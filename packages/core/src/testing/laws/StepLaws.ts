@@ -1,0 +1,138 @@
+/** What an environment says of an action. */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import type * as Env from "../../env/Env.ts"
+import { StopReason } from "../../env/StopReason.ts"
+import { expect } from "../contract/Case.ts"
+import * as Law from "./Law.ts"
+import * as Play from "./Play.ts"
+
+const forSteps =
+  (expected: string, holds: (step: Env.Step) => boolean, found: (step: Env.Step) => string) => (played: Play.Played) =>
+    Effect.forEach(
+      played.turns,
+      ({ step }, turn) => expect(holds(step), expected, `${found(step)} at turn ${turn}, ${Law.describe(played.line)}`),
+      { discard: true }
+    )
+
+const isKnown = (step: Env.Step) =>
+  step._tag === "Continue"
+  || (step._tag === "Done" && (step.stopReason === undefined || Schema.is(StopReason)(step.stopReason)))
+
+const isReportable = (value: unknown) => typeof value === "string" || Number.isFinite(value)
+
+const values = ({ logs = {}, metrics = {} }: Env.Step): ReadonlyArray<readonly [string, unknown]> => [
+  ...Object.entries(logs),
+  ...Object.entries(metrics).map(([name, metric]) =>
+    [name, metric.kind === "rate" ? Number(metric.hit) : metric.value] as const
+  )
+]
+
+const kinds = ({ metrics = {} }: Env.Step) => Object.entries(metrics).map(([name, { kind }]) => ({ name, kind }))
+
+const stepAfterEnd = (line: Play.Line, options: Play.Options) =>
+  Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
+    const { ending, shown, turns } = yield* Play.play(env, line, options)
+    if (ending !== "done") return
+    const stop = shown.at(-1)?.prompt.stop ?? []
+    const asked = yield* Effect.exit(Effect.suspend(() => env.step(Play.action(options, line, turns.length, stop))))
+    yield* expect(Exit.isFailure(asked), "a failure of a step after the end", `another step, ${Law.describe(line)}`)
+  })
+
+const budgets = [0, 1, 2]
+
+/** One episode under a budget of tool calls, which runs down. */
+const spend = (line: Play.Line, options: Play.Options, budget: number) =>
+  Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
+    if (env.countsToolCalls !== true) return
+    let left = budget
+    const limited: Env.Env<E, R> = {
+      ...env,
+      step: (action) =>
+        Effect.map(env.step({ ...action, toolCallsLeft: left }), (step) => {
+          left -= step.toolCalls ?? 0
+          return step
+        })
+    }
+    const { turns } = yield* Play.play(limited, line, options)
+    const calls = turns.map(({ step }) => step.toolCalls ?? 0)
+    const areCounts = calls.every((count) => Number.isInteger(count) && count >= 0)
+    yield* expect(areCounts && left >= 0, `at most ${budget} tool calls`, `${calls.join(" + ")}, ${Law.describe(line)}`)
+  })
+
+export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => [
+  Law.forEpisodes(
+    "steps: judge whatever is said, or fail as typed",
+    makeEnv,
+    options,
+    ({ ending, exit, line }) =>
+      expect(ending !== "died", "a step or a typed failure", `${String(exit)}, ${Law.describe(line)}`)
+  ),
+  Law.forEpisodes(
+    "steps: end with an answer in time",
+    makeEnv,
+    options,
+    ({ ending, line, turns }) =>
+      expect(ending !== "hung", "an answer by the deadline", `none at turn ${turns.length}, ${Law.describe(line)}`)
+  ),
+  Law.forEpisodes(
+    "steps: go on or are done for a known reason",
+    makeEnv,
+    options,
+    forSteps(
+      "Continue, or Done with a known stop reason",
+      isKnown,
+      (step) => step._tag === "Done" ? `stop reason ${String(step.stopReason)}` : String(step._tag)
+    )
+  ),
+  Law.forEpisodes(
+    "rewards: are finite",
+    makeEnv,
+    options,
+    (played) =>
+      Effect.andThen(
+        expect(Number.isFinite(played.overflow?.reward ?? 0), "a finite reward", played.overflow?.reward),
+        forSteps("a finite reward", ({ reward }) => Number.isFinite(reward), ({ reward }) => String(reward))(played)
+      )
+  ),
+  Law.make(
+    "done: is the end",
+    Effect.forEach(Play.lines(options), (line) => Play.withEnv(makeEnv, line.seed, stepAfterEnd(line, options)), {
+      discard: true
+    })
+  ),
+  Law.forEpisodes(
+    "reports: survive JSON",
+    makeEnv,
+    options,
+    forSteps(
+      "texts and finite numbers in logs and metrics",
+      (step) => values(step).every(([, value]) => isReportable(value)),
+      (step) => String(values(step).find(([, value]) => !isReportable(value)))
+    )
+  ),
+  Law.make(
+    "metrics: keep their kind",
+    Effect.gen(function*() {
+      const played = yield* Effect.forEach(Play.lines(options), (line) => Play.episode(makeEnv, line, options))
+      const seen = new Map<string, string>()
+      for (const { kind, name } of played.flatMap(({ turns }) => turns.flatMap(({ step }) => kinds(step)))) {
+        const before = seen.get(name) ?? kind
+        seen.set(name, before)
+        yield* expect(kind === before, `${name} to be a ${before} always`, `a ${kind}`)
+      }
+    })
+  ),
+  Law.make(
+    "tool calls: are no more than are left",
+    Effect.forEach(
+      budgets,
+      (budget) =>
+        Effect.forEach(Play.lines(options), (line) => Play.withEnv(makeEnv, line.seed, spend(line, options, budget)), {
+          discard: true
+        }),
+      { discard: true }
+    )
+  )
+]

@@ -1,0 +1,237 @@
+/** The dialogue with one law broken each. */
+import { Env, Metric, ModelInput } from "@effect-rl/core"
+import { type EnvLaws, LeakAudit } from "@effect-rl/core/testing"
+import { Effect, Exit, Scope } from "effect"
+import * as Dialogue from "./Dialogue.ts"
+
+type Made = EnvLaws.MakeEnv<Dialogue.Rude, never>
+
+interface Mutant {
+  /** The environment … */
+  readonly rule: string
+  readonly breaks: string
+  /** With a memory of its own. */
+  readonly make: () => Made
+}
+
+type Change = (env: Dialogue.Dialogue, seed: number) => Partial<Dialogue.Dialogue>
+
+const changed = (change: Change): Made => (seed) =>
+  Effect.map(Dialogue.make(seed), (env) => ({ ...env, ...change(env, seed) }))
+
+const stepping = (change: (step: Env.Step, turn: number, seed: number) => Env.Step): Made =>
+  changed((env, seed) => {
+    let turn = 0
+    return { step: (action) => Effect.map(env.step(action), (step) => change(step, turn++, seed)) }
+  })
+
+const reprompted = (change: (prompt: Env.Prompt) => Env.Prompt): Made =>
+  changed((env) => ({
+    initialObservation: Effect.map(env.initialObservation, (first) => first._tag === "Prompt" ? change(first) : first),
+    step: (action) =>
+      Effect.map(env.step(action), (step) =>
+        step._tag === "Continue" ? { ...step, observation: change(step.observation) } : step)
+  }))
+
+/** Holds something more, released as told. */
+const holding =
+  (release: (exit: Exit.Exit<unknown, unknown>, release: Effect.Effect<void>) => Effect.Effect<void>): Made => (seed) =>
+    Effect.acquireRelease(LeakAudit.LeakAudit.use(({ hold }) => hold("notebook")), (held, exit) => release(exit, held))
+      .pipe(Effect.andThen(Dialogue.make(seed)))
+
+const isInterrupted = (exit: Exit.Exit<unknown, unknown>) => Exit.isFailure(exit) && Exit.hasInterrupts(exit)
+
+const first = (seed: number, text: string) =>
+  Env.prompt(ModelInput.fromTokens(Dialogue.tokenizer.encode(`${text} ${seed}`)), [0])
+
+export const all: ReadonlyArray<Mutant> = [
+  {
+    rule: "never stops its policy",
+    breaks: "prompts: have a stop condition",
+    make: () => reprompted((prompt) => ({ ...prompt, stop: [] }))
+  },
+  {
+    rule: "shows a token that does not exist",
+    breaks: "prompts: hold token ids of the vocabulary",
+    make: () =>
+      reprompted((prompt) => {
+        const [, ...rest] = prompt.input.chunks
+        const start = { _tag: "EncodedText", tokens: Int32Array.of(100_000) } as const
+        return { ...prompt, input: ModelInput.fromChunks([start, ...rest]) }
+      })
+  },
+  {
+    rule: "forgets how the dialogue began",
+    breaks: "prompts: begin with the prompt and the action before",
+    make: () =>
+      changed((env) => ({
+        step: (action) =>
+          Effect.map(env.step(action), (step) =>
+            step._tag === "Continue"
+              ? { ...step, observation: { ...step.observation, input: ModelInput.fromTokens([5, 6, 7]) } }
+              : step)
+      }))
+  },
+  {
+    rule: "overwrites the policy's tokens",
+    breaks: "prompts: stay as they were shown, and actions as they were taken",
+    make: () =>
+      changed((env) => ({
+        step: (action) => Effect.tap(env.step(action), () => Effect.sync(() => void action.tokens.fill(0)))
+      }))
+  },
+  {
+    rule: "goes on to the next topic when asked again",
+    breaks: "single use: the first prompt again, or a refusal",
+    make: () =>
+      changed((env, seed) => {
+        let asked = 0
+        return {
+          initialObservation: Effect.flatMap(env.initialObservation, (shown) =>
+            Effect.sync(() => asked++ === 0 ? shown : first(seed, "another")))
+        }
+      })
+  },
+  {
+    rule: "does not show what is injected",
+    breaks: "inject: shows the messages",
+    make: () => changed((env) => ({ inject: () => env.inject?.([]) ?? Effect.succeed(first(0, "")) }))
+  },
+  {
+    rule: "throws when nothing is said",
+    breaks: "steps: judge whatever is said, or fail as typed",
+    make: () =>
+      changed((env) => ({
+        step: (action) =>
+          Dialogue.tokenizer.decode(action.tokens).replace("<|im_end|>", "") === ""
+            ? Effect.die(new Error("no text"))
+            : env.step(action)
+      }))
+  },
+  {
+    rule: "waits for ever after a question",
+    breaks: "steps: end with an answer in time",
+    make: () =>
+      changed((env) => ({
+        step: (action) => Dialogue.tokenizer.decode(action.tokens).includes("look") ? Effect.never : env.step(action)
+      }))
+  },
+  {
+    rule: "ends for a reason of its own",
+    breaks: "steps: go on or are done for a known reason",
+    make: () =>
+      stepping((step) => step._tag === "Done" ? JSON.parse(JSON.stringify({ ...step, stopReason: "bored" })) : step)
+  },
+  {
+    rule: "divides by zero",
+    breaks: "rewards: are finite",
+    make: () => stepping((step) => ({ ...step, reward: step.reward / 0 }))
+  },
+  {
+    rule: "rewards what comes after the end",
+    breaks: "done: is the end",
+    make: () =>
+      changed((env) => {
+        let isDone = false
+        const again = Effect.succeed<Env.Step>({ _tag: "Done", reward: 1 })
+        return {
+          step: (action) =>
+            Effect.suspend(() =>
+              isDone ? again : Effect.map(env.step(action), (step) => {
+                isDone = step._tag === "Done"
+                return step
+              })
+            )
+        }
+      })
+  },
+  {
+    rule: "logs what is no number",
+    breaks: "reports: survive JSON",
+    make: () => stepping((step) => ({ ...step, logs: { share: NaN } }))
+  },
+  {
+    rule: "reports a metric as a mean, then as a sum",
+    breaks: "metrics: keep their kind",
+    make: () => stepping((step, turn) => ({ ...step, metrics: { words: turn === 0 ? Metric.mean(1) : Metric.sum(1) } }))
+  },
+  {
+    rule: "calls one tool too many",
+    breaks: "tool calls: are no more than are left",
+    make: () =>
+      changed((env) => ({ step: (action) => Effect.map(env.step(action), (step) => ({ ...step, toolCalls: 3 })) }))
+  },
+  {
+    rule: "begins with a question drawn anew",
+    breaks: "seeds: the same seed shows the same first prompt",
+    make: () => {
+      let drawn = 0
+      return () =>
+        Effect.sync(() => {
+          const question = first(drawn++, "question")
+          return { initialObservation: Effect.succeed(question), step: () => Effect.fail(new Dialogue.Rude()) }
+        })
+    }
+  },
+  {
+    rule: "rewards by how often it was played",
+    breaks: "seeds: the same actions have the same consequences",
+    make: () => {
+      let played = 0
+      return stepping((step) => ({ ...step, reward: played++ }))
+    }
+  },
+  {
+    rule: "pays more after the topic one above",
+    breaks: "order: of episodes does not matter",
+    make: () => {
+      let last = -1
+      return (seed) => {
+        const bonus = last === seed + 1 ? 1 : 0
+        last = seed
+        return stepping((step) => ({ ...step, reward: step.reward + bonus }))(seed)
+      }
+    }
+  },
+  {
+    rule: "pays more where others are in the room",
+    breaks: "siblings: at the same time do not matter",
+    make: () => {
+      let present = 0
+      const enter = Effect.acquireRelease(Effect.sync(() => present++), () => Effect.sync(() => present--))
+      const crowded = stepping((step) => ({ ...step, reward: step.reward + present }))
+      return (seed) => Effect.andThen(enter, crowded(seed))
+    }
+  },
+  {
+    rule: "keeps what it holds when all went well",
+    breaks: "release: what was acquired, at the end",
+    make: () => holding((exit, release) => Exit.isSuccess(exit) ? Effect.void : release)
+  },
+  {
+    rule: "keeps what it holds after a failure",
+    breaks: "release: what was acquired, after a failure",
+    make: () => holding((exit, release) => Exit.isFailure(exit) && !isInterrupted(exit) ? Effect.void : release)
+  },
+  {
+    rule: "releases twice",
+    breaks: "release: once",
+    make: () => holding((_, release) => Effect.andThen(release, release))
+  },
+  {
+    rule: "keeps what it holds when interrupted",
+    breaks: "release: what was acquired, wherever it is interrupted",
+    make: () => holding((exit, release) => isInterrupted(exit) ? Effect.void : release)
+  },
+  {
+    rule: "cannot be interrupted for a minute",
+    breaks: "timeouts: end it",
+    make: () =>
+      changed((env) => ({ step: (action) => Effect.uninterruptible(Effect.delay(env.step(action), "1 minute")) }))
+  },
+  {
+    rule: "leaves a fiber behind",
+    breaks: "fibers: none goes on",
+    make: () => (seed) => Effect.andThen(Effect.forkIn(Effect.never, Scope.makeUnsafe()), Dialogue.make(seed))
+  }
+]
