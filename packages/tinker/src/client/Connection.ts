@@ -52,6 +52,11 @@ export interface Connection {
   readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer>
   /** The good answer of one attempt of at most `limit`. */
   readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer>
+  /** Begins to read from any address; credentials go to the service's own alone. */
+  readonly open: (
+    url: string,
+    headers: Readonly<Record<string, string>>
+  ) => Wired<HttpClientResponse.HttpClientResponse>
   /** Attempts as often as the policy says, until the deadline; `what` names them to who watches. */
   readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
@@ -125,9 +130,8 @@ const read = (response: HttpClientResponse.HttpClientResponse) =>
     bytes: new Uint8Array(buffer)
   }))
 
-const signed = ({ baseUrl, cloudflareAccess }: Options, credential: Redacted.Redacted) => (request: Request) =>
+const signed = ({ cloudflareAccess }: Options, credential: Redacted.Redacted) => (request: Request) =>
   request.pipe(
-    HttpClientRequest.prependUrl(`${baseUrl.replace(/\/+$/, "")}/api/v1`),
     HttpClientRequest.setHeader("x-api-key", Redacted.value(credential)),
     cloudflareAccess === undefined ? (same) => same : HttpClientRequest.setHeaders({
       "cf-access-client-id": Redacted.value(cloudflareAccess.clientId),
@@ -137,15 +141,19 @@ const signed = ({ baseUrl, cloudflareAccess }: Options, credential: Redacted.Red
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
+const outOfReach = ({ message }: { readonly message: string }) =>
+  WireError.make(new WireError.ConnectionFailed({ detail: message }))
+
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
-  const { billingPause, connections, credential, deadline, observe } = options
+  const { baseUrl, billingPause, connections, credential, deadline, observe } = options
+  const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
 
   const exchange: Connection["exchange"] = (request, limit = "60 seconds") =>
     credential.pipe(
       Effect.flatMap((credential) =>
-        client.execute(signed(options, credential)(request)).pipe(
+        client.execute(signed(options, credential)(HttpClientRequest.prependUrl(request, root))).pipe(
           Effect.flatMap(read),
-          Effect.mapError(({ message }) => WireError.make(new WireError.ConnectionFailed({ detail: message }))),
+          Effect.mapError(outOfReach),
           Effect.timeoutOrElse({
             duration: limit,
             orElse: () => Effect.fail(WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" })))
@@ -162,6 +170,19 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
       exchange(request, limit),
       (answer) => isGood(answer) ? Effect.succeed(answer) : Effect.flip(refusal(answer))
     )
+
+  const open: Connection["open"] = (url, headers) =>
+    Effect.gen(function*() {
+      const { href, origin } = new URL(url, baseUrl)
+      const request = HttpClientRequest.get(href).pipe(HttpClientRequest.setHeaders(headers))
+      const isOwn = origin === new URL(baseUrl).origin
+      const response = yield* Effect.mapError(
+        client.execute(isOwn ? signed(options, yield* credential)(request) : request),
+        outOfReach
+      )
+      if (response.status < 400) return response
+      return yield* yield* refusal(yield* Effect.mapError(read(response), outOfReach))
+    }).pipe(Effect.provideService(Headers.CurrentRedactedNames, secretHeaders))
 
   const persist: Connection["persist"] = (policy, what, attempt) =>
     Effect.suspend(() => {
@@ -182,7 +203,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
       )
     })
 
-  return { options, exchange, attempt, persist }
+  return { options, exchange, attempt, open, persist }
 }
 
 /** A limit to work that is more than one request. */

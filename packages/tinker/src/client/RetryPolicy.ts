@@ -64,6 +64,12 @@ export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
   Schedule.upTo({ times: 6 })
 )
 
+/** Ten cuts in a row without a byte between them. */
+export const download: RetryPolicy = paced("1 second", "30 seconds").pipe(
+  while_((error) => error.isTransient),
+  Schedule.upTo({ times: 10 })
+)
+
 /** Tells of every repetition. */
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
   Schedule.tap(policy, ({ attempt, duration, input }) =>

@@ -26,7 +26,6 @@ export interface Shape {
   readonly connection: Connection.Connection
   readonly config: ClientConfig.Negotiated
   readonly futures: Futures.Futures
-  readonly source: Credential.Source
 }
 
 /** Asks with the credential that is there, then goes on with the one that is wanted. */
@@ -57,8 +56,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   return {
     connection,
     config,
-    futures: { connection, responseBytes: Budget.make("response_bytes", config.responseBytes, observe) },
-    source: options
+    futures: { connection, responseBytes: Budget.make("response_bytes", config.responseBytes, observe) }
   }
 })
 

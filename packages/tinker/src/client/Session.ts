@@ -1,6 +1,7 @@
 /** A session at the service, kept alive until the scope closes. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Random from "effect/Random"
 import * as Wire from "../wire/Session.ts"
@@ -36,6 +37,18 @@ const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection,
   yield* Effect.forever(Effect.delay(beat, interval)).pipe(Effect.forkScoped)
 })
 
+/** How long a goodbye to the service may take. */
+const goodbye = "5 seconds"
+
+const endOf = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "errored"
+
+/** Only newer services have a word for it: others let silent sessions expire. */
+const finish = (connection: Connection.Connection, id: string, exit: Exit.Exit<unknown, unknown>) =>
+  Effect.ignore(
+    connection.attempt(Connection.post(`/sessions/${id}/finish`, { reason: { type: endOf(exit) } }), goodbye)
+  )
+
 /** Gives the session's id. */
 export const open = Effect.fnUntraced(function*(
   connection: Connection.Connection,
@@ -57,6 +70,7 @@ export const open = Effect.fnUntraced(function*(
   const notice = error_message ?? warning_message ?? undefined
   if (notice !== undefined) yield* Effect.logWarning(`the service says: ${notice}`)
   if (typeof info_message === "string") yield* Effect.logInfo(`the service says: ${info_message}`)
+  yield* Effect.addFinalizer((exit) => finish(connection, session_id, exit))
   yield* heartbeat(connection, session_id)
   return session_id
 })

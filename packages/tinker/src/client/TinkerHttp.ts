@@ -13,6 +13,7 @@ import type { CloudflareAccess } from "./Connection.ts"
 import { CredentialCommand } from "./CredentialCommand.ts"
 import * as Dialect from "./Dialect.ts"
 import * as HttpTinker from "./HttpTinker.ts"
+import { RestClient } from "./RestClient.ts"
 import { Service } from "./Service.ts"
 
 export type { Kind as Server } from "./Dialect.ts"
@@ -72,8 +73,17 @@ const tinkerLayer = (options: TinkerHttpOptions) => {
 /** Opens a session, which is kept alive until the layer's scope closes. */
 export const layerOptions = (
   options: TinkerHttpOptions
-): Layer.Layer<Tinker.Tinker | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
-  tinkerLayer(options).pipe(
+): Layer.Layer<Tinker.Tinker | RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
+  Layer.merge(tinkerLayer(options), RestClient.layer).pipe(
+    Layer.provide(serviceLayer(options)),
+    Layer.provideMerge(Activity.layer)
+  )
+
+/** Without a session, for who neither trains nor samples. */
+export const layerRest = (
+  options: TinkerHttpOptions
+): Layer.Layer<RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
+  RestClient.layer.pipe(
     Layer.provide(serviceLayer(options)),
     Layer.provideMerge(Activity.layer)
   )
@@ -118,7 +128,7 @@ export const options: Config.Config<TinkerHttpOptions> = Config.map(
 
 /** Configured from the environment, see `options`. */
 export const layerConfig: Layer.Layer<
-  Tinker.Tinker | Activity,
+  Tinker.Tinker | RestClient | Activity,
   TinkerError.TinkerError | Config.ConfigError,
   HttpClient.HttpClient
 > = Layer.unwrap(Effect.map(options, layerOptions))

@@ -1,6 +1,6 @@
 /** A client of a fake service, and time for it to pass. */
 import type { Tinker } from "@effect-rl/core"
-import { type Activity, TinkerHttp } from "@effect-rl/tinker"
+import { type Activity, type RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -33,6 +33,6 @@ export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect
 /** Uses a client of the service, whose session ends with the use. */
 export const withTinker = <A, E>(
   service: FakeService.FakeService,
-  use: Effect.Effect<A, E, Tinker.Tinker | Activity.Activity | Scope.Scope>,
+  use: Effect.Effect<A, E, Tinker.Tinker | RestClient.RestClient | Activity.Activity | Scope.Scope>,
   options: TinkerHttp.TinkerHttpOptions = {}
 ) => elapse(Effect.scoped(Effect.flatMap(connect(service, options), (context) => Effect.provideContext(use, context))))

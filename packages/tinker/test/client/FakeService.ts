@@ -18,7 +18,9 @@ export type Fault = "lost" | "unanswered" | "silent" | "torn" | {
 export type Faults = (path: string, index: number) => Fault | undefined
 
 export interface Received {
+  readonly method: string
   readonly path: string
+  readonly query: Readonly<Record<string, string>>
   readonly body: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Of the clock, in milliseconds. */
@@ -169,7 +171,14 @@ export const make = (options: Options = {}): FakeService => {
     })
     if (fault === "lost") return yield* reset
     const body = yield* readBody(request)
-    const arrived: Received = { path, body, headers: { ...request.headers }, at: yield* Clock.currentTimeMillis }
+    const arrived: Received = {
+      method: request.method,
+      path,
+      query: Object.fromEntries(url.searchParams),
+      body,
+      headers: { ...request.headers },
+      at: yield* Clock.currentTimeMillis
+    }
     received.push(arrived)
     if (typeof fault === "object") {
       const { retryAfter, status } = fault

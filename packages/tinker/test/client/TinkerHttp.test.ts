@@ -61,13 +61,13 @@ describe("the client", () => {
       assert.deepStrictEqual(passes.map(({ body }) => [body["seq_id"], body["datums"]]), [[2, 2], [3, 1], [1, 2]])
     }))
 
-  it.effect("keeps its session alive while its scope is open, and unloads its models", () =>
+  it.effect("keeps its session alive while its scope is open, then unloads its models and ends it", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* withTinker(service, Effect.andThen(train, Effect.sleep("35 seconds")))
       const beats = service.received.filter(({ path }) => path === "/session_heartbeat")
       assert.strictEqual(beats.length, 3)
-      assert.strictEqual(paths(service).at(-1), "/unload_model")
+      assert.deepStrictEqual(paths(service).slice(-2), ["/unload_model", "/sessions/session/finish"])
     }))
 
   it.effect("shows its key to the service and to nobody else", () =>

@@ -1,0 +1,213 @@
+/** Everything about a service's runs, checkpoints and sessions that is not training or sampling. */
+import { TinkerError } from "@effect-rl/core"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Wire from "../wire/Administration.ts"
+import * as Archive from "./Archive.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
+import * as Connection from "./Connection.ts"
+import * as Credential from "./Credential.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import { Service } from "./Service.ts"
+import * as WireError from "./WireError.ts"
+
+/** Part of a list. */
+export interface Page {
+  readonly limit?: number
+  readonly offset?: number
+}
+
+/** One's own, or all one may see. */
+export interface Scope {
+  readonly accessScope?: "owned" | "accessible"
+}
+
+export interface Identity {
+  readonly userUrn: string
+  readonly email: string | undefined
+}
+
+type Answer<A> = Effect.Effect<A, TinkerError.TinkerError>
+
+/**
+ * Comes with the layers of `TinkerHttp`, and alone, without a session, from `TinkerHttp.layerRest`. Paths are
+ * `tinker://<run>/weights/<name>`; what a server does not have fails as `Unsupported`.
+ *
+ * @see tinker `RestClient`
+ */
+export class RestClient extends Context.Service<RestClient, {
+  readonly listTrainingRuns: (options?: Page & Scope & { readonly projectId?: string }) => Answer<Wire.TrainingRuns>
+  readonly getTrainingRun: (trainingRunId: string, options?: Scope) => Answer<Wire.TrainingRun>
+  readonly listCheckpoints: (trainingRunId: string) => Answer<Wire.Checkpoints>
+  /** Of all runs. */
+  readonly listUserCheckpoints: (options?: Page) => Answer<Wire.Checkpoints>
+  readonly getWeightsInfo: (path: string) => Answer<Wire.WeightsInfo>
+  readonly getCheckpointArchiveUrl: (path: string) => Answer<Archive.Link>
+  /** A tar; resumes where a connection was cut. */
+  readonly downloadCheckpoint: (path: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
+  readonly getExternalWeightsUrls: (path: string) => Answer<Wire.ExternalWeights>
+  readonly deleteCheckpoint: (path: string) => Answer<void>
+  readonly publishCheckpoint: (path: string) => Answer<void>
+  readonly unpublishCheckpoint: (path: string) => Answer<void>
+  /** Without one it stays for ever. */
+  readonly setCheckpointTtl: (path: string, ttl?: Duration.Input) => Answer<void>
+  readonly listSessions: (options?: Page & Scope) => Answer<ReadonlyArray<string>>
+  readonly getSession: (sessionId: string, options?: Scope) => Answer<Wire.Session>
+  readonly assignSessionProject: (sessionId: string, projectId: string) => Answer<void>
+  /** Where the trace of a session can be fetched; waits until it is there. */
+  readonly exportSessionTrace: (sessionId: string) => Answer<string>
+  readonly getSampler: (samplerId: string) => Answer<Wire.Sampler>
+  readonly getAuditLog: (options?: {
+    readonly eventType?: "all" | "checkpoints"
+    /** A day, `YYYY-MM-DD`. */
+    readonly day?: string
+  }) => Answer<Wire.AuditLog>
+  /** At most 14 days, from one full hour to another. */
+  readonly getBillingUsage: (startingOn: DateTime.Utc, endingBefore: DateTime.Utc) => Answer<Wire.BillingUsage>
+  /** What the credential says, where it is a token. */
+  readonly whoami: Answer<Identity>
+}>()("@effect-rl/tinker/client/RestClient") {
+  static readonly layer: Layer.Layer<RestClient, never, Service> = Layer.effect(
+    RestClient,
+    Effect.map(Service, (service) => RestClient.of(make(service)))
+  )
+}
+
+/** How frameworks answer where there is no such route. */
+const isMissing = (error: WireError.WireError) =>
+  WireError.hasStatus(error, 405)
+  || (WireError.hasStatus(error, 404) && "detail" in error.reason
+    && ["Not Found", "no body"].includes(error.reason.detail))
+
+const described = (operation: string, kind?: readonly ["checkpoint", string]) =>
+  Effect.mapError((error: WireError.WireError | TinkerError.Reason) => {
+    if (error._tag !== "WireError") return new TinkerError.TinkerError({ operation, reason: error })
+    const reason = isMissing(error)
+      ? new TinkerError.Unsupported({ capability: operation, detail: "the server does not have it" })
+      : kind !== undefined && WireError.hasStatus(error, 404)
+      ? new TinkerError.NotFound({ kind: kind[0], name: kind[1], available: [] })
+      : WireError.toReason(error)
+    return new TinkerError.TinkerError({ operation, reason, cause: error })
+  })
+
+type Params = Readonly<Record<string, string | number | undefined>>
+
+const traceInterval = "5 seconds"
+
+const failed = (detail: string) => WireError.make(new WireError.RequestFailed({ category: "server", detail }))
+
+const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
+  const get = <S extends Schema.Decoder<unknown>>(path: string, schema: S, params: Params = {}) =>
+    Connection.call(connection, HttpClientRequest.setUrlParams(HttpClientRequest.get(path), params), schema)
+
+  /** Done however often it is sent. */
+  const command = (request: Connection.Request) =>
+    Effect.asVoid(connection.persist(RetryPolicy.control, request.url, connection.attempt(request)))
+
+  const resource = ({ id, run }: CheckpointPath.CheckpointPath) => `/training_runs/${run}/checkpoints/${id}`
+
+  const onCheckpoint =
+    <A>(operation: string, use: (path: CheckpointPath.CheckpointPath) => Effect.Effect<A, WireError.WireError>) =>
+    (path: string): Answer<A> =>
+      described(operation, ["checkpoint", path])(Effect.flatMap(CheckpointPath.parse(path), use))
+
+  const page = ({ limit, offset = 0 }: Page, usual: number) => ({ limit: limit ?? usual, offset })
+
+  const scope = ({ accessScope: access_scope = "owned" }: Scope) => ({ access_scope })
+
+  /** Gone is gone, where an earlier attempt may have done it. */
+  const remove = (path: CheckpointPath.CheckpointPath) =>
+    Effect.catchIf(
+      command(HttpClientRequest.delete(resource(path))),
+      (error) => error.isRepeated === true && WireError.hasStatus(error, 404),
+      () => Effect.void
+    )
+
+  const trace = (id: string): Effect.Effect<string, WireError.WireError> =>
+    Effect.flatMap(get(`/sessions/${id}/trace_export`, Wire.TraceExport), ({ error, status, url }) => {
+      if (status === "pending") return Effect.delay(trace(id), traceInterval)
+      return status === "ready" && typeof url === "string"
+        ? Effect.succeed(url)
+        : Effect.fail(failed(error ?? "the service could not export the trace"))
+    })
+
+  return {
+    listTrainingRuns: (options = {}) =>
+      described("listTrainingRuns")(
+        get("/training_runs", Wire.TrainingRuns, {
+          ...page(options, 20),
+          ...scope(options),
+          project_id: options.projectId
+        })
+      ),
+    getTrainingRun: (id, options = {}) =>
+      described("getTrainingRun")(get(`/training_runs/${id}`, Wire.TrainingRun, scope(options))),
+    listCheckpoints: (run) => described("listCheckpoints")(get(`/training_runs/${run}/checkpoints`, Wire.Checkpoints)),
+    listUserCheckpoints: (options = {}) =>
+      described("listUserCheckpoints")(get("/checkpoints", Wire.Checkpoints, page(options, 100))),
+    getWeightsInfo: (path) =>
+      described("getWeightsInfo", ["checkpoint", path])(
+        Connection.call(connection, Connection.post("/weights_info", { tinker_path: path }), Wire.WeightsInfo)
+      ),
+    getCheckpointArchiveUrl: onCheckpoint("getCheckpointArchiveUrl", (path) => Archive.link(connection, path)),
+    downloadCheckpoint: (path) =>
+      Stream.unwrap(Effect.map(CheckpointPath.parse(path), (parsed) => Archive.download(connection, parsed))).pipe(
+        Stream.catch((error) =>
+          Stream.fromEffect(described("downloadCheckpoint", ["checkpoint", path])(Effect.fail(error)))
+        )
+      ),
+    getExternalWeightsUrls: onCheckpoint(
+      "getExternalWeightsUrls",
+      (path) => get(`${resource(path)}/external_weights_urls`, Wire.ExternalWeights)
+    ),
+    deleteCheckpoint: onCheckpoint("deleteCheckpoint", remove),
+    publishCheckpoint: onCheckpoint(
+      "publishCheckpoint",
+      (path) => command(HttpClientRequest.post(`${resource(path)}/publish`))
+    ),
+    unpublishCheckpoint: onCheckpoint(
+      "unpublishCheckpoint",
+      (path) => command(HttpClientRequest.delete(`${resource(path)}/publish`))
+    ),
+    setCheckpointTtl: (path, ttl) =>
+      onCheckpoint("setCheckpointTtl", (parsed) => {
+        const ttl_seconds = ttl === undefined ? null : Math.ceil(Duration.toSeconds(ttl))
+        return command(
+          HttpClientRequest.put(`${resource(parsed)}/ttl`).pipe(
+            HttpClientRequest.bodyText(JSON.stringify({ ttl_seconds }), "application/json")
+          )
+        )
+      })(path),
+    listSessions: (options = {}) =>
+      described("listSessions")(
+        Effect.map(get("/sessions", Wire.Sessions, { ...page(options, 20), ...scope(options) }), ({ sessions }) =>
+          sessions)
+      ),
+    getSession: (id, options = {}) => described("getSession")(get(`/sessions/${id}`, Wire.Session, scope(options))),
+    assignSessionProject: (id, project_id) =>
+      described("assignSessionProject")(command(
+        HttpClientRequest.put(`/sessions/${id}/project`).pipe(
+          HttpClientRequest.bodyText(JSON.stringify({ project_id }), "application/json")
+        )
+      )),
+    exportSessionTrace: (id) =>
+      described("exportSessionTrace")(Connection.within(connection.options.deadline)(trace(id))),
+    getSampler: (id) => described("getSampler")(get(`/samplers/${id}`, Wire.Sampler)),
+    getAuditLog: ({ day, eventType = "all" } = {}) =>
+      described("getAuditLog")(get("/audit", Wire.AuditLog, { event_type: eventType, day })),
+    getBillingUsage: (startingOn, endingBefore) =>
+      described("getBillingUsage")(get("/billing/usage/events", Wire.BillingUsage, {
+        starting_on: DateTime.formatIso(startingOn),
+        ending_before: DateTime.formatIso(endingBefore)
+      })),
+    whoami: described("whoami")(
+      Effect.flatMap(connection.options.credential, Credential.identity)
+    ).pipe(Effect.map(({ email, sub }) => ({ userUrn: sub, email: email === "" ? undefined : email ?? undefined })))
+  }
+}

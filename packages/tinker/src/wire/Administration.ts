@@ -1,0 +1,166 @@
+/** What services tell about sessions, checkpoints, use and cost, as its readers get it. */
+import * as Schema from "effect/Schema"
+
+const nullable = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const Time = Schema.DateTimeUtcFromString
+
+export const Checkpoint = Schema.Struct({
+  /** `weights/<name>` or `sampler_weights/<name>`. */
+  checkpointId: Schema.String,
+  checkpointType: Schema.Literals(["training", "sampler"]),
+  time: Time,
+  path: Schema.String,
+  sizeBytes: nullable(Schema.Int),
+  public: Schema.optionalKey(Schema.Boolean),
+  expiresAt: nullable(Time)
+}).pipe(Schema.encodeKeys({
+  checkpointId: "checkpoint_id",
+  checkpointType: "checkpoint_type",
+  path: "tinker_path",
+  sizeBytes: "size_bytes",
+  expiresAt: "expires_at"
+}))
+export type Checkpoint = typeof Checkpoint.Type
+
+const Cursor = Schema.Struct({ offset: Schema.Int, limit: Schema.Int, totalCount: Schema.Int }).pipe(
+  Schema.encodeKeys({ totalCount: "total_count" })
+)
+
+export const Checkpoints = Schema.Struct({ checkpoints: Schema.Array(Checkpoint), cursor: nullable(Cursor) })
+export type Checkpoints = typeof Checkpoints.Type
+
+export const TrainingRun = Schema.Struct({
+  trainingRunId: Schema.String,
+  baseModel: Schema.String,
+  modelOwner: Schema.String,
+  isLora: Schema.Boolean,
+  corrupted: Schema.optionalKey(Schema.Boolean),
+  loraRank: nullable(Schema.Int),
+  lastRequestTime: Time,
+  lastCheckpoint: nullable(Checkpoint),
+  lastSamplerCheckpoint: nullable(Checkpoint),
+  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+}).pipe(Schema.encodeKeys({
+  trainingRunId: "training_run_id",
+  baseModel: "base_model",
+  modelOwner: "model_owner",
+  isLora: "is_lora",
+  loraRank: "lora_rank",
+  lastRequestTime: "last_request_time",
+  lastCheckpoint: "last_checkpoint",
+  lastSamplerCheckpoint: "last_sampler_checkpoint",
+  userMetadata: "user_metadata"
+}))
+export type TrainingRun = typeof TrainingRun.Type
+
+export const TrainingRuns = Schema.Struct({ trainingRuns: Schema.Array(TrainingRun), cursor: Cursor }).pipe(
+  Schema.encodeKeys({ trainingRuns: "training_runs" })
+)
+export type TrainingRuns = typeof TrainingRuns.Type
+
+export const WeightsInfo = Schema.Struct({
+  baseModel: Schema.String,
+  isLora: Schema.Boolean,
+  loraRank: nullable(Schema.Int),
+  trainUnembed: nullable(Schema.Boolean),
+  trainMlp: nullable(Schema.Boolean),
+  trainAttn: nullable(Schema.Boolean)
+}).pipe(Schema.encodeKeys({
+  baseModel: "base_model",
+  isLora: "is_lora",
+  loraRank: "lora_rank",
+  trainUnembed: "train_unembed",
+  trainMlp: "train_mlp",
+  trainAttn: "train_attn"
+}))
+export type WeightsInfo = typeof WeightsInfo.Type
+
+export const Sampler = Schema.Struct({
+  samplerId: Schema.String,
+  baseModel: Schema.String,
+  modelPath: nullable(Schema.String)
+}).pipe(Schema.encodeKeys({ samplerId: "sampler_id", baseModel: "base_model", modelPath: "model_path" }))
+export type Sampler = typeof Sampler.Type
+
+export const Sessions = Schema.Struct({ sessions: Schema.Array(Schema.String) })
+
+export const Session = Schema.Struct({
+  trainingRunIds: Schema.Array(Schema.String),
+  samplerIds: Schema.Array(Schema.String)
+}).pipe(Schema.encodeKeys({ trainingRunIds: "training_run_ids", samplerIds: "sampler_ids" }))
+export type Session = typeof Session.Type
+
+export const ArchiveUrl = Schema.Struct({ url: Schema.String, expires: nullable(Time) })
+
+export const TraceExport = Schema.Struct({
+  status: Schema.Literals(["pending", "ready", "failed"]),
+  url: nullable(Schema.String),
+  error: nullable(Schema.String)
+})
+
+export const ExternalWeights = Schema.Struct({
+  /** By the file's path in the checkpoint. */
+  urls: Schema.Record(Schema.String, Schema.String),
+  expires: Time
+})
+export type ExternalWeights = typeof ExternalWeights.Type
+
+const AuditEntry = Schema.Struct({
+  timestamp: Time,
+  event: Schema.String,
+  modelId: nullable(Schema.String),
+  path: nullable(Schema.String),
+  purpose: nullable(Schema.String)
+}).pipe(Schema.encodeKeys({ modelId: "model_id", path: "tinker_path" }))
+
+export const AuditLog = Schema.Struct({ entries: Schema.Array(AuditEntry) })
+export type AuditLog = typeof AuditLog.Type
+
+const tokenCount = { tokenCount: "token_count" } as const
+
+const BilledEvent = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("training"), tokenCount: Schema.Int }).pipe(Schema.encodeKeys(tokenCount)),
+  Schema.Struct({
+    type: Schema.Literal("sampling_prefill"),
+    cached: Schema.Boolean,
+    tokenCount: Schema.Int
+  }).pipe(Schema.encodeKeys(tokenCount)),
+  Schema.Struct({ type: Schema.Literal("sampling_sample"), tokenCount: Schema.Int }).pipe(
+    Schema.encodeKeys(tokenCount)
+  ),
+  Schema.Struct({ type: Schema.Literal("checkpoint"), count: Schema.Int }),
+  Schema.Struct({ type: Schema.Literal("storage"), gigabyteHours: Schema.Finite }).pipe(
+    Schema.encodeKeys({ gigabyteHours: "gigabyte_hours" })
+  )
+])
+
+const BillingEvent = Schema.Struct({
+  bucketStart: Time,
+  bucketEnd: Time,
+  baseModel: nullable(Schema.String),
+  userId: nullable(Schema.String),
+  userName: nullable(Schema.String),
+  sessionId: nullable(Schema.String),
+  projectId: nullable(Schema.String),
+  event: BilledEvent
+}).pipe(Schema.encodeKeys({
+  bucketStart: "bucket_start",
+  bucketEnd: "bucket_end",
+  baseModel: "base_model",
+  userId: "user_id",
+  userName: "user_name",
+  sessionId: "session_id",
+  projectId: "project_id",
+  event: "event_info"
+}))
+
+const BillingSession = Schema.Struct({
+  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+}).pipe(Schema.encodeKeys({ userMetadata: "user_metadata" }))
+
+export const BillingUsage = Schema.Struct({
+  data: Schema.Array(BillingEvent),
+  sessions: Schema.Record(Schema.String, BillingSession)
+})
+export type BillingUsage = typeof BillingUsage.Type
