@@ -10,6 +10,7 @@ import * as Trajectory from "../env/Trajectory.ts"
 import * as Policy from "../policy/Policy.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import type { Hooks } from "../rollout/Hooks.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Proportion from "./Proportion.ts"
@@ -27,7 +28,9 @@ export interface Evaluator<out E = never, out R = never> {
   readonly evaluate: (sampler: SamplingClient) => Effect.Effect<Evaluation, E, R>
 }
 
-export interface TestSetOptions<E, R> extends Pick<Rollout.StreamOptions, "concurrency" | "memberTimeout"> {
+type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout" | "graderTimeout" | "releaseTimeout"
+
+export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollout.StreamOptions, RolloutOptions> {
   readonly name: string
   readonly groups: ReadonlyArray<EnvGroupBuilder<E, R>>
   readonly maxTokens: number
@@ -36,7 +39,8 @@ export interface TestSetOptions<E, R> extends Pick<Rollout.StreamOptions, "concu
   /** The same in every evaluation, so that two samplers face equal luck; default 0. */
   readonly seed?: number
   /** Default: a member that fails is left out and counted, a backend that fails ends the evaluation. */
-  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E>, TinkerError>
+  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E | HE>, TinkerError>
+  readonly hooks?: Hooks<HE, HR>
 }
 
 /** One problem's failure says nothing of the others. */
@@ -106,9 +110,9 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
  *
  * @see tinker-cookbook `RLTestSetEvaluator`
  */
-export const testSet = <E, R>(
-  options: TestSetOptions<E, R>
-): Evaluator<E | TinkerError | RolloutError, Exclude<R, Scope.Scope>> => ({
+export const testSet = <E, R, HE = never, HR = never>(
+  options: TestSetOptions<E, R, HE, HR>
+): Evaluator<E | HE | TinkerError | RolloutError, Exclude<R | HR, Scope.Scope>> => ({
   name: options.name,
   evaluate: Effect.fn("Evaluator.testSet")(function*(sampler: SamplingClient) {
     const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options

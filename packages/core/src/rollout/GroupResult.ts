@@ -74,4 +74,12 @@ export type GroupResult = Completed | Partial | Skipped
 export const survivors = (group: Group): ReadonlyArray<readonly [member: number, trajectory: Trajectory.Trajectory]> =>
   group.members.flatMap((member, index) => Option.isSome(member) ? [[index, member.value] as const] : [])
 
+/** Why members are missing, one reason for each: dropped, or lost with their group. */
+export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {
+  if (result._tag === "Completed") return []
+  if (result._tag === "Partial") return result.dropped
+  const others = Array.from({ length: result.size - result.dropped.length }, () => result.reason)
+  return [...result.dropped, ...others]
+}
+
 export const isSkipped = (result: GroupResult): result is Skipped => result._tag === "Skipped"

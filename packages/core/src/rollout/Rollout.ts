@@ -7,11 +7,12 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import type { MemberKey } from "../record/Key.ts"
+import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
-import type { RolloutError } from "./RolloutError.ts"
+import { RolloutError, Violation } from "./RolloutError.ts"
 
 export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Group.Options<E, PE, HE, HR>
 
@@ -58,7 +59,23 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
     attributes: { group: builder.key }
   })
 
-/** Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. */
+/** Seeds and order come from the groups' keys. */
+const sharedKey = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
+  const keys = new Set<string>()
+  for (const { key } of builders) {
+    if (keys.has(key)) {
+      const reason = new Violation({ field: "key", found: "that of two groups", expected: "a key of its own for each" })
+      return new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
+    }
+    keys.add(key)
+  }
+  return undefined
+}
+
+/**
+ * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. Fails before the first where
+ * two share a key.
+ */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
   builders: ReadonlyArray<B>,
   policy: Policy.Policy<PE, PR>,
@@ -74,6 +91,8 @@ export function stream<E, R, PE, PR, HE, HR>(
   options: StreamOptions<E, PE, HE, HR> = {}
 ) {
   const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
+  const shared = sharedKey(builders)
+  if (shared !== undefined) return Stream.fail(shared)
   return Stream.fromArray(builders).pipe(
     Stream.mapEffect((builder) => group(builder, policy, groupOptions), { concurrency, unordered })
   )

@@ -1,22 +1,23 @@
 /** What a reinforcement learning run is made of. */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
+import * as Limits from "../env/Limits.ts"
+import * as TerminationReward from "../env/TerminationReward.ts"
 import type * as Evaluator from "../evaluate/Evaluator.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Loss from "../model/Loss.ts"
 import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
+import type { Hooks } from "../rollout/Hooks.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import { InvalidConfig, ResumeMismatch, TrainError } from "./TrainError.ts"
 
-/** @see tinker-cookbook `rl.train.Config` */
-export interface Config<E = never, R = never, EE = never, ER = never> {
+interface Common<EE, ER> extends Pick<Rollout.GroupOptions, "termination" | "graderTimeout" | "releaseTimeout"> {
   readonly model: ChatModel
-  readonly dataset: RLDataset<E, R>
   /** Constant over the run. */
   readonly learningRate: number
   /** Tokens per policy call. */
@@ -41,10 +42,14 @@ export interface Config<E = never, R = never, EE = never, ER = never> {
   readonly allowBiasedSampling?: boolean
   /** Groups rolled out at the same time; default 64. */
   readonly concurrency?: number
-  /** Default fails fast. */
-  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E>, TinkerError>
   /** Longest time for one member of a group. */
   readonly memberTimeout?: Duration.Input
+  /** How far an episode may go; of these and its environment's own the tighter hold. */
+  readonly limits?: Limits.Limits
+  /** An iteration that loses more than this share of its members stops the run; default 0.2. */
+  readonly maxDroppedShare?: number
+  /** How long an interruption waits for an update, or for saving, that is under way; default 5 minutes. */
+  readonly interruptTimeout?: Duration.Input
   /** Iterations between checkpoints; 0 saves at the end alone. Default 20. */
   readonly saveEvery?: number
   /** Iterations between evaluations; the first is before training, the last after. 0 for never. Default 20. */
@@ -61,6 +66,25 @@ export interface Config<E = never, R = never, EE = never, ER = never> {
   readonly constantFallbackSingleton?: boolean
 }
 
+/**
+ * Errors and requirements come from the dataset's environments (E, R), the evaluators (EE, ER) and the hooks (HE, HR).
+ *
+ * @see tinker-cookbook `rl.train.Config`
+ */
+export interface Config<E = never, R = never, EE = never, ER = never, HE = never, HR = never> extends Common<EE, ER> {
+  readonly dataset: RLDataset<E, R>
+  /** Default fails fast. */
+  readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E | HE>, TinkerError>
+  readonly hooks?: Hooks<HE, HR>
+}
+
+/** The same with hooks and environments as one. */
+export interface Settings<E, R, EE, ER> extends Common<EE, ER> {
+  readonly dataset: RLDataset<E, R>
+  readonly onFailure?: FailurePolicy.FailurePolicy<E, TinkerError>
+  readonly hooks?: Hooks<E, R>
+}
+
 /** A configuration with every default filled in. */
 export interface Resolved {
   readonly loss: Loss.Loss<"PolicyTokens">
@@ -72,9 +96,11 @@ export interface Resolved {
   readonly evalEvery: number
   readonly iterations: number
   readonly maxTokensTotal: number
+  readonly maxDroppedShare: number
+  readonly interruptTimeout: Duration.Input
 }
 
-type Shape = Omit<Config<unknown, unknown, unknown, unknown>, "onFailure">
+type Shape = Omit<Config<unknown, unknown, unknown, unknown, unknown, unknown>, "onFailure">
 
 export const resolve = (config: Shape): Resolved => ({
   loss: config.loss ?? Loss.importanceSampling,
@@ -85,7 +111,9 @@ export const resolve = (config: Shape): Resolved => ({
   saveEvery: config.saveEvery ?? 20,
   evalEvery: config.evalEvery ?? 20,
   iterations: Math.min(config.maxSteps ?? Infinity, config.dataset.length),
-  maxTokensTotal: config.maxTokensTotal ?? Infinity
+  maxTokensTotal: config.maxTokensTotal ?? Infinity,
+  maxDroppedShare: config.maxDroppedShare ?? 0.2,
+  interruptTimeout: config.interruptTimeout ?? "5 minutes"
 })
 
 const isCount = (least: number) => (value: number) => Number.isInteger(value) && value >= least
@@ -113,8 +141,22 @@ const fields = (config: Shape, resolved: Resolved) => {
     ["concurrency", config.concurrency ?? Rollout.defaultConcurrency, isCount(1), "a whole number from 1 on"],
     ["saveEvery", resolved.saveEvery, isCount(0), "a whole number from 0 on"],
     ["evalEvery", resolved.evalEvery, isCount(0), "a whole number from 0 on"],
-    ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"]
+    ["maxTokensTotal", resolved.maxTokensTotal, (value) => value > 0, "a number above 0"],
+    ["maxDroppedShare", resolved.maxDroppedShare, (share) => share >= 0 && share <= 1, "a number from 0 to 1"]
   ] satisfies ReadonlyArray<readonly [string, number, (value: number) => boolean, string]>
+}
+
+/** The first limit or time that is none. */
+const wrongTime = (config: Shape): Limits.Invalid | undefined => {
+  const limit = Limits.invalid(config.limits ?? Limits.unlimited)
+  if (limit !== undefined) return { ...limit, field: `limits.${limit.field}` }
+  for (const field of ["memberTimeout", "graderTimeout", "releaseTimeout", "interruptTimeout"] as const) {
+    const value = config[field]
+    if (value !== undefined && !Limits.isTime(value)) {
+      return { field, value: String(value), expected: Limits.expectedTime }
+    }
+  }
+  return undefined
 }
 
 /** Settings under which the sampler's log-probabilities are not those of what it sampled from. */
@@ -132,6 +174,8 @@ export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void,
   for (const [field, value, isValid, expected] of fields(config, resolved)) {
     if (!isValid(value)) return Effect.fail(invalid(field, value, expected))
   }
+  const wrong = wrongTime(config)
+  if (wrong !== undefined) return Effect.fail(invalid(wrong.field, wrong.value, wrong.expected))
   const biased = bias(config)
   return biased === undefined || config.allowBiasedSampling === true
     ? Effect.void
@@ -140,15 +184,21 @@ export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void,
     )
 }
 
-/** Seeds and order come from the groups' keys, so that no two groups of a batch may share one. */
-export const checkKeys = (iteration: number, keys: ReadonlyArray<string>): Effect.Effect<void, TrainError> => {
-  const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
-  return repeated === undefined
-    ? Effect.void
-    : Effect.fail(
-      invalid(`dataset.batch(${iteration})`, `two groups with the key "${repeated}"`, "a key of its own for each")
-    )
-}
+/** Limits that decide what is sampled; the times that only decide what fails may change. */
+const limitsRecord = ({ rolloutTimeout, ...limits }: Limits.Limits): JsonObject => ({
+  max_turns: limits.maxTurns ?? null,
+  max_trajectory_tokens: limits.maxTrajectoryTokens ?? null,
+  max_sampled_tokens: limits.maxSampledTokens ?? null,
+  max_turn_tokens: limits.maxTurnTokens ?? null,
+  max_tool_calls: limits.maxToolCalls ?? null,
+  rollout_timeout: rolloutTimeout === undefined ? null : Duration.toSeconds(Duration.fromInputUnsafe(rolloutTimeout))
+})
+
+const terminationRecord = (termination: TerminationReward.TerminationReward): JsonObject => ({
+  zero_reward_on_limit: termination.zeroRewardOnLimit ?? false,
+  limit_stop_reasons: termination.limitStopReasons ?? TerminationReward.limitStopReasons,
+  skip_grading_on_timeout: termination.skipGradingOnTimeout ?? false
+})
 
 /** What must be the same for a run to be resumed. */
 const identity = (config: Shape, resolved: Resolved): JsonObject => ({
@@ -166,6 +216,8 @@ const identity = (config: Shape, resolved: Resolved): JsonObject => ({
   top_k: config.topK ?? 0,
   advantage: (config.advantage ?? Advantage.centered).name,
   constant_fallback_singleton: config.constantFallbackSingleton ?? false,
+  limits: limitsRecord(config.limits ?? Limits.unlimited),
+  termination: terminationRecord(config.termination ?? {}),
   load_checkpoint_path: config.loadCheckpointPath ?? null,
   seed: resolved.seed
 })

@@ -8,6 +8,7 @@ import * as History from "../data/History.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Config from "./Config.ts"
+import * as Finishing from "./Finishing.ts"
 import * as Journal from "./Journal.ts"
 import * as TokenBudget from "./TokenBudget.ts"
 
@@ -18,7 +19,7 @@ export interface Saved {
 }
 
 export interface Run<E, R, EE, ER> {
-  readonly config: Config.Config<E, R, EE, ER>
+  readonly config: Config.Settings<E, R, EE, ER>
   readonly resolved: Config.Resolved
   readonly client: TrainingClient
   readonly budget: TokenBudget.TokenBudget
@@ -47,7 +48,7 @@ const newClient = Effect.fnUntraced(function*(
 })
 
 /** Begins a run, or goes on after the newest checkpoint of a stored one. */
-export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Config<E, R, EE, ER>) {
+export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Settings<E, R, EE, ER>) {
   const resolved = Config.resolve(config)
   yield* Config.validate(config, resolved)
   yield* Config.record(config, resolved)
@@ -70,7 +71,7 @@ export const open = Effect.fnUntraced(function*<E, R, EE, ER>(config: Config.Con
       checkpoint: Option.getOrUndefined(Option.map(resumed, ({ checkpoint }) => checkpoint))
     })
   }
-  yield* Effect.addFinalizer(() => saveUnsaved(run))
+  yield* Effect.addFinalizer(() => Finishing.finishLast(saveUnsaved(run), resolved.interruptTimeout))
   return run
 })
 

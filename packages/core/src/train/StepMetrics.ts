@@ -6,6 +6,7 @@ import type { TrainingDatum } from "../learn/TrainingData.ts"
 import type * as Loss from "../model/Loss.ts"
 import * as Metric from "../record/Metric.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import * as Dropped from "./Dropped.ts"
 import * as PolicyShift from "./PolicyShift.ts"
 import * as Statistics from "./Statistics.ts"
 
@@ -137,20 +138,24 @@ export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbe
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const skipped = results.filter(GroupResult.isSkipped)
   const all = environmentNumbers(groups)
-  const asked = Statistics.sum([...groups.map(({ members }) => members.length), ...skipped.map(({ size }) => size)])
+  const started = Dropped.started(results)
+  const lost = results.flatMap(GroupResult.lost)
   const verdicts = groups.map(verdictOf)
   const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length
   return {
     ...tagNumbers(groups),
     ...prefixed("env/all/", {
       ...all,
-      "reward/lost_as_zero": Statistics.ratio(Statistics.sum(groups.flatMap(rewardsOf)), asked)
+      "reward/lost_as_zero": Statistics.ratio(Statistics.sum(groups.flatMap(rewardsOf)), started)
     }),
     "groups/total": results.length,
     "groups/informative": count("mixed"),
     "groups/all_good": count("all_good"),
     "groups/all_bad": count("all_bad"),
     "groups/partial": groups.filter(({ _tag }) => _tag === "Partial").length,
+    "members/started": started,
+    "members/lost": lost.length,
+    ...prefixed("members/lost/", countBy(lost.map(({ failure }) => failure))),
     ...failureNumbers(groups, skipped),
     "tokens/prefilled": all.total_ob_tokens,
     "tokens/sampled": all.total_ac_tokens

@@ -21,7 +21,9 @@ import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Config from "./Config.ts"
+import * as Dropped from "./Dropped.ts"
 import type * as Event from "./Event.ts"
+import * as Finishing from "./Finishing.ts"
 import * as Journal from "./Journal.ts"
 import * as Run from "./Run.ts"
 import * as StepMetrics from "./StepMetrics.ts"
@@ -32,8 +34,9 @@ export type { Config } from "./Config.ts"
 export type * from "./Event.ts"
 
 /** Fails with the first field that no run can be made of, as `run` does before anything else. */
-export const validate = <E, R, EE, ER>(config: Config.Config<E, R, EE, ER>): Effect.Effect<void, TrainError> =>
-  Config.validate(config, Config.resolve(config))
+export const validate = <E, R, EE, ER, HE, HR>(
+  config: Config.Config<E, R, EE, ER, HE, HR>
+): Effect.Effect<void, TrainError> => Config.validate(config, Config.resolve(config))
 
 /**
  * Samples, compares, trains, repeats: on-policy, one iteration after the other. The stream ends with `Finished`; ending it
@@ -42,14 +45,14 @@ export const validate = <E, R, EE, ER>(config: Config.Config<E, R, EE, ER>): Eff
  *
  * @see tinker-cookbook `rl.train.main`, `do_sync_training`
  */
-export const run = <E, R, EE = never, ER = never>(
-  config: Config.Config<E, R, EE, ER>
+export const run = <E, R, EE = never, ER = never, HE = never, HR = never>(
+  config: Config.Config<E, R, EE, ER, HE, HR>
 ): Stream.Stream<
   Event.Event,
-  E | EE | TinkerError | TrainError | RunError | RolloutError,
-  Exclude<R, Scope.Scope> | ER | Tinker | RunStore
+  E | EE | HE | TinkerError | TrainError | RunError | RolloutError,
+  Exclude<R | HR, Scope.Scope> | ER | Tinker | RunStore
 > =>
-  Stream.unwrap(Effect.map(Run.open(config), (run) => {
+  Stream.unwrap(Effect.map(Run.open<E | HE, R | HR, EE, ER>(config), (run) => {
     const remaining = Math.max(0, run.resolved.iterations - run.first)
     const iterations = Stream.fromIterable(Array.from({ length: remaining }, (_, index) => run.first + index))
     return Stream.make(started(run)).pipe(
@@ -74,7 +77,6 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
     const startedAt = yield* Clock.currentTimeMillis
     const builders = yield* run.config.dataset.batch(iteration, run.resolved.seed, yield* Ref.get(run.history))
     const keys = builders.map(({ key }) => key)
-    yield* Config.checkKeys(iteration, keys)
     const results: Array<GroupResult> = []
     const rollouts = Rollout.stream(builders, policy(run, sampler), {
       ...rolloutOptions(run.config),
@@ -89,7 +91,9 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
       })
     )
     const learned = Effect.suspend(() =>
-      results.length === keys.length ? learn(run, iteration, inOrder(results, keys), startedAt) : Effect.succeed([])
+      results.length === keys.length
+        ? learnIfEnough(run, iteration, inOrder(results, keys), startedAt)
+        : Effect.succeed([])
     )
     return Stream.concat(rollouts, Stream.flattenIterable(Stream.fromEffect(learned)))
   }))
@@ -99,6 +103,20 @@ const inOrder = (results: ReadonlyArray<GroupResult>, keys: ReadonlyArray<string
   const position = new Map(keys.map((key, index) => [key, index]))
   return results.toSorted((left, right) => (position.get(left.key) ?? 0) - (position.get(right.key) ?? 0))
 }
+
+/** Where too many members were lost, what is left is written down and the run stops. */
+const learnIfEnough = Effect.fnUntraced(function*<E, R, EE, ER>(
+  run: Run.Run<E, R, EE, ER>,
+  iteration: number,
+  results: ReadonlyArray<GroupResult>,
+  startedAt: number
+) {
+  const { interruptTimeout, maxDroppedShare } = run.resolved
+  const tooMany = Dropped.tooMany(iteration, results, maxDroppedShare)
+  if (tooMany === undefined) return yield* Finishing.finish(learn(run, iteration, results, startedAt), interruptTimeout)
+  yield* Journal.groups(iteration, results)
+  return yield* tooMany
+})
 
 /** Trains on the groups that say something; without one takes no step. An update that began is finished and written down. */
 const learn = Effect.fn("Train.learn")(
@@ -152,8 +170,7 @@ const learn = Effect.fn("Train.learn")(
       metrics
     }
     return [event, ...(yield* saveWhenDue(run, iteration + 1))]
-  },
-  Effect.uninterruptible
+  }
 )
 
 /** The training client; from its first optimizer step on, the weights belong to no whole number of iterations. */
@@ -216,12 +233,20 @@ const policy = <E, R, EE, ER>({ config, resolved }: Run.Run<E, R, EE, ER>, sampl
   })
 
 const rolloutOptions = <E, R, EE, ER>(
-  { concurrency, memberTimeout, onFailure }: Config.Config<E, R, EE, ER>
-): Rollout.StreamOptions<E, TinkerError> => ({
-  ...(concurrency === undefined ? {} : { concurrency }),
-  ...(memberTimeout === undefined ? {} : { memberTimeout }),
-  ...(onFailure === undefined ? {} : { onFailure })
-})
+  config: Config.Settings<E, R, EE, ER>
+): Rollout.StreamOptions<E, TinkerError, E, R> => {
+  const { concurrency, graderTimeout, hooks, limits, memberTimeout, onFailure, releaseTimeout, termination } = config
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(graderTimeout !== undefined && { graderTimeout }),
+    ...(hooks !== undefined && { hooks }),
+    ...(limits !== undefined && { limits }),
+    ...(memberTimeout !== undefined && { memberTimeout }),
+    ...(onFailure !== undefined && { onFailure }),
+    ...(releaseTimeout !== undefined && { releaseTimeout }),
+    ...(termination !== undefined && { termination })
+  }
+}
 
 const started = <E, R, EE, ER>({ config, first, resolved, resumed }: Run.Run<E, R, EE, ER>): Event.Event => {
   const { capabilities } = config.model

@@ -25,8 +25,23 @@ export class ResumeMismatch extends Schema.TaggedError<ResumeMismatch>()("Resume
   }
 }
 
+/** Of one iteration's members more were lost than `maxDroppedShare`; `reasons` say how many for what, with an example of each. */
+export class TooManyDropped extends Schema.TaggedError<TooManyDropped>()("TooManyDropped", {
+  iteration: Schema.Int,
+  dropped: Schema.Int,
+  started: Schema.Int,
+  maxDroppedShare: Schema.Finite,
+  reasons: Schema.Array(Schema.Struct({ reason: Schema.String, count: Schema.Int, example: Schema.String }))
+}) {
+  override get message() {
+    const reasons = this.reasons.map(({ count, example, reason }) => `${count} ${reason} (${example})`)
+    return `iteration ${this.iteration}: ${this.dropped} of ${this.started} members were lost, more than a share of ` +
+      `${this.maxDroppedShare}: ${reasons.join(", ")}; mend what fails, or raise maxDroppedShare`
+  }
+}
+
 export class TrainError extends Schema.TaggedError<TrainError>()("TrainError", {
-  reason: Schema.Union([InvalidConfig, ResumeMismatch])
+  reason: Schema.Union([InvalidConfig, ResumeMismatch, TooManyDropped])
 }) {
   override get message() {
     return this.reason.message

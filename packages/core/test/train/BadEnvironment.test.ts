@@ -84,6 +84,7 @@ const run = (spoil: (group: Group) => Group = (group) => group, onFailure?: Fail
       ...config,
       dataset: { ...dataset, batch },
       memberTimeout: "1 minute",
+      maxDroppedShare: 0.5,
       ...(onFailure === undefined ? {} : { onFailure })
     })
   }))

@@ -36,7 +36,7 @@ describe("A token budget", () => {
 
   it.effect("counts a request that was given up as its worst case, and no more", () =>
     Effect.gen(function*() {
-      const config = yield* Task.config({ size: 1, maxSteps: 1, memberTimeout: "1 second" })
+      const config = yield* Task.config({ size: 1, maxSteps: 1, memberTimeout: "1 second", maxDroppedShare: 1 })
       const training = Train.run({ ...config, onFailure: { retry: Schedule.recurs(0), otherwise: drop } })
       const fiber = yield* Effect.forkChild(Stream.runDrain(training))
       yield* Effect.repeat(Effect.andThen(Effect.yieldNow, TestClock.adjust("1 second")), { times: 50 })

@@ -200,6 +200,30 @@ describe("Resuming", () => {
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
+describe("What decides the data", () => {
+  it.effect.each(
+    [
+      [{ limits: { maxTurns: 3 } }, "started with limits"],
+      [{ limits: { rolloutTimeout: "1 minute" } }, "started with limits"],
+      [{ termination: { zeroRewardOnLimit: true } }, "started with termination"]
+    ] as const
+  )("must be as it was on resuming: %s", ([overrides, message]) =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ maxSteps: 1 }))
+      const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
+      assert.include(error.message, message)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("and what only decides what fails may change", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ maxSteps: 1, limits: { maxTurns: 3, turnTimeout: "1 minute" } }))
+      const events = yield* Stream.runCollect(
+        run({ limits: { maxTurns: 3, stepTimeout: "1 hour" }, memberTimeout: "1 hour", graderTimeout: "1 hour" })
+      )
+      assert.deepInclude(events[0], { _tag: "Started", iteration: 1 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
 describe("A token budget", () => {
   it.effect("is never exceeded, and ends the run with a checkpoint", () =>
     Effect.gen(function*() {
@@ -227,7 +251,12 @@ describe("A configuration", () => {
       [{ temperature: 0.7 }, "temperature is 0.7"],
       [{ topK: 5 }, "topK is 5"],
       [{ saveEvery: -1 }, "saveEvery is -1"],
-      [{ maxTokensTotal: 0 }, "maxTokensTotal is 0"]
+      [{ maxTokensTotal: 0 }, "maxTokensTotal is 0"],
+      [{ maxDroppedShare: 1.1 }, "maxDroppedShare is 1.1, expected a number from 0 to 1"],
+      [{ limits: { maxTurns: 0 } }, "limits.maxTurns is 0, expected a whole number from 1 on"],
+      [{ limits: { rolloutTimeout: 0 } }, "limits.rolloutTimeout is 0, expected a time above 0"],
+      [{ graderTimeout: -1 }, "graderTimeout is -1, expected a time above 0"],
+      [{ memberTimeout: "0 seconds" }, "memberTimeout is 0 seconds, expected a time above 0"]
     ] as const
   )("no run can be made of is refused: %s", ([overrides, message]) =>
     Effect.gen(function*() {
@@ -244,6 +273,9 @@ describe("A configuration", () => {
         batch: () => Effect.map(config.dataset.batch(0, 0), (batch) => [...batch, ...batch])
       }
       const error = yield* Effect.flip(Stream.runDrain(Train.run({ ...config, dataset })))
-      assert.include(error.message, "two groups with the key \"sum/0\"")
+      assert.strictEqual(
+        error.message,
+        "group \"sum/0\": key is that of two groups, expected a key of its own for each"
+      )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -1,0 +1,106 @@
+/** How many members an iteration may lose before the run stops. */
+import { type EnvGroupBuilder, FailurePolicy, type Renderer, RunStore, Train } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Scripted from "../rollout/Scripted.ts"
+import * as Task from "./Task.ts"
+
+type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | Scripted.Broken>
+
+/** In the second of two iterations, `count` members of each of its two groups of five fail. */
+const losing = (count: number) => (builder: Builder): Builder => ({
+  ...builder,
+  open: Effect.map(builder.open, (group) => ({
+    ...group,
+    makeEnv: (member) =>
+      member < count && (builder.key === "sum/2" || builder.key === "sum/3")
+        ? Effect.succeed(Scripted.failing(`sandbox ${member}`))
+        : group.makeEnv(member)
+  }))
+})
+
+const run = (
+  count: number,
+  overrides: { readonly onFailure: FailurePolicy.FailurePolicy; readonly maxDroppedShare?: number }
+) =>
+  Stream.unwrap(Effect.map(Task.config({ size: 5 }), ({ dataset, ...config }) => {
+    const batch = (index: number, seed: number): Effect.Effect<ReadonlyArray<Builder>, Renderer.RendererError> =>
+      Effect.map(dataset.batch(index, seed), (builders) => builders.map(losing(count)))
+    return Train.run({ ...config, dataset: { ...dataset, batch }, ...overrides })
+  }))
+
+const drop = Scripted.always("drop")
+const stored = (series: RunStore.Series) => RunStore.RunStore.use((store) => store.read(series))
+const answersHalf = Effect.provide(Task.layer({ sample: Task.answersHalf }))
+
+describe("an iteration", () => {
+  it.effect("may lose a fifth of its members, which are counted by reason and as rewards of 0", () =>
+    Effect.gen(function*() {
+      const events = yield* Stream.runCollect(run(1, { onFailure: drop }))
+      const [first, second] = events.filter((event) => event._tag === "Iteration")
+      assert.deepInclude(first?.metrics, { "members/started": 10, "members/lost": 0 })
+      assert.deepInclude(second?.metrics, {
+        "members/started": 10,
+        "members/lost": 2,
+        "members/lost/StepFailed": 2,
+        "members/dropped/StepFailed": 2,
+        "env/all/reward/lost_as_zero": (second?.meanReward ?? NaN) * 0.8
+      })
+    }).pipe(answersHalf))
+
+  it.effect("that loses more stops the run, which says what was lost and keeps what was finished", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure: drop })))
+      assert.strictEqual(error._tag === "TrainError" ? error.reason._tag : error._tag, "TooManyDropped")
+      assert.strictEqual(
+        error.message,
+        "iteration 1: 4 of 10 members were lost, more than a share of 0.2: " +
+          "4 StepFailed (sandbox 0 broke); mend what fails, or raise maxDroppedShare"
+      )
+      assert.deepInclude((yield* stored("checkpoints")).at(-1), { batch: 1, optimizer_steps: 1 })
+      assert.lengthOf(yield* stored("metrics"), 1)
+      const events = yield* stored("events")
+      assert.deepStrictEqual(events.map(({ key, result }) => [key, result]), [
+        ["sum/0", "Completed"],
+        ["sum/1", "Completed"],
+        ["sum/2", "Partial"],
+        ["sum/3", "Partial"]
+      ])
+      const [started, ...later] = yield* Stream.runCollect(run(0, { onFailure: drop }))
+      assert.deepInclude(started, { _tag: "Started", iteration: 1 })
+      assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2 })
+    }).pipe(answersHalf))
+
+  it.effect("counts the members of a skipped group as lost with it", () =>
+    Effect.gen(function*() {
+      const onFailure = FailurePolicy.minViableGroup({ maxRetries: 0 })
+      const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure })))
+      assert.include(
+        error.message,
+        "10 of 10 members were lost, more than a share of 0.2: " +
+          "6 BelowFloor (3 of 5 members finished, 4 must), 4 StepFailed (sandbox 0 broke)"
+      )
+    }).pipe(answersHalf))
+
+  it.effect("may lose what is said", () =>
+    Effect.gen(function*() {
+      const events = yield* Stream.runCollect(run(5, { onFailure: drop, maxDroppedShare: 1 }))
+      const [, second] = events.filter((event) => event._tag === "Iteration")
+      assert.deepInclude(second, { informative: 0, optimizerSteps: 0 })
+      assert.deepInclude(second?.metrics, { "groups/skipped/StepFailed": 2, "members/lost/StepFailed": 10 })
+      const none = yield* Effect.flip(
+        Stream.runDrain(run(1, { onFailure: drop, maxDroppedShare: 0 })).pipe(
+          Effect.provide(RunStore.RunStore.layerMemory, { local: true })
+        )
+      )
+      assert.include(none.message, "2 of 10 members were lost, more than a share of 0")
+    }).pipe(answersHalf))
+})
+
+it.effect("a group with fewer than two survivors says nothing to learn from", () =>
+  Effect.gen(function*() {
+    const events = yield* Stream.runCollect(run(4, { onFailure: drop, maxDroppedShare: 1 }))
+    const [, second] = events.filter((event) => event._tag === "Iteration")
+    assert.deepInclude(second, { informative: 0, datums: 0, optimizerSteps: 0 })
+    assert.deepInclude(second?.metrics, { "groups/partial": 2, "env/all/total_episodes": 2 })
+  }).pipe(answersHalf))
