@@ -72,6 +72,7 @@ export * as FailurePolicy from "./rollout/FailurePolicy.ts"
 export * as GroupResult from "./rollout/GroupResult.ts"
 export * as Hooks from "./rollout/Hooks.ts"
 export * as Rollout from "./rollout/Rollout.ts"
+export * as RolloutConfig from "./rollout/RolloutConfig.ts"
 export * as RolloutError from "./rollout/RolloutError.ts"
 
 export * as Advantage from "./learn/Advantage.ts"

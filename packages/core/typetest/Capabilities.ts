@@ -1,11 +1,13 @@
 /** What an environment cannot do cannot be asked of it; what its tools and grader fail with adds up. */
 import {
   type ChatModel,
-  type Env,
   type EnvOptionError,
   type Message,
   MessageEnv,
+  type Policy,
   type Renderer,
+  Rollout,
+  type RolloutError,
   Tool,
   ToolEnv
 } from "@effect-rl/core"
@@ -23,6 +25,7 @@ class Judge extends Context.Service<Judge, {
 }>()("Judge") {}
 
 declare const model: ChatModel.ChatModel
+declare const policy: Policy.Policy
 declare const messages: MessageEnv.Conversation
 
 const talk = {
@@ -75,7 +78,27 @@ export const task = ToolEnv.make({
 holds<
   Same<
     Effect.Success<typeof task>,
-    Env.Env<JudgeAway | SandboxLost | ToolEnv.GraderTimedOut | Renderer.RendererError, Judge | Sandbox>
+    MessageEnv.TokenEnv<JudgeAway | SandboxLost | ToolEnv.GraderTimedOut, Judge | Sandbox>
   >
 >()
 holds<Same<Effect.Error<typeof task>, EnvOptionError.EnvOptionError | Renderer.RendererError>>()
+
+/** Inline, with nothing said of its errors. */
+export const rolledOut = Rollout.group({
+  key: "task",
+  size: 4,
+  tags: [],
+  open: Effect.succeed({ makeEnv: () => task })
+}, policy)
+
+holds<
+  Same<
+    Effect.Error<typeof rolledOut>,
+    | JudgeAway
+    | SandboxLost
+    | ToolEnv.GraderTimedOut
+    | Renderer.RendererError
+    | EnvOptionError.EnvOptionError
+    | RolloutError.RolloutError
+  >
+>()

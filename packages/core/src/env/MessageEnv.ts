@@ -258,6 +258,9 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
   }
 }
 
+/** An environment that may fail for its conversation, its renderer, or, before all, what was asked of it. */
+export type TokenEnv<E, R> = Env.Env<E | Renderer.RendererError | EnvOptionError.EnvOptionError, R>
+
 /**
  * The environment of tokens behind a conversation: shows it through the model's renderer, reads what was sampled, and keeps
  * what was sampled as it was (see `Continuation.next`). A length limit ends the episode, or is taken in; what cannot be read
@@ -269,11 +272,11 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
 export function toEnv<M extends MessageEnv<unknown, unknown>>(
   env: M,
   options: Options<M>
-): Effect.Effect<Env.Env<Error<M> | Renderer.RendererError, Requirements<M>>, EnvOptionError.EnvOptionError>
+): Effect.Effect<TokenEnv<Error<M>, Requirements<M>>, EnvOptionError.EnvOptionError>
 export function toEnv<E, R>(
   env: MessageEnv<E, R>,
   options: Model & Settings
-): Effect.Effect<Env.Env<E | Renderer.RendererError, R>, EnvOptionError.EnvOptionError> {
+): Effect.Effect<TokenEnv<E, R>, EnvOptionError.EnvOptionError> {
   return EnvOptionError.check(rules(options)).pipe(
     Effect.map(() => {
       const { renderer } = options.model

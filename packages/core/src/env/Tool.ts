@@ -33,11 +33,11 @@ export interface Tool<out E = never, out R = never> {
   readonly call: (argumentText: string) => Effect.Effect<Answer, E, R>
 }
 
-/** The errors of a tool; of a union of tools, all of theirs. */
-export type Error<T> = [T] extends [Tool<infer E, infer _R>] ? E : never
+/** The errors of a tool; of a union of tools, all of theirs; of no tool, none. */
+export type Error<T> = [T] extends [never] ? never : [T] extends [Tool<infer E, infer _R>] ? E : never
 
-/** The requirements of a tool; of a union of tools, all of theirs. */
-export type Requirements<T> = [T] extends [Tool<infer _E, infer R>] ? R : never
+/** The requirements of a tool; of a union of tools, all of theirs; of no tool, none. */
+export type Requirements<T> = [T] extends [never] ? never : [T] extends [Tool<infer _E, infer R>] ? R : never
 
 export interface Options<P, E, R, F extends E = never> {
   readonly name: string

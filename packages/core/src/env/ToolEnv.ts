@@ -6,7 +6,6 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import { type Renderer, RendererError } from "../chat/Renderer.ts"
 import * as Metric from "../record/Metric.ts"
-import type * as Env from "./Env.ts"
 import type { GroupReward } from "./EnvGroupBuilder.ts"
 import * as EnvOptionError from "./EnvOptionError.ts"
 import * as Limits from "./Limits.ts"
@@ -165,15 +164,15 @@ const rules = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>): 
  *
  * @see tinker-cookbook `build_agent_tool_env`, `AgentToolMessageEnv`
  */
-export function make<T extends Tool.Tool<unknown, unknown>, E = never, R = never>(
+export function make<T extends Tool.Tool<unknown, unknown> = never, E = never, R = never>(
   options: Options<T, E, R>
 ): Effect.Effect<
-  Env.Env<E | Tool.Error<T> | GraderTimedOut | RendererError, R | Tool.Requirements<T>>,
+  MessageEnv.TokenEnv<E | Tool.Error<T> | GraderTimedOut, R | Tool.Requirements<T>>,
   EnvOptionError.EnvOptionError | RendererError
 >
 export function make<E, R>(
   options: Options<Tool.Tool<E, R>, E, R>
-): Effect.Effect<Env.Env<E | GraderTimedOut | RendererError, R>, EnvOptionError.EnvOptionError | RendererError> {
+): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimedOut, R>, EnvOptionError.EnvOptionError | RendererError> {
   return Effect.gen(function*() {
     yield* EnvOptionError.check(rules(options, options.tools))
     const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options

@@ -1,5 +1,6 @@
 /** Renderers, policies and conversations for tests of environments that speak in messages. */
 import {
+  type Env,
   Message,
   type MessageEnv,
   ModelInput,
@@ -77,28 +78,35 @@ export const malformed = (content: string): Renderer.Parsed => ({
   termination: "malformed"
 })
 
-/** Answers each message with the next of `steps`, and keeps what it was told. */
+/** A step without `reply` answers nothing; it is the last unless `done` says otherwise. */
+interface Script extends Omit<Env.Done, "_tag"> {
+  readonly reply?: string
+  readonly done?: boolean
+  readonly stop?: Sampling.Stop
+}
+
+/** Answers each message with the next of `steps`, the last again and again, and keeps what it was told. */
 export const scripted = (...steps: ReadonlyArray<Script>) => {
-  let messages: ReadonlyArray<Message.Message> = [Message.user("one two three")]
+  let messages: MessageEnv.Conversation = []
   let turn = 0
   const heard: Array<Message.Message> = []
-  const add = (...more: ReadonlyArray<Message.Message>) => messages = [...messages, ...more]
+  const add = (...more: MessageEnv.Conversation) => messages = [...messages, ...more]
+  const begin = (initial: MessageEnv.Conversation) => Effect.sync(() => messages = initial)
   return {
     heard,
-    initialMessages: Effect.sync(() => messages),
+    begin,
+    initialMessages: begin([Message.user("one two three")]),
     step: (message: Message.Message): Effect.Effect<MessageEnv.Step> =>
       Effect.sync(() => {
         heard.push(message)
-        const { reply, ...step } = steps[turn++] ?? { reward: 0 }
+        const { done, reply, stop, stopReason, ...reported } = steps[Math.min(turn++, steps.length - 1)] ??
+          { reward: 0 }
         add(message, ...(reply === undefined ? [] : [Message.user(reply)]))
-        return reply === undefined ? { _tag: "Done", ...step } : { _tag: "Continue", messages, ...step }
+        return done ?? reply === undefined
+          ? { _tag: "Done", ...reported, ...(stopReason !== undefined && { stopReason }) }
+          : { _tag: "Continue", ...reported, messages, ...(stop !== undefined && { stop }) }
       }),
     observeTruncated: (message: Message.Message) => Effect.sync(() => add(message)),
-    addMessages: (more: ReadonlyArray<Message.Message>) => Effect.sync(() => add(...more))
+    addMessages: (more: MessageEnv.Conversation) => Effect.sync(() => add(...more))
   }
-}
-
-/** A step without `reply` is the last. */
-interface Script extends Omit<MessageEnv.Continue, "_tag" | "messages"> {
-  readonly reply?: string
 }

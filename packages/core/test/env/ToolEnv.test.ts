@@ -1,34 +1,335 @@
-import { Message, Rollout, Tool, ToolEnv } from "@effect-rl/core"
+import { type Env, Message, Metric, Renderers, Rollout, Tool, ToolEnv } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Deferred, Effect, Fiber, Latch, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Agent from "./Agent.ts"
 import * as Talk from "./Talk.ts"
 
-const add = Tool.make({
-  name: "add",
-  description: "Adds two numbers.",
-  parameters: Schema.Struct({ a: Schema.Int, b: Schema.Int }),
-  handler: ({ a, b }) => Effect.succeed(String(a + b))
+const { question, call, calls, answer, echo, play, rewards, stopReason, last } = Agent
+
+const lastPromptOf = Effect.fnUntraced(function*(answers: ReadonlyArray<ReturnType<typeof Talk.said>>, settings = {}) {
+  const policy = Talk.policy(...answers)
+  const env = yield* ToolEnv.make({
+    model: { renderer: yield* Talk.qwen },
+    tools: echo().tools,
+    messages: question,
+    grade: () => Effect.succeed({ reward: 1 }),
+    ...settings
+  })
+  yield* Rollout.episode(env, policy, Talk.key)
+  return policy.requests.map(({ prompt }) => Talk.text(prompt)).at(-1) ?? ""
 })
 
-const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
-
 describe("a task with tools", () => {
-  it.effect("shows the policy what its calls gave until it calls no more", () =>
+  const text = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
+
+  it.effect("tells the model of its tools, and what they answered", () =>
     Effect.gen(function*() {
-      const renderer = yield* Talk.qwen
-      const policy = Talk.policy(Talk.said(call("add", `{"a":1,"b":2}`)), Talk.said("It is 3."))
-      const env = yield* ToolEnv.make({
-        model: { renderer },
-        tools: [add],
-        messages: [Message.user("1+2?")],
-        grade: (messages) => Effect.succeed({ reward: messages.at(-1)?.content === "It is 3." ? 1 : 0 })
+      const called = text("echo", `{"text":"hello"}`)
+      const prompt = yield* lastPromptOf([Talk.said(called), Talk.said("done")])
+      assert.include(prompt, `{"type": "function", "function": {"name": "echo", "description": "says echo"`)
+      assert.include(
+        prompt,
+        `<|im_start|>assistant\n${called}${Talk.end}\n<|im_start|>user\n<tool_response>\nhello\n</tool_response>`,
+        "the call is as it was sampled, though it is read and written with other spaces"
+      )
+    }))
+
+  it.effect("in the system prompt, where there is one", () =>
+    Effect.gen(function*() {
+      const prompt = yield* lastPromptOf([Talk.said("done")], { systemPrompt: "Use your tools." })
+      assert.isTrue(prompt.startsWith("<|im_start|>system\nUse your tools.\n\n# Tools"))
+      const bare = yield* lastPromptOf([Talk.said("done")], { systemPrompt: "Think.", tools: [] })
+      assert.isTrue(bare.startsWith(`<|im_start|>system\nThink.${Talk.end}`))
+    }))
+
+  it.effect("trains what was sampled, and nothing else", () =>
+    Effect.gen(function*() {
+      const policy = Talk.policy(Talk.said(text("echo", "{}")), Talk.said("done"))
+      const options = { tools: echo().tools, messages: question, grade: () => Effect.succeed({ reward: 1 }) }
+      const env = yield* ToolEnv.make({ model: { renderer: yield* Talk.qwen }, ...options })
+      const { transitions } = yield* Rollout.episode(env, policy, Talk.key)
+      const [first, second] = transitions.map(({ action, observation }) =>
+        Talk.text(observation) + Talk.tokenizer.decode(action.tokens)
+      )
+      assert.isTrue(second?.startsWith(first ?? "nothing"))
+    }))
+
+  it.effect("needs a renderer that knows tools", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName("role_colon", Talk.tokenizer)
+      const options = { model: { renderer }, tools: echo().tools, messages: question }
+      const error = yield* Effect.flip(ToolEnv.make({ ...options, grade: () => Effect.succeed({ reward: 1 }) }))
+      assert.include(error.message, `renderer "role_colon": models of this family are not told of tools`)
+    }))
+})
+
+describe("it ends, and is graded once", () => {
+  it.effect("when no tool is called", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(2, "first"), answer("it is 3")])
+      assert.strictEqual(stopReason(played), "completed")
+      assert.deepStrictEqual(rewards(played), [0, 0.9])
+      assert.deepStrictEqual(played.graded, [[
+        ...question,
+        { role: "assistant", content: "first", toolCalls: [call(), call()] },
+        { role: "tool", content: "echo", name: "echo" },
+        { role: "tool", content: "echo", name: "echo" },
+        Message.assistant("it is 3")
+      ]])
+    }))
+
+  it.effect("when a tool says so", () =>
+    Effect.gen(function*() {
+      const played = yield* play([Talk.parsed("", { toolCalls: [call("halt"), call()] })], { maxTurns: 1 })
+      assert.strictEqual(stopReason(played), "tool_stopped", "before max_turns")
+      assert.deepStrictEqual(played.ran, ["halt", "echo"])
+      assert.strictEqual(played.graded.length, 1)
+    }))
+
+  it.effect("when it is out of turns (R15)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(1)], { maxTurns: 1 })
+      assert.strictEqual(stopReason(played), "max_turns")
+      assert.deepStrictEqual(rewards(played), [0.9])
+      assert.deepStrictEqual(played.ran, ["echo"])
+      assert.strictEqual(played.graded.length, 1)
+    }))
+
+  it.effect("of which there are five (P1)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(1)])
+      assert.strictEqual(played.requests.length, 5)
+      assert.strictEqual(stopReason(played), "max_turns")
+      assert.strictEqual(played.graded.length, 1)
+    }))
+
+  it.effect("but not where the caller's limits end it (R14)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(1)], { maxTurns: 99, caller: { maxTurns: 2 } })
+      assert.strictEqual(played.requests.length, 2)
+      assert.strictEqual(stopReason(played), "max_turns")
+      assert.deepStrictEqual(played.graded, [])
+    }))
+})
+
+describe("tool calls are limited", () => {
+  it.effect("of a message that asks for too many the first are made (R16)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(2)], { maxToolCalls: 3 })
+      assert.strictEqual(played.ran.length, 3)
+      assert.strictEqual(stopReason(played), "max_tool_calls")
+      assert.strictEqual(last(played)?.logs["tool_calls_dropped"], 1)
+      assert.strictEqual(played.graded.length, 1)
+    }))
+
+  it.effect("none where none are left (R17)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(2), calls(1)], { maxToolCalls: 2 })
+      assert.strictEqual(played.ran.length, 2)
+      assert.strictEqual(stopReason(played), "max_tool_calls")
+    }))
+
+  it.effect("and the last one may still be answered (R18)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(2), answer()], { maxToolCalls: 2 })
+      assert.strictEqual(stopReason(played), "completed")
+      assert.strictEqual(played.ran.length, 2)
+    }))
+
+  it.effect.each([[5, 2], [2, 5], [2, 10]] as const)(
+    "by the tighter of the environment's %d and the caller's %d (R19)",
+    ([own, callers]) =>
+      Effect.gen(function*() {
+        const played = yield* play([calls(1)], { maxToolCalls: own, caller: { maxToolCalls: callers }, maxTurns: 9 })
+        assert.strictEqual(played.ran.length, 2)
+        assert.strictEqual(stopReason(played), "max_tool_calls")
       })
-      const trajectory = yield* Rollout.episode(env, policy, Talk.key)
-      assert.strictEqual(trajectory.stepReward, 1)
-      assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
-      const [first = "", second = ""] = policy.requests.map(({ prompt }) => Talk.text(prompt))
-      assert.include(first, `{"type": "function", "function": {"name": "add", "description": "Adds two numbers."`)
-      assert.isTrue(second.startsWith(first + call("add", `{"a":1,"b":2}`)), "as it was sampled, spaces and all")
-      assert.include(second.slice(first.length), "<tool_response>\n3\n</tool_response>")
+  )
+
+  it.effect("by the caller alone (R20)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([calls(2)], { caller: { maxToolCalls: 1 } })
+      assert.deepStrictEqual(played.ran, ["echo"])
+      assert.strictEqual(played.graded.length, 1)
+    }))
+
+  it.effect("and an environment that does not count them is not played at all, instead of without a limit (R21)", () =>
+    Effect.gen(function*() {
+      const env: Env.Env = { initialObservation: Effect.die("played"), step: () => Effect.die("played") }
+      const limited = Rollout.episode(env, Talk.policy(), Talk.key, { limits: { maxToolCalls: 1 } })
+      assert.strictEqual((yield* Effect.flip(limited)).reason._tag, "Unsupported")
+    }))
+})
+
+describe("several calls in one message", () => {
+  /** `slow` answers when `fast` has. */
+  const racing = Effect.fnUntraced(function*(execution: "parallel" | "sequential") {
+    const latch = yield* Latch.make()
+    const log: Array<string> = []
+    const tool = (name: string, handler: Effect.Effect<unknown>) =>
+      Tool.make({
+        name,
+        description: "",
+        parameters: Schema.Struct({}),
+        handler: () => Effect.as(Effect.andThen(handler, Effect.sync(() => log.push(name))), name)
+      })
+    const graded = yield* Deferred.make<ReadonlyArray<Message.Message>>()
+    const env = yield* ToolEnv.make({
+      model: { renderer: Talk.counting(Talk.parsed("", { toolCalls: [call("slow"), call("fast")] })) },
+      tools: [tool("slow", latch.await), tool("fast", latch.open)],
+      messages: question,
+      maxTurns: 1,
+      execution,
+      grade: (messages) => Effect.as(Deferred.succeed(graded, messages), { reward: 1 })
+    })
+    yield* env.initialObservation
+    const step = yield* Effect.forkChild(env.step({ tokens: new Int32Array(1) }))
+    return { graded, log, step }
+  })
+
+  it.effect("run at the same time and are answered in order", () =>
+    Effect.gen(function*() {
+      const { graded, log } = yield* racing("parallel")
+      const messages = yield* Deferred.await(graded)
+      assert.deepStrictEqual(log, ["fast", "slow"])
+      assert.deepStrictEqual(messages.slice(-2).map(({ name }) => name), ["slow", "fast"])
+    }))
+
+  it.effect("or one after the other", () =>
+    Effect.gen(function*() {
+      const { log, step } = yield* racing("sequential")
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(log, [], "the second waits for the first")
+      yield* Fiber.interrupt(step)
+    }))
+
+  it.effect("add up what they count", () =>
+    Effect.gen(function*() {
+      const tool = Tool.make({
+        name: "echo",
+        description: "",
+        parameters: Schema.Struct({}),
+        handler: () =>
+          Effect.succeed({
+            content: "",
+            metrics: { pages: Metric.sum(2), longest: Metric.max(3), hit: Metric.rate(true), score: Metric.mean(4) }
+          })
+      })
+      const played = yield* play([calls(3)], { maxTurns: 1, tools: [tool] })
+      assert.deepStrictEqual(last(played)?.metrics, {
+        pages: Metric.sum(6),
+        longest: Metric.max(3),
+        hit: Metric.rate(true),
+        score: Metric.mean(4)
+      })
+    }))
+})
+
+describe("a call without an answer", () => {
+  it.effect("is told so, and the episode goes on", () =>
+    Effect.gen(function*() {
+      const asked = [call("missing"), call("echo", "{"), call("echo", `{"text": 1}`), call()]
+      const played = yield* play([Talk.parsed("", { toolCalls: asked }), answer()])
+      assert.strictEqual(stopReason(played), "completed")
+      const answers = played.graded[0]?.slice(3, -1).map(({ content }) => content)
+      assert.deepStrictEqual(answers, [
+        `{"error": "there is no tool \\"missing\\"; known are: echo, halt"}`,
+        `{"error": "the arguments are not JSON: expected a key in double quotes at the end"}`,
+        `{"error": "the arguments do not fit: Expected string | null\\n  at [\\"text\\"]"}`,
+        "echo"
+      ])
+      assert.deepStrictEqual(played.trajectory.transitions[0]?.metrics, { tool_errors: Metric.sum(3) })
+    }))
+})
+
+describe("conversations that do not fit", () => {
+  it.effect("end after the tool that made them too long, ungraded (R43)", () =>
+    Effect.gen(function*() {
+      const text = JSON.stringify({ text: "word ".repeat(30) })
+      const long = Talk.parsed("", { toolCalls: [call("echo", text)] })
+      const played = yield* play([long], { maxTrajectoryTokens: 30 })
+      assert.strictEqual(stopReason(played), "context_overflow")
+      assert.deepStrictEqual(rewards(played), [-0.1])
+      assert.strictEqual(played.ran.length, 1)
+      assert.deepStrictEqual(played.graded, [])
+    }))
+
+  it.effect("are not begun (R44)", () =>
+    Effect.gen(function*() {
+      const played = yield* play([answer()], { maxTrajectoryTokens: 7 })
+      assert.deepStrictEqual(played.requests, [])
+      assert.strictEqual(stopReason(played), "max_tokens")
+      assert.strictEqual(played.trajectory.stepReward, -0.1)
+      assert.include(played.trajectory.logs?.["overflow"], "a prompt of 8 tokens")
+    }))
+
+  it.effect("leave the others of their group alone (R45)", () =>
+    Effect.gen(function*() {
+      const policy = Talk.policy()
+      const member = (messages: ReadonlyArray<Message.Message>) =>
+        ToolEnv.make({
+          model: { renderer: Talk.counting(answer()) },
+          tools: echo().tools,
+          messages,
+          maxTrajectoryTokens: 10,
+          grade: () => Effect.succeed({ reward: 0.7 })
+        })
+      const result = yield* Rollout.group({
+        key: "mixed",
+        size: 2,
+        tags: [],
+        open: Effect.succeed({ makeEnv: (index) => member(index === 0 ? [...question, ...question] : question) })
+      }, policy)
+      assert.deepStrictEqual(result._tag === "Completed" && [...result.rewardsG], [-0.1, 0.7])
+      assert.strictEqual(policy.requests.length, 1)
+    }))
+})
+
+describe("the grader", () => {
+  it.effect("sees everything, or what is new (G24)", () =>
+    Effect.gen(function*() {
+      const roles = ({ graded }: Agent.Played) => graded[0]?.map(({ role }) => role)
+      assert.deepStrictEqual(roles(yield* play([answer()])), ["system", "user", "assistant"])
+      assert.deepStrictEqual(roles(yield* play([answer()], { graded: "new" })), ["assistant"])
+    }))
+
+  it.effect("that takes too long fails the step by name (G23)", () =>
+    Effect.gen(function*() {
+      const env = yield* ToolEnv.make({
+        model: { renderer: Talk.counting(answer()) },
+        tools: [],
+        messages: question,
+        graderTimeout: "2 seconds",
+        grade: () => Effect.delay(Effect.succeed({ reward: 1 }), "5 seconds")
+      })
+      const episode = yield* Effect.forkChild(Effect.flip(Rollout.episode(env, Talk.policy(), Talk.key)))
+      yield* TestClock.adjust("2 seconds")
+      const error = yield* Fiber.join(episode)
+      assert.strictEqual(error._tag, "GraderTimedOut")
+      assert.include(error.message, "no reward within 2s")
+    }))
+})
+
+describe("what is no environment is refused", () => {
+  const refusal = (settings: Agent.Setting) =>
+    Effect.map(Effect.flip(play([answer()], settings)), (error) => error.message)
+
+  it.effect("before it is played (L2)", () =>
+    Effect.gen(function*() {
+      const refused = [
+        [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number from 0 on"],
+        [{ penaltyPerError: -0.1 }, "parseErrors.penaltyPerError is -0.1, expected a finite number from 0 on"],
+        [{ retryMessage: "again!" }, "parseErrors.retryMessage is again!, expected a text that holds {details}"],
+        [{ terminalReward: NaN }, "parseErrors.terminalReward is NaN, expected a finite number"]
+      ] as const
+      for (const [parseErrors, message] of refused) assert.strictEqual(yield* refusal({ parseErrors }), message)
+      assert.strictEqual(stopReason(yield* play([answer()], { parseErrors: { terminalReward: -0.5 } })), "completed")
+      assert.strictEqual(yield* refusal({ maxTurns: 0 }), "maxTurns is 0, expected a whole number from 1 on")
+      assert.strictEqual(yield* refusal({ maxToolCalls: -1 }), "maxToolCalls is -1, expected a whole number from 0 on")
+      assert.strictEqual(
+        yield* refusal({ tools: [...echo().tools, ...echo().tools] }),
+        `tools is two of the name "echo", expected names that differ`
+      )
     }))
 })

@@ -1,0 +1,87 @@
+/** Episodes with tools, whose responses are read as a test says. */
+import {
+  type Limits,
+  Message,
+  type Policy,
+  Rollout,
+  type Sampling,
+  Tool,
+  ToolEnv,
+  type Trajectory
+} from "@effect-rl/core"
+import { Effect, Option, Schema } from "effect"
+import * as Talk from "./Talk.ts"
+
+export const question = [Message.system("be brief"), Message.user("one two three")]
+
+/** A call of `echo`, or of the named tool. */
+export const call = (name = "echo", args = "{}"): Message.ToolCall => ({ function: { name, arguments: args } })
+
+export const calls = (count: number, content = "") =>
+  Talk.parsed(content, { toolCalls: Array.from({ length: count }, () => call()) })
+export const answer = (content = "done") => Talk.parsed(content)
+export const unreadable = (error = "no json") =>
+  Talk.parsed("", { unparsedToolCalls: [{ rawText: "<tool_call>", error }] })
+
+/** A tool that answers with one word and counts its runs. */
+export const echo = () => {
+  const log: Array<string> = []
+  const tool = (name: string, stop = false) =>
+    Tool.make({
+      name,
+      description: `says ${name}`,
+      parameters: Schema.Struct({ text: Schema.optional(Schema.String) }),
+      handler: ({ text = name }) => Effect.sync(() => ({ content: text, stop, told: log.push(text) }))
+    })
+  return { log, tools: [tool("echo"), tool("halt", true)] }
+}
+
+export interface Played {
+  readonly trajectory: Trajectory.Trajectory
+  readonly requests: ReadonlyArray<Policy.Request>
+  readonly ran: ReadonlyArray<string>
+  readonly graded: ReadonlyArray<ReadonlyArray<Message.Message>>
+}
+
+export interface Setting extends ToolEnv.Settings {
+  readonly tools?: ReadonlyArray<Tool.Tool>
+  /** The runner's own. */
+  readonly caller?: Limits.Limits
+  /** The policy is cut at these turns. */
+  readonly cutAt?: ReadonlyArray<number>
+  readonly sampled?: number
+}
+
+/** Plays an episode whose responses are read as given; it is worth 0.9. */
+export const play = Effect.fnUntraced(function*(
+  parses: ReadonlyArray<ReturnType<typeof answer>>,
+  { caller = {}, cutAt = [], sampled = 2, ...settings }: Setting = {}
+) {
+  const { log, tools } = echo()
+  const graded: Array<ReadonlyArray<Message.Message>> = []
+  const requests: Array<Policy.Request> = []
+  const policy: Policy.Policy = {
+    act: (request) => {
+      const stopReason: Sampling.SampleStopReason = cutAt.includes(requests.length) ? "length" : "stop"
+      requests.push(request)
+      return Effect.succeed({
+        tokens: new Int32Array(sampled).fill(1),
+        logprobs: new Float32Array(sampled),
+        stopReason
+      })
+    }
+  }
+  const env = yield* ToolEnv.make({
+    model: { renderer: Talk.counting(...parses) },
+    tools,
+    messages: question,
+    grade: (messages) => Effect.sync(() => ({ reward: 0.9, told: graded.push(messages) })),
+    ...settings
+  })
+  const trajectory = yield* Rollout.episode(env, policy, Talk.key, { limits: caller })
+  return { trajectory, requests, ran: log, graded } satisfies Played
+})
+
+export const rewards = ({ trajectory }: Played) => trajectory.transitions.map(({ reward }) => reward)
+export const stopReason = ({ trajectory }: Played) => Option.getOrUndefined(trajectory.stopReason)
+export const last = ({ trajectory }: Played) => trajectory.transitions.at(-1)
