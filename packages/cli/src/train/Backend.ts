@@ -5,24 +5,23 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import type * as Option from "effect/Option"
 import type * as Path from "effect/Path"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import type { AnswerKey } from "./AnswerKey.ts"
-import type { NoApiKey } from "./TinkerBackend.ts"
+import type { Given, NoApiKey } from "./TinkerBackend.ts"
 
 export type Name = "engine" | "mock" | "tinker"
 
 export interface Options {
   readonly model: string
   readonly checkpoints: string
-  /** Of the Tinker service; the hosted one unless given. */
-  readonly baseUrl: Option.Option<string>
+  readonly service: Given
 }
 
 export type Backend = Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
   EngineError | TinkerError.TinkerError | NoApiKey | Config.ConfigError,
-  AnswerKey | FileSystem.FileSystem | Path.Path
+  AnswerKey | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
 >
 
 const engine = (checkpoints: string): Backend =>
@@ -34,17 +33,17 @@ const engine = (checkpoints: string): Backend =>
 const mock = (model: string): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./MockBackend.ts")), ({ layer }) => layer(model)))
 
-const tinker = (baseUrl: Option.Option<string>): Backend =>
-  Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(baseUrl)))
+const tinker = (service: Given): Backend =>
+  Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(service)))
 
 /** Only the one asked for is loaded. */
-export const layer = (name: Name, { baseUrl, checkpoints, model }: Options): Backend => {
+export const layer = (name: Name, { checkpoints, model, service }: Options): Backend => {
   switch (name) {
     case "engine":
       return engine(checkpoints)
     case "mock":
       return mock(model)
     case "tinker":
-      return tinker(baseUrl)
+      return tinker(service)
   }
 }

@@ -16,6 +16,14 @@ export const flags = {
     Flag.withDescription("Address of the service for --backend tinker (default: the hosted one)"),
     Flag.optional
   ),
+  server: Flag.Literals("server", ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"]).pipe(
+    Flag.withDescription("What kind of service answers, for --backend tinker (default: found out)"),
+    Flag.optional
+  ),
+  allowUnmaskedLoss: Flag.Boolean("allow-unmasked-loss").pipe(
+    Flag.withDescription("Train with policy losses at a service that counts prompt tokens"),
+    Flag.withDefault(false)
+  ),
   logPath: Flag.String("log-path").pipe(
     Flag.withMetavar("folder"),
     Flag.withDescription("Folder of the run, resumed where it exists (default: runs/<recipe>-<seed>)"),

@@ -2,7 +2,7 @@
 import { Tokenizer } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
-import { TinkerHttp } from "@effect-rl/tinker"
+import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -40,13 +40,22 @@ const options = Effect.filterOrFail(
   () => new NoApiKey()
 )
 
-/** The hosted service, or the server at `baseUrl`. */
-export const layer = (baseUrl: Option.Option<string>) =>
+/** What the command line says about the service. */
+export interface Given {
+  readonly baseUrl: Option.Option<string>
+  readonly server: Option.Option<TinkerHttp.Server>
+  readonly allowUnmaskedLoss: boolean
+}
+
+/** The hosted service, or the server at `baseUrl`; a token may come from a command. */
+export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given) =>
   Layer.unwrap(Effect.map(options, (options) =>
     TinkerHttp.layerOptions({
       ...options,
-      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
+      allowUnmaskedLoss,
+      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
+      ...Option.match(server, { onNone: () => ({}), onSome: (server) => ({ server }) })
     }))).pipe(
-      Layer.provide(FetchHttpClient.layer),
+      Layer.provide([FetchHttpClient.layer, CredentialCommand.layer]),
       Layer.merge(tokenizers)
     )

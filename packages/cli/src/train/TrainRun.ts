@@ -23,10 +23,10 @@ import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
 import * as RunFolder from "./RunFolder.ts"
+import type { Given } from "./TinkerBackend.ts"
 
-export interface Flags {
+export interface Flags extends Given {
   readonly backend: Backend.Name
-  readonly baseUrl: Option.Option<string>
   readonly logPath: Option.Option<string>
   readonly plan: boolean
   readonly price: Option.Option<number>
@@ -147,7 +147,7 @@ export const run = Effect.fn("TrainRun.run")(function*<A extends Recipe.BaseSett
   const backend = Backend.layer(flags.backend, {
     model: settings.model,
     checkpoints: path.join(folder, "checkpoints"),
-    baseUrl: flags.baseUrl
+    service: flags
   })
   const prepared = prepare(recipe, settings, flags)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))

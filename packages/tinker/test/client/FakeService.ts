@@ -61,6 +61,11 @@ const model = {
   max_context_length: 100
 }
 
+const floats = (tensor: PassRequest.PassRequest["data"][number]["lossFnInputs"][string] | undefined) =>
+  tensor?.encoding.case === "dense"
+    ? Array.from(new Float32Array(new Uint8Array(tensor.encoding.value).buffer))
+    : undefined
+
 const readBody = Effect.fnUntraced(function*({ body, headers }: HttpClientRequest.HttpClientRequest) {
   if (body._tag !== "Uint8Array") return {}
   if (headers["content-type"] !== "application/x-protobuf") {
@@ -68,7 +73,8 @@ const readBody = Effect.fnUntraced(function*({ body, headers }: HttpClientReques
   }
   const bytes = headers["content-encoding"] === "zstd" ? zstdDecompressSync(body.body) : body.body
   const { data, forwardOnly, modelId, seqId } = yield* Effect.orDie(PassRequest.decode(bytes))
-  return { model_id: modelId, seq_id: seqId, datums: data.length, forwardOnly }
+  const weights = data.map(({ lossFnInputs }) => floats(lossFnInputs["weights"]))
+  return { model_id: modelId, seq_id: seqId, datums: data.length, forwardOnly, weights }
 })
 
 const sequence = { tokens: Int32Array.of(1, 2), logprobs: Float32Array.of(-1, -2), stopReason: "stop" as const }
