@@ -13,6 +13,8 @@ export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
 export * as HeldOutPairs from "./arithmetic/HeldOutPairs.ts"
 export * as PlainAddition from "./arithmetic/PlainAddition.ts"
 
+export * as TicTacToe from "./games/TicTacToe.ts"
+
 export * as Abstractions from "./tutorial/Abstractions.ts"
 
 export * as DigitShareEnv from "./gsm8k/DigitShareEnv.ts"

@@ -29,11 +29,13 @@ export interface Prompt {
   readonly fork?: Fork
 }
 
-/** The first prompt is already over budget: the episode ends with this reward and without an action. */
+/** There is no first prompt, as it would be over budget: the episode ends with this reward and without an action. */
 export interface Overflow {
   readonly _tag: "Overflow"
   readonly reward: number
   readonly logs?: Readonly<Record<string, string | number>>
+  /** Default "max_tokens"; "completed" where others were done before this member's first turn. */
+  readonly stopReason?: StopReason
 }
 
 /** What a step reports besides its reward: aggregated metrics, and texts for display alone. */
@@ -75,6 +77,8 @@ export interface Env<out E = never, out R = never> {
   readonly countsToolCalls?: boolean
   /** Limits it wants to be played under; of these and the caller's own the tighter holds. */
   readonly limits?: Limits
+  /** Called once the episode is over, however it ends: no step follows that another member could wait for. */
+  readonly leave?: Effect.Effect<void>
 }
 
 export const prompt = (input: ModelInput.ModelInput, stop: Sampling.Stop): Prompt => ({ _tag: "Prompt", input, stop })

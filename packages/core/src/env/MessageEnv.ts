@@ -53,6 +53,8 @@ export interface MessageEnv<out E = never, out R = never> {
   readonly countsToolCalls?: boolean
   /** Limits it wants to be played under. */
   readonly limits?: Limits
+  /** Called once the episode is over, however it ends. */
+  readonly leave?: Effect.Effect<void>
 }
 
 type Able<Capability extends keyof MessageEnv> = {
@@ -108,6 +110,7 @@ interface Playing<E, R> {
   stop: Sampling.Stop
   answered: Continuation.Turn | undefined
   parseErrorsInARow: number
+  isOver: boolean
 }
 
 const overflowReward = <E, R>({ options }: Playing<E, R>) => options.contextOverflowReward ?? -0.1
@@ -239,6 +242,17 @@ const step = Effect.fnUntraced(function*<E, R>(
   return yield* goOn(self, reported, messages, stop)
 })
 
+/** No step follows the last, unless the conversation was shown again. */
+const stepOnce = <E, R>(self: Playing<E, R>, action: Env.Action) =>
+  Effect.suspend(() =>
+    self.isOver
+      ? Effect.die(new Error("the episode is over"))
+      : Effect.tap(step(self, action), ({ _tag }) =>
+        Effect.sync(() => {
+          self.isOver = _tag === "Done"
+        }))
+  )
+
 const rules = (options: Model & Settings): ReadonlyArray<EnvOptionError.Rule> => [
   EnvOptionError.finite("failedParseReward", options.failedParseReward),
   EnvOptionError.finite("contextOverflowReward", options.contextOverflowReward),
@@ -248,12 +262,17 @@ const rules = (options: Model & Settings): ReadonlyArray<EnvOptionError.Rule> =>
 ]
 
 const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.RendererError, R>> => {
-  const { addMessages, countsToolCalls, limits } = self.env
+  const { addMessages, countsToolCalls, leave, limits } = self.env
   return {
     ...(addMessages !== undefined && {
-      inject: (messages) => Effect.flatMap(addMessages(messages), (all) => show(self, all, self.stop))
+      inject: (messages) =>
+        Effect.flatMap(addMessages(messages), (all) => {
+          self.isOver = false
+          return show(self, all, self.stop)
+        })
     }),
     ...(countsToolCalls !== undefined && { countsToolCalls }),
+    ...(leave !== undefined && { leave }),
     ...(limits !== undefined && { limits })
   }
 }
@@ -288,9 +307,10 @@ export function toEnv<E, R>(
         input: ModelInput.empty,
         stop: renderer.stop,
         answered: undefined,
-        parseErrorsInARow: 0
+        parseErrorsInARow: 0,
+        isOver: false
       }
-      return { ...optional(self), initialObservation: initial(self), step: (action) => step(self, action) }
+      return { ...optional(self), initialObservation: initial(self), step: (action) => stepOnce(self, action) }
     })
   )
 }

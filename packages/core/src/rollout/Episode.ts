@@ -160,7 +160,8 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   if (wrongInitial !== undefined) return yield* Effect.fail(stepFailed(wrongInitial))
   if (initial._tag === "Overflow") {
     progress.stepReward = initial.reward
-    return { reason: "max_tokens", graded: false, ...(initial.logs !== undefined && { logs: initial.logs }) }
+    const { stopReason: reason = "max_tokens" } = initial
+    return { reason, graded: false, ...(initial.logs !== undefined && { logs: initial.logs }) }
   }
   let observation = progress.observation = initial
   while (true) {
@@ -245,12 +246,16 @@ const make = <E, R, PE, PR>(
   progress: { transitions: [], observation: undefined, stepReward: 0, sampledTokens: 0, toolCalls: 0, truncations: 0 }
 })
 
+/** Tells the environment when it is over. */
+const playToEnd = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) =>
+  episode.env.leave === undefined ? play(episode) : Effect.ensuring(play(episode), episode.env.leave)
+
 /** An episode that watches the clock. */
 const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
   const { rolloutTimeout } = episode.limits
   const played = rolloutTimeout === undefined
-    ? play(episode)
-    : Effect.timeoutOrElse(play(episode), {
+    ? playToEnd(episode)
+    : Effect.timeoutOrElse(playToEnd(episode), {
       duration: rolloutTimeout,
       orElse: () => Effect.succeed<Ending>({ reason: "rollout_timeout", graded: false })
     })
@@ -273,5 +278,5 @@ export const run = <E, R, PE, PR>(
       return Effect.flatMap(Clock.currentTimeMillis, (now) => runTimed(make(env, policy, key, { hooks, limits }, now)))
     }
     const episode = make(env, policy, key, { hooks, limits }, 0)
-    return Effect.map(play(episode), (ending) => trajectory(episode.progress, ending))
+    return Effect.map(playToEnd(episode), (ending) => trajectory(episode.progress, ending))
   })

@@ -1,0 +1,66 @@
+/** A conversation with a user who is a model too. */
+import * as Effect from "effect/Effect"
+import * as Message from "../chat/Message.ts"
+import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import type { GroupReward } from "./EnvGroupBuilder.ts"
+import type * as MessageEnv from "./MessageEnv.ts"
+
+export interface Options<UE, UR, GE, GR> {
+  /** Begins the keys of what the user is asked, such as `returns/m3`. */
+  readonly key: string
+  readonly user: MessagePolicy<UE, UR>
+  /** Who the user is and what they want; the policy does not see it. */
+  readonly persona: string
+  /** How the conversation begins. Where its last message is not the user's, the user opens it. */
+  readonly messages: MessageEnv.Conversation
+  /** Turns of the policy. */
+  readonly maxTurns: number
+  /** Whether the user has what they want, or has given up. */
+  readonly isOver: (message: Message.Message) => boolean
+  /** Asked once, when the conversation is over or out of turns. */
+  readonly grade: (messages: MessageEnv.Conversation) => Effect.Effect<GroupReward, GE, GR>
+}
+
+const mirrored: Readonly<Record<string, (text: string) => Message.Message>> = {
+  user: Message.assistant,
+  assistant: Message.user
+}
+
+/** The conversation as the user sees it: they are the one who answers, and see no instructions but their own. */
+const fromUsersSide = (persona: string, messages: MessageEnv.Conversation): MessageEnv.Conversation => [
+  Message.system(persona),
+  ...messages.flatMap((message) => mirrored[message.role]?.(Message.text(message)) ?? [])
+]
+
+/** The policy answers, the user answers back, until the user is done or the policy had its turns; then it is graded. */
+export const make = <UE, UR, GE, GR>(
+  options: Options<UE, UR, GE, GR>
+): MessageEnv.MessageEnv<UE | GE, UR | GR> => {
+  const { grade, isOver, key, maxTurns, persona, user } = options
+  let { messages } = options
+  let turns = 0
+  const hear = Effect.gen(function*() {
+    const said = yield* user.respond({ messages: fromUsersSide(persona, messages), key: `${key}/u${turns}` })
+    const message = Message.user(Message.text(said))
+    messages = [...messages, message]
+    return message
+  })
+  const finish = (stopReason: "completed" | "max_turns") =>
+    Effect.map(
+      Effect.suspend(() => grade(messages)),
+      (graded) => ({ ...graded, _tag: "Done", stopReason }) as const
+    )
+  return {
+    initialMessages: Effect.suspend(() =>
+      messages.at(-1)?.role === "user" ? Effect.succeed(messages) : Effect.map(hear, () => messages)
+    ),
+    step: Effect.fnUntraced(function*(message) {
+      messages = [...messages, message]
+      turns++
+      if (turns >= maxTurns) return yield* finish("max_turns")
+      if (isOver(yield* hear)) return yield* finish("completed")
+      return { _tag: "Continue", reward: 0, messages }
+    }),
+    addMessages: (added) => Effect.sync(() => messages = [...messages, ...added])
+  }
+}

@@ -1,0 +1,48 @@
+/** Three in a row. Player 0 is O and begins, player 1 is X. */
+import type { Game } from "@effect-rl/core"
+
+export interface Board {
+  /** By cell, row by row: the player whose mark it has. */
+  readonly cells: ReadonlyArray<number | undefined>
+}
+
+const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]] as const
+
+/** Undefined where nobody has three in a row. */
+export const winner = ({ cells }: Board): number | undefined => {
+  const line = lines.find(([a, b, c]) => cells[a] !== undefined && cells[a] === cells[b] && cells[b] === cells[c])
+  return line === undefined ? undefined : cells[line[0]]
+}
+
+const free = ({ cells }: Board) => [...cells.keys()].filter((cell) => cells[cell] === undefined)
+
+const marks = ["O", "X"]
+
+const row = ({ cells }: Board, first: number) =>
+  [0, 1, 2].map((column) => marks[cells[first + column] ?? -1] ?? String(first + column)).join(" | ")
+
+const picture = (board: Board) => [0, 3, 6].map((first) => row(board, first)).join("\n--+---+--\n")
+
+/** The first number in brackets; without brackets, the first number. */
+const cellIn = (said: string) => Number(/\[\s*(\d+)\s*\]/.exec(said)?.[1] ?? /\d+/.exec(said)?.[0] ?? NaN)
+
+/** @see tinker-cookbook `recipes/multiplayer_rl/text_arena`, TicTacToe-v0 */
+export const ticTacToe: Game.Game<Board> = {
+  players: 2,
+  start: { cells: Array.from({ length: 9 }, () => undefined) },
+  toMove: (board) => winner(board) === undefined && free(board).length > 0 ? (free(board).length + 1) % 2 : undefined,
+  rules: (player) =>
+    `You play tic-tac-toe as ${marks[player]}. Three in a row, column or diagonal win. ` +
+    "Answer with the number of a free cell in brackets, such as [4].",
+  view: (board) => `${picture(board)}\n\nFree cells: ${free(board).join(", ")}. Your move:`,
+  move: (board, said) => {
+    const cell = cellIn(said)
+    if (!free(board).includes(cell)) return undefined
+    const player = (free(board).length + 1) % 2
+    return { cells: board.cells.map((mark, at) => at === cell ? player : mark) }
+  },
+  rewards: (board) => {
+    const won = winner(board)
+    return won === undefined ? [0, 0] : [0, 1].map((player) => player === won ? 1 : -1)
+  }
+}
