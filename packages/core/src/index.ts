@@ -4,6 +4,7 @@ export * as Loss from "./model/Loss.ts"
 export * as ModelInput from "./model/ModelInput.ts"
 export * as Sampling from "./model/Sampling.ts"
 
+export * as AdaptiveLimiter from "./backend/AdaptiveLimiter.ts"
 export * as Capabilities from "./backend/Capabilities.ts"
 export * as CustomLoss from "./backend/CustomLoss.ts"
 export * as Pending from "./backend/Pending.ts"

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { AdaptiveLimiter } from "../backend/AdaptiveLimiter.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
@@ -42,6 +43,11 @@ interface Common<EE, ER> extends Pick<Rollout.GroupOptions, "termination" | "gra
   readonly allowBiasedSampling?: boolean
   /** Groups rolled out at the same time; default 64. */
   readonly concurrency?: number
+  /**
+   * Shared by rollouts, evaluators and whatever else was given it, such as a judge. Without one every request is sent at once:
+   * the embedded engine has a queue of its own, and how much a service takes is learned best by one limiter for all that use it.
+   */
+  readonly limiter?: AdaptiveLimiter
   /** Longest time for one member of a group. */
   readonly memberTimeout?: Duration.Input
   /** How far an episode may go; of these and its environment's own the tighter hold. */

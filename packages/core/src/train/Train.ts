@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { Lane } from "../backend/AdaptiveLimiter.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
@@ -65,12 +66,16 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never>(
 const iterate = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
     if (yield* run.budget.isExhausted) return Stream.empty
-    const sampler = run.budget.meter(yield* run.client.saveWeightsAndGetSamplingClient)
+    const client = yield* run.client.saveWeightsAndGetSamplingClient
     const isDue = run.resolved.evalEvery > 0 && iteration % run.resolved.evalEvery === 0
-    return (isDue ? evaluate(run, sampler, iteration) : Stream.empty).pipe(
-      Stream.concat(sampleAndLearn(run, sampler, iteration))
+    return (isDue ? evaluate(run, sampler(run, client, "evaluation"), iteration) : Stream.empty).pipe(
+      Stream.concat(sampleAndLearn(run, sampler(run, client, "training"), iteration))
     )
   }))
+
+/** Metered around the limiter, as a request that waits for tokens may wait forever and must not hold a permit. */
+const sampler = <E, R, EE, ER>({ budget, config }: Run.Run<E, R, EE, ER>, client: SamplingClient, lane: Lane) =>
+  budget.meter(config.limiter?.sampling(client, lane) ?? client)
 
 const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: SamplingClient, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
@@ -203,8 +208,11 @@ const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
     })
     const isEvaluated = evalEvery > 0 && (run.config.evaluators ?? []).length > 0
     if (exhausted || !isEvaluated) return Stream.fromEffect(ending)
-    const sampler = run.budget.meter(yield* run.client.saveWeightsAndGetSamplingClient)
-    return Stream.concat(evaluate(run, sampler, iterations), Stream.fromEffect(ending))
+    const client = yield* run.client.saveWeightsAndGetSamplingClient
+    return Stream.concat(
+      evaluate(run, sampler(run, client, "evaluation"), iterations),
+      Stream.fromEffect(ending)
+    )
   }))
 
 const finished = (

@@ -1,7 +1,8 @@
-import { RunStore, Seed, TinkerError, Train } from "@effect-rl/core"
+import { AdaptiveLimiter, RunStore, Seed, TinkerError, Train } from "@effect-rl/core"
 import { Call, Fault, LeakAudit } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Task from "./Task.ts"
 
 const run = (overrides?: Parameters<typeof Task.config>[0]) =>
@@ -65,6 +66,22 @@ describe("Train.run", () => {
         "optim/lr": 1e-2
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("gives the same numbers through a limiter, which the backend may turn away", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveLimiter.make
+      const [direct] = iterations(yield* Stream.runCollect(run()))
+      const limited = yield* Effect.forkChild(Stream.runCollect(run({ limiter })))
+      yield* TestClock.adjust("1 minute")
+      const [first] = iterations(yield* Fiber.join(limited))
+      assert.strictEqual(first?.meanReward, direct?.meanReward)
+      assert.strictEqual(first?.metrics["tokens/total_sampled"], direct?.metrics["tokens/total_sampled"])
+      const { inUse, lastRateLimited, permits } = yield* limiter.state
+      assert.deepStrictEqual([inUse, permits < 8, Option.isSome(lastRateLimited)], [0, true, true])
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      faults: { "Sample#12": Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 })) }
+    }))))
 
   it.effect("takes no step without a signal", () =>
     Effect.gen(function*() {
