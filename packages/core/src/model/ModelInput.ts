@@ -102,3 +102,17 @@ export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefi
     )
   )
 }
+
+const sameChunk = (left: Chunk, right: Chunk | undefined) => {
+  if (left === right) return true
+  return left._tag === "Image"
+    ? right?._tag === "Image" && sameImage(left, right)
+    : right?._tag === "EncodedText" && sameBytes(left.tokens, right.tokens)
+}
+
+/** Equality by value, chunk by chunk. */
+export const equals = (left: ModelInput, right: ModelInput) =>
+  left === right
+  || (left.length === right.length
+    && left.chunks.length === right.chunks.length
+    && left.chunks.every((chunk, index) => sameChunk(chunk, right.chunks[index])))

@@ -1,11 +1,12 @@
 /** Chooses the next tokens. */
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
-import { TinkerError, Unavailable } from "../backend/TinkerError.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type { TurnKey } from "../record/Key.ts"
 import * as Seed from "../record/Seed.ts"
+import * as FirstTurns from "./FirstTurns.ts"
 
 export interface Request {
   readonly prompt: ModelInput.ModelInput
@@ -29,34 +30,26 @@ export interface SamplingOptions {
   readonly topK?: number
   /** Seed of the run, from which each turn's own seed is derived. */
   readonly seed: number
+  /**
+   * Ask for equal first prompts of a group in one request, as far as its members ask at the same time. On a backend with seeds
+   * that changes no result. Off unless asked for, as the members then share their request: its failure, and its slowest sequence.
+   */
+  readonly coalesceFirstTurns?: boolean
 }
 
 /** The sequence of a request for one. */
-export const onlySequence = (sequences: ReadonlyArray<Sampling.SampledTokens>) => {
-  const [sequence] = sequences
-  return sequence === undefined
-    ? Effect.fail(
-      new TinkerError({ operation: "sample", reason: new Unavailable({ detail: "no sequence was returned" }) })
-    )
-    : Effect.succeed(sequence)
-}
+export const onlySequence = FirstTurns.onlySequence
 
 /** Samples every turn from one client. */
 export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
-  const { maxTokens, seed, ...shape } = options
+  const { coalesceFirstTurns = false, maxTokens, seed, ...shape } = options
+  const firstTurn = FirstTurns.make(client)
   return {
-    act: (request) =>
-      Effect.flatMap(
-        client.sample({
-          prompt: request.prompt,
-          params: {
-            ...shape,
-            stop: request.stop,
-            maxTokens: Math.min(maxTokens, request.maxTokens ?? maxTokens),
-            seed: Seed.turn(seed, request.key)
-          }
-        }),
-        ({ sequences }) => onlySequence(sequences)
-      )
+    act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
+      const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
+      return coalesceFirstTurns && key.turn === 0 && key.attempt === 0
+        ? firstTurn(`${key.iteration}/${key.group}`, { prompt, params })
+        : Effect.flatMap(client.sample({ prompt, params }), ({ sequences }) => onlySequence(sequences))
+    }
   }
 }

@@ -48,6 +48,8 @@ interface Common<EE, ER> extends Pick<Rollout.GroupOptions, "termination" | "gra
    * the embedded engine has a queue of its own, and how much a service takes is learned best by one limiter for all that use it.
    */
   readonly limiter?: AdaptiveLimiter
+  /** See `Policy.SamplingOptions`. */
+  readonly coalesceFirstTurns?: boolean
   /** Longest time for one member of a group. */
   readonly memberTimeout?: Duration.Input
   /** How far an episode may go; of these and its environment's own the tighter hold. */

@@ -236,6 +236,7 @@ const policy = <E, R, EE, ER>({ config, resolved }: Run.Run<E, R, EE, ER>, sampl
     maxTokens: config.maxTokens,
     temperature: resolved.temperature,
     seed: resolved.seed,
+    coalesceFirstTurns: config.coalesceFirstTurns ?? false,
     ...(config.topP === undefined ? {} : { topP: config.topP }),
     ...(config.topK === undefined ? {} : { topK: config.topK })
   })

@@ -2,7 +2,7 @@ import { AdaptiveLimiter, RunStore, Seed, TinkerError, Train } from "@effect-rl/
 import { Call, Fault, LeakAudit } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
-import { TestClock } from "effect/testing"
+import * as Scripted from "../rollout/Scripted.ts"
 import * as Task from "./Task.ts"
 
 const run = (overrides?: Parameters<typeof Task.config>[0]) =>
@@ -67,21 +67,21 @@ describe("Train.run", () => {
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("gives the same numbers through a limiter, which the backend may turn away", () =>
+  it.effect("gives the same numbers through a limiter that the backend turns away, and with first turns together", () =>
     Effect.gen(function*() {
+      const turnsAway = Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 }))
+      const faults = [Fault.call("Sample", 1, turnsAway)]
       const limiter = yield* AdaptiveLimiter.make
-      const [direct] = iterations(yield* Stream.runCollect(run()))
-      const limited = yield* Effect.forkChild(Stream.runCollect(run({ limiter })))
-      yield* TestClock.adjust("1 minute")
-      const [first] = iterations(yield* Fiber.join(limited))
-      assert.strictEqual(first?.meanReward, direct?.meanReward)
-      assert.strictEqual(first?.metrics["tokens/total_sampled"], direct?.metrics["tokens/total_sampled"])
+      const direct = yield* Stream.runCollect(run()).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
+      const limited = yield* Scripted.inTime(Stream.runCollect(run({ limiter, coalesceFirstTurns: true }))).pipe(
+        Effect.provide(Task.layer({ sample: Task.answersHalf, faults }))
+      )
+      const numbers = (events: ReadonlyArray<Train.Event>) =>
+        iterations(events).map(({ meanReward, metrics }) => [meanReward, metrics["tokens/total_sampled"]])
+      assert.deepStrictEqual(numbers(limited), numbers(direct))
       const { inUse, lastRateLimited, permits } = yield* limiter.state
       assert.deepStrictEqual([inUse, permits < 8, Option.isSome(lastRateLimited)], [0, true, true])
-    }).pipe(Effect.provide(Task.layer({
-      sample: Task.answersHalf,
-      faults: { "Sample#12": Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 })) }
-    }))))
+    }))
 
   it.effect("takes no step without a signal", () =>
     Effect.gen(function*() {
