@@ -1,0 +1,284 @@
+import {
+  Advantage,
+  type Env,
+  Message,
+  MessageEnv,
+  ModelInput,
+  type Renderer,
+  Renderers,
+  Rollout,
+  Signal,
+  Tool,
+  ToolEnv,
+  TrainingData
+} from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Array, Effect, Schema } from "effect"
+import * as Talk from "./Talk.ts"
+
+/** "ab" and " ab" are one token each when text is written, but a policy may write "a" and "b". */
+const tokenizer = TestTokenizer.words(["ab", " ab", "abab"])
+const qwen = Renderers.byName("qwen3_instruct", tokenizer)
+
+/** Tokens of each piece on its own. */
+const pieces = (...texts: ReadonlyArray<string>) =>
+  Int32Array.from(texts.flatMap((text) => [...tokenizer.encode(text)]))
+
+const text = ({ chunks }: ModelInput.ModelInput) =>
+  chunks.map((chunk) => chunk._tag === "EncodedText" ? tokenizer.decode(chunk.tokens) : "").join("")
+
+/** Shows the prompts of an episode in which these responses are sampled. */
+const prompts = Effect.fnUntraced(function*<E>(env: Env.Env<E>, responses: ReadonlyArray<Env.Action>) {
+  const first = yield* env.initialObservation
+  if (first._tag === "Overflow") return yield* Effect.die("the prompt does not fit")
+  const shown = [first]
+  for (const response of responses) {
+    const step = yield* env.step(response)
+    if (step._tag === "Done") return yield* Effect.die(`it ended: ${step.stopReason}`)
+    shown.push(step.observation)
+  }
+  return shown
+})
+
+const talking = (
+  renderer: Renderer.Renderer,
+  responses: ReadonlyArray<Env.Action>,
+  talk: Partial<MessageEnv.MessageEnv> = {}
+) =>
+  Effect.flatMap(
+    MessageEnv.toEnv({ ...Talk.scripted({ reward: 0, reply: "go on" }), ...talk }, {
+      model: { renderer },
+      onLength: "continue"
+    }),
+    (env) => prompts(env, responses)
+  )
+
+/** What each prompt says after the one before it and its response; `undefined` where it does not begin with them. */
+const additions = (shown: ReadonlyArray<Env.Prompt>, responses: ReadonlyArray<Env.Action>) =>
+  responses.map(({ tokens }, turn) => {
+    const [before, after] = shown.slice(turn)
+    if (before === undefined || after === undefined) return undefined
+    const rest = ModelInput.after(after.input, ModelInput.append(before.input, tokens))
+    return rest === undefined ? undefined : text(rest)
+  })
+
+const forks = (shown: ReadonlyArray<Env.Prompt>) => shown.map(({ fork }) => fork)
+
+const next = "\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>assistant\n"
+
+describe("what was sampled stays what it was", () => {
+  it.effect("where text would be cut into other tokens", () =>
+    Effect.gen(function*() {
+      const response = { tokens: pieces("a", "b", "a", "b", Talk.end) }
+      assert.notDeepEqual(tokenizer.encode(`abab${Talk.end}`), response.tokens)
+      const shown = yield* talking(yield* qwen, [response, response, response])
+      assert.deepStrictEqual(additions(shown, [response, response, response]), [next, next, next])
+      assert.deepStrictEqual(forks(shown), [undefined, undefined, undefined, undefined])
+    }))
+
+  it.effect("where a call would be written otherwise", () =>
+    Effect.gen(function*() {
+      const call = `<tool_call>{"arguments":{},"name":"f"}</tool_call>`
+      const responses = [{ tokens: pieces(call, Talk.end) }]
+      const shown = yield* talking(yield* qwen, responses)
+      assert.deepStrictEqual(additions(shown, responses), [next])
+    }))
+
+  it.effect("where it was cut, and then its turn is ended", () =>
+    Effect.gen(function*() {
+      const responses = [
+        { tokens: pieces("x", "ab"), stopReason: "length" as const },
+        { tokens: pieces("a", "b"), stopReason: "length" as const }
+      ]
+      const shown = yield* talking(yield* qwen, responses)
+      const ended = `${Talk.end}\n<|im_start|>assistant\n`
+      assert.deepStrictEqual(additions(shown, responses), [ended, ended])
+      assert.deepStrictEqual(forks(shown), [undefined, undefined, undefined])
+    }))
+
+  const Pieces = Schema.Array(Schema.Literals(["a", "b", "ab", " ab", "abab", " ", "{", "<tool_call>", "</tool_call>"]))
+
+  it.effect.prop("whatever it was", [Schema.Array(Pieces)], ([turns]) =>
+    Effect.gen(function*() {
+      const responses = turns.map((texts) => ({ tokens: pieces(...texts, Talk.end) }))
+      const shown = yield* talking(yield* qwen, responses)
+      assert.deepStrictEqual(additions(shown, responses), turns.map(() => next))
+    }))
+})
+
+describe("a prompt that does not begin with what was before says so", () => {
+  const response = { tokens: pieces("a", "b", Talk.end) }
+
+  it.effect("where the renderer leaves out earlier thinking", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName("qwen3", tokenizer)
+      const responses = [{ tokens: pieces("<think>\nhm\n</think>\n\nab", Talk.end) }]
+      const shown = yield* talking(renderer, responses)
+      assert.deepStrictEqual(additions(shown, responses), [undefined])
+      assert.deepStrictEqual(forks(shown), [undefined, "renderer"])
+    }))
+
+  const rewriting = (rewrite: (message: Message.Message) => MessageEnv.Conversation) => ({
+    step: (message: Message.Message) =>
+      Effect.succeed({ _tag: "Continue", reward: 0, messages: rewrite(message) } as const)
+  })
+
+  it.effect("where the environment changes the conversation", () =>
+    Effect.gen(function*() {
+      const first = Message.user("one two three")
+      const renderer = yield* qwen
+      const changed = [
+        (message: Message.Message) => [Message.user("other"), message, Message.user("go on")],
+        () => [first, Message.assistant("other"), Message.user("go on")],
+        () => [Message.user("go on")]
+      ]
+      for (const rewrite of changed) {
+        const shown = yield* talking(renderer, [response], rewriting(rewrite))
+        assert.deepStrictEqual(forks(shown), [undefined, "history"])
+        assert.deepStrictEqual(shown[1]?.input, yield* renderer.generationPrompt(rewrite(Message.assistant("ab"))))
+      }
+    }))
+
+  it.effect("but saying the same in other words of a program changes nothing", () =>
+    Effect.gen(function*() {
+      const same = rewriting(({ content }) => [
+        Message.user("one two three"),
+        { role: "assistant", content },
+        Message.user("go on")
+      ])
+      const shown = yield* talking(yield* qwen, [response], same)
+      assert.deepStrictEqual(additions(shown, [response]), [next])
+    }))
+
+  it.effect("where the response's end is a text that it does not have", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName("role_colon", tokenizer)
+      const responses = [
+        { tokens: pieces(" a", "b", "\n\n", "User:") },
+        { tokens: pieces(" a", "b"), stopReason: "length" as const }
+      ]
+      const shown = yield* talking(renderer, responses)
+      assert.deepStrictEqual(additions(shown, responses), [" go on\n\nAssistant:", undefined])
+      assert.deepStrictEqual(forks(shown), [undefined, undefined, "response"])
+    }))
+
+  it.effect("and what follows it is kept again", () =>
+    Effect.gen(function*() {
+      const responses = [{ tokens: pieces("ab"), stopReason: "stop" as const }, response, response]
+      const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
+        model: { renderer: yield* qwen },
+        terminateOnParseError: false
+      })
+      const shown = yield* prompts(env, responses)
+      assert.deepStrictEqual(forks(shown), [undefined, "response", undefined, undefined])
+      assert.deepStrictEqual(additions(shown, responses), [undefined, next, next])
+    }))
+})
+
+describe("messages that are added", () => {
+  it.effect("follow what was sampled, too", () =>
+    Effect.gen(function*() {
+      const response = { tokens: pieces("a", "b", Talk.end) }
+      const env = yield* MessageEnv.toEnv(Talk.scripted({ reward: 0, reply: "go on" }), {
+        model: { renderer: yield* qwen }
+      })
+      const [first] = yield* prompts(env, [response])
+      const added = yield* env.inject?.([Message.user("hurry")]) ?? Effect.die("cannot inject")
+      assert.deepStrictEqual(additions(first === undefined ? [] : [first, added], [response]), [
+        `\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>user\nhurry<|im_end|>\n<|im_start|>assistant\n`
+      ])
+    }))
+})
+
+describe("a rollout with tools", () => {
+  const tokensOf: Readonly<Record<string, ReadonlyArray<number>>> = {
+    system: [100, 101],
+    user: [200, 201],
+    tool: [400, 401]
+  }
+  const header = 500
+
+  /** Knows its responses by their tokens: the first calls a tool. */
+  const renderer: Renderer.Renderer = {
+    ...Talk.counting(),
+    stop: [301, 311],
+    hasExtensionProperty: true,
+    generationPrompt: (messages) =>
+      Effect.succeed(ModelInput.fromTokens([
+        ...messages.flatMap(({ role, toolCalls }) =>
+          tokensOf[role] ?? [header, ...toolCalls ? [300, 301] : [310, 311]]
+        ),
+        header
+      ])),
+    parse: ([token]) =>
+      Effect.succeed(
+        token === 300
+          ? Talk.parsed("", { toolCalls: [{ function: { name: "look", arguments: "{}" } }] })
+          : Talk.parsed("seen")
+      )
+  }
+
+  it.effect("is one datum, with what was sampled as its only targets (D4)", () =>
+    Effect.gen(function*() {
+      const sampled = (...tokens: ReadonlyArray<number>) => ({
+        tokens: Int32Array.from(tokens),
+        logprobs: new Float32Array(tokens.length).fill(-1),
+        stopReason: "stop" as const
+      })
+      const look = Tool.make({
+        name: "look",
+        description: "Looks.",
+        parameters: Schema.Struct({}),
+        handler: () => Effect.succeed("nothing")
+      })
+      const result = yield* Rollout.group(
+        {
+          key: "look",
+          size: 2,
+          tags: [],
+          open: Effect.succeed({
+            makeEnv: (member) =>
+              ToolEnv.make({
+                model: { renderer },
+                tools: [look],
+                messages: [Message.system("s"), Message.user("u")],
+                grade: () => Effect.succeed({ reward: member })
+              })
+          })
+        },
+        { act: ({ key }) => Effect.succeed(key.turn === 0 ? sampled(300, 301) : sampled(310, 311)) }
+      )
+      const { informative } = Signal.partition([result])
+      const data = Array.isReadonlyArrayNonEmpty(informative)
+        ? TrainingData.assemble(informative, Advantage.centered)
+        : []
+      assert.strictEqual(data.length, 2, "one for each member")
+      for (const { inputs, lineage } of data) {
+        assert.strictEqual(lineage.turns, 2)
+        assert.deepStrictEqual([...inputs.mask], [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1])
+      }
+    }))
+})
+
+describe("images", () => {
+  const image: ModelInput.Chunk = { _tag: "Image", data: Uint8Array.of(1), format: "png", expectedTokens: 4 }
+  const input = (...chunks: ReadonlyArray<string | ModelInput.Chunk>) =>
+    ModelInput.fromChunks(
+      chunks.map((chunk) =>
+        typeof chunk === "string" ? { _tag: "EncodedText", tokens: tokenizer.encode(chunk) } : chunk
+      )
+    )
+
+  it("are what a prompt begins with only if they are the same, wherever text around them is cut", () => {
+    const whole = input("xy", image, "xyz")
+    assert.deepStrictEqual(ModelInput.after(whole, input("x", "y", image, "x")), input("yz"))
+    assert.deepStrictEqual(ModelInput.after(whole, input("x", "y")), input(image, "xyz"))
+    assert.deepStrictEqual(ModelInput.after(whole, whole), ModelInput.empty)
+    assert.deepStrictEqual(ModelInput.after(whole, ModelInput.empty), whole)
+    assert.isUndefined(ModelInput.after(whole, input("xy", { ...image, data: Uint8Array.of(2) })))
+    assert.isUndefined(ModelInput.after(whole, input("x", image)))
+    assert.isUndefined(ModelInput.after(whole, input("xyx")))
+    assert.isUndefined(ModelInput.after(input("xy"), input("xyz")))
+  })
+})
