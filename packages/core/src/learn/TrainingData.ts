@@ -24,6 +24,9 @@ export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
   readonly lineage: Lineage
 }
 
+/** Whether an earlier turn of the same member was read differently from how it was written, so that this datum began anew. */
+export const isFork = ({ lineage }: TrainingDatum) => lineage.firstTurn > 0
+
 /** Positions laid out flat: token ids, and 0 where an image lies. */
 interface Layout {
   readonly tokens: Int32Array

@@ -2,7 +2,7 @@
 import * as Option from "effect/Option"
 import * as Trajectory from "../env/Trajectory.ts"
 import type { InformativeGroup } from "../learn/Signal.ts"
-import type { TrainingDatum } from "../learn/TrainingData.ts"
+import * as TrainingData from "../learn/TrainingData.ts"
 import type * as Loss from "../model/Loss.ts"
 import * as Metric from "../record/Metric.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
@@ -174,18 +174,35 @@ export const trained = (groups: ReadonlyArray<InformativeGroup>): Numbers => {
   })
 }
 
+const memberOf = ({ lineage }: TrainingData.TrainingDatum) => `${lineage.groupIndex}/${lineage.member}`
+
+/** Datums that began anew as a turn read something else than what was written, and the share of members that have one. */
+const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
+  const forks = data.filter(TrainingData.isFork)
+  const members = new Set(data.map(memberOf)).size
+  return {
+    forked_datums: forks.length,
+    forked_members: Statistics.ratio(new Set(forks.map(memberOf)).size, members)
+  }
+}
+
 /**
  * What was learned from, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
- * `trainingLogprobs` are the backend's `[T]` per datum, in order. `tokens/trained` are all positions of the datums,
+ * `optim/forked_datums` began anew as a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
+ * with one. `trainingLogprobs` are the backend's `[T]` per datum, in order. `tokens/trained` are all positions of the datums,
  * `optim/action_tokens` those with a target that counts.
  *
  * @see tinker-cookbook `compute_kl_sample_train`
  */
 export const learning = (
-  data: ReadonlyArray<TrainingDatum>,
+  data: ReadonlyArray<TrainingData.TrainingDatum>,
   trainingLogprobs: ReadonlyArray<Float32Array>,
   loss: Loss.Loss<"PolicyTokens">
 ): Numbers => ({
-  ...prefixed("optim/", { datums: data.length, ...PolicyShift.measure(data, trainingLogprobs, loss) }),
+  ...prefixed("optim/", {
+    datums: data.length,
+    ...forkNumbers(data),
+    ...PolicyShift.measure(data, trainingLogprobs, loss)
+  }),
   "tokens/trained": Statistics.sum(data.map(({ modelInput }) => modelInput.length))
 })

@@ -305,6 +305,20 @@ describe("StepMetrics.learning", () => {
     assert.strictEqual(numbers["optim/ratio_mean"], 1)
   })
 
+  it("counts datums that rewrite what was sampled, and whose they are", () => {
+    const part = (member: number, firstTurn: number) => {
+      const whole = datum({ logprobs: [-1, -1] })
+      return { ...whole, lineage: { ...whole.lineage, member, firstTurn } }
+    }
+    const numbersOf = (...data: ReadonlyArray<TrainingData.TrainingDatum>) =>
+      StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), Loss.importanceSampling)
+    const forked = numbersOf(part(0, 0), part(0, 1), part(0, 3), part(1, 0), part(2, 0), part(3, 0))
+    assert.strictEqual(forked["optim/forked_datums"], 2)
+    assert.strictEqual(forked["optim/forked_members"], 1 / 4)
+    assert.strictEqual(numbersOf(part(0, 0))["optim/forked_members"], 0)
+    assert.notProperty(numbersOf(), "optim/forked_members")
+  })
+
   it("weighs what off-policy tokens are worth", () => {
     const numbers = withRatios([1, 1, 2, 0.5])
     assert.closeTo(numbers["optim/ratio_mean"] ?? NaN, 4.5 / 4, 1e-6)
