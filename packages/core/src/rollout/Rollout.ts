@@ -14,6 +14,8 @@ import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
+export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
+
 export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Group.Options<E, PE, HE, HR>
 
 /** Groups rolled out at the same time unless said otherwise. */
@@ -37,7 +39,7 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
   env: Env.Env<E, R>,
   policy: Policy.Policy<PE, PR>,
   key: MemberKey,
-  options: Episode.Options<HE, HR> = {}
+  options: EpisodeOptions<HE, HR> = {}
 ): Effect.Effect<Trajectory, E | PE | HE | RolloutError, R | PR | HR> =>
   Effect.catch(
     Episode.run<E | HE, R | HR, PE, PR>(env, policy, key, options),

@@ -61,6 +61,7 @@ describe("many groups", () => {
       const log: Array<string> = []
       const builders = [0, 1, 2, 3].map((index) =>
         Scripted.group({
+          key: `group ${index}`,
           size: 1,
           log,
           env: () => index === 2 ? Scripted.env(Effect.delay(Scripted.breaks("group 2"), 1000)) : Scripted.hanging()
@@ -87,6 +88,19 @@ describe("many groups", () => {
         Rollout.stream([builder], policy, { samplerStep: 7, onFailure: Scripted.always("drop") })
       )
       assert.deepStrictEqual(results.map((result) => result._tag === "Partial" ? result.samplerStep : -1), [7])
+    }))
+
+  it.effect("are refused before the first of them is opened where two share a key", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const builder = Scripted.group({ key: "sum/0", size: 1, log, env: () => Scripted.env() })
+      const other = Scripted.group({ key: "sum/1", size: 1, log, env: () => Scripted.env() })
+      const error = yield* Effect.flip(Stream.runDrain(Rollout.stream([builder, other, builder], policy)))
+      assert.strictEqual(
+        error.message,
+        `group "sum/0": key is that of two groups, expected a key of its own for each`
+      )
+      assert.deepStrictEqual(log, [])
     }))
 
   it.effect("may be none", () =>

@@ -1,0 +1,222 @@
+/** Pinned cases R22–R27: time as an outcome, and time as a failure that says whose it was. */
+import { type Env, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Fiber, Option } from "effect"
+import { TestClock } from "effect/testing"
+import * as Scripted from "./Scripted.ts"
+import * as Talk from "./Talk.ts"
+
+const key = { iteration: 0, group: "sums/7", member: 1, attempt: 0 }
+
+/** Answers turn `t` after `millis[t]`, the last again and again; no number is never. */
+const answering = (...millis: ReadonlyArray<number | undefined>): Policy.Policy => ({
+  act: ({ key }) => {
+    const wait = millis[Math.min(key.turn, millis.length - 1)]
+    return wait === undefined ? Effect.never : Effect.delay(Effect.succeed(Scripted.tokens(2)), wait)
+  }
+})
+
+const play = (env: Env.Env<Scripted.Broken>, policy: Policy.Policy, options: Rollout.EpisodeOptions) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(Rollout.episode(env, policy, key, options))
+    yield* TestClock.adjust("1 hour")
+    return yield* Fiber.join(fiber)
+  })
+
+const goesOn = { reward: 0.25 }
+const ends = { done: "completed", reward: 1 } as const
+
+describe("rolloutTimeout", () => {
+  it.effect("R22: keeps the turns before the one it interrupts", () =>
+    Effect.gen(function*() {
+      const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
+        limits: { rolloutTimeout: "100 millis" }
+      })
+      assert.strictEqual(trajectory.transitions.length, 1)
+      assert.strictEqual(trajectory.stepReward, 0.25)
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
+    }))
+
+  it.effect("R22: drops what was sampled for a step that did not end", () =>
+    Effect.gen(function*() {
+      const env = Scripted.env(Scripted.next(0.5), Effect.never)
+      const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
+      assert.deepStrictEqual(trajectory.transitions.map(({ reward }) => reward), [0.5])
+    }))
+
+  it.effect("R23: before the first turn leaves an empty episode of no reward", () =>
+    Effect.gen(function*() {
+      const env = { ...Scripted.env(), initialObservation: Effect.never }
+      const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
+      assert.deepStrictEqual(trajectory, {
+        transitions: [],
+        stepReward: 0,
+        stopReason: Option.some("rollout_timeout"),
+        truncations: 0
+      })
+    }))
+
+  it.effect("R24: is final: no hook is asked whether to go on, and artifacts are made", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
+        limits: { rolloutTimeout: "100 millis" },
+        hooks: {
+          onStopReason: (reason) => Effect.sync(() => (asked.push(reason), Option.none())),
+          onGrade: () => Effect.sync(() => void asked.push("grade")),
+          onArtifacts: ({ transitions }) => Effect.sync(() => void asked.push(`artifacts of ${transitions.length}`))
+        }
+      })
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
+      assert.deepStrictEqual(asked, ["artifacts of 1"])
+    }))
+
+  it.effect("W9: does not count what hooks do afterwards", () =>
+    Effect.gen(function*() {
+      const trajectory = yield* play(Talk.make(ends), answering(1), {
+        limits: { rolloutTimeout: "100 millis" },
+        hooks: { onGrade: () => Effect.sleep("1 minute"), onArtifacts: () => Effect.sleep("1 minute") }
+      })
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
+    }))
+
+  it.effect("W9: does not hide an environment's own timeout", () =>
+    Effect.gen(function*() {
+      const tool = Effect.timeoutOrElse(Effect.never, {
+        duration: "10 millis",
+        orElse: () => Scripted.breaks("tool in time")
+      })
+      const error = yield* Effect.flip(
+        play(Scripted.env(Effect.andThen(tool, Effect.succeed(Scripted.done(1)))), answering(1), {
+          limits: { rolloutTimeout: "100 millis", stepTimeout: "50 millis" }
+        })
+      )
+      assert.strictEqual(error.message, "tool in time broke")
+    }))
+
+  /** A clock on which nobody waits, as where a step keeps the processor to itself. */
+  const busy = () => {
+    let now = 0
+    const clock: Clock.Clock = {
+      currentTimeMillisUnsafe: () => now,
+      currentTimeMillis: Effect.sync(() => now),
+      currentTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+      currentTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
+      monotonicTimeNanosUnsafe: () => BigInt(now) * 1_000_000n,
+      monotonicTimeNanos: Effect.sync(() => BigInt(now) * 1_000_000n),
+      sleep: () => Effect.never
+    }
+    const work = <A>(value: A) => Effect.sync(() => (now += 50, value))
+    return { work, provide: Effect.provideService(Clock.Clock, clock) }
+  }
+
+  it.effect("R25: ends between two turns where a step let nobody else run", () =>
+    Effect.gen(function*() {
+      const { provide, work } = busy()
+      const env = Scripted.env(work(Scripted.next(0.5)), work(Scripted.done(1)))
+      const trajectory = yield* provide(
+        Rollout.episode(env, Scripted.policy, key, { limits: { rolloutTimeout: "20 millis" } })
+      )
+      assert.strictEqual(trajectory.transitions.length, 1)
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
+    }))
+
+  it.effect("R26: unless a hook lets it go on there", () =>
+    Effect.gen(function*() {
+      const { provide, work } = busy()
+      const env = Scripted.env(work(Scripted.next(0.5)), work({ ...Scripted.done(1), stopReason: "completed" }))
+      const trajectory = yield* provide(
+        Rollout.episode(env, Scripted.policy, key, {
+          limits: { rolloutTimeout: "20 millis" },
+          hooks: {
+            onStopReason: (reason) => Effect.succeed(reason === "completed" ? Option.some(reason) : Option.none())
+          }
+        })
+      )
+      assert.strictEqual(trajectory.transitions.length, 2)
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
+    }))
+})
+
+describe("what takes too long says whose time it was", () => {
+  const reasonOf = (error: Scripted.Broken | RolloutError.RolloutError) =>
+    error._tag === "RolloutError" ? error.reason._tag : error._tag
+
+  it.effect.each([{}, { rolloutTimeout: "30 seconds" }] as const)(
+    "R27: a turn of the policy, under %j",
+    (limits) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(
+          play(Talk.make(goesOn), answering(1, 80), { limits: { ...limits, turnTimeout: "50 millis" } })
+        )
+        assert.strictEqual(reasonOf(error), "TurnTimedOut")
+        assert.include(
+          error.message,
+          `member 1: the policy did not answer turn 1 within 50ms: raise limits.turnTimeout`
+        )
+      })
+  )
+
+  it.effect("a step, a first prompt or an injection of the environment", () =>
+    Effect.gen(function*() {
+      const slow: ReadonlyArray<Env.Env<Scripted.Broken>> = [
+        Scripted.hanging(),
+        { ...Scripted.env(), initialObservation: Effect.never },
+        { ...Talk.make(goesOn), inject: () => Effect.never }
+      ]
+      for (const env of slow) {
+        const error = yield* Effect.flip(play(env, answering(1), {
+          limits: { stepTimeout: "50 millis", turnTimeout: "1 minute" },
+          hooks: { onTurnBegin: () => Effect.succeed(env.inject === undefined ? [] : [{ role: "user", content: [] }]) }
+        }))
+        assert.strictEqual(reasonOf(error), "StepTimedOut")
+      }
+    }))
+
+  const failure = (options: Rollout.GroupOptions<Scripted.Broken>, seconds: { step?: number; grade?: number }) =>
+    Scripted.inTime(Effect.flip(Rollout.group(
+      Scripted.group({
+        size: 1,
+        env: () => Scripted.slow(1000 * (seconds.step ?? 0)),
+        groupRewards: (trajectories) =>
+          Effect.delay(Effect.succeed(trajectories.map(() => ({ reward: 0 }))), 1000 * (seconds.grade ?? 0))
+      }),
+      Scripted.policy,
+      options
+    )))
+
+  it.effect("a member, a grader, a step of the environment", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(reasonOf(yield* failure({ memberTimeout: "2 seconds" }, { step: 5 })), "MemberTimedOut")
+      assert.strictEqual(
+        reasonOf(yield* failure({ memberTimeout: "6 seconds", graderTimeout: "2 seconds" }, { step: 5, grade: 5 })),
+        "GraderTimedOut"
+      )
+      assert.strictEqual(
+        reasonOf(yield* failure({ memberTimeout: "3 seconds", limits: { stepTimeout: "2 seconds" } }, { step: 5 })),
+        "StepTimedOut"
+      )
+    }))
+
+  it.effect("an episode, which is no failure", () =>
+    Effect.gen(function*() {
+      const result = yield* Scripted.inTime(Rollout.group(
+        Scripted.group({ size: 2, env: (member) => Scripted.slow(1000 + 9000 * member, 1) }),
+        Scripted.policy,
+        { limits: { rolloutTimeout: "2 seconds" }, memberTimeout: "3 seconds" }
+      ))
+      assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [1, 0])
+    }))
+
+  it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(
+    "and is asked for with a time: %s",
+    (field) =>
+      Effect.gen(function*() {
+        const error = yield* failure(
+          field === "limits.turnTimeout" ? { limits: { turnTimeout: -1 } } : { [field]: -1 },
+          {}
+        )
+        assert.strictEqual(error.message, `group "group": ${field} is -1, expected a time above 0, such as "2 minutes"`)
+      })
+  )
+})
