@@ -2,10 +2,11 @@
 //   node scripts/conformance/run.mjs [version …]      versions of the SDK on PyPI; "latest" is the newest
 // Virtual environments are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder). Where
 // they see a torch (Debian: python3-torch), custom losses are checked as well.
-import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { serve } from "./serve.mjs"
 
 const chosen = process.argv.slice(2)
 const versions = chosen.length > 0 ? chosen : ["latest", "0.25.0", "0.24.1"]
@@ -35,28 +36,6 @@ const prepare = (version) => {
   return python
 }
 
-const serve = (checkpoints) =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [
-      "--conditions=@effect-rl/source",
-      "packages/cli/src/bin.ts",
-      "serve",
-      "--backend",
-      "engine",
-      "--port",
-      "0",
-      "--checkpoints",
-      checkpoints
-    ], { stdio: ["ignore", "pipe", "inherit"] })
-    let text = ""
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}: ${text}`)))
-    child.stdout.on("data", (data) => {
-      text += data
-      const url = /at (http:\S+)/.exec(text)?.[1]
-      if (url !== undefined) resolve({ child, url })
-    })
-  })
-
 const check = (python, url) => {
   const env = { ...process.env, TINKER_BASE_URL: url, TINKER_API_KEY: "tml-local", CONFORMANCE_MODEL: model }
   const { stdout } = spawnSync(python, ["scripts/conformance/conformance.py"], {
@@ -69,16 +48,12 @@ const check = (python, url) => {
 
 const prepared = versions.map((version) => ({ version, python: prepare(version) }))
 const checkpoints = mkdtempSync(join(tmpdir(), "conformance-checkpoints-"))
-const { child, url } = await serve(checkpoints)
+const { stop, url } = await serve(checkpoints)
 const results = prepared.map(({ python, version }) => {
   const [head, ...checks] = check(python, url)
   return { sdk: head?.sdk ?? `${version} did not start`, checks }
 })
-await new Promise((resolve) => {
-  child.removeAllListeners("exit")
-  child.once("exit", resolve)
-  child.kill("SIGINT")
-})
+await stop()
 rmSync(checkpoints, { recursive: true, force: true })
 
 const names = [...new Set(results.flatMap(({ checks }) => checks.map(({ name }) => name)))]

@@ -50,6 +50,7 @@ describe("effect-rl", { timeout: 60_000 }, () => {
     ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? there are: "],
     ["train arithmetic --plan --backend tinker", "error: --backend tinker needs TINKER_API_KEY in the environment"],
     ["serve --host 0.0.0.0", "error: --host 0.0.0.0 lets other machines in: set EFFECT_RL_SERVE_KEYS"],
+    ["serve --max-body 0", "error: Invalid value for flag --max-body: \"0\". Expected: a number above 0"],
     ["serve --host 192.0.2.1 --prot 1", "error: unknown flag --prot; did you mean --port?"],
     ["train gsm8k --backend mock --plan --data nowhere", "train.jsonl does not exist"]
   ]

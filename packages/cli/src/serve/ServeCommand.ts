@@ -2,10 +2,12 @@
 import { Tinker } from "@effect-rl/core"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as ByteSize from "effect/ByteSize"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
 import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
@@ -36,6 +38,8 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 
 const keysVariable = "EFFECT_RL_SERVE_KEYS"
 
+const atLeastOne = Flag.filter((value: number) => value >= 1, () => "a number above 0")
+
 const flags = {
   backend: Flag.Literals("backend", ["engine"]).pipe(
     Flag.withDescription("What samples and trains: engine does in this process (default: engine)"),
@@ -62,6 +66,31 @@ const flags = {
     Flag.withMetavar("folder"),
     Flag.withDescription("Folder of a further model as Hugging Face saves them, known by this path"),
     Flag.between(0, Infinity)
+  ),
+  ttl: Flag.String("ttl").pipe(
+    Flag.withMetavar("duration"),
+    Flag.withDescription(
+      "How long a checkpoint stays whose client does not say, such as \"7 days\" (default: for ever)"
+    ),
+    Flag.withSchema(Schema.DurationFromString),
+    Flag.filter((ttl) => Duration.isPositive(ttl) && Duration.isFinite(ttl), () => "a time such as \"7 days\""),
+    Flag.optional
+  ),
+  samplesPerMinute: Flag.Int("samples-per-minute").pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("Requests to sample that one key may make in a minute (default: any number)"),
+    atLeastOne,
+    Flag.optional
+  ),
+  maxBody: Flag.Int("max-body").pipe(
+    Flag.withMetavar("MiB"),
+    Flag.withDescription("Largest request, before and after it is unpacked (default: 64)"),
+    atLeastOne,
+    Flag.withDefault(64)
+  ),
+  compress: Flag.Boolean("compress").pipe(
+    Flag.withDescription("Ask clients to compress their training data, for a slow network"),
+    Flag.withDefault(false)
   )
 }
 
@@ -116,20 +145,35 @@ const engine = (checkpoints: string, models: ReadonlyArray<string>) =>
     ({ Engine }) => Engine.layerOptions({ checkpoints, models })
   ))
 
-const run = Effect.fn("ServeCommand.run")(function*(
-  options: {
-    readonly host: string
-    readonly port: number
-    readonly checkpoints: string
-    readonly models: ReadonlyArray<string>
-  }
-) {
+interface Options {
+  readonly host: string
+  readonly port: number
+  readonly checkpoints: string
+  readonly models: ReadonlyArray<string>
+  readonly ttl: Option.Option<Duration.Duration>
+  readonly samplesPerMinute: Option.Option<number>
+  readonly maxBody: number
+  readonly compress: boolean
+}
+
+const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
+  Option.match(option, { onNone: () => ({}), onSome: make })
+
+const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<Redacted.Redacted>) => ({
+  checkpoints: { folder, scheme: "engine", ...given(options.ttl, (ttl) => ({ ttl })) },
+  apiKeys,
+  maxBodySize: ByteSize.mebibytes(options.maxBody),
+  compressPasses: options.compress,
+  ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
+})
+
+const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   const { host, models, port } = options
   const path = yield* Path.Path
   const folder = path.resolve(options.checkpoints)
   const apiKeys = yield* keys
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
-  const server = TinkerServer.layer({ checkpoints: { folder, scheme: "engine" }, apiKeys })
+  const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
   return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
     Effect.provide(Layer.merge(engine(folder, models), http(host, port)))
   )

@@ -1,7 +1,7 @@
 /** The server as a process of its own, and a run that goes through it. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem } from "effect"
+import { Effect, Fiber, FileSystem, Schema } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
@@ -55,8 +55,12 @@ const post = (url: string, path: string, body: unknown) =>
     return JSON.parse(await response.text())
   })
 
-const serve = (folder: string) =>
-  started(["serve", "--port", "0", "--checkpoints", folder], /at (http:\/\/127\.0\.0\.1:\d+)/)
+const Listed = Schema.Struct({
+  checkpoints: Schema.Tuple([Schema.Struct({ expires_at: Schema.String, time: Schema.String })])
+})
+
+const serve = (folder: string, flags: ReadonlyArray<string> = []) =>
+  started(["serve", "--port", "0", "--checkpoints", folder, ...flags], /at (http:\/\/127\.0\.0\.1:\d+)/)
 
 /** A short run without its times. */
 const rewards = (text: string) =>
@@ -89,6 +93,34 @@ describe("effect-rl serve", { timeout: 120_000 }, () => {
       const { sequences } = yield* Fiber.join(poll)
       assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 200)
       assert.strictEqual(yield* ended(child), 130)
+    }))
+
+  it.live("its flags are the server's limits", () =>
+    Effect.gen(function*() {
+      const { found: url } = yield* serve(yield* temporary, [
+        "--ttl",
+        "1 hour",
+        "--samples-per-minute",
+        "1",
+        "--max-body",
+        "1",
+        "--compress"
+      ])
+      assert.isTrue((yield* post(url, "/client/config", {}))["proto_compress_fwdbwd"])
+      assert.match(String((yield* post(url, "/telemetry", "?".repeat(1_100_000)))["detail"]), /too large/)
+      const { session_id } = yield* post(url, "/create_session", {})
+      const base_model = "effect-rl/tiny-64"
+      const created = yield* post(url, "/create_model", { session_id, model_seq_id: 0, base_model })
+      const { model_id } = yield* post(url, "/retrieve_future", created)
+      yield* post(url, "/retrieve_future", yield* post(url, "/save_weights", { model_id, seq_id: 1, path: "a" }))
+      const { checkpoints: [checkpoint] } = yield* Effect.promise(async () =>
+        Schema.decodeUnknownSync(Listed)(await (await fetch(`${url}/api/v1/checkpoints`)).json())
+      )
+      const { expires_at, time } = checkpoint
+      assert.strictEqual(Date.parse(expires_at) - Date.parse(time), 3_600_000)
+      const sample = { base_model, prompt: { chunks: [{ type: "encoded_text", tokens: [1] }] }, sampling_params: {} }
+      assert.property(yield* post(url, "/asample", sample), "request_id")
+      assert.match(String((yield* post(url, "/asample", sample))["detail"]), /more than 1 requests a minute/)
     }))
 
   it.live("a run through it gets the same metrics as one in this process", () =>

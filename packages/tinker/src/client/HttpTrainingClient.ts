@@ -11,6 +11,8 @@ import {
 } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Checkpoints from "../wire/Checkpoints.ts"
@@ -109,7 +111,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       const body = { adam_params: adamBody(adam), type: "optim_step" }
       const submission = request("OptimStep", "/optim_step", body, Training.OptimStepResult)
       const pending = yield* queue.submit({ operation: "optimStep", change: "whole", submission })
-      return Pending.map(pending, ({ metrics }) => ({ metrics: metrics ?? {} }))
+      return Pending.map(pending, ({ metrics }) => ({ metrics: Record.filter(metrics ?? {}, Predicate.isNotNull) }))
     }),
     saveState: Effect.fn("TrainingClient.saveState")(save("saveState", "weights")),
     saveWeightsForSampler: Effect.fn("TrainingClient.saveWeightsForSampler")(

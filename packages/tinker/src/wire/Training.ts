@@ -59,5 +59,6 @@ export const OptimStepRequest = Schema.Struct({
 
 export const OptimStepResult = Schema.Struct({
   type,
-  metrics: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Number)))
+  /** Null where the value was no number: some servers send it all the same. */
+  metrics: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(Schema.Number))))
 })
