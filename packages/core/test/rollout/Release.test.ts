@@ -1,0 +1,115 @@
+/** W5: what is not given back is reported in time, and never in place of what happened. */
+import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import * as Scripted from "./Scripted.ts"
+
+const { done } = Scripted
+
+/** Members whose release never ends, beside others that are released. */
+const roll = (
+  stuck: (member: number) => boolean,
+  options: Rollout.GroupOptions & { readonly log?: Array<string>; readonly env?: Scripted.GroupOptions["env"] } = {}
+) => {
+  const { env = (member: number) => Scripted.env(done(member)), log = [], ...groupOptions } = options
+  return Rollout.group(
+    Scripted.group({
+      size: 3,
+      log,
+      env: (member, attempt) => {
+        const made = env(member, attempt)
+        const acquired = Effect.isEffect(made) ? made : Effect.succeed(made)
+        return stuck(member)
+          ? Effect.andThen(Effect.addFinalizer(() => Effect.never), acquired)
+          : acquired
+      }
+    }),
+    Scripted.policy,
+    groupOptions
+  )
+}
+
+const tolerant = FailurePolicy.minViableGroup({ minSuccessful: 1, maxRetries: 0 })
+
+/** Runs with what is logged. */
+const logged = Effect.fnUntraced(function*<A, E>(effect: Effect.Effect<A, E>) {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ cause, logLevel, message }) => {
+    lines.push(`${logLevel}: ${message} ${Cause.pretty(cause)}`.split("\n", 1).join(""))
+  })
+  const exit = yield* Effect.exit(Effect.provide(effect, Logger.layer([logger])))
+  return { exit, lines }
+})
+
+const says = (member: number, limit: string) =>
+  `group "group", member ${member}: not released within ${limit}, left to itself: ` +
+  "bound the finalizer, or raise releaseTimeout"
+
+describe("a release that hangs", () => {
+  it.effect("is waited for, 30 seconds unless said otherwise, and holds nobody else up", () =>
+    Effect.gen(function*() {
+      for (const [options, seconds] of [[{}, 30], [{ releaseTimeout: "5 seconds" }, 5]] as const) {
+        const log: Array<string> = []
+        const fiber = yield* Effect.forkChild(
+          logged(roll((member) => member < 2, { ...options, onFailure: tolerant, log }))
+        )
+        yield* TestClock.adjust(seconds * 1000 - 1)
+        assert.deepStrictEqual(log.slice(4), ["release 2.0"])
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust(1)
+        const { exit, lines } = yield* Fiber.join(fiber)
+        assert.deepInclude(yield* exit, { _tag: "Completed" })
+        assert.strictEqual(log.at(-1), "close", "what the group holds is released all the same")
+        const line = "Error: what an environment acquired was not released RolloutError: "
+        assert.sameMembers(lines.map((found) => found.replace(line, "")), [
+          says(0, `${seconds}s`),
+          says(1, `${seconds}s`)
+        ])
+      }
+    }))
+
+  it.effect("stops everything where deaths do", () =>
+    Effect.gen(function*() {
+      const { exit } = yield* logged(Scripted.inTime(roll((member) => member === 1)))
+      assert.isTrue(Exit.hasDies(exit))
+      assert.include(String(exit), says(1, "30s"))
+    }))
+
+  it.effect("does not hide the failure that came before it, not even there", () =>
+    Effect.gen(function*() {
+      const env = (member: number) =>
+        member === 1 ? Scripted.env(Effect.delay(Scripted.breaks("step"), 10)) : Scripted.hanging()
+      const { exit, lines } = yield* logged(Scripted.inTime(Effect.flip(roll((member) => member === 1, { env }))))
+      assert.strictEqual((yield* exit).message, "step broke")
+      assert.lengthOf(lines, 1)
+    }))
+
+  it.effect("of a dropped member does not hide why it was dropped", () =>
+    Effect.gen(function*() {
+      const env = (member: number) => member === 1 ? Scripted.failing() : Scripted.env(done(1))
+      const { exit, lines } = yield* logged(
+        Scripted.inTime(roll((member) => member === 1, { env, onFailure: tolerant }))
+      )
+      const result: GroupResult.GroupResult = yield* exit
+      assert.deepStrictEqual(result._tag === "Partial" ? result.dropped : [], [
+        { member: 1, attempt: 0, failure: "StepFailed", message: "step broke" }
+      ])
+      assert.lengthOf(lines, 1)
+    }))
+
+  it.effect("does not keep an interruption from ending", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const fiber = yield* Effect.forkChild(
+        logged(roll(() => true, { log, env: () => Scripted.hanging(), releaseTimeout: "5 seconds" }))
+      )
+      yield* TestClock.adjust(0)
+      const ending = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* TestClock.adjust("4 seconds")
+      assert.isUndefined(ending.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(ending)
+      assert.strictEqual(log.at(-1), "close")
+    }))
+})
