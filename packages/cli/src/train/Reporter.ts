@@ -22,12 +22,16 @@ const redrawEvery = "200 millis"
 /** In a file, a step that takes this long says from time to time how far it is. */
 const longestSilence = 30_000
 
-const startedLines = ({ iteration, iterations, resumedFrom, warnings }: Train.Started, folder: string) => [
+const startedLines = (
+  { capabilities, iteration, iterations, resumedFrom, warnings }: Train.Started,
+  folder: string
+) => [
   resumedFrom === undefined
     ? `training ${iterations} steps, kept in ${folder}`
     : iteration >= iterations
     ? `the run in ${folder} is finished: raise --steps to train on, or give another --seed or --log-path for a new run`
     : `resuming the run in ${folder} after ${iteration} of ${iterations} steps`,
+  `the backend reduces losses as ${capabilities.lossReduction} and reads ${capabilities.contextLength} tokens at once`,
   ...warnings.map((warning) => `warning: ${warning}`)
 ]
 

@@ -46,8 +46,14 @@ const adamBody = (adam: Effect.Success<ReturnType<typeof RequestRules.adam>>) =>
 
 const noSession = new TinkerError.Unavailable({ detail: "the service answered without a sampling_session_id" })
 
+/** The gradient goes there as weights of a cross entropy, which such a server would divide by their sum. */
+const noSum = new TinkerError.Unsupported({
+  capability: "forwardBackwardCustom",
+  detail: "the server averages losses over sequences, which changes the gradient of a custom loss"
+})
+
 export const make = (parts: Parts): TrainingClient.TrainingClient => {
-  const { dialect, futures, info, nextSamplingId, queue, sampleFrom, scope } = parts
+  const { dialect, futures, info, limits, nextSamplingId, queue, sampleFrom, scope } = parts
   const model_id = info.modelId
   const passes = { ...parts, modelId: model_id }
 
@@ -100,11 +106,16 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     )
   })
 
+  const customLoss = CustomLoss.forwardBackward({ forward, forwardBackward })
+
   const client: TrainingClient.TrainingClient = {
     info,
     forward,
     forwardBackward,
-    forwardBackwardCustom: CustomLoss.forwardBackward({ forward, forwardBackward }),
+    forwardBackwardCustom: (data, loss) =>
+      limits.capabilities.lossReduction === "sequence-mean"
+        ? named("forwardBackwardCustom")(Effect.fail(noSum))
+        : customLoss(data, loss),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       yield* named("optimStep")(dialect.adam(adam.gradClipNorm))

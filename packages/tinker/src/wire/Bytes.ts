@@ -6,6 +6,17 @@ const bytesOf = (array: ArrayBufferView) => new Uint8Array(array.buffer, array.b
 /** The bytes of an array, not copied; typed arrays are little-endian on every platform this runs on. */
 export const of = (array: Int32Array | Float32Array | BigInt64Array): Uint8Array => bytesOf(array)
 
+/** Integers as int64: the upper half repeats the sign. */
+export const int64 = (values: Int32Array): Uint8Array => {
+  const halves = new Int32Array(values.length * 2)
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] ?? 0
+    halves[2 * index] = value
+    halves[2 * index + 1] = value >> 31
+  }
+  return bytesOf(halves)
+}
+
 /** An own copy that starts at an aligned offset, or what is wrong with the length. */
 const aligned = (bytes: Uint8Array, size: number): Result.Result<ArrayBuffer, string> =>
   bytes.length % size === 0

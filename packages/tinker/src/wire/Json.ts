@@ -21,10 +21,13 @@ const exact = (_: string, value: unknown, context?: { readonly source?: string }
     ? BigInt(context.source)
     : value
 
+/** Looking at every value costs several times the parsing, and few texts have such a number. */
+const mayHoldLarge = /[[:,\s]-?\d{16}/
+
 /** Any JSON value, with whole numbers beyond 2^53 as bigints. */
 export const parse = (text: string): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
-    try: (): unknown => JSON.parse(text, exact),
+    try: (): unknown => mayHoldLarge.test(text) ? JSON.parse(text, exact) : JSON.parse(text),
     catch: (cause) => new MalformedBody({ detail: String(cause) })
   })
 

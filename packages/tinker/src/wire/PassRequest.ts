@@ -26,7 +26,7 @@ export interface Pass {
 type Tensor = MessageInitShape<typeof TensorSchema>
 
 const int64 = (values: Int32Array, shape: ReadonlyArray<number>): Tensor => ({
-  encoding: { case: "dense", value: Bytes.of(BigInt64Array.from(values, BigInt)) },
+  encoding: { case: "dense", value: Bytes.int64(values) },
   dtype: DType.INT64,
   shape: shape.map(BigInt)
 })
@@ -38,8 +38,13 @@ const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => 
 })
 
 /** Tokens off the mask take no part: what they may lack must not spread as NaN. */
-const present = (logprobs: Float32Array, mask: Float32Array) =>
-  logprobs.map((logprob, t) => mask[t] === 0 ? 0 : logprob)
+const present = (logprobs: Float32Array, mask: Float32Array) => {
+  const sent = logprobs.slice()
+  for (let t = 0; t < sent.length; t++) {
+    if (mask[t] === 0) sent[t] = 0
+  }
+  return sent
+}
 
 const tensors = (inputs: Datum.Inputs[Datum.Kind], sendsMask: boolean): Record<string, Tensor> => {
   const size = inputs.targetTokens.length

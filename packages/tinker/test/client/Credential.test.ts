@@ -1,5 +1,6 @@
 import { Tinker } from "@effect-rl/core"
 import { Activity, CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, ConfigProvider, Effect, Layer, Redacted, Stream } from "effect"
 import { inspect } from "node:util"
@@ -163,6 +164,29 @@ describe("a credential command", () => {
       )
       assert.strictEqual(refused.reason._tag, "Unsupported")
       assert.include(refused.message, "CredentialCommand.layer")
+    }))
+})
+
+const runHere = (command: string) =>
+  Effect.flatMap(CredentialCommand.CredentialCommand, (run) => run(Redacted.make(command))).pipe(
+    Effect.provide(CredentialCommand.layer),
+    Effect.provide(NodeServices.layer)
+  )
+
+describe("running a command", () => {
+  it.live("gives what it prints, without white space around it", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(Redacted.value(yield* runHere("echo ' tml-one '; echo")), "tml-one")
+    }))
+
+  it.live("that prints nothing or is none is a typed failure without the command's text", () =>
+    Effect.gen(function*() {
+      for (const command of ["true", "no-such-command-of-mine 2>/dev/null"]) {
+        const failure = yield* Effect.flip(runHere(command))
+        assert.strictEqual(failure._tag, "Rejected")
+        assert.include(failure.message, "TINKER_CREDENTIAL_CMD")
+        assert.notInclude(inspect(failure), "no-such-command")
+      }
     }))
 })
 

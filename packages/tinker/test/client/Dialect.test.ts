@@ -118,6 +118,28 @@ describe("policy losses", () => {
     }))
 })
 
+describe("custom losses", () => {
+  it.effect("are refused where a cross entropy is no sum", () =>
+    Effect.gen(function*() {
+      const custom = Effect.flatMap(train, (client) =>
+        run(client.forwardBackwardCustom([weighted], (_, logprobs) =>
+          Effect.succeed({
+            loss: 1,
+            gradients: logprobs.map((logprobsT) =>
+              logprobsT.map(() => 0.5)
+            )
+          }))))
+      const refused = yield* Effect.flip(withTinker(reducing("sequence-mean"), custom))
+      assert.strictEqual(refused.reason._tag, "Unsupported")
+      const service = reducing("token-sum")
+      const { metrics } = yield* withTinker(service, custom)
+      assert.strictEqual(metrics["loss:sum"], 1)
+      const [forward, backward] = service.received.filter(({ path }) => path === "/forward_backward")
+      assert.strictEqual(forward?.body["forwardOnly"], true)
+      assert.deepStrictEqual(backward?.body["weights"], [[-0.5, -0.5, -0.5]])
+    }))
+})
+
 const training = <A, E, R>(call: (client: Effect.Success<typeof train>) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(train, call)
 

@@ -1,0 +1,42 @@
+/** A training request of 128 datums of 2,048 positions, and a sample of as long a prompt: the same numbers in Python. */
+import { Datum, Loss, ModelInput } from "@effect-rl/core"
+
+export const datums = 128
+export const positions = 2048
+export const vocabulary = 151_936
+
+/** Any fixed numbers do, as long as they differ. */
+const token = (index: number) => (index * 7919 + 13) % vocabulary
+
+export const tokens = (datum: number) =>
+  Int32Array.from({ length: positions }, (_, at) => token(datum * positions + at))
+
+const logprobs = Float32Array.from({ length: positions }, (_, at) => -((at % 97) / 16))
+const advantages = Float32Array.from({ length: positions }, (_, at) => at < positions / 2 ? 0 : 0.5)
+const mask = advantages.map((advantage) => advantage === 0 ? 0 : 1)
+
+export const loss = Loss.importanceSampling
+
+export const data = () =>
+  Array.from({ length: datums }, (_, index) =>
+    Datum.policyTokens(ModelInput.fromTokens(tokens(index)), {
+      targetTokens: tokens(index + 1),
+      logprobs,
+      advantages,
+      mask
+    }))
+
+/** What a pass over `data` answers. */
+export const output = () => ({
+  logprobs: Array.from({ length: datums }, () => logprobs),
+  metrics: { "loss:sum": 1 }
+})
+
+export const prompt = () => ModelInput.fromTokens(tokens(0))
+export const maxTokens = 32
+
+/** Bytes and seconds of one operation, over and over. */
+export interface Rate {
+  readonly bytes: number
+  readonly seconds: number
+}
