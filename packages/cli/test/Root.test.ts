@@ -262,5 +262,10 @@ describe("effect-rl train", { timeout: 60_000 }, () => {
         const { out } = yield* run(...args, "--max-tokens", "80", "--steps", "1", "--log-path", yield* runFolder)
         has(out, "step 1/1  reward 0.500 ± 0.000")
       }
+      for (const recipe of ["guess-number", "calculator"]) {
+        const { exit, out } = yield* run(...short.with(1, recipe), "--steps", "1", "--log-path", yield* runFolder)
+        assert.isTrue(Exit.isSuccess(exit))
+        has(out, "step 1/1  reward")
+      }
     }))
 })

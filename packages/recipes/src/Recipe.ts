@@ -1,14 +1,17 @@
 /** A task with all that is needed to train on it. Names no backend. */
-import type { ChatModel, Renderer, RolloutError, TinkerError, Train } from "@effect-rl/core"
+import type { ChatModel, EnvOptionError, Renderer, RolloutError, TinkerError, ToolEnv, Train } from "@effect-rl/core"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 
-export type EvaluationError = Renderer.RendererError | TinkerError.TinkerError | RolloutError.RolloutError
+/** What the environments of a task fail with. */
+export type EnvError = Renderer.RendererError | EnvOptionError.EnvOptionError | ToolEnv.GraderTimedOut
+
+export type EvaluationError = EnvError | TinkerError.TinkerError | RolloutError.RolloutError
 
 /** A recipe's task, put together for one model. */
 export interface Task {
-  readonly config: Train.Config<Renderer.RendererError, never, EvaluationError>
+  readonly config: Train.Config<EnvError, never, EvaluationError>
   /** The answer to the problem in a prompt's text, for scripted policies. */
   readonly answerTo: (prompt: string) => Option.Option<string>
 }

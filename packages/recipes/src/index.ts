@@ -13,6 +13,12 @@ export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
 export * as HeldOutPairs from "./arithmetic/HeldOutPairs.ts"
 export * as PlainAddition from "./arithmetic/PlainAddition.ts"
 
+export * as Calculation from "./calculator/Calculation.ts"
+export * as CalculatorEnv from "./calculator/CalculatorEnv.ts"
+export * as Expression from "./calculator/Expression.ts"
+
+export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
+
 export * as TicTacToe from "./games/TicTacToe.ts"
 
 export * as Abstractions from "./tutorial/Abstractions.ts"

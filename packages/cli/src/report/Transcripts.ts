@@ -1,5 +1,5 @@
 /** The same few problems, answered again as the policy learns. */
-import { type Evaluator, GroupResult, RunStore } from "@effect-rl/core"
+import { type Evaluator, GroupResult, RunStore, type Trajectory } from "@effect-rl/core"
 import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
@@ -33,6 +33,15 @@ const chosen = (groups: ReadonlyArray<GroupResult.GroupResult>) => {
   )
 }
 
+type Logs = Trajectory.Transition["logs"]
+
+/** What a turn reports, in lines. */
+const turnLines = (logs: Logs) => Object.entries(logs).map(([name, value]) => `${name}: ${value}`)
+
+/** What was said, turn by turn. */
+const said = ({ transitions }: Trajectory.Trajectory) =>
+  transitions.flatMap(({ logs }) => Object.hasOwn(logs, "response") ? [logs["response"]] : turnLines(logs)).join("\n")
+
 const transcriptOf = (
   { name }: Evaluator.Evaluation,
   step: number,
@@ -42,11 +51,11 @@ const transcriptOf = (
   return GroupResult.survivors(group).slice(0, 1).flatMap(([member, trajectory]) => {
     const logs = trajectory.transitions.at(-1)?.logs ?? {}
     const text = (field: string) => String(logs[field] ?? "")
-    const answer = { step, response: text("response"), reward: group.rewardsG[member] ?? NaN }
+    const answer = { step, response: said(trajectory), reward: group.rewardsG[member] ?? NaN }
     return [{
       evaluator: name,
       problem: group.key,
-      question: text("question"),
+      question: text("question") || group.key,
       reference: text("reference"),
       answers: [answer]
     }]
@@ -104,7 +113,7 @@ export const lines = (transcripts: ReadonlyArray<Transcript>, style: Style): Rea
   transcripts.flatMap(({ answers, question, reference }) => {
     const ends = [...new Set([...answers.slice(0, 1), ...answers.slice(-1)])]
     return [
-      style.bold(`${Untrusted.show(question)} (${Untrusted.show(reference)})`),
+      style.bold(Untrusted.show(reference === "" ? question : `${question} (${reference})`)),
       ...ends.flatMap((answer) => answerLines(answer, style))
     ]
   })

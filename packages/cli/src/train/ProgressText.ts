@@ -86,6 +86,10 @@ export const truncationAdvice = ({ metrics }: Train.Iteration, maxTokens: number
 
 export const evaluated = ({ evaluation, iteration }: Train.Evaluated, style: Style): string => {
   const of = (name: string) => evaluation.metrics[`${evaluation.name}/${name}`] ?? NaN
+  if (!Number.isFinite(of("correct"))) {
+    const reward = style.bold(Quantity.fixed(of("reward"), 3))
+    return `${evaluation.name} after ${iteration} steps: reward ${reward} over ${of("episodes")} episodes`
+  }
   return `${evaluation.name} after ${iteration} steps: ${style.bold(Quantity.percent(of("correct"), 1))} of ` +
     `${of("episodes")} correct, 95 % interval ${interval(of("correct_low"), of("correct_high"))}`
 }

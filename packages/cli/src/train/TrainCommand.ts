@@ -29,6 +29,8 @@ export const train = Command.make("train").pipe(
     commandOf(Recipes.arithmetic),
     commandOf(Recipes.plainArithmetic),
     commandOf(Recipes.abstractions),
-    commandOf(Recipes.gsm8k)
+    commandOf(Recipes.gsm8k),
+    commandOf(Recipes.guessNumber),
+    commandOf(Recipes.calculator)
   ])
 )

@@ -1,10 +1,18 @@
 import * as Transcripts from "@effect-rl/cli/report/Transcripts"
 import * as Style from "@effect-rl/cli/terminal/Style"
-import { ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Tinker } from "@effect-rl/core"
+import {
+  ChatModel,
+  Evaluator,
+  ModelInput,
+  ProblemEnv,
+  ProblemGroupBuilder,
+  Tinker,
+  type Trajectory
+} from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Option, Path } from "effect"
 import * as FaultyFileSystem from "../../../files/test/support/FaultyFileSystem.ts"
 
 /** Five problems, each answered with `response`. */
@@ -43,6 +51,46 @@ describe("Transcripts", () => {
         ["d", "0: no", "9: yes"]
       ])
     }))
+
+  it("tell what was said turn by turn, where an environment has several", () => {
+    const turn = (guess: string, feedback: string) => ({
+      observation: ModelInput.empty,
+      action: { tokens: new Int32Array(), logprobs: new Float32Array(), stopReason: "stop" as const },
+      reward: 0,
+      trainable: true,
+      metrics: {},
+      logs: { guess, feedback }
+    })
+    const trajectory: Trajectory.Trajectory = {
+      transitions: [turn("Guess: 5", "Too low"), turn("Guess: 7", "Correct")],
+      stepReward: 1,
+      stopReason: Option.some("completed"),
+      truncations: 0
+    }
+    const group = {
+      _tag: "Completed",
+      key: "7",
+      tags: [],
+      samplerStep: 0,
+      members: [Option.some(trajectory)],
+      rewardsG: Float64Array.of(1),
+      metricsG: [{}],
+      retried: []
+    } as const
+    const [told] = Transcripts.of({ name: "held_out", metrics: {}, groups: [group] }, 3)
+    assert.deepStrictEqual(told, {
+      evaluator: "held_out",
+      problem: "7",
+      question: "7",
+      reference: "",
+      answers: [{
+        step: 3,
+        reward: 1,
+        response: "guess: Guess: 5\nfeedback: Too low\nguess: Guess: 7\nfeedback: Correct"
+      }]
+    })
+    assert.strictEqual(Transcripts.lines(told === undefined ? [] : [told], Style.plain)[0], "7")
+  })
 
   it.effect("replace an answer after the same step, as when a run is resumed", () =>
     Effect.gen(function*() {

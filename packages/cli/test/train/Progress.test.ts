@@ -135,4 +135,12 @@ describe("the line of an evaluation", () => {
       "held_out after 0 steps: 50.0 % of 8 correct, 95 % interval 40.0 to 60.0 %"
     )
   })
+
+  it("tells the reward where nothing is right or wrong", () => {
+    const metrics = { "held_out/reward": -0.25, "held_out/episodes": 8 }
+    assert.strictEqual(
+      ProgressText.evaluated({ ...evaluated, evaluation: { ...evaluation, metrics } }, Style.plain),
+      "held_out after 0 steps: reward -0.250 over 8 episodes"
+    )
+  })
 })

@@ -19,7 +19,8 @@ const make = (numerator: bigint, denominator: bigint): Option.Option<Rational> =
   return Option.some({ numerator: numerator / divisor, denominator: denominator / divisor })
 }
 
-const divide = (left: Rational, right: Rational) =>
+/** None where `right` is 0. */
+export const divide = (left: Rational, right: Rational) =>
   make(left.numerator * right.denominator, left.denominator * right.numerator)
 
 const decimalPattern = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?$/
@@ -72,3 +73,23 @@ export const parse = (text: string): Option.Option<Rational> => {
 
 export const equals = (left: Rational, right: Rational) =>
   left.numerator === right.numerator && left.denominator === right.denominator
+
+const lowest = (numerator: bigint, denominator: bigint): Rational => {
+  const divisor = greatestCommonDivisor(numerator, denominator)
+  return { numerator: numerator / divisor, denominator: denominator / divisor }
+}
+
+export const add = (left: Rational, right: Rational): Rational =>
+  lowest(
+    left.numerator * right.denominator + right.numerator * left.denominator,
+    left.denominator * right.denominator
+  )
+
+export const negate = ({ denominator, numerator }: Rational): Rational => ({ numerator: -numerator, denominator })
+
+export const multiply = (left: Rational, right: Rational): Rational =>
+  lowest(left.numerator * right.numerator, left.denominator * right.denominator)
+
+/** `-3`, `7/2`. */
+export const toString = ({ denominator, numerator }: Rational): string =>
+  denominator === 1n ? String(numerator) : `${numerator}/${denominator}`

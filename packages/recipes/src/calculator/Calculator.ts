@@ -1,0 +1,83 @@
+/** Trains a model to call a calculator, and to say what it gave. */
+import {
+  type ChatModel,
+  type EnvGroupBuilder,
+  type EnvOptionError,
+  Evaluator,
+  type Renderer,
+  type ToolEnv
+} from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as Calculation from "./Calculation.ts"
+import * as CalculatorEnv from "./CalculatorEnv.ts"
+
+const settings = Schema.Struct(TrainingSettings.fields({
+  model: "Qwen/Qwen3-4B-Instruct-2507",
+  steps: 30,
+  groups: 32,
+  groupSize: 8,
+  learningRate: 3e-5,
+  maxTokens: 128,
+  evalEvery: 10
+}))
+
+const evaluated = 64
+
+type Failure = EnvOptionError.EnvOptionError | Renderer.RendererError | ToolEnv.GraderTimedOut
+
+export const group = (
+  model: ChatModel.ChatModel,
+  size: number,
+  { answer, expression }: Calculation.Calculation
+): EnvGroupBuilder.EnvGroupBuilder<Failure> => ({
+  key: expression,
+  size,
+  tags: ["calculator"],
+  open: Effect.succeed({ makeEnv: () => CalculatorEnv.make({ model, expression, answer }) })
+})
+
+/** Calls the calculator, then says what it answered. */
+const answerTo = (prompt: string) => {
+  const answer = /<tool_response>\s*([^<]*?)\s*<\/tool_response>(?![^]*<tool_response>)/.exec(prompt)?.[1]
+  if (answer !== undefined) return Option.some(answer)
+  const expression = /What is (.+?)\? Use the calculator/.exec(prompt)?.[1]
+  return Option.map(
+    Option.fromUndefinedOr(expression),
+    (expression) => `<tool_call>\n${JSON.stringify({ name: "calculator", arguments: { expression } })}\n</tool_call>`
+  )
+}
+
+export const calculator = Recipe.make({
+  name: "calculator",
+  description: "Calculations with a calculator as a tool; evaluated on 64 held-out ones. " +
+    "The engine does not have the default model, and its presets know no tools: try --backend mock",
+  settings,
+  build: (model, settings) =>
+    Effect.sync(() => ({
+      answerTo,
+      config: {
+        ...TrainingSettings.config(model, settings),
+        dataset: {
+          length: settings.steps,
+          fingerprint: `calculator/${settings.groups}x${settings.groupSize}`,
+          batch: (index, seed) =>
+            Effect.sync(() =>
+              Calculation.batch(index, settings.groups, seed).map((calculation) =>
+                group(model, settings.groupSize, calculation)
+              )
+            )
+        },
+        evaluators: [
+          Evaluator.testSet({
+            name: "held_out",
+            groups: Calculation.heldOut(evaluated).map((calculation) => group(model, 1, calculation)),
+            maxTokens: settings.maxTokens
+          })
+        ]
+      }
+    }))
+})

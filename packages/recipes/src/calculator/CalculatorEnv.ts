@@ -1,0 +1,57 @@
+/** A calculation that is too long for the head, and a calculator. */
+import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Rational from "../grading/Rational.ts"
+import * as Expression from "./Expression.ts"
+
+/** Answers `{"error": …}` to what cannot be worked out. */
+export const calculator = Tool.make({
+  name: "calculator",
+  description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",
+  parameters: Schema.Struct({
+    expression: Schema.String.annotate({ description: "Such as (3 + 4) * 12" })
+  }),
+  handler: ({ expression }) => Effect.map(Effect.fromResult(Expression.evaluate(expression)), Rational.toString)
+})
+
+export const question = (expression: string) =>
+  `What is ${expression}? Use the calculator, then answer with the number alone.`
+
+/** The last number of an answer, thousands separators left out. */
+const numberIn = (text: string) => {
+  const last = text.replaceAll(/(?<=\d),(?=\d{3})/g, "").match(/-?\d+(?:\.\d+|\/\d+)?/g)?.at(-1)
+  return last === undefined ? Option.none() : Rational.parse(last)
+}
+
+export interface Options {
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+  readonly expression: string
+  /** The value of the expression. */
+  readonly answer: string
+}
+
+const isRight = (answer: string, text: string) =>
+  Option.exists(
+    numberIn(text),
+    (given) => Option.exists(Rational.parse(answer), (right) => Rational.equals(given, right))
+  )
+
+/** Up to four turns, each of which may call the calculator. Reward 1 for the right number in the last message, else 0. */
+export const make = ({ answer, expression, model }: Options) =>
+  ToolEnv.make({
+    model,
+    tools: [calculator],
+    messages: [Message.user(question(expression))],
+    maxTurns: 4,
+    grade: (messages) => {
+      const last = messages.at(-1)
+      const correct = last?.role === "assistant" && isRight(answer, Message.text(last))
+      const called = messages.some(({ role }) => role === "tool")
+      return Effect.succeed({
+        reward: Number(correct),
+        metrics: { correct: Metric.rate(correct), used_calculator: Metric.rate(called) }
+      })
+    }
+  })

@@ -1,0 +1,67 @@
+/** A number is guessed in up to ten turns, each answered with too low or too high. */
+import { type ChatModel, Env, Message, Metric, type Renderer } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+/** Numbers are from 0 up to, and without, this one. */
+export const bound = 1024
+
+const maxTurns = 10
+
+const rules = Message.system(
+  `Find a whole number between 0 and ${bound}. Say only "Guess: " and your guess, such as "Guess: 7". ` +
+    "You are then told whether it is too low, too high or correct."
+)
+
+const unread = Message.user("That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".")
+
+/** As Python's `int` reads it; undefined where there is none. */
+const guessIn = (said: string): number | undefined => {
+  const [, text] = /^Guess: (.*)/.exec(said) ?? []
+  return text !== undefined && /^\s*[-+]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll("_", "")) : undefined
+}
+
+interface Verdict {
+  readonly reply: Message.Message
+  readonly reward: number
+}
+
+const judge = (said: string, answer: number): Verdict => {
+  const guess = guessIn(said)
+  if (guess === undefined) return { reply: unread, reward: -1 }
+  if (guess === answer) return { reply: Message.user("Correct"), reward: 1 }
+  return { reply: Message.user(guess < answer ? "Too low" : "Too high"), reward: 0 }
+}
+
+/**
+ * Each turn earns 1 for the right number, 0 for another and −1 for what is no guess; so an episode earns from −10 to 1. What
+ * was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders it anew, and
+ * each turn is a training sequence of its own.
+ *
+ * @see tinker-cookbook `GuessNumberEnv`
+ */
+export const make = (
+  { renderer }: Pick<ChatModel.ChatModel, "renderer">,
+  answer: number
+): Env.Env<Renderer.RendererError> => {
+  let turns: ReadonlyArray<Message.Message> = []
+  let isOver = false
+  const show = Effect.suspend(() => renderer.generationPrompt([rules, ...turns]))
+  return {
+    initialObservation: Effect.map(show, (input) => Env.prompt(input, renderer.stop)),
+    step: Effect.fnUntraced(function*({ tokens }) {
+      if (isOver) return yield* Effect.die(new Error("the episode is over"))
+      const said = Message.text((yield* renderer.parse(tokens)).message)
+      const { reply, reward } = judge(said, answer)
+      turns = [...turns, { role: "player", content: said }, reply]
+      isOver = reward === 1 || turns.length / 2 >= maxTurns
+      const reported = {
+        reward,
+        metrics: { correct: Metric.rate(reward === 1) },
+        logs: { guess: said, feedback: Message.text(reply), target: answer }
+      }
+      if (isOver) return { ...reported, _tag: "Done", stopReason: reward === 1 ? "completed" : "max_turns" }
+      const observation = { ...Env.prompt(yield* show, renderer.stop), fork: "history" } as const
+      return { ...reported, _tag: "Continue", observation }
+    })
+  }
+}

@@ -1,0 +1,135 @@
+import { Rollout, type Sampling } from "@effect-rl/core"
+import { EnvLaws } from "@effect-rl/core/testing"
+import { GuessNumberEnv, Recipes } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Schema } from "effect"
+import * as TestModel from "../TestModel.ts"
+
+const { tokenizer } = TestModel
+const end = "<|im_end|>"
+
+const sampled = (text: string): Sampling.SampledTokens => {
+  const tokens = tokenizer.encode(text + end)
+  return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
+}
+
+/** Says these in turn, the last again and again. */
+const play = (answer: number, ...texts: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const shown: Array<string> = []
+    const env = GuessNumberEnv.make(yield* TestModel.model, answer)
+    const trajectory = yield* Rollout.episode(
+      env,
+      {
+        act: ({ key, prompt }) =>
+          Effect.sync(() => {
+            shown.push(
+              tokenizer.decode(prompt.chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens]))
+            )
+            return sampled(texts[Math.min(key.turn, texts.length - 1)] ?? "")
+          })
+      },
+      { iteration: 0, group: "guess", member: 0, attempt: 0 }
+    )
+    return { rewards: trajectory.transitions.map(({ reward }) => reward), shown, trajectory }
+  })
+
+describe("guessing a number", () => {
+  it.effect("is answered with too low, too high and correct", () =>
+    Effect.gen(function*() {
+      const { rewards, trajectory } = yield* play(700, "Guess: 512", "Guess: 800", "Guess: 700")
+      assert.deepStrictEqual(rewards, [0, 0, 1])
+      assert.deepStrictEqual(trajectory.transitions.map(({ logs }) => logs["feedback"]), [
+        "Too low",
+        "Too high",
+        "Correct"
+      ])
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
+    }))
+
+  it.effect("is over after ten turns", () =>
+    Effect.gen(function*() {
+      const { rewards, trajectory } = yield* play(700, "Guess: 1")
+      assert.strictEqual(rewards.length, 10)
+      assert.deepStrictEqual(trajectory.stopReason, Option.some("max_turns"))
+    }))
+
+  it.effect("shows what was said under the role player, never as the assistant's", () =>
+    Effect.gen(function*() {
+      const { shown } = yield* play(700, "Guess: 512", "Guess: 700")
+      const [first = "", second = ""] = shown
+      assert.isTrue(first.startsWith("<|im_start|>system\nFind a whole number between 0 and 1024."))
+      assert.include(
+        second,
+        `<|im_start|>player\nGuess: 512${end}\n<|im_start|>user\nToo low${end}\n<|im_start|>assistant`
+      )
+      assert.strictEqual(second.split("<|im_start|>assistant").length, 2, "only the turn that is asked for")
+    }))
+
+  const readings: ReadonlyArray<readonly [said: string, reward: number]> = [
+    ["Guess: 7", 1],
+    ["Guess:  +7 ", 1],
+    ["Guess: 0_7", 1],
+    ["Guess: 7\nbecause it is prime", 1],
+    ["Guess: -7", 0],
+    ["guess: 7", -1],
+    ["Guess:7", -1],
+    ["I say Guess: 7", -1],
+    ["Guess: seven", -1],
+    ["Guess: 7.0", -1],
+    ["Guess: ", -1],
+    ["", -1]
+  ]
+  it.effect.each(readings)("reads as upstream: %j earns %i", ([said, reward]) =>
+    Effect.gen(function*() {
+      const { rewards } = yield* play(7, said)
+      assert.strictEqual(rewards[0], reward)
+    }))
+})
+
+describe("laws", () => {
+  const makeEnv = (seed: number) =>
+    Effect.map(Effect.orDie(TestModel.model), (model) => GuessNumberEnv.make(model, seed))
+  const options = {
+    tokenizer,
+    vocabulary: tokenizer.vocabulary,
+    replies: ["Guess: 1", "Guess: 512", "seven"],
+    forks: true,
+    seeds: [0],
+    turns: 4
+  } as const
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check, 30_000)
+})
+
+describe("the recipe guess-number", () => {
+  const { guessNumber } = Recipes
+  const build = Effect.gen(function*() {
+    const settings = yield* Schema.decodeUnknownEffect(guessNumber.settings)({})
+    return yield* guessNumber.build(yield* TestModel.model, settings)
+  })
+
+  it.effect("asks upstream's numbers in upstream's order, in 28 full batches", () =>
+    Effect.gen(function*() {
+      const { config: { dataset } } = yield* build
+      assert.strictEqual(dataset.length, 28)
+      const [first, last] = yield* Effect.all([dataset.batch(0, 5), dataset.batch(27, 5)])
+      assert.deepStrictEqual(
+        first.slice(0, 8).map(({ key }) => key),
+        ["788", "776", "911", "430", "41", "265", "988", "523"]
+      )
+      assert.deepStrictEqual([first.length, last.length], [32, 32])
+    }))
+
+  it.effect("knows how to guess", () =>
+    Effect.gen(function*() {
+      const { answerTo } = yield* build
+      let prompt = ""
+      for (let turn = 0; turn < 10; turn++) {
+        const said = Option.getOrThrow(answerTo(prompt))
+        const guess = Number(said.slice("Guess: ".length))
+        if (guess === 788) return assert.isAtMost(turn, 9)
+        prompt += `player\n${said}\nuser\n${guess < 788 ? "Too low" : "Too high"}\n`
+      }
+      return assert.fail(`not found:\n${prompt}`)
+    }))
+})
