@@ -1,5 +1,6 @@
 /** Environments whose rewards are compared with each other. */
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
@@ -20,6 +21,12 @@ export interface EnvGroup<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<GroupReward>, E, R>
 }
 
+/** What a group can be built from in another process: a `RolloutTask` of that name, and its payload as JSON. */
+export interface TaskDescription {
+  readonly name: string
+  readonly payload: Schema.Json
+}
+
 /**
  * How to open a group. `key` is unique within a batch and equal in every run: seeds come from it.
  *
@@ -31,5 +38,7 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly tags: ReadonlyArray<string>
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
+  /** Where it was made by a `RolloutTask`. */
+  readonly task?: TaskDescription
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }

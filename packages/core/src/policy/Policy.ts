@@ -19,6 +19,8 @@ export interface Request {
 /** @see tinker-cookbook `TokenCompleter` */
 export interface Policy<out E = never, out R = never> {
   readonly act: (request: Request) => Effect.Effect<Sampling.SampledTokens, E, R>
+  /** What the same policy can be made from in another process; some policies can be made nowhere else. */
+  readonly description?: Description
 }
 
 export interface SamplingOptions {
@@ -37,6 +39,12 @@ export interface SamplingOptions {
   readonly coalesceFirstTurns?: boolean
 }
 
+/** A policy that samples: the weights, and how. */
+export interface Description {
+  readonly modelPath: string
+  readonly options: SamplingOptions
+}
+
 /** The sequence of a request for one. */
 export const onlySequence = FirstTurns.onlySequence
 
@@ -45,6 +53,7 @@ export const fromSamplingClient = (client: SamplingClient, options: SamplingOpti
   const { coalesceFirstTurns = false, maxTokens, seed, ...shape } = options
   const firstTurn = FirstTurns.make(client)
   return {
+    description: { modelPath: client.modelPath, options },
     act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
       const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
       return coalesceFirstTurns && key.turn === 0 && key.attempt === 0

@@ -17,7 +17,8 @@ import type { Hooks } from "./Hooks.ts"
 import * as Release from "./Release.ts"
 import { GraderTimedOut, MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
 
-interface Bounds {
+/** What holds for a group wherever it is rolled out. */
+export interface Bounds {
   /** Part of every key and seed; default 0. */
   readonly iteration?: number
   /** Optimizer steps behind the policy's weights; default 0. */

@@ -9,6 +9,7 @@ import type * as Policy from "../policy/Policy.ts"
 import type { MemberKey } from "../record/Key.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
+import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
 import type { GroupResult } from "./GroupResult.ts"
@@ -28,6 +29,8 @@ export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR =
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
   readonly unordered?: boolean
+  /** Where groups are rolled out; in this process unless given. */
+  readonly executor?: Executor.Executor
 }
 
 /**
@@ -92,10 +95,13 @@ export function stream<E, R, PE, PR, HE, HR>(
   policy: Policy.Policy<PE, PR>,
   options: StreamOptions<E, PE, HE, HR> = {}
 ) {
-  const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
+  const { concurrency = defaultConcurrency, executor, unordered = false, ...groupOptions } = options
   const shared = sharedKey(builders)
   if (shared !== undefined) return Stream.fail(shared)
   return Stream.fromArray(builders).pipe(
-    Stream.mapEffect((builder) => group(builder, policy, groupOptions), { concurrency, unordered })
+    Stream.mapEffect((builder) => {
+      const here = group(builder, policy, groupOptions)
+      return executor === undefined ? here : Executor.roll(executor, builder, policy, groupOptions, here)
+    }, { concurrency, unordered })
   )
 }

@@ -69,6 +69,46 @@ export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("Rele
   }
 }
 
+/** A group was to be rolled out elsewhere, and something about it is known here alone. */
+export class NotPortable extends Schema.TaggedError<NotPortable>()("NotPortable", {
+  what: Schema.String,
+  expected: Schema.String
+}) {
+  override get message() {
+    return `${this.what} cannot be sent to where the group is rolled out: ${this.expected}`
+  }
+}
+
+/** The worker knows no task of that name. */
+export class UnknownTask extends Schema.TaggedError<UnknownTask>()("UnknownTask", {
+  name: Schema.String,
+  known: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    return `the worker has no task "${this.name}", it has: ${this.known.join(", ")}`
+  }
+}
+
+/** What a worker says of an error of its own: `error` is its tag, and `isRetryable` whether the same may succeed later. */
+export class TaskFailed extends Schema.TaggedError<TaskFailed>()("TaskFailed", {
+  error: Schema.String,
+  detail: Schema.String,
+  isRetryable: Schema.Boolean
+}) {
+  override get message() {
+    return `${this.error} in the worker: ${this.detail}`
+  }
+}
+
+/** Nobody is there to roll the group out. */
+export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("ExecutorFailed", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the executor failed: ${this.detail}`
+  }
+}
+
 /** `member` is −1 where the group as a whole is at fault. */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   group: Schema.String,
@@ -80,7 +120,11 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
     StepTimedOut,
     GraderTimedOut,
     MemberTimedOut,
-    ReleaseTimedOut
+    ReleaseTimedOut,
+    NotPortable,
+    UnknownTask,
+    TaskFailed,
+    ExecutorFailed
   ])
 }) {
   override get message() {

@@ -1,6 +1,7 @@
 import { Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Scripted from "./Scripted.ts"
 
 const { policy } = Scripted
@@ -80,6 +81,32 @@ describe("many groups", () => {
       assert.strictEqual((yield* Scripted.inTime(some)).length, 2)
       assert.strictEqual(running.now, 0)
     }))
+
+  it.effect.each([{ unordered: false }, { unordered: true }])(
+    "wait for whoever takes them: unordered $unordered",
+    ({ unordered }) =>
+      Effect.gen(function*() {
+        let opened = 0
+        const builders = Array.from({ length: 100 }, (_, index) =>
+          Scripted.group({
+            key: `group ${index}`,
+            size: 1,
+            opening: Effect.sync(() => void opened++),
+            env: () => Scripted.slow(10)
+          }))
+        const slow = Rollout.stream(builders, policy, { concurrency: 4, unordered }).pipe(
+          Stream.tap(() => Effect.sleep("1 hour")),
+          Stream.runDrain
+        )
+        const fiber = yield* Effect.forkChild(slow)
+        yield* Effect.repeat(TestClock.adjust("1 minute"), { times: 29 })
+        const before = opened
+        assert.isAtMost(before, 1 + 3 * 4)
+        yield* Effect.repeat(TestClock.adjust("1 minute"), { times: 9 * 60 })
+        assert.isAtMost(opened, before + 10)
+        yield* Fiber.interrupt(fiber)
+      })
+  )
 
   it.effect("pass on the options of a group", () =>
     Effect.gen(function*() {

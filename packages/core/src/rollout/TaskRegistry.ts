@@ -1,0 +1,55 @@
+/** What a worker knows to roll out. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as RcMap from "effect/RcMap"
+import { Tinker } from "../backend/Tinker.ts"
+import * as Policy from "../policy/Policy.ts"
+import * as Attempts from "./Attempts.ts"
+import type { Job } from "./Executor.ts"
+import type { GroupResult } from "./GroupResult.ts"
+import { RolloutError, UnknownTask } from "./RolloutError.ts"
+import * as RolloutTask from "./RolloutTask.ts"
+
+/** Weights change with every step: those that nobody samples from any more are let go after this. */
+const idleTimeToLive = "1 minute"
+
+export class TaskRegistry extends Context.Service<TaskRegistry, {
+  readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
+}>()("@effect-rl/core/rollout/TaskRegistry") {
+  /** Tasks by name, sampling from the backend in this process. */
+  static readonly layer = <R = never>(
+    ...tasks: ReadonlyArray<RolloutTask.Portable<R>>
+  ): Layer.Layer<TaskRegistry, never, R | Tinker> =>
+    Layer.effect(
+      TaskRegistry,
+      Effect.gen(function*() {
+        const context = yield* Effect.context<R>()
+        const tinker = yield* Tinker
+        const byName = new Map(tasks.map((task) => [task.name, task]))
+        const samplers = yield* RcMap.make({
+          lookup: (modelPath: string) =>
+            Effect.flatMap(tinker.models, (models) =>
+              tinker.createSamplingClient(models.includes(modelPath) ? { baseModel: modelPath } : { modelPath })),
+          idleTimeToLive
+        })
+        const roll = Effect.fnUntraced(function*(job: Job) {
+          const task = byName.get(job.task.name)
+          if (task === undefined) {
+            const reason = new UnknownTask({ name: job.task.name, known: [...byName.keys()] })
+            return yield* new RolloutError({ group: job.group, member: Attempts.wholeGroup, reason })
+          }
+          const client = yield* Effect.mapError(
+            RcMap.get(samplers, job.policy.modelPath),
+            (error) =>
+              RolloutTask.failed(job.group, error)
+          )
+          return yield* task.roll(job, Policy.fromSamplingClient(client, job.policy.options))
+        }, Effect.scoped)
+        return TaskRegistry.of({
+          roll: (job) =>
+            Effect.provideContext(roll(job), context)
+        })
+      })
+    )
+}
