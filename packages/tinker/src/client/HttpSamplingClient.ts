@@ -39,11 +39,16 @@ const read: Futures.Read<SampleResult.SampleResult> = (result) =>
 
 const unavailable = (detail: string) => new TinkerError.Unavailable({ detail: `the service answered ${detail}` })
 
-const sampled = (sequence: SampleResult.Sequence): Effect.Effect<Sampling.SampledTokens, TinkerError.Reason> => {
-  const { logprobs, stopReason, tokens } = sequence
-  return logprobs !== undefined && logprobs.length === tokens.length
+const sampled = (
+  { logprobs, stopReason, tokens }: SampleResult.Sequence
+): Effect.Effect<Sampling.SampledTokens, TinkerError.Reason> => {
+  if (logprobs === undefined || logprobs.length !== tokens.length) {
+    return Effect.fail(unavailable(`${tokens.length} tokens with ${logprobs?.length ?? 0} log-probabilities`))
+  }
+  const at = logprobs.findIndex((logprob) => !Number.isFinite(logprob))
+  return at < 0
     ? Effect.succeed({ tokens, logprobs, stopReason })
-    : Effect.fail(unavailable(`${tokens.length} tokens with ${logprobs?.length ?? 0} log-probabilities`))
+    : Effect.fail(unavailable(`${logprobs[at]} as the log-probability of token ${at}, expected a finite number`))
 }
 
 /** Some services leave the first position out, which has none. */

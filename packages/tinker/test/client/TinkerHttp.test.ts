@@ -1,6 +1,6 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, Effect, Exit } from "effect"
+import { Clock, Effect } from "effect"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
@@ -187,83 +187,4 @@ describe("the client", () => {
       assert.strictEqual(late.reason._tag, "Unavailable")
       assert.include(late.message, "5m")
     }))
-})
-
-/** A small generator of its own, so that a schedule is the same wherever it runs. */
-const seeded = (seed: number) => {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
-const kinds: ReadonlyArray<FakeService.Fault> = [
-  "lost",
-  "unanswered",
-  "silent",
-  "torn",
-  { status: 408 },
-  { status: 429, retryAfter: 2 },
-  { status: 500 },
-  { status: 503 },
-  { status: 410 },
-  { status: 409 },
-  { status: 400 }
-]
-
-const isSetup = (path: string) => path.startsWith("/client") || path.startsWith("/create") || path.startsWith("/get")
-
-/** A sixth of all requests fail, those that begin a run only in ways that pass. */
-const schedule = (seed: number): FakeService.Faults => {
-  const next = seeded(seed)
-  return (path) => {
-    const fault = next() < 1 / 6 ? kinds[Math.floor(next() * kinds.length)] : undefined
-    return isSetup(path) && typeof fault === "object" && fault.status < 500 ? undefined : fault
-  }
-}
-
-/** Two chunks are posted and asked for, each request within five minutes. */
-const longest = 4 * 5 * 60_000
-
-const timed = Effect.fnUntraced(function*<A, E, R>(call: Effect.Effect<A, E, R>) {
-  const started = yield* Clock.currentTimeMillis
-  const exit = yield* Effect.exit(call)
-  assert.isAtMost((yield* Clock.currentTimeMillis) - started, longest)
-  return exit
-})
-
-const calls = Effect.gen(function*() {
-  const client = yield* train
-  const sampling = yield* sampler
-  const outcomes: Array<Exit.Exit<unknown, unknown>> = []
-  let stepped = 0
-  for (let round = 0; round < 2; round++) {
-    outcomes.push(yield* timed(run(client.forwardBackward([datum, datum, datum], Loss.crossEntropy))))
-    const step = yield* timed(run(client.optimStep({ learningRate: 1e-3 })))
-    if (Exit.isSuccess(step)) stepped++
-    outcomes.push(step, yield* timed(run(client.saveState(`round-${round}`))))
-    outcomes.push(yield* timed(sampling.sample(request)))
-  }
-  return { outcomes, stepped }
-})
-
-describe("faults", () => {
-  it.effect.each(Array.from({ length: 200 }, (_, seed) => ({ seed })))(
-    "end every call in a result or a typed error, and no step twice: schedule $seed",
-    ({ seed }) =>
-      Effect.gen(function*() {
-        const service = FakeService.make({ faults: schedule(seed) })
-        const exit = yield* Effect.exit(withTinker(service, calls))
-        const outcomes = Exit.isSuccess(exit) ? exit.value.outcomes : [exit]
-        for (const outcome of outcomes) {
-          if (Exit.isFailure(outcome)) {
-            assert.isTrue(outcome.cause.reasons.every(Cause.isFailReason), Cause.pretty(outcome.cause))
-          }
-        }
-        assert.strictEqual(new Set(service.steps).size, service.steps.length)
-        if (Exit.isSuccess(exit)) assert.isAtLeast(service.steps.length, exit.value.stepped)
-        assert.isAtMost(service.steps.length, 2)
-      })
-  )
 })
