@@ -19,25 +19,26 @@ const usual = { minutes: 15 }
 
 const readLink = Connection.reading(ArchiveUrl)
 
-const linkOf = Effect.fnUntraced(function*(answer: Connection.Answer) {
+const linkOf = Effect.fnUntraced(function*(answer: Connection.Answer): Effect.fn.Return<Link, WireError.WireError> {
   const latest = DateTime.add(yield* DateTime.now, usual)
-  const { expires, location } = answer.headers
+  const location = Connection.locationOf(answer)
   if (location !== undefined) {
-    const said = DateTime.make(expires ?? "")
-    return { url: location, expires: said._tag === "Some" ? DateTime.toUtc(said.value) : latest } satisfies Link
+    const said = DateTime.make(answer.headers["expires"] ?? "")
+    return { url: location, expires: said._tag === "Some" ? DateTime.toUtc(said.value) : latest }
   }
+  if (answer.status >= 300) return yield* yield* Connection.refusal(answer)
   const { expires: until, url } = yield* readLink(answer)
-  return { url, expires: until ?? latest } satisfies Link
+  return { url, expires: until ?? latest }
 })
 
 /** Where the archive is; waits up to three minutes while the service is still making it. */
 export const link = (connection: Connection.Connection, { id, run }: CheckpointPath) => {
   const request = HttpClientRequest.get(`/training_runs/${run}/checkpoints/${id}/archive`)
-  const ready = Effect.retry(
-    connection.attempt(request),
-    RetryPolicy.observed(RetryPolicy.archive, "archive", connection.options.observe)
+  const ready = connection.exchange(request).pipe(
+    Effect.flatMap(linkOf),
+    Effect.retry(RetryPolicy.observed(RetryPolicy.archive, "archive", connection.options.observe))
   )
-  return Effect.flatMap(connection.persist(RetryPolicy.control, "archive", ready), linkOf)
+  return connection.persist(RetryPolicy.control, "archive", ready)
 }
 
 /** Nothing for so long is as good as a cut. */

@@ -115,13 +115,21 @@ export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   const text = textOf(answer)
   const body = yield* Effect.option(refusedBody(text))
   const { detail = undefined, reason: said = undefined } = body._tag === "Some" ? body.value : {}
+  const location = locationOf(answer)
+  if (location !== undefined) {
+    return WireError.make(new WireError.Refused({ status, detail: `the service is at ${location}: give that address` }))
+  }
   const reason = status === 400 && text.length === 0
     ? new WireError.ConnectionFailed({ detail: "HTTP 400 without a body" })
     : reasonOf(status, detailOf(detail, text), said)
   return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
 })
 
-const isGood = ({ status }: Answer) => status >= 200 && status < 400
+/** Where an answer sends elsewhere. */
+export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
+  status >= 300 && status < 400 ? headers["location"] : undefined
+
+const isGood = ({ status }: Answer) => status >= 200 && status < 300
 
 const read = (response: HttpClientResponse.HttpClientResponse) =>
   Effect.map(response.arrayBuffer, (buffer): Answer => ({
@@ -139,30 +147,43 @@ const signed = ({ cloudflareAccess }: Options, credential: Redacted.Redacted) =>
     })
   )
 
+const usualLimit = "60 seconds"
+
+const mostRedirects = 5
+
+const answering = (limit: Duration.Input) => <A>(attempt: Wired<A>): Wired<A> =>
+  Effect.timeoutOrElse(attempt, {
+    duration: limit,
+    orElse: () => Effect.fail(WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" })))
+  })
+
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
 const outOfReach = ({ message }: { readonly message: string }) =>
   WireError.make(new WireError.ConnectionFailed({ detail: message }))
 
+/** No redirect takes credentials elsewhere, and no span shows them. */
+const quietly = <A>(request: Wired<A>): Wired<A> =>
+  request.pipe(
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+    Effect.provideService(Headers.CurrentRedactedNames, secretHeaders)
+  )
+
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
   const { baseUrl, billingPause, connections, credential, deadline, observe } = options
   const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
 
-  const exchange: Connection["exchange"] = (request, limit = "60 seconds") =>
+  const exchange: Connection["exchange"] = (request, limit = usualLimit) =>
     credential.pipe(
       Effect.flatMap((credential) =>
         client.execute(signed(options, credential)(HttpClientRequest.prependUrl(request, root))).pipe(
           Effect.flatMap(read),
           Effect.mapError(outOfReach),
-          Effect.timeoutOrElse({
-            duration: limit,
-            orElse: () => Effect.fail(WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" })))
-          }),
+          answering(limit),
           connections.use(1)
         )
       ),
-      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-      Effect.provideService(Headers.CurrentRedactedNames, secretHeaders)
+      quietly
     )
 
   const attempt: Connection["attempt"] = (request, limit) =>
@@ -171,18 +192,35 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
       (answer) => isGood(answer) ? Effect.succeed(answer) : Effect.flip(refusal(answer))
     )
 
-  const open: Connection["open"] = (url, headers) =>
+  const get = (url: URL, headers: Readonly<Record<string, string>>) => {
+    const request = HttpClientRequest.get(url.href).pipe(HttpClientRequest.setHeaders(headers))
+    const isOwn = url.origin === new URL(baseUrl).origin
+    return Effect.map(credential, (credential) => isOwn ? signed(options, credential)(request) : request)
+  }
+
+  /** Followed here, for `fetch` would take the credentials along. */
+  const follow = (
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    redirects: number
+  ): Wired<HttpClientResponse.HttpClientResponse> =>
     Effect.gen(function*() {
-      const { href, origin } = new URL(url, baseUrl)
-      const request = HttpClientRequest.get(href).pipe(HttpClientRequest.setHeaders(headers))
-      const isOwn = origin === new URL(baseUrl).origin
-      const response = yield* Effect.mapError(
-        client.execute(isOwn ? signed(options, yield* credential)(request) : request),
-        outOfReach
+      if (!URL.canParse(url, baseUrl)) {
+        return yield* WireError.make(new WireError.Unreadable({ detail: `"${url}" is no address` }))
+      }
+      const at = new URL(url, baseUrl)
+      const response = yield* answering(usualLimit)(
+        Effect.mapError(client.execute(yield* get(at, headers)), outOfReach)
       )
-      if (response.status < 400) return response
+      const location = locationOf(response)
+      if (location !== undefined && redirects > 0) {
+        return yield* follow(new URL(location, at).href, headers, redirects - 1)
+      }
+      if (response.status < 300) return response
       return yield* yield* refusal(yield* Effect.mapError(read(response), outOfReach))
-    }).pipe(Effect.provideService(Headers.CurrentRedactedNames, secretHeaders))
+    })
+
+  const open: Connection["open"] = (url, headers) => quietly(follow(url, headers, mostRedirects))
 
   const persist: Connection["persist"] = (policy, what, attempt) =>
     Effect.suspend(() => {

@@ -17,7 +17,7 @@ const paced = (first: Duration.Input, most: Duration.Input): RetryPolicy =>
     )
   )
 
-const while_ = (holds: (error: WireError) => boolean) => (policy: RetryPolicy): RetryPolicy =>
+const onlyWhen = (holds: (error: WireError) => boolean) => (policy: RetryPolicy): RetryPolicy =>
   Schedule.while(policy, ({ input }) => holds(input))
 
 /** Longest that a request is sent again before it counts as failed. */
@@ -25,7 +25,7 @@ const patience = "5 minutes"
 
 /** Sessions, models, listings: anything answered at once. */
 export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
-  while_((error) => error.isTransient),
+  onlyWhen((error) => error.isTransient),
   Schedule.upTo({ duration: patience })
 )
 
@@ -34,18 +34,18 @@ export const training: RetryPolicy = control
 
 /** A 429 here is no failure: it pauses all sampling, see `SampleDispatch`. */
 export const sampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
-  while_(({ isTransient, reason }) => isTransient && reason._tag !== "RateLimited"),
+  onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "RateLimited"),
   Schedule.upTo({ duration: patience })
 )
 
 /** A result may take long: only the deadline ends asking for it. An answer that cannot be read was asked for again before. */
 export const polling: RetryPolicy = paced("1 second", "30 seconds").pipe(
-  while_(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
+  onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
 )
 
 /** A sample whose result is lost is made anew. */
 export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
-  while_(({ reason }) => reason._tag === "PromiseLost"),
+  onlyWhen(({ reason }) => reason._tag === "PromiseLost"),
   Schedule.upTo({ times: 10 })
 )
 
@@ -53,32 +53,30 @@ export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
 export const billing = (longest: Duration.Duration): RetryPolicy =>
   Schedule.spaced("5 seconds").pipe(
     Schedule.setInputType<WireError>(),
-    while_(({ reason }) => reason._tag === "BillingPaused"),
+    onlyWhen(({ reason }) => reason._tag === "BillingPaused"),
     Schedule.upTo({ duration: longest })
   )
 
 /** An archive that is still being made. */
 export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
   Schedule.setInputType<WireError>(),
-  while_(({ reason }) => reason._tag === "Refused" && (reason.status === 409 || reason.status === 503)),
+  onlyWhen(({ reason }) => reason._tag === "Refused" && (reason.status === 409 || reason.status === 503)),
   Schedule.upTo({ times: 6 })
 )
 
 /** Ten cuts in a row without a byte between them. */
 export const download: RetryPolicy = paced("1 second", "30 seconds").pipe(
-  while_((error) => error.isTransient),
+  onlyWhen((error) => error.isTransient),
   Schedule.upTo({ times: 10 })
 )
 
+const eventOf = (request: string, { attempt, duration, input }: Schedule.Metadata<unknown, WireError>) => {
+  const millis = Duration.toMillis(duration)
+  return input.reason._tag === "BillingPaused"
+    ? Event.Paused({ because: "billing", millis })
+    : Event.Retried({ request, attempt, delayMillis: millis, error: input.reason._tag, detail: input.message })
+}
+
 /** Tells of every repetition. */
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
-  Schedule.tap(policy, ({ attempt, duration, input }) =>
-    Effect.sync(() =>
-      observe(Event.Retried({
-        request,
-        attempt,
-        delayMillis: Duration.toMillis(duration),
-        error: input.reason._tag,
-        detail: input.message
-      }))
-    ))
+  Schedule.tap(policy, (metadata) => Effect.sync(() => observe(eventOf(request, metadata))))

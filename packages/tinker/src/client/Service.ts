@@ -1,5 +1,5 @@
 /** A service that was asked what it wants of its clients. */
-import type { TinkerError } from "@effect-rl/core"
+import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -28,13 +28,23 @@ export interface Shape {
   readonly futures: Futures.Futures
 }
 
+const addressed = (baseUrl: string) =>
+  URL.canParse(baseUrl) && /^https?:$/.test(new URL(baseUrl).protocol)
+    ? Effect.void
+    : Effect.fail(
+      new TinkerError.Rejected({
+        detail: `the base URL is "${baseUrl}", expected http:// or https:// and what goes before /api/v1`
+      })
+    )
+
 /** Asks with the credential that is there, then goes on with the one that is wanted. */
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   Shape,
-  WireError,
+  WireError | TinkerError.Rejected,
   HttpClient.HttpClient | Activity | Scope.Scope
 > {
   const { baseUrl, cloudflareAccess, deadline, maxConnections } = options
+  yield* addressed(baseUrl)
   const client = yield* HttpClient.HttpClient
   const { observe } = yield* Activity
   const connections = Budget.make("connections", maxConnections, observe)

@@ -229,6 +229,21 @@ describe("a download", () => {
       assert.deepStrictEqual(keys, [[`${resource}/archive`, "tml-secret"], ["/archive", undefined]])
     }))
 
+  it.effect("takes no key along to where it is sent", () =>
+    Effect.gen(function*() {
+      const own = "http://fake/prefix/api/v1/own"
+      const { answer, asked } = yield* asking({
+        ...serving(1000, true),
+        [`${resource}/archive`]: () => new Response(null, { status: 302, headers: { location: own } }),
+        "/own": () => new Response(null, { status: 302, headers: { location: "http://files/archive" } })
+      }, bytesOf)
+      assert.deepStrictEqual(answer, archive)
+      assert.deepStrictEqual(asked.slice(-2).map(({ headers, path }) => [path, headers["x-api-key"]]), [
+        ["/own", "tml-secret"],
+        ["/archive", undefined]
+      ])
+    }))
+
   it.effect("asks for a new link when the old one is good no more", () =>
     Effect.gen(function*() {
       const expired: FakeService.Faults = (path, index) =>

@@ -80,6 +80,15 @@ describe("the client", () => {
       assert.notInclude(failure.message, "secret")
     }))
 
+  it.effect("says where the service is if it is not there, and what no address is", () =>
+    Effect.gen(function*() {
+      const moved = () => new Response(null, { status: 308, headers: { location: "https://fake/" } })
+      const service = FakeService.make({ routes: { "/client/config": moved } })
+      assert.include((yield* Effect.flip(withTinker(service, Effect.void))).message, "https://fake/")
+      const wrong = yield* Effect.flip(withTinker(service, Effect.void, { baseUrl: "localhost:8000" }))
+      assert.include(wrong.message, "localhost:8000")
+    }))
+
   it.effect("waits as long as a busy service asks it to", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/asample", { status: 429, retryAfter: 30 }) })
