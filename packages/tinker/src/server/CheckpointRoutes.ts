@@ -84,24 +84,46 @@ const target = (action: string) =>
 const origin = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"] ?? "localhost"}`
 
-const archive = ({ checkpoints }: Parts, links: Links.Links) =>
+/** The checkpoint, where it has files, and what links to them begin with. */
+const downloadable = Effect.fnUntraced(function*({ checkpoints }: Parts, action: string) {
+  const place = yield* target(action)
+  const files = yield* checkpoints.files(place)
+  if (files.length === 0) return yield* badRequest(`${CheckpointPath.format(place)} has no files to download`)
+  const request = yield* HttpServerRequest.HttpServerRequest
+  return { files, path: `${place.run}/${place.id}`, base: `${origin(request)}/api/v1` }
+})
+
+const archiveAction = "/archive"
+const filesAction = "/external_weights_urls"
+
+const archive = (parts: Parts, links: Links.Links) =>
   Effect.gen(function*() {
-    const place = yield* target("/archive")
-    const files = yield* checkpoints.files(place)
-    if (files.length === 0) return yield* badRequest(`${CheckpointPath.format(place)} has no files to download`)
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const { expires, path } = yield* links.make(`${place.run}/${place.id}`)
-    return HttpServerResponse.redirect(`${origin(request)}/api/v1/archives/${path}`, {
-      headers: { expires: expires.toUTCString() }
+    const { base, path } = yield* downloadable(parts, archiveAction)
+    const link = yield* links.make(path)
+    return HttpServerResponse.redirect(`${base}/archives/${link.path}`, {
+      headers: { expires: link.expires.toUTCString() }
+    })
+  })
+
+const fileLinks = (parts: Parts, links: Links.Links) =>
+  Effect.gen(function*() {
+    const { base, files, path } = yield* downloadable(parts, filesAction)
+    const made = yield* Effect.forEach(files, ({ name }) =>
+      Effect.map(links.make(`${path}/${name}`), (link) => ({ name, url: `${base}/files/${link.path}`, ...link })))
+    return HttpServerResponse.jsonUnsafe({
+      urls: Object.fromEntries(made.map(({ name, url }) => [name, url])),
+      expires: made[0]?.expires.toISOString()
     })
   })
 
 /** A wildcard matches nothing as well. */
 const ofRun = (parts: Parts, links: Links.Links) =>
-  Effect.flatMap(
-    HttpRouter.params,
-    ({ "*": rest = "", run = "" }) => rest === "" ? listOfRun(parts, run) : archive(parts, links)
-  )
+  Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
+    rest === ""
+      ? listOfRun(parts, run)
+      : rest.endsWith(filesAction)
+      ? fileLinks(parts, links)
+      : archive(parts, links))
 
 const remove = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {

@@ -14,9 +14,9 @@ import type * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as ApiKeys from "./ApiKeys.ts"
-import * as ArchiveRoutes from "./ArchiveRoutes.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as Checkpoints from "./Checkpoints.ts"
+import * as DownloadRoutes from "./DownloadRoutes.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
 import * as Links from "./Links.ts"
@@ -94,7 +94,7 @@ const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
 ]
 
 const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
-  ...ArchiveRoutes.routes(parts, links),
+  ...DownloadRoutes.routes(parts, links),
   ...ServiceRoutes.openRoutes
 ]
 

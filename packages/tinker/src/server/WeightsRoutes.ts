@@ -77,7 +77,7 @@ const saveWeights = (parts: Parts) =>
 
 const type = "save_weights_for_sampler"
 
-const saveNamed = (parts: Parts, model: Model, name: string, options: Options) => {
+const saveNamed = (parts: Parts, model: Model, name: string, options: Options, type: string) => {
   const operation = "saveWeightsForSampler"
   return isFuture(options).pipe(
     Accept.named(operation),
@@ -110,7 +110,28 @@ const saveForSampler = (parts: Parts) =>
       sequence: value.seq_id,
       // A client that tries again counts on in `sampling_session_seq_id`.
       content: `${type} ${name ?? ""}`,
-      submit: name === undefined ? snapshot(parts, model) : saveNamed(parts, model, name, value)
+      submit: name === undefined ? snapshot(parts, model) : saveNamed(parts, model, name, value, type)
+    })
+  })
+
+const readSaveExternal = Body.parse(Wire.SaveWeightsExternalRequest)
+
+/** Weights for sampling are in a format that others read. */
+const saveExternal = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { content, value } = yield* Accept.body(parts, readSaveExternal)
+    const model = yield* parts.sessions.model(value.model_id)
+    const operation = "saveWeightsForSampler"
+    const isPlain = (value.age_encryption_recipients ?? []).length === 0
+    return yield* Accept.training(parts, {
+      operation,
+      model,
+      sequence: value.seq_id,
+      content,
+      submit: check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here").pipe(
+        Accept.named(operation),
+        Effect.andThen(saveNamed(parts, model, value.path, value, "save_weights_external"))
+      )
     })
   })
 
@@ -190,6 +211,7 @@ const weightsInfo = ({ checkpoints }: Parts) =>
 export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/save_weights", saveWeights(parts)),
   HttpRouter.route("POST", "/save_weights_for_sampler", saveForSampler(parts)),
+  HttpRouter.route("POST", "/save_weights_external", saveExternal(parts)),
   HttpRouter.route("POST", "/load_weights", loadWeights(parts)),
   HttpRouter.route("POST", "/weights_info", weightsInfo(parts))
 ]

@@ -25,6 +25,16 @@ export const SaveWeightsForSamplerRequest = Schema.Struct({
   type
 })
 
+/** Files in a format that others read. */
+export const SaveWeightsExternalRequest = Schema.Struct({
+  model_id: Schema.String,
+  path: Schema.String,
+  seq_id,
+  ttl_seconds,
+  age_encryption_recipients: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
+  type
+})
+
 export const SaveWeightsResult = Schema.Struct({ path: Schema.String, type })
 
 export const SaveWeightsForSamplerResult = Schema.Struct({

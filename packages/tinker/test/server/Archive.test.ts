@@ -79,6 +79,21 @@ describe("an archive", () => {
         }
       }))
 
+    it.effect("comes as its files as well, each in parts", () =>
+      Effect.gen(function*() {
+        const { body } = yield* Api.get(archive.replace("/archive", "/external_weights_urls"))
+        assert.isAbove(Date.parse(String(body["expires"])), 0)
+        const urls = body["urls"] as Readonly<Record<string, string>>
+        assert.sameMembers(Object.keys(urls), ["adapter_config.json", "adapter_model.safetensors"])
+        const path = new URL(urls["adapter_model.safetensors"] ?? "").pathname.replace("/api/v1", "")
+        const whole = yield* download(path)
+        assert.strictEqual(whole.content.length, 70_001)
+        const part = yield* download(path, { range: "bytes=70000-" })
+        assert.strictEqual(part.status, 206)
+        assert.deepStrictEqual(part.content, whole.content.slice(70_000))
+        assert.strictEqual((yield* download(path.replace("model.safetensors", "config.json"))).status, 404)
+      }))
+
     it.effect("starts anew for who has the beginning of another one", () =>
       Effect.gen(function*() {
         const { path } = yield* link
