@@ -283,24 +283,66 @@ def _():
     assert Shared.state_path in paths and Shared.sampler_path in paths
 
 
-@check("archive: a tar with the adapter")
+ADAPTER = {"adapter_config.json", "adapter_model.safetensors"}
+
+
+def download(url, **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+        return response.read()
+
+
+@check("archive: a tar with the adapter, which resumes in the middle")
 def _():
     rest = Shared.service.create_rest_client()
     if not hasattr(rest, "get_checkpoint_archive_url_from_tinker_path"):
         return "skipped: this SDK has no archives"
     url = rest.get_checkpoint_archive_url_from_tinker_path(Shared.sampler_path).result().url
-    with urllib.request.urlopen(url) as response:
-        names = tarfile.open(fileobj=io.BytesIO(response.read())).getnames()
-    assert {"adapter_config.json", "adapter_model.safetensors"} <= set(names), names
+    whole = download(url)
+    assert ADAPTER <= set(tarfile.open(fileobj=io.BytesIO(whole)).getnames())
+    assert download(url, Range="bytes=5000-") == whole[5000:]
 
 
-@check("a time to live is accepted; a checkpoint is deleted")
+@check("external weights: saved, and each file downloaded")
 def _():
     rest = Shared.service.create_rest_client()
+    if not hasattr(Shared.training, "save_weights_external"):
+        return "skipped: this SDK has archives instead"
+    path = Shared.training.save_weights_external("exported", ttl_seconds=3600).result().path
+    urls = rest.get_external_weights_urls(path).result().urls
+    assert ADAPTER <= set(urls), urls
+    assert json.loads(download(urls["adapter_config.json"]))["r"] == 8
+    rest.delete_checkpoint_from_tinker_path(path).result()
+
+
+@check("a time to live is set and taken away, a checkpoint published and taken back, then deleted")
+def _():
+    rest = Shared.service.create_rest_client()
+
+    def listed():
+        found = rest.list_user_checkpoints().result().checkpoints
+        return next((one for one in found if one.tinker_path == Shared.sampler_path), None)
+
     rest.set_checkpoint_ttl_from_tinker_path(Shared.sampler_path, 3600).result()
+    assert listed().expires_at is not None
+    rest.set_checkpoint_ttl_from_tinker_path(Shared.sampler_path, None).result()
+    assert listed().expires_at is None
+    rest.publish_checkpoint_from_tinker_path(Shared.sampler_path).result()
+    assert listed().public
+    rest.unpublish_checkpoint_from_tinker_path(Shared.sampler_path).result()
+    assert not listed().public
     rest.delete_checkpoint_from_tinker_path(Shared.sampler_path).result()
-    paths = [checkpoint.tinker_path for checkpoint in rest.list_user_checkpoints().result().checkpoints]
-    assert Shared.sampler_path not in paths
+    assert listed() is None
+
+
+@check("sessions and samplers are listed")
+def _():
+    rest = Shared.service.create_rest_client()
+    run_id = Shared.state_path.split("/")[2]
+    sessions = rest.list_sessions().result().sessions
+    mine = [one for one in sessions if run_id in rest.get_session(one).result().training_run_ids]
+    assert len(mine) == 1, sessions
+    sampler_ids = rest.get_session(mine[0]).result().sampler_ids
+    assert sampler_ids and rest.get_sampler(sampler_ids[0]).result().base_model == BASE_MODEL
 
 
 def fails(function, *texts):

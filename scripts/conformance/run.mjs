@@ -1,7 +1,7 @@
 // Runs the official Python SDK, unmodified, against our server. Without versions all are run and the table is written down.
 //   node scripts/conformance/run.mjs [version …]      versions of the SDK on PyPI; "latest" is the newest
 // Virtual environments are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder). Where
-// they see a torch (Debian: python3-torch), custom losses are checked as well.
+// they see a torch (Debian: python3-torch), custom losses are checked as well. $CONFORMANCE_PYTHON is the Python to use.
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -13,7 +13,14 @@ const versions = chosen.length > 0 ? chosen : ["latest", "0.25.0", "0.24.1"]
 const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance")
 const model = "effect-rl/tiny-64"
 
-if (spawnSync("python3", ["-m", "venv", "--help"]).status !== 0) {
+const runs = (python, code) => spawnSync(python, ["-c", code], { stdio: "ignore" }).status === 0
+
+/** Debian's torch is seen by Debian's Python alone, which need not be the first one. */
+const candidates = process.env.CONFORMANCE_PYTHON === undefined
+  ? ["python3", "/usr/bin/python3"].filter((python) => runs(python, "import venv, ensurepip"))
+  : [process.env.CONFORMANCE_PYTHON]
+const base = candidates.find((python) => runs(python, "import torch")) ?? candidates[0]
+if (base === undefined) {
   console.log("skipped: python3 with venv absent")
   process.exit(0)
 }
@@ -23,7 +30,7 @@ const prepare = (version) => {
   const python = join(folder, "bin/python")
   if (!existsSync(python)) {
     mkdirSync(environments, { recursive: true })
-    execFileSync("python3", ["-m", "venv", "--system-site-packages", folder])
+    execFileSync(base, ["-m", "venv", "--system-site-packages", folder])
   }
   const name = version === "latest" ? "tinker" : `tinker==${version}`
   const pip = spawnSync(python, ["-m", "pip", "install", "-q", "--upgrade", name], {
@@ -82,7 +89,7 @@ The SDK is as PyPI has it.
 ${table}
 `
 if (chosen.length === 0) {
-  const python = execFileSync("python3", ["--version"], { encoding: "utf8" }).trim()
+  const python = execFileSync(base, ["--version"], { encoding: "utf8" }).trim()
   writeFileSync("scripts/conformance/RESULTS.md", page(python))
 }
 const isComplete = names.length > 0 && results.every(({ checks }) => checks.length === names.length)

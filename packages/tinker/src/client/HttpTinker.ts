@@ -93,8 +93,19 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const limitsOf = (name: string) =>
     Effect.map(capabilitiesOf(name), (capabilities): RequestRules.Limits => ({ capabilities, vocabulary }))
 
+  /** Other servers keep it until the session ends. */
+  const releaseSampler = (id: string) =>
+    dialect.kind === "effect-rl"
+      ? connection.attempt(HttpClientRequest.delete(`/samplers/${id}`), goodbye).pipe(
+        Effect.catch((failure) => Effect.logDebug(`the sampling session was not released: ${failure.message}`))
+      )
+      : Effect.void
+
   const samplingClient = (limits: RequestRules.Limits, modelPath: string) => (sessionId: string) =>
-    HttpSamplingClient.make({ ...sampling, limits, modelPath, sessionId })
+    Effect.andThen(
+      Effect.addFinalizer(() => releaseSampler(sessionId)),
+      HttpSamplingClient.make({ ...sampling, limits, modelPath, sessionId })
+    )
 
   const samplingSession = (source: { readonly base_model: string } | { readonly model_path: string }) =>
     Effect.map(
