@@ -21,10 +21,12 @@ const flagHint = (name: string, doc: HelpDoc) => {
   return close === undefined ? "" : `; did you mean ${close}?`
 }
 
+const takesRecipe = ({ commandPath = [] }: HelpDoc) => ["train", "play"].includes(commandPath.at(-1) ?? "")
+
 const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
   switch (error._tag) {
     case "UnknownSubcommand":
-      return `unknown ${doc.commandPath?.at(-1) === "train" ? "recipe" : "command"} "${error.subcommand}"; ` +
+      return `unknown ${takesRecipe(doc) ? "recipe" : "command"} "${error.subcommand}"; ` +
         Suggestion.describe(error.subcommand, subcommandNames(doc))
     case "UnrecognizedOption":
       return `unknown flag ${error.option}${flagHint(error.option, doc)}`

@@ -30,8 +30,12 @@ const outputClosed = Effect.callback<never>((resume) => {
   process.stdout.on("error", () => resume(Effect.interrupt))
 })
 
+/** Standard input that was read from would keep the process waiting for more. */
+const releaseInput = Effect.sync(() => process.stdin.pause())
+
 program.pipe(
   Effect.raceFirst(outputClosed),
+  Effect.ensuring(releaseInput),
   Failure.report,
   Effect.provide(Invocation.layer),
   Effect.provide(NodeServices.layer),

@@ -1,7 +1,7 @@
 /** The command line in this process: what it prints, and how it ends. */
 import { Failure, Invocation, Root } from "@effect-rl/cli"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, type Exit, FileSystem, Layer, Path, Terminal } from "effect"
+import { Effect, type Exit, FileSystem, Layer, Path, Stdio, Stream, Terminal } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { TestConsole } from "effect/testing"
 
@@ -30,8 +30,8 @@ export const displayTo = (displayed: Array<string>, columns: number) =>
 
 const environment = Layer.mergeAll(NodeServices.layer, Invocation.layer, noTerminal)
 
-/** Runs `effect-rl` with these arguments, its output not a terminal. */
-export const run = (...args: ReadonlyArray<string>) =>
+/** Runs `effect-rl` with these arguments, its output not a terminal, and this to read. */
+export const runWithInput = (input: string, ...args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const exit = yield* Effect.exit(Failure.report(Root.run("1.2.3")(args)))
     const lines = (all: ReadonlyArray<unknown>) => all.map(String)
@@ -41,7 +41,14 @@ export const run = (...args: ReadonlyArray<string>) =>
       errors: lines(yield* TestConsole.errorLines)
     }
     return ran
-  }).pipe(Effect.provide(environment), Effect.provide(TestConsole.layer))
+  }).pipe(
+    Effect.provide(Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) })),
+    Effect.provide(environment),
+    Effect.provide(TestConsole.layer)
+  )
+
+/** Runs `effect-rl` with these arguments, its output not a terminal, and nothing to read. */
+export const run = (...args: ReadonlyArray<string>) => runWithInput("", ...args)
 
 /** A folder for a run, gone with the scope. */
 export const runFolder = Effect.gen(function*() {

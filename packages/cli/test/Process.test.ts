@@ -16,16 +16,19 @@ interface Ended {
 
 interface Options {
   readonly env?: NodeJS.ProcessEnv
+  /** What it reads, before the end of its input. */
+  readonly input?: string
   /** What to do once the output has this text. */
   readonly when?: string
   readonly act?: "interrupt" | "close output"
 }
 
-const launch = (args: ReadonlyArray<string>, { act, env = {}, when }: Options = {}) =>
+const launch = (args: ReadonlyArray<string>, { act, env = {}, input, when }: Options = {}) =>
   Effect.callback<Ended>((resume) => {
     const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
       env: { ...process.env, ...env }
     })
+    if (input !== undefined) child.stdin.end(input)
     let [out, errors, isActedOn] = ["", "", false]
     child.stdout.setEncoding("utf8").on("data", (text) => {
       out += text
@@ -81,6 +84,22 @@ describe("the process", { timeout: 120_000 }, () => {
       assert.strictEqual(errors, "")
       assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is done is kept in")
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
+    }))
+
+  it.live("lets whoever is at the other end of a pipe play, and ends with its input", () =>
+    Effect.gen(function*() {
+      const won = yield* launch(["play", "guess-number"], { input: "Guess: 800\nGuess: 788\nand more\n" })
+      assert.deepStrictEqual([won.code, won.errors], [0, ""])
+      assert.include(won.out, "reward 1.00 after 2 turns, completed")
+      const left = yield* launch(["play", "guess-number"], { input: "Guess: 800\n" })
+      assert.deepStrictEqual([left.code, left.errors], [0, ""])
+      assert.include(left.out, "left after 1 turn: the input has ended")
+    }))
+
+  it.live("ends with 130 when a player interrupts it, and does not wait for input that it needs no more", () =>
+    Effect.gen(function*() {
+      const interrupted = yield* launch(["play", "arithmetic"], { when: "What is", act: "interrupt" })
+      assert.deepStrictEqual([interrupted.code, interrupted.errors], [130, ""])
     }))
 
   it.live("colours nothing unless asked to, and never with NO_COLOR", () =>

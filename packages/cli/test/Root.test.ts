@@ -38,8 +38,14 @@ describe("effect-rl", { timeout: 60_000 }, () => {
     }))
 
   const mistakes: ReadonlyArray<readonly [args: string, message: string]> = [
-    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? there are: train"],
+    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? there are: train, play"],
     ["train arithmetik", "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? there are: arithmetic, "],
+    ["play chess", "error: unknown recipe \"chess\"; there are: arithmetic, "],
+    ["play arithmetic --problem -1", "--problem: \"-1\". Expected: a whole number from 0 on"],
+    ["play arithmetic --episodes 0", "--episodes: \"0\". Expected: a whole number from 1 on"],
+    ["play arithmetic --groups 3", "error: unknown flag --groups"],
+    ["play abstractions --problem 8", "--problem 8: abstractions has 8, counted from 0"],
+    ["play arithmetic --model effect-rl/tiny-12", "--model \"effect-rl/tiny-12\" is not known: did you mean"],
     ["train arithmetic --grops 3", "error: unknown flag --grops; did you mean --groups?"],
     ["train arithmetic --groups 0", "--groups: \"0\". Expected a whole number from 1 on"],
     ["train arithmetic --groups many", "--groups: \"many\""],

@@ -128,6 +128,17 @@ export const fields = (defaults: Defaults) => ({
   ...sampling
 })
 
+/** What these settings are called, to tell them from those of the task. */
+export const names: ReadonlySet<string> = new Set(Object.keys(fields({
+  model: "",
+  steps: 0,
+  groups: 1,
+  groupSize: 1,
+  learningRate: 1,
+  maxTokens: 1,
+  evalEvery: 0
+})))
+
 const lossOf = ({ beta, clipHigh, clipLow, loss }: TrainingSettings) => {
   const clip = {
     ...(clipLow === undefined ? {} : { clipLow }),

@@ -1,0 +1,109 @@
+/** One `play` command, from its settings to what was earned. */
+import {
+  type ChatModel,
+  type EnvGroupBuilder,
+  type GroupResult,
+  type Hooks,
+  ModelRegistry,
+  Renderers,
+  Rollout,
+  Suggestion,
+  type Trajectory
+} from "@effect-rl/core"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Output } from "../terminal/Output.ts"
+import { tokenizer } from "./CodePoints.ts"
+import * as Person from "./Person.ts"
+import * as Played from "./Played.ts"
+
+export interface Flags {
+  /** Which problem comes first, counted from 0. */
+  readonly problem: number
+  readonly episodes: number
+}
+
+/** There are not as many problems. */
+export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchProblem", {
+  recipe: Schema.String,
+  problem: Schema.Int,
+  problems: Schema.Int
+}) {
+  override get message() {
+    return `--problem ${this.problem}: ${this.recipe} has ${this.problems}, counted from 0`
+  }
+}
+
+/** Nobody knows how the model is spoken to. */
+export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", { model: Schema.String }) {
+  override get message() {
+    const names = ModelRegistry.models.map(({ name }) => name)
+    return `--model "${this.model}" is not known: ${Suggestion.describe(this.model, names)}`
+  }
+}
+
+/** The model as far as a person needs one: how conversations are written for it. */
+const spokenLike = Effect.fnUntraced(function*(name: string) {
+  const [rendererName] = ModelRegistry.find(name)?.renderers ?? []
+  if (rendererName === undefined) return yield* new UnknownModel({ model: name })
+  const renderer = yield* Renderers.byName(rendererName, tokenizer)
+  const model: ChatModel.ChatModel = {
+    name,
+    tokenizer,
+    renderer,
+    capabilities: {
+      contextLength: Number.MAX_SAFE_INTEGER,
+      lossReduction: "token-sum",
+      seeds: false,
+      promptLogprobs: false,
+      topkPromptLogprobs: 0,
+      loraRank: [1, Number.MAX_SAFE_INTEGER]
+    }
+  }
+  return model
+})
+
+/** The wanted problems, in the order that training asks them in. */
+const problems = Effect.fnUntraced(function*(recipe: string, { config }: Recipe.Task, seed: number, flags: Flags) {
+  const { dataset } = config
+  const found: Array<EnvGroupBuilder.EnvGroupBuilder<Recipe.EnvError>> = []
+  for (let index = 0; index < dataset.length && found.length < flags.problem + flags.episodes; index++) {
+    found.push(...yield* dataset.batch(index, seed))
+  }
+  if (found.length > flags.problem) return found.slice(flags.problem, flags.problem + flags.episodes)
+  return yield* new NoSuchProblem({ recipe, problem: flags.problem, problems: found.length })
+})
+
+/** One attempt, or all sides of a game. */
+const attempt = <E>(builder: EnvGroupBuilder.EnvGroupBuilder<E>): EnvGroupBuilder.EnvGroupBuilder<E> =>
+  builder.coupled === true ? builder : { ...builder, size: 1 }
+
+/** Plays one problem after the other until there is none left, or nothing more to read. */
+export const run = Effect.fn("PlayRun.run")(function*<A extends Recipe.BaseSettings, E, R>(
+  recipe: Recipe.Recipe<A, E, R>,
+  settings: A,
+  flags: Flags
+) {
+  const output = yield* Output
+  const model = yield* spokenLike(settings.model)
+  const task = yield* recipe.build(model, settings)
+  const builders = yield* problems(recipe.name, task, settings.seed, flags)
+  const person = yield* Person.make
+  const results: Array<GroupResult.GroupResult> = []
+  let played: ReadonlyArray<Trajectory.Transition> = []
+  const onTurnBegin = ({ transitions }: Hooks.State) => {
+    played = transitions
+    const last = transitions.at(-1)
+    return Effect.as(output.lines(last === undefined ? [] : [Played.turn(last, output.style)]), [])
+  }
+  const playAll = Effect.forEach(builders, (builder, index) =>
+    Effect.gen(function*() {
+      if (index > 0) yield* output.lines([""])
+      const result = yield* Rollout.group(attempt(builder), person, { hooks: { onTurnBegin } })
+      results.push(result)
+      yield* output.lines(["", ...Played.lines(result, output.style)])
+    }), { discard: true })
+  yield* Effect.catchTag(playAll, "Left", () => output.lines(["", ...Played.left(played, output.style)]))
+  yield* output.lines(Played.summary(results))
+}, Effect.scoped)

@@ -1,0 +1,55 @@
+/** What became of an episode that a person played. */
+import { GroupResult, Metric, type Trajectory } from "@effect-rl/core"
+import * as Option from "effect/Option"
+import * as Quantity from "../terminal/Quantity.ts"
+import type { Style } from "../terminal/Style.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+
+const paint = (style: Style, reward: number) => (reward > 0 ? style.good : reward < 0 ? style.bad : style.bold)
+
+const count = ({ length }: ReadonlyArray<Trajectory.Transition>) => length === 1 ? "1 turn" : `${length} turns`
+
+const turnLines = ({ logs, reward }: Trajectory.Transition, turn: number, style: Style) => [
+  `  turn ${turn + 1}, reward ${paint(style, reward)(Quantity.fixed(reward, 2))}`,
+  ...Object.entries(logs).flatMap(([name, value]) =>
+    Untrusted.showLines(`${name}: ${value}`).split("\n").map((line) => style.dim(`    ${line}`))
+  )
+]
+
+const metricLine = (turns: ReadonlyArray<Metric.Metrics>) => {
+  const values = Object.entries(Metric.aggregate([turns]))
+  return values.length === 0
+    ? []
+    : [`  ${values.map(([name, value]) => `${Untrusted.show(name)} ${Quantity.fixed(value, 2)}`).join(", ")}`]
+}
+
+/** What one turn gave, told before the next. */
+export const turn = ({ reward }: Trajectory.Transition, style: Style): string =>
+  style.dim("reward ") + paint(style, reward)(Quantity.fixed(reward, 2))
+
+/** Every turn of an episode that was left. */
+export const left = (transitions: ReadonlyArray<Trajectory.Transition>, style: Style): ReadonlyArray<string> => [
+  `left after ${count(transitions)}: the input has ended`,
+  ...transitions.flatMap((transition, turn) => turnLines(transition, turn, style))
+]
+
+/** Reward, metrics and every turn of what was played. */
+export const lines = (result: GroupResult.GroupResult, style: Style): ReadonlyArray<string> => {
+  if (GroupResult.isSkipped(result)) return [style.warn(`not finished: ${Untrusted.show(result.reason.message)}`)]
+  return GroupResult.survivors(result).flatMap(([member, { stopReason, transitions }]) => {
+    const reward = result.rewardsG[member] ?? NaN
+    const reason = Option.match(stopReason, { onNone: () => "", onSome: (name) => `, ${Untrusted.show(name)}` })
+    return [
+      `reward ${paint(style, reward)(Quantity.fixed(reward, 2))} after ${count(transitions)}${reason}`,
+      ...metricLine([...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]),
+      ...transitions.flatMap((transition, turn) => turnLines(transition, turn, style))
+    ]
+  })
+}
+
+/** The mean reward of all episodes together, where there are several. */
+export const summary = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<string> => {
+  const rewards = results.flatMap((result) => GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG))
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+  return rewards.length < 2 ? [] : ["", `mean reward ${Quantity.fixed(mean, 2)} over ${rewards.length} episodes`]
+}

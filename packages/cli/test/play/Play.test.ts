@@ -1,0 +1,102 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, FileSystem, Path } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+const play = (recipe: string, input: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const { errors, exit, out } = yield* CommandLine.runWithInput(
+      input.map((line) => `${line}\n`).join(""),
+      "play",
+      recipe,
+      ...args
+    )
+    assert.deepStrictEqual([Exit.isSuccess(exit), errors], [true, []])
+    return out
+  })
+
+describe("effect-rl play", { timeout: 60_000 }, () => {
+  it.effect("shows the prompt as a model sees it, reads an answer, and tells what it earned", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* play("plain-arithmetic", ["well, 91"]), [
+        "<|im_start|>user",
+        "What is 4 + 5?<|im_end|>",
+        "<|im_start|>assistant",
+        "9<|im_end|>",
+        "<|im_start|>user",
+        "What is 44 + 47?<|im_end|>",
+        "<|im_start|>assistant",
+        "",
+        "> well, 91",
+        "",
+        "reward 1.00 after 1 turn, completed",
+        "  format 1.00, correct 1.00",
+        "  turn 1, reward 1.00",
+        "    question: What is 44 + 47?",
+        "    response: well, 91",
+        "    reference: 91"
+      ])
+    }))
+
+  it.effect("shows of later prompts what is new, and what each turn earned", () =>
+    Effect.gen(function*() {
+      const out = yield* play("guess-number", ["Guess: 800", "what?", "Guess: 788"])
+      const from = out.indexOf("> what?")
+      assert.deepStrictEqual(out.slice(from, from + 10), [
+        "> what?",
+        "reward -1.00",
+        "…",
+        "<|im_start|>player",
+        "what?<|im_end|>",
+        "<|im_start|>user",
+        "That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".<|im_end|>",
+        "<|im_start|>assistant",
+        "",
+        "> Guess: 788"
+      ])
+      assert.include(out, "reward 0.00 after 3 turns, completed")
+    }))
+
+  it.effect("lets a person call tools, over several lines too", () =>
+    Effect.gen(function*() {
+      const out = yield* play("calculator", [
+        "<tool_call>\\",
+        "{\"name\": \"calculator\", \"arguments\": {\"expression\": \"(911 * 36) * 22 + 503\"}}\\",
+        "</tool_call>",
+        "It is 722015."
+      ])
+      assert.include(out, "722015")
+      assert.include(out, "reward 1.00 after 2 turns, completed")
+      assert.include(out, "  correct 1.00, used_calculator 1.00")
+    }))
+
+  it.effect("plays the problems of training in their order, from any of them on", () =>
+    Effect.gen(function*() {
+      const out = yield* play("abstractions", ["\\boxed{12}", "no idea"], "--problem", "3", "--episodes", "2")
+      assert.include(out, "reward 1.00 after 1 turn, completed")
+      assert.include(out.join("\n"), "A rectangle has length 8 and width 5.")
+      assert.strictEqual(out.at(-1), "mean reward 0.45 over 2 episodes")
+    }))
+
+  it.effect("tells what was played when the input ends in the middle", () =>
+    Effect.gen(function*() {
+      const out = yield* play("guess-number", ["Guess: 5"])
+      assert.include(out, "left after 1 turn: the input has ended")
+      assert.include(out, "    feedback: Too low")
+    }))
+
+  it.effect("spells out control characters of problems and of what was typed", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const data = yield* fs.makeTempDirectoryScoped()
+      const row = (question: string) => `${JSON.stringify({ question, answer: "So it is.\n#### 7" })}\n`
+      yield* fs.writeFileString(path.join(data, "train.jsonl"), row("How \u001b[31mred\u001b[0m is 7?"))
+      yield* fs.writeFileString(path.join(data, "test.jsonl"), row("And 8?"))
+      const out = yield* play("gsm8k", ["\u001b[2J \\boxed{7}"], "--data", data)
+      assert.isFalse(out.some((line) => line.includes("\u001b")))
+      assert.include(out.join("\n"), "How \\u{1b}[31mred\\u{1b}[0m is 7?")
+      assert.include(out, "> \\u{1b}[2J \\boxed{7}")
+      assert.include(out.join("\n"), "reward 1.00 after 1 turn")
+    }).pipe(Effect.provide(NodeServices.layer)))
+})
