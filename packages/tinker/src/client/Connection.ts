@@ -57,7 +57,9 @@ export interface Connection {
     url: string,
     headers: Readonly<Record<string, string>>
   ) => Wired<HttpClientResponse.HttpClientResponse>
-  /** Attempts as often as the policy says, until the deadline; `what` names them to who watches. */
+  /** Attempts as often as the policy says; `what` names them to who watches. */
+  readonly retry: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
+  /** The same until the deadline; failures know whether an earlier attempt may have been carried out. */
   readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
 
@@ -169,6 +171,19 @@ const quietly = <A>(request: Wired<A>): Wired<A> =>
     Effect.provideService(Headers.CurrentRedactedNames, secretHeaders)
   )
 
+/** Ends work that takes longer, and says what it met with at last. */
+export const within =
+  (limit: Duration.Duration, last: () => WireError.WireError | undefined = () => undefined) =>
+  <A, E>(work: Effect.Effect<A, E>) =>
+    Effect.timeoutOrElse(work, {
+      duration: limit,
+      orElse: () => {
+        const error = last()
+        const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
+        return Effect.fail(WireError.make(new WireError.NoAnswer({ detail })))
+      }
+    })
+
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
   const { baseUrl, billingPause, connections, credential, deadline, observe } = options
   const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
@@ -222,35 +237,30 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
 
   const open: Connection["open"] = (url, headers) => quietly(follow(url, headers, mostRedirects))
 
+  const retry: Connection["retry"] = (policy, what, attempt) =>
+    attempt.pipe(
+      Effect.retry(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe)),
+      Effect.retry(RetryPolicy.observed(policy, what, observe))
+    )
+
   const persist: Connection["persist"] = (policy, what, attempt) =>
     Effect.suspend(() => {
-      const late = `no answer within ${Duration.format(deadline)}`
-      let last = WireError.make(new WireError.NoAnswer({ detail: late }))
+      let last: WireError.WireError | undefined
       let isRepeated = false
-      return attempt.pipe(
+      const noted = attempt.pipe(
         Effect.mapError((error) => new WireError.WireError({ ...error, isRepeated })),
         Effect.tapError((error) =>
           Effect.sync(() => {
-            last = WireError.make(new WireError.NoAnswer({ detail: `${late}: ${error.message}` }))
+            last = error
             isRepeated ||= error.isAmbiguous
           })
-        ),
-        Effect.retry(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe)),
-        Effect.retry(RetryPolicy.observed(policy, what, observe)),
-        Effect.timeoutOrElse({ duration: deadline, orElse: () => Effect.fail(last) })
+        )
       )
+      return within(deadline, () => last)(retry(policy, what, noted))
     })
 
-  return { options, exchange, attempt, open, persist }
+  return { options, exchange, attempt, open, retry, persist }
 }
-
-/** A limit to work that is more than one request. */
-export const within = (limit: Duration.Duration) => <A, E>(work: Effect.Effect<A, E>) =>
-  Effect.timeoutOrElse(work, {
-    duration: limit,
-    orElse: () =>
-      Effect.fail(WireError.make(new WireError.NoAnswer({ detail: `no answer within ${Duration.format(limit)}` })))
-  })
 
 /** Sends, and reads the answer. */
 export const call = <S extends Schema.Decoder<unknown>>(

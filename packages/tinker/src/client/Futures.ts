@@ -120,6 +120,7 @@ export const retrieve = <A>(
   read: Read<A>
 ): Effect.Effect<A, WireError.WireError> => {
   let iteration = 0
+  let last: WireError.WireError | undefined
 
   const request = (allow_metadata_only: boolean) =>
     Connection.post("/retrieve_future", { request_id: requestId, allow_metadata_only }).pipe(
@@ -135,8 +136,17 @@ export const retrieve = <A>(
       Effect.flatMap((answer) => interpret(connection, kind, answer, read)),
       Effect.mapError((error) => error._tag === "MalformedBody" ? Connection.unreadable(error) : lost(error)),
       Effect.catchIf(({ reason }) => reason._tag === "NoAnswer", () => Effect.succeed(notYet)),
-      Effect.retry({ times: noise, while: isNoise })
+      Effect.retry({ times: noise, while: isNoise }),
+      Effect.tapError((error) =>
+        Effect.sync(() => {
+          last = error
+        })
+      )
     )
+
+  /** Every answer of "not yet" begins a new count of failures. */
+  const persistent = (allowMetadata: boolean) =>
+    connection.retry(RetryPolicy.polling, `result of ${kind}`, poll(allowMetadata))
 
   const again = (started: number): Effect.Effect<A, WireError.WireError> =>
     Effect.flatMap(
@@ -148,7 +158,7 @@ export const retrieve = <A>(
     Effect.flatMap(
       Clock.currentTimeMillis,
       (started) =>
-        Effect.flatMap(poll(allowMetadata), (polled): Effect.Effect<A, WireError.WireError> => {
+        Effect.flatMap(persistent(allowMetadata), (polled): Effect.Effect<A, WireError.WireError> => {
           if (polled._tag === "Ready") return Effect.succeed(polled.value)
           return polled._tag === "Large" && allowMetadata
             ? responseBytes.use(polled.size)(wait(false))
@@ -156,7 +166,7 @@ export const retrieve = <A>(
         })
     )
 
-  return connection.persist(RetryPolicy.polling, `result of ${kind}`, Effect.suspend(() => wait(true)))
+  return Connection.within(connection.options.deadline, () => last)(Effect.suspend(() => wait(true)))
 }
 
 /** Submits and gives the id of the promise. */

@@ -65,6 +65,19 @@ describe("a result that is not there yet", () => {
       }
     }))
 
+  it.effect("is asked for soon again when a connection fails long after the last one did", () =>
+    Effect.gen(function*() {
+      const at = new Set([0, 1, 2, 3, 8])
+      const service = FakeService.make({
+        faults: (path, index) => {
+          if (path !== "/retrieve_future" || index > 8) return undefined
+          return at.has(index) ? { status: 500 } : { status: 408 }
+        }
+      })
+      yield* withTinker(service, sample)
+      assert.isBelow(gaps(timesOf(service, "/retrieve_future")).at(-1) ?? NaN, 1300)
+    }))
+
   it.effect("is asked for no sooner than the service wants", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: polls(1, { status: 503, retryAfter: 90 }) })
