@@ -47,20 +47,20 @@ describe("the reward is correct + formatCoef·(format − 1)", () => {
 describe("a response is well ended", () => {
   const isWellEnded = (found: Env.Step) => found.metrics?.["format"]
 
-  it.effect("at the renderer's stop, whether or not that is required", () =>
+  it.effect("E2: at the renderer's stop, whether or not that is required", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`)), Metric.rate(true))
       assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`, { requireStopSequence: false })), Metric.rate(true))
     }))
 
-  it.effect("at the model's end of text only where the stop is not required", () =>
+  it.effect("E1: at the model's end of text only where the stop is not required", () =>
     Effect.gen(function*() {
       const model = { renderer: yield* Renderers.byName("role_colon", tokenizer) }
       assert.closeTo((yield* step(` 2${eos}`, { model })).reward, 0.9, 1e-12)
       assert.strictEqual((yield* step(` 2${eos}`, { model, requireStopSequence: false })).reward, 1)
     }))
 
-  it.effect("never where it was cut", () =>
+  it.effect("E3: never where it was cut", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(isWellEnded(yield* step("2", {}, "length")), Metric.rate(false))
       assert.deepStrictEqual(

@@ -1,7 +1,9 @@
 import {
-  type Env,
+  Env,
   type EnvGroupBuilder,
   Evaluator,
+  Metric,
+  ModelInput,
   ProblemEnv,
   ProblemGroupBuilder,
   Proportion,
@@ -82,4 +84,49 @@ describe("A test set", () => {
       const { metrics } = yield* evaluate([broken("fails", Effect.fail(new Lost()))])
       assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  describe("of groups whose rewards are", () => {
+    const rewarded = (key: string, ...rewards: ReadonlyArray<number>): Builder => ({
+      key,
+      size: rewards.length,
+      tags: [],
+      open: Effect.succeed({
+        makeEnv: (member) =>
+          Effect.succeed({
+            initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40]), [])),
+            step: () => {
+              const reward = rewards[member] ?? NaN
+              return Effect.succeed({ _tag: "Done", reward, metrics: { correct: Metric.rate(reward > 0) } })
+            }
+          })
+      })
+    })
+    const lost = (key: string) => broken(key, Effect.fail(new Lost()))
+
+    it.effect("T1: [1] and [0] is half right", () =>
+      Effect.gen(function*() {
+        const { metrics } = yield* evaluate([rewarded("a", 1), rewarded("b", 0)])
+        assert.deepInclude(metrics, {
+          "test/correct": 0.5,
+          "test/reward": 0.5,
+          "test/episodes": 2,
+          "test/skipped_groups": 0
+        })
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+    it.effect("T2: [1] and none is all right of what finished, and one is missing", () =>
+      Effect.gen(function*() {
+        const { metrics } = yield* evaluate([rewarded("a", 1), lost("b")])
+        assert.deepInclude(metrics, { "test/correct": 1, "test/episodes": 1, "test/skipped_groups": 1 })
+        const none = yield* evaluate([lost("a"), lost("b")])
+        assert.notProperty(none.metrics, "test/correct")
+        assert.deepInclude(none.metrics, { "test/skipped_groups": 2 })
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+    it.effect("T3: [1, 0] and [0, 0] is one of two right in two attempts", () =>
+      Effect.gen(function*() {
+        const { metrics } = yield* evaluate([rewarded("a", 1, 0), rewarded("b", 0, 0)])
+        assert.deepInclude(metrics, { "test/pass@2": 0.5, "test/correct": 0.25, "test/episodes": 4 })
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+  })
 })
