@@ -1,5 +1,5 @@
 /** Environments whose rewards are compared with each other. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Metric from "../record/Metric.ts"
@@ -42,3 +42,21 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly task?: TaskDescription
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }
+
+export interface Options<E, R, AE, AR> {
+  readonly key: string
+  readonly size: number
+  /** Default none. */
+  readonly tags?: ReadonlyArray<string>
+  readonly makeEnv: (member: number) => Effect.Effect<Env.Env<E, R>, AE, AR | Scope.Scope>
+}
+
+/** Members that share nothing and earn what their own steps give. What making and playing them can fail with adds up. */
+export const make = <E, R, AE, AR>(
+  { key, makeEnv, size, tags = [] }: Options<E, R, AE, AR>
+): EnvGroupBuilder<E | AE, R | AR> => ({
+  key,
+  size,
+  tags,
+  open: Effect.succeed({ makeEnv })
+})

@@ -1,7 +1,7 @@
 /** Several attempts at one problem. */
 import * as Effect from "effect/Effect"
 import type * as Renderer from "../chat/Renderer.ts"
-import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
+import * as EnvGroupBuilder from "./EnvGroupBuilder.ts"
 import type { ProblemEnv } from "./ProblemEnv.ts"
 
 export interface Options<E, R> {
@@ -13,9 +13,10 @@ export interface Options<E, R> {
 }
 
 /** @see tinker-cookbook `ProblemGroupBuilder` */
-export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder<E | Renderer.RendererError, R> => ({
-  key: options.key,
-  size: options.size,
-  tags: options.tags ?? ["problems"],
-  open: Effect.succeed({ makeEnv: (member) => Effect.sync(() => options.env(member)) })
-})
+export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder.EnvGroupBuilder<E | Renderer.RendererError, R> =>
+  EnvGroupBuilder.make({
+    key: options.key,
+    size: options.size,
+    tags: options.tags ?? ["problems"],
+    makeEnv: (member) => Effect.sync(() => options.env(member))
+  })

@@ -43,6 +43,8 @@ export interface Options<P, E, R, F extends E = never> {
   readonly name: string
   readonly description: string
   readonly parameters: Schema.Codec<P, unknown>
+  /** What the policy is told of the parameters; derived from them unless given. */
+  readonly jsonSchema?: Schema.JsonObject
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
   /** The policy is told when it takes longer; unbounded unless given. */
   readonly timeout?: Duration.Input
@@ -102,7 +104,7 @@ const timed = <E, R>(self: Effect.Effect<Answer, E, R>, timeout: Duration.Input 
 const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 
 /** The JSON schema that a policy is shown. */
-const jsonSchema = (parameters: Schema.Constraint): Schema.JsonObject => {
+const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(parameters)
   return toJsonObject(Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions })
 }
@@ -114,10 +116,10 @@ const jsonSchema = (parameters: Schema.Constraint): Schema.JsonObject => {
  * @see tinker-cookbook `FunctionTool`
  */
 export const make = <P, E, R, F extends E = never>(options: Options<P, E, R, F>): Tool<F, R> => {
-  const { description, handler, isFatal, name, parameters: schema, timeout } = options
-  const decodeText = decode(schema)
+  const { description, handler, isFatal, name, timeout } = options
+  const decodeText = decode(options.parameters)
   return {
-    spec: { name, description, parameters: jsonSchema(schema) },
+    spec: { name, description, parameters: options.jsonSchema ?? describe(options.parameters) },
     call: (argumentText) => {
       const parameters = decodeText(argumentText)
       return Result.isFailure(parameters)

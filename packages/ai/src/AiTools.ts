@@ -1,0 +1,87 @@
+/** Tools of an `effect/ai` Toolkit, for policies that are trained. */
+import { PythonJson, Tool } from "@effect-rl/core"
+import * as AiError from "effect/ai/AiError"
+import * as Prompt from "effect/ai/Prompt"
+import * as AiTool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+export interface Options<E, F extends E = never> {
+  /** For each call, after which the policy is told; unbounded unless given. */
+  readonly timeout?: Duration.Input
+  /** Failures that the policy is not told: with these the attempt at the episode fails. */
+  isFatal?(error: E): error is F
+}
+
+type AnyTools = Record<string, AiTool.Any>
+
+/** What the handlers of a toolkit can fail with. */
+export type Failure<Tools extends AnyTools> = AiTool.HandlerError<Tools[keyof Tools]> | AiError.AiError
+
+const Arguments = Schema.Record(Schema.String, Schema.Json)
+const toJsonObject = Schema.decodeUnknownSync(Arguments)
+const isJson = Schema.is(Schema.Json)
+
+/** A text as it is, anything else as JSON. */
+const toText = (encoded: unknown) => {
+  if (typeof encoded === "string") return encoded
+  return isJson(encoded) ? PythonJson.stringify(PythonJson.fromJson(encoded)) : String(encoded)
+}
+
+const shown = ({ encodedResult, modelOutput }: AiTool.HandlerResult<AiTool.Any>) =>
+  modelOutput === undefined ? toText(encodedResult) : Prompt.toolModelOutputToText(modelOutput)
+
+const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): Tool.Answer => {
+  if (!result.isFailure) return { content: shown(result) }
+  const failure = result.failureOrigin === "parameters" ? "validation_failed" : "execution_failed"
+  return Tool.failed(failure, toText(result.encodedResult))
+}
+
+const isInvalidCall = (error: unknown): error is AiError.AiError =>
+  AiError.isAiError(error) && error.reason._tag === "ToolParameterValidationError"
+
+/** The last result; those before it only tell of progress. */
+const answer = (
+  toolkit: Toolkit.WithHandler<AnyTools>,
+  name: string,
+  args: Schema.JsonObject
+): Effect.Effect<Tool.Answer, unknown, unknown> =>
+  Effect.flatMap(
+    toolkit.handle(name, args),
+    (results) => Stream.runLast(Stream.filter(results, ({ preliminary }) => !preliminary))
+  ).pipe(
+    Effect.map(Option.match({
+      onNone: () => Tool.failed("execution_failed", "the tool gave no result"),
+      onSome: toAnswer
+    })),
+    Effect.catchIf(isInvalidCall, ({ message }) => Effect.succeed(Tool.failed("validation_failed", message)))
+  )
+
+/**
+ * The tools of a toolkit whose handlers are there. Failures become errors that the policy is told, whether the toolkit returns or
+ * raises them.
+ */
+export function fromToolkit<Tools extends AnyTools, F extends Failure<Tools> = never>(
+  toolkit: Toolkit.WithHandler<Tools>,
+  options?: Options<Failure<Tools>, F>
+): ReadonlyArray<Tool.Tool<F, AiTool.HandlerServices<Tools[keyof Tools]>>>
+export function fromToolkit(
+  toolkit: Toolkit.WithHandler<AnyTools>,
+  options: { readonly timeout?: Duration.Input; isFatal?(error: unknown): boolean } = {}
+): ReadonlyArray<Tool.Tool<unknown, unknown>> {
+  return Object.entries(toolkit.tools).map(([name, tool]) =>
+    Tool.make({
+      name,
+      description: AiTool.getDescription(tool) ?? "",
+      parameters: Arguments,
+      jsonSchema: toJsonObject(AiTool.getJsonSchema(tool)),
+      handler: (args) => answer(toolkit, name, args),
+      isFatal: (error): error is unknown => options.isFatal?.(error) ?? false,
+      ...(options.timeout !== undefined && { timeout: options.timeout })
+    })
+  )
+}

@@ -1,0 +1,166 @@
+/** Tools of an MCP server, which lives as long as the scope that it is started in: a member of a group, say. */
+import { Tool } from "@effect-rl/core"
+import * as McpClient from "effect/ai/McpClient"
+import type { McpClientError } from "effect/ai/McpClientError"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import type * as McpSchema from "effect/ai/McpSchema"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { HttpClient } from "effect/http/HttpClient"
+import * as JsonSchema from "effect/JsonSchema"
+import type * as ChildProcess from "effect/process/ChildProcess"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Schema from "effect/Schema"
+import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import type * as Scope from "effect/Scope"
+
+/** The server cannot be started or reached, or does not say what it offers. */
+export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnected", { detail: Schema.String }) {
+  override get message() {
+    return `not connected: ${this.detail}`
+  }
+}
+
+/** It does not have a tool that is allowed. */
+export class NotOffered extends Schema.TaggedError<NotOffered>()("NotOffered", {
+  tool: Schema.String,
+  offered: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    return `allow has "${this.tool}", expected one of: ${this.offered.join(", ")}`
+  }
+}
+
+/** Arguments of a tool cannot be checked against the schema that the server gives. */
+export class Uncheckable extends Schema.TaggedError<Uncheckable>()("Uncheckable", {
+  tool: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `arguments of "${this.tool}" cannot be checked, leave it out of allow: ${this.detail}`
+  }
+}
+
+export class McpToolsError extends Schema.TaggedError<McpToolsError>()("McpToolsError", {
+  server: Schema.String,
+  reason: Schema.Union([NotConnected, NotOffered, Uncheckable])
+}) {
+  override get message() {
+    return `MCP server "${this.server}": ${this.reason.message}`
+  }
+}
+
+export interface Options<F extends McpClientError = never> {
+  /** Names the server in errors. */
+  readonly name: string
+  /** The tools that a policy is told of and may call. What the server has besides does not exist for it. */
+  readonly allow: ReadonlyArray<string>
+  /** For connecting; default 60 seconds. */
+  readonly connectTimeout?: Duration.Input
+  /** For each call, after which the policy is told; default 60 seconds. */
+  readonly callTimeout?: Duration.Input
+  /** Failures that the policy is not told: with these the attempt at the episode fails. */
+  readonly isFatal?: (error: McpClientError) => error is F
+}
+
+const failed = (server: string, reason: McpToolsError["reason"]) => new McpToolsError({ server, reason })
+
+const blockText = (block: McpSchema.CallToolResult["content"][number]): string => {
+  if (block.type === "text") return block.text
+  if (block.type === "resource_link") return `${block.name}: ${block.uri}`
+  if (block.type === "resource" && "text" in block.resource) return block.resource.text
+  return `[${block.type} that cannot be shown]`
+}
+
+const toAnswer = ({ content, isError, structuredContent }: McpSchema.CallToolResult): Tool.Answer => {
+  const text = content.map(blockText).join("\n")
+  if (isError === true) return Tool.failed("execution_failed", text)
+  return { content: text === "" && structuredContent !== undefined ? JSON.stringify(structuredContent) : text }
+}
+
+const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
+
+/** A server's patterns are not run: they are somebody else's regular expressions. */
+const importSchema = (inputSchema: JsonSchema.JsonSchema) =>
+  Schema.toType(
+    SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), { patterns: "ignore" })
+  )
+
+const toTool = <F extends McpClientError>(
+  client: McpClient.McpClient,
+  tool: McpSchema.Tool,
+  { callTimeout = "60 seconds", isFatal, ...options }: Options<F>
+): Effect.Effect<Tool.Tool<F>, McpToolsError> =>
+  Effect.try({
+    try: () =>
+      Tool.make<unknown, McpClientError, never, F>({
+        name: tool.name,
+        description: tool.description ?? "",
+        parameters: importSchema(tool.inputSchema),
+        jsonSchema: toJsonObject(tool.inputSchema),
+        timeout: callTimeout,
+        handler: (given) =>
+          Effect.orDie(decodeArguments(given)).pipe(
+            Effect.flatMap((args) => client.callTool({ tool, arguments: args })),
+            Effect.map(toAnswer)
+          ),
+        ...(isFatal !== undefined && { isFatal })
+      }),
+    catch: (error) => failed(options.name, new Uncheckable({ tool: tool.name, detail: String(error) }))
+  })
+
+const notConnected = (server: string) => ({ message }: McpClientError) =>
+  failed(server, new NotConnected({ detail: message }))
+
+/** The allowed tools of a client that is connected. */
+export const fromClient = Effect.fnUntraced(function*<F extends McpClientError = never>(
+  client: McpClient.McpClient,
+  options: Options<F>
+): Effect.fn.Return<ReadonlyArray<Tool.Tool<F>>, McpToolsError> {
+  const offered = yield* Effect.mapError(client.listTools(), notConnected(options.name))
+  return yield* Effect.forEach(options.allow, (name) => {
+    const tool = offered.find((tool) => tool.name === name)
+    if (tool !== undefined) return toTool(client, tool, options)
+    return Effect.fail(
+      failed(options.name, new NotOffered({ tool: name, offered: offered.map((tool) => tool.name) }))
+    )
+  })
+})
+
+const connected = <F extends McpClientError, R>(
+  transport: Effect.Effect<McpClient.Transport, McpClientError, R>,
+  options: Options<F>
+): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, R | Scope.Scope> =>
+  Effect.provideServiceEffect(
+    McpClient.make({ name: "effect-rl", version: "0", timeout: options.connectTimeout ?? "60 seconds" }),
+    McpClient.Transport,
+    transport
+  ).pipe(
+    Effect.mapError(notConnected(options.name)),
+    Effect.flatMap((client) => fromClient(client, options))
+  )
+
+/**
+ * Starts a server as a process and speaks with it over its standard streams. When the scope closes, its input ends; if it does not
+ * leave by itself it is terminated, and killed if it does not follow. A server that dies is an error that the policy is told.
+ */
+export const stdio = <F extends McpClientError = never>(
+  command: ChildProcess.Command,
+  options: Options<F>
+): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, ChildProcessSpawner | Scope.Scope> =>
+  connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
+
+/** Speaks with a server over HTTP. */
+export const http = <F extends McpClientError = never>(
+  url: string,
+  options: Options<F> & { readonly headers?: Readonly<Record<string, string>> }
+): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, HttpClient | Scope.Scope> =>
+  connected(
+    McpClient.http({
+      url,
+      protocol: McpProtocol.v2025_11_25,
+      ...(options.headers !== undefined && { headers: options.headers })
+    }),
+    options
+  )

@@ -1,0 +1,2 @@
+export * as AiTools from "./AiTools.ts"
+export * as McpTools from "./McpTools.ts"

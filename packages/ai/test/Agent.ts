@@ -1,0 +1,28 @@
+/** A policy that calls one tool after the other, whatever they answer. */
+import { Message, ModelInput, type Policy, type Renderer } from "@effect-rl/core"
+import { Effect } from "effect"
+
+/** Reads the `i`-th response as a call of the `i`-th tool, or as the end where there is none. */
+export const renderer = (...names: ReadonlyArray<string | undefined>): Renderer.Renderer => {
+  let turn = 0
+  return {
+    name: "agent",
+    stop: [0],
+    hasExtensionProperty: false,
+    generationPrompt: (messages) => Effect.succeed(ModelInput.fromTokens(new Int32Array(messages.length))),
+    parse: () =>
+      Effect.sync(() => {
+        const name = names[turn++]
+        const toolCalls = name === undefined ? [] : [{ function: { name, arguments: `{"a": 1, "b": 2}` } }]
+        return { message: { ...Message.assistant("done"), toolCalls }, termination: "stop_sequence" }
+      }),
+    supervisedExample: () => Effect.die("not part of a rollout"),
+    toolsPrefix: () => []
+  }
+}
+
+export const policy: Policy.Policy = {
+  act: () => Effect.succeed({ tokens: Int32Array.of(0), logprobs: Float32Array.of(-1), stopReason: "stop" })
+}
+
+export const key = { iteration: 0, group: "agent", member: 0, attempt: 0 }

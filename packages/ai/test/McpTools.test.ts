@@ -1,0 +1,214 @@
+import { McpTools } from "@effect-rl/ai"
+import { EnvGroupBuilder, Message, Rollout, type Tool, ToolEnv } from "@effect-rl/core"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, type Scope } from "effect"
+import type { McpClientError } from "effect/ai"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { join } from "node:path"
+import * as Agent from "./Agent.ts"
+
+const server = ChildProcess.make(process.execPath, [join(import.meta.dirname, "server.mjs")])
+
+const tools = (...allow: ReadonlyArray<string>) => McpTools.stdio(server, { name: "little", allow })
+
+const call = (tools: ReadonlyArray<Tool.Tool>, name: string, args = "{}") =>
+  tools.find(({ spec }) => spec.name === name)?.call(args) ?? Effect.die(`no tool ${name}`)
+
+/** Whether the process that the server was is gone. */
+const isGone = (pid: string) =>
+  Effect.sync(() => {
+    try {
+      process.kill(Number(pid), 0)
+      return false
+    } catch {
+      return true
+    }
+  })
+
+const live = <E>(name: string, test: Effect.Effect<void, E, NodeServices.NodeServices>) =>
+  it.live(name, () => test.pipe(Effect.provide(NodeServices.layer)))
+
+describe("the tools of a server", () => {
+  live(
+    "are those that are allowed, as it describes them",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("add", "pid")
+      assert.deepStrictEqual(allowed.map(({ spec }) => spec), [
+        {
+          name: "add",
+          description: "Adds two numbers.",
+          parameters: {
+            type: "object",
+            properties: { a: { type: "integer" }, b: { type: "integer", minimum: 0 } },
+            required: ["a", "b"]
+          }
+        },
+        {
+          name: "pid",
+          description: "Says which process it is.",
+          parameters: { type: "object", properties: {}, required: [] }
+        }
+      ])
+    }))
+  )
+
+  live(
+    "answer",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("add", "picture")
+      assert.deepStrictEqual(yield* call(allowed, "add", `{"a": 2, "b": 3}`), { content: "5" })
+      const { content } = yield* call(allowed, "picture")
+      assert.strictEqual(content, "look:\n[image that cannot be shown]\nnotes: file:///notes")
+    }))
+  )
+
+  live(
+    "check their arguments before the server sees them",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("add")
+      const answers = yield* Effect.forEach(
+        [`{"a": 2}`, `{"a": "2", "b": 3}`, `{"a": 2, "b": -1}`, `[]`, `{`],
+        (args) => call(allowed, "add", args)
+      )
+      assert.deepStrictEqual(answers.map(({ failure }) => failure), [
+        "validation_failed",
+        "validation_failed",
+        "validation_failed",
+        "validation_failed",
+        "json_decode_failed"
+      ])
+    }))
+  )
+
+  live(
+    "say when they failed",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("refuse")
+      const refused = yield* call(allowed, "refuse")
+      assert.deepStrictEqual(refused, { content: `{"error": "out of order"}`, failure: "execution_failed" })
+    }))
+  )
+})
+
+describe("a server that dies in the middle of a call", () => {
+  live(
+    "is an error that the policy is told, now and later",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("die", "add")
+      const died = yield* call(allowed, "die")
+      assert.strictEqual(died.failure, "execution_failed")
+      assert.match(String(died.content), /^\{"error": "MCP (process exited|server closed|stdin failed)/)
+      const later = yield* call(allowed, "add", `{"a": 1, "b": 1}`)
+      assert.strictEqual(later.failure, "execution_failed")
+    }))
+  )
+
+  live(
+    "does not end the episode",
+    Effect.scoped(Effect.gen(function*() {
+      const env = yield* ToolEnv.make({
+        model: { renderer: Agent.renderer("die", "add", undefined) },
+        tools: yield* tools("die", "add"),
+        messages: [Message.user("go on")],
+        grade: (messages) => Effect.succeed({ reward: messages.length })
+      })
+      const trajectory = yield* Rollout.episode(env, Agent.policy, Agent.key)
+      assert.deepStrictEqual(trajectory.transitions.map(({ reward }) => reward), [0, 0, 6])
+    }))
+  )
+
+  live(
+    "fails the attempt, if that is wanted",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* McpTools.stdio(server, {
+        name: "little",
+        allow: ["die"],
+        isFatal: (error): error is McpClientError.McpClientError => error.reason._tag === "TransportError"
+      })
+      const [die] = allowed
+      const error = yield* Effect.flip(die?.call("{}") ?? Effect.die("no tool"))
+      assert.strictEqual(error._tag, "McpClientError")
+    }))
+  )
+})
+
+describe("no server outlives its scope", () => {
+  live(
+    "when it closes",
+    Effect.gen(function*() {
+      const pid = yield* Effect.scoped(Effect.flatMap(tools("pid"), (allowed) => call(allowed, "pid")))
+      assert.isTrue(yield* isGone(String(pid.content)))
+    })
+  )
+
+  live(
+    "when what uses it is interrupted in the middle of a call",
+    Effect.gen(function*() {
+      let pid = ""
+      const using = Effect.scoped(Effect.gen(function*() {
+        const allowed = yield* tools("pid", "hang")
+        pid = String((yield* call(allowed, "pid")).content)
+        yield* call(allowed, "hang")
+      }))
+      const fiber = yield* Effect.forkChild(using)
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => pid !== "" }))
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(yield* isGone(pid))
+    })
+  )
+
+  live(
+    "and each member of a group has its own",
+    Effect.gen(function*() {
+      const pids: Array<string> = []
+      const servers = EnvGroupBuilder.make({
+        key: "servers",
+        size: 3,
+        makeEnv: () =>
+          Effect.flatMap(tools("pid"), (tools) =>
+            ToolEnv.make({
+              model: { renderer: Agent.renderer("pid", undefined) },
+              tools,
+              messages: [Message.user("which?")],
+              grade: (messages) => Effect.sync(() => ({ reward: pids.push(messages.map(Message.text).at(-2) ?? "") }))
+            }))
+      })
+      const result = yield* Rollout.group(servers, Agent.policy)
+      assert.strictEqual(result._tag, "Completed")
+      assert.strictEqual(new Set(pids).size, 3)
+      assert.deepStrictEqual(yield* Effect.forEach(pids, isGone), [true, true, true])
+    })
+  )
+})
+
+describe("what cannot be used is refused when it is connected", () => {
+  const refusal = <E extends { readonly message: string }>(
+    tools: Effect.Effect<unknown, E, ChildProcessSpawner.ChildProcessSpawner | Scope.Scope>
+  ) => Effect.map(Effect.flip(Effect.scoped(tools)), ({ message }) => message)
+
+  live(
+    "a tool that is not there",
+    Effect.gen(function*() {
+      const message = yield* refusal(tools("add", "subtract"))
+      assert.include(message, `MCP server "little": allow has "subtract", expected one of: add, pid, die`)
+    })
+  )
+
+  live(
+    "a schema that nobody can check",
+    Effect.gen(function*() {
+      assert.include(yield* refusal(tools("odd")), `arguments of "odd" cannot be checked, leave it out of allow`)
+    })
+  )
+
+  live(
+    "a server that does not start, or leaves at once",
+    Effect.gen(function*() {
+      const missing = ChildProcess.make("/no/such/server", [])
+      assert.include(yield* refusal(McpTools.stdio(missing, { name: "none", allow: [] })), `"none": not connected`)
+      const leaving = ChildProcess.make(process.execPath, ["--eval", ""])
+      assert.include(yield* refusal(McpTools.stdio(leaving, { name: "gone", allow: [] })), `"gone": not connected`)
+    })
+  )
+})
