@@ -58,6 +58,8 @@ export const wrongAction = (
   if (tokens.length !== logprobs.length) {
     return violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
   }
+  const at = logprobs.findIndex((logprob) => !Number.isFinite(logprob))
+  if (at !== -1) return violation(key, `logprobs[${at}]`, logprobs[at], "a finite number")
   return maxTokens === undefined || tokens.length <= maxTokens
     ? undefined
     : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)

@@ -170,4 +170,13 @@ describe("what no rollout can go on with is named", () => {
       const error = yield* Effect.flip(Rollout.episode(Scripted.env(), policy, key))
       assert.include(error.message, "logprobs is 2 values, expected one per token (3)")
     }))
+
+  it.effect.each([NaN, -Infinity])("a log-probability of %s", (logprob) =>
+    Effect.gen(function*() {
+      const policy: Policy.Policy = {
+        act: () => Effect.succeed({ ...tokens(3), logprobs: Float32Array.of(-1, logprob, -1) })
+      }
+      const error = yield* Effect.flip(Rollout.episode(Scripted.env(), policy, key))
+      assert.include(error.message, `logprobs[1] is ${logprob}, expected a finite number`)
+    }))
 })
