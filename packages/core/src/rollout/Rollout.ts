@@ -1,5 +1,7 @@
 /** From environments and a policy to trajectories: one episode, one group, many groups. */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Env from "../env/Env.ts"
@@ -78,7 +80,8 @@ const sharedKey = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) =
 }
 
 /**
- * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others. Fails before the first where
+ * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others, all of them together: a stream
+ * by itself would interrupt them one by one, and those that wait for their turn would go on sampling. Fails before the first where
  * two share a key.
  */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
@@ -98,10 +101,13 @@ export function stream<E, R, PE, PR, HE, HR>(
   const { concurrency = defaultConcurrency, executor, unordered = false, ...groupOptions } = options
   const shared = sharedKey(builders)
   if (shared !== undefined) return Stream.fail(shared)
-  return Stream.fromArray(builders).pipe(
-    Stream.mapEffect((builder) => {
+  const rolling = Effect.map(FiberSet.make<GroupResult, E | PE | HE | RolloutError>(), (groups) => {
+    const roll = (builder: EnvGroupBuilder<E, R>) => {
       const here = group(builder, policy, groupOptions)
-      return executor === undefined ? here : Executor.roll(executor, builder, policy, groupOptions, here)
-    }, { concurrency, unordered })
-  )
+      const there = executor === undefined ? here : Executor.roll(executor, builder, policy, groupOptions, here)
+      return Effect.flatMap(FiberSet.run(groups, there), Fiber.join)
+    }
+    return Stream.mapEffect(Stream.fromArray(builders), roll, { concurrency, unordered })
+  })
+  return Stream.unwrap(rolling)
 }

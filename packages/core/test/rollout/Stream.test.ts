@@ -57,6 +57,28 @@ describe("many groups", () => {
       assert.strictEqual((yield* keys(equal(100))).most, 64)
     }))
 
+  it.effect("are interrupted together, however long each takes to release what it holds", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const builders = ["one", "two", "three"].map((key) =>
+        Scripted.group({
+          key,
+          size: 1,
+          env: () =>
+            Effect.as(
+              Effect.addFinalizer(() => Effect.delay(Effect.sync(() => log.push(key)), "10 seconds")),
+              Scripted.slow(1_000_000)
+            )
+        })
+      )
+      const fiber = yield* Effect.forkChild(Stream.runDrain(Rollout.stream(builders, policy)))
+      yield* TestClock.adjust("1 second")
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(fiber))
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(log.toSorted(), ["one", "three", "two"])
+      yield* Fiber.join(leaving)
+    }))
+
   it.effect("are interrupted, and released, when one fails", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
