@@ -58,6 +58,18 @@ const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedu
   return Effect.retry(attempt, schedule)
 }
 
+/**
+ * A death as a failure, also of one who is interrupted while it releases what it held: a defect among the siblings of a group that
+ * ends would make everything else a defect too.
+ */
+export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>) =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.catchDefect(
+      restore(attempt),
+      (defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })
+    )
+  )
+
 /** Runs attempts 0, 1, … while the policy retries. Reports of attempts that were made good go to `retried`. */
 export const run = <A, E, PE, R>(
   attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
@@ -70,8 +82,7 @@ export const run = <A, E, PE, R>(
 ): Effect.Effect<A, Exhausted<E, PE>, R> =>
   Effect.suspend(() => {
     let count = 0
-    const next = Effect.suspend(() => attempt(count)).pipe(
-      Effect.catchDefect((defect) => Effect.fail<Failure<E, PE>>({ _tag: "Died", cause: Cause.die(defect) })),
+    const next = Effect.suspend(() => caught(attempt(count))).pipe(
       Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure))))
     )
     const schedule = Schedule.while(

@@ -221,7 +221,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
       (member) =>
         Effect.flatMap(
           Release.childScope(scope, run.release, member),
-          (held) => Scope.provide(play(run, group, member, attempt), held)
+          (held) => Scope.provide(Attempts.caught(play(run, group, member, attempt)), held)
         )
     )
     const members = played.map((trajectory) => Option.some(trajectory))

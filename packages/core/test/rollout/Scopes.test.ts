@@ -116,6 +116,29 @@ describe("what is acquired is released", () => {
     }))
 })
 
+describe("a member that died and is released", () => {
+  it.effect.each([true, false])(
+    "when the group is given up does not kill the group, coupled: %s",
+    (coupled) =>
+      Effect.gen(function*() {
+        const sticky = Effect.addFinalizer(() => Effect.sleep("10 seconds"))
+        const builder = Scripted.group({
+          size: 2,
+          coupled,
+          env: (member) =>
+            member === 0
+              ? Effect.as(sticky, Scripted.throwing)
+              : Scripted.env(Effect.delay(Scripted.breaks("step"), 1000))
+        })
+        const onFailure = always("skip", { but: { Died: "drop" } })
+        const result = yield* Scripted.inTime(Rollout.group(builder, policy, { onFailure }))
+        assert.strictEqual(result._tag, "Skipped")
+        const expected = coupled ? "Died" : "StepFailed"
+        assert.strictEqual(result._tag === "Skipped" ? result.reason.failure : "", expected)
+      })
+  )
+})
+
 describe("a failure that aborts", () => {
   it.effect("interrupts the other members and waits for them before anything is closed", () =>
     Effect.gen(function*() {
