@@ -39,7 +39,10 @@ export const all = <A, E>(...faults: ReadonlyArray<Fault<A, E>>): Fault<A, E> =>
   faults.reduce((before, fault) => fault(before), call)
 
 /** One of the given, each as likely as its weight says. */
-export const oneOf = <A, E>(draw: Draw, choices: ReadonlyArray<readonly [weight: number, fault: Fault<A, E>]>) => {
+export const oneOf = <A, E>(
+  draw: Draw,
+  choices: ReadonlyArray<readonly [weight: number, fault: Fault<A, E>]>
+): Fault<A, E> => {
   let left = draw.uniform() * choices.reduce((sum, [weight]) => sum + weight, 0)
   return choices.find(([weight]) => (left -= weight) < 0)?.[1] ?? none
 }

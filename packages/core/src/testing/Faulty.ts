@@ -1,9 +1,10 @@
-/** Policies, samplers and environments in which things go wrong as planned. */
+/** Policies, samplers, tools and environments in which things go wrong as planned. */
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
+import type * as Tool from "../env/Tool.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fault from "./Fault.ts"
@@ -21,6 +22,15 @@ export const sampler = (
 ): SamplingClient => {
   let calls = 0
   return { ...client, sample: (request) => Effect.suspend(() => plan(request, calls++)(client.sample(request))) }
+}
+
+/** Planned by the arguments and how many calls came before. */
+export const tool = <E, R, E2 = never>(
+  tool: Tool.Tool<E, R>,
+  plan: (argumentText: string, call: number) => Fault.Fault<Tool.Answer, E | E2>
+): Tool.Tool<E | E2, R> => {
+  let calls = 0
+  return { ...tool, call: (text) => Effect.suspend(() => plan(text, calls++)(tool.call(text))) }
 }
 
 /** What goes wrong in one episode; what is not given goes well. */

@@ -54,7 +54,7 @@ const expectNone = (expected: string, found: Readonly<Record<string, number>>, w
   expect(Object.keys(found).length === 0, expected, `${JSON.stringify(found)} ${when}`)
 
 /** Points to interrupt an episode at, evenly spread. */
-const points = 48
+const points = 24
 
 const afterInterruption = Effect.fnUntraced(
   function*<E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) {

@@ -18,13 +18,20 @@ const broken = <E>(make: () => EnvLaws.MakeEnv<E, never>) =>
     return found
   })
 
+/** All of them take turns on one processor. */
+const patience = 60_000
+
 describe("an environment that keeps the laws", () => {
-  for (const { check, name } of EnvLaws.envLaws(Dialogue.make, Dialogue.options)) it.effect(name, () => check)
+  for (const { check, name } of EnvLaws.envLaws(Dialogue.make, Dialogue.options)) it.effect(name, () => check, patience)
 })
 
 describe("the law is broken, and no other, by an environment that", () => {
   for (const { breaks, make, rule } of Mutants.all) {
-    it.effect(`${rule}: ${breaks}`, () => Effect.map(broken(make), (found) => assert.deepStrictEqual(found, [breaks])))
+    it.effect(
+      `${rule}: ${breaks}`,
+      () => Effect.map(broken(make), (found) => assert.deepStrictEqual(found, [breaks])),
+      patience
+    )
   }
 
   it("stands here for every law", () => {

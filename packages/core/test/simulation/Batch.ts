@@ -1,0 +1,58 @@
+/** One simulated batch: rolled out by a runner, and what it left behind. */
+import { type GroupResult, Rollout, type RolloutError, type TinkerError } from "@effect-rl/core"
+import { type EventLog, LeakAudit, Simulation } from "@effect-rl/core/testing"
+import { Effect, Fiber, Logger, Stream } from "effect"
+import type * as Faults from "./Faults.ts"
+import * as Ledger from "./Ledger.ts"
+import * as Scenario from "./Scenario.ts"
+
+export type Failure = Faults.Broken | TinkerError.TinkerError | RolloutError.RolloutError
+
+/** Rolls out groups, results in the builders' order. */
+export type Runner = (
+  builders: ReadonlyArray<Scenario.Builder>,
+  policy: Scenario.SimulatedPolicy,
+  options: Scenario.Scenario["options"] & { readonly concurrency: number }
+) => Effect.Effect<ReadonlyArray<GroupResult.GroupResult>, Failure, EventLog.EventLog | LeakAudit.LeakAudit>
+
+export const runner: Runner = (builders, policy, options) =>
+  Stream.runCollect(Rollout.stream(builders, policy, options))
+
+export interface Batch {
+  readonly scenario: Scenario.Scenario
+  readonly ledger: Ledger.Ledger
+  readonly held: Readonly<Record<string, number>>
+  readonly simulation: Simulation.Simulation<ReadonlyArray<GroupResult.GroupResult>, Failure>
+}
+
+/** What the log says when the caller gives up. */
+export const killed = "gives up"
+
+const untilKilled = <A, E, R>(rolling: Effect.Effect<A, E, R>, killAt: number | undefined) =>
+  killAt === undefined ? rolling : Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(rolling)
+    yield* Effect.raceFirst(Effect.ignoreCause(Fiber.await(fiber)), Effect.sleep(killAt))
+    yield* Ledger.write("caller", killed)
+    yield* Fiber.interrupt(fiber)
+    return yield* Fiber.join(fiber)
+  })
+
+/** `turns` decides in which order the fibers' turns come; what goes wrong is the scenario's own. */
+export const run = Effect.fnUntraced(
+  function*(scenario: Scenario.Scenario, runner: Runner, turns: number, concurrency = scenario.concurrency) {
+    const ledger = Ledger.make()
+    const audit = yield* LeakAudit.LeakAudit.make
+    const rolling = Effect.suspend(() =>
+      runner(Scenario.builders(scenario, ledger), Scenario.policy(scenario), { ...scenario.options, concurrency })
+    )
+    const simulation = yield* Simulation.run(
+      turns,
+      untilKilled(rolling, scenario.killAt).pipe(
+        Effect.provideService(LeakAudit.LeakAudit, audit),
+        Effect.provide(Logger.layer([]))
+      ),
+      { deadline: scenario.deadline }
+    )
+    return { scenario, ledger, held: LeakAudit.live(yield* audit.counts), simulation } satisfies Batch
+  }
+)

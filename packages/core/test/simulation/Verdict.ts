@@ -1,0 +1,65 @@
+/** A seed, tried: alone and against itself at another concurrency. */
+import { EventLog } from "@effect-rl/core/testing"
+import { Effect, Exit, Option } from "effect"
+import * as Batch from "./Batch.ts"
+import * as Rules from "./Rules.ts"
+import * as Scenario from "./Scenario.ts"
+
+/** Results as text, without messages: of members that run out of time together, any may be named. */
+const spell = ({ simulation: { exit } }: Batch.Batch) =>
+  Option.isSome(exit) && Exit.isSuccess(exit.value)
+    ? JSON.stringify(exit.value.value, (name, value: unknown) => {
+      if (name === "message") return undefined
+      return typeof value === "number" ? String(value) : value
+    })
+    : undefined
+
+/** Who comes first decides who gets the last retry, and who need not be retried. */
+const sharesRetries = ({ options: { onFailure } }: Scenario.Scenario) =>
+  onFailure.maxRetries !== undefined || onFailure.minSuccessful !== undefined
+
+const differs = (left: Batch.Batch, right: Batch.Batch): ReadonlyArray<string> => {
+  const { killAt } = left.scenario
+  if (killAt !== undefined || sharesRetries(left.scenario)) return []
+  const [one, other] = [spell(left), spell(right)]
+  if (one === undefined && other === undefined) return []
+  return [
+    ...(one === other ? [] : ["results do not depend on concurrency: they differ"]),
+    ...(left.simulation.hash === right.simulation.hash ? [] : ["events do not depend on concurrency: they differ"])
+  ]
+}
+
+export interface Verdict {
+  readonly broken: ReadonlyArray<string>
+  readonly batch: Batch.Batch
+}
+
+export const make = Effect.fnUntraced(function*(seed: number, runner: Batch.Runner = Batch.runner) {
+  const scenario = Scenario.make(seed)
+  const batch = yield* Batch.run(scenario, runner, seed)
+  const broken = Rules.broken(batch)
+  if (broken.length > 0 || scenario.killAt !== undefined) return { broken, batch } satisfies Verdict
+  const other = yield* Batch.run(
+    scenario,
+    runner,
+    seed + 1_000_000_007,
+    scenario.sizes.length + 1 - scenario.concurrency
+  )
+  return { broken: [...Rules.broken(other), ...differs(batch, other)], batch } satisfies Verdict
+})
+
+/** What a person needs to know about a seed that fails. */
+export const describe = ({ batch: { scenario, simulation }, broken }: Verdict) =>
+  [
+    `seed ${scenario.seed}: groups of ${scenario.sizes.join(", ")} (coupled: ${scenario.coupled.join(", ")}),`
+    + ` concurrency ${scenario.concurrency}, ${scenario.severity * 100} % of calls go wrong`
+    + (scenario.killAt === undefined ? "" : `, the caller gives up at ${scenario.killAt.toFixed(0)} ms`),
+    `replay it alone, with its events: EFFECT_RL_SEED=${scenario.seed} npx vitest run packages/core/test/simulation`,
+    ...broken.map((complaint) => `  ✗ ${complaint}`),
+    ...Option.match(simulation.hang, {
+      onNone: () => [],
+      onSome: ({ pending }) => ["pending:", ...pending.map(EventLog.describe)]
+    })
+  ].join("\n")
+
+export const events = ({ batch: { simulation } }: Verdict) => simulation.events.map(EventLog.describe).join("\n")
