@@ -26,7 +26,7 @@ export interface Report {
   readonly permits: Readonly<Record<string, number>>
 }
 
-export const operations = [
+export const fallible = [
   "createSamplingClient",
   "sample",
   "computeLogprobs",
@@ -34,9 +34,10 @@ export const operations = [
   "forwardBackward",
   "optimStep",
   "saveState",
-  "saveWeightsAndGetSamplingClient",
-  "unload"
+  "saveWeightsAndGetSamplingClient"
 ]
+
+export const operations = [...fallible, "unload"]
 
 const prompt = ModelInput.fromTokens([5, 6, 7, 8])
 
@@ -204,31 +205,20 @@ export const violations = (
   deeds: ReadonlyArray<HonestService.Deed>,
   deadline: Duration.Duration
 ): ReadonlyArray<string> => {
-  const count = (what: string) => deeds.filter((deed) => deed.what === what).length
+  const isDone = (what: string) => deeds.some((deed) => deed.what === what)
   const late = ({ millis, patience }: Outcome) => millis > patience * Duration.toMillis(deadline) + 1
   return [
     ...outcomes.filter((outcome) => !isTyped(outcome)).map((outcome) => `no typed error: ${tell(outcome)}`),
     ...outcomes.filter(late).map((outcome) => `past its deadline: ${tell(outcome)}`),
     ...outcomes.flatMap((outcome) =>
-      outcome.deeds.filter((deed) => count(deed) > 1 || (Exit.isSuccess(outcome.exit) && count(deed) === 0)).map(
-        (deed) => `${deed} was done ${count(deed)} times: ${tell(outcome)}`
-      )
+      Exit.isSuccess(outcome.exit)
+        ? outcome.deeds.filter((deed) => !isDone(deed)).map((deed) => `${deed} was never done: ${tell(outcome)}`)
+        : []
     ),
-    ...overtaken(deeds),
     ...regardless(outcomes),
     ...Object.entries(permits).filter(([, held]) => held !== 0).map(([pool, held]) => `${held} permits of ${pool} held`)
   ]
 }
-
-/** Steps after which the service did something that was numbered before them. */
-const overtaken = (deeds: ReadonlyArray<HonestService.Deed>) =>
-  deeds.flatMap((deed, index) =>
-    deed.what.startsWith("step")
-      ? deeds.slice(index + 1).filter(({ model, sequence }) => model === deed.model && sequence < deed.sequence).map(
-        (late) => `${late.what} came after ${deed.what}`
-      )
-      : []
-  )
 
 /** Calls that went on with a model in whose state nobody can believe. */
 const regardless = (outcomes: ReadonlyArray<Outcome>) =>
@@ -237,3 +227,17 @@ const regardless = (outcomes: ReadonlyArray<Outcome>) =>
       (after) => `went on after ${tell(unclear)}: ${tell(after)}`
     )
   )
+
+/** What the service did twice, or out of order. */
+export const disorder = (deeds: ReadonlyArray<HonestService.Deed>): ReadonlyArray<string> =>
+  deeds.flatMap((deed, index) => {
+    const after = deeds.slice(index + 1)
+    const repeated = after.filter(({ what }) => what !== "snapshot" && what === deed.what)
+    const overtaken = after.filter(({ model, sequence }) =>
+      deed.what.startsWith("step") && model === deed.model && sequence < deed.sequence
+    )
+    return [
+      ...repeated.map(({ sequence }) => `${deed.what} was done as ${deed.sequence} and ${sequence}`),
+      ...overtaken.map(({ what }) => `${what} came after ${deed.what}`)
+    ]
+  })
