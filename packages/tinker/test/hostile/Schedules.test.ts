@@ -3,6 +3,7 @@ import { Draw, Simulation } from "@effect-rl/core/testing"
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Duration, Effect, Exit, Layer, Option, Random, Redacted, References } from "effect"
+import * as Encounter from "./Encounter.ts"
 import * as HonestService from "./HonestService.ts"
 import * as Mischief from "./Mischief.ts"
 import * as VirtualNetwork from "./VirtualNetwork.ts"
@@ -35,7 +36,8 @@ const died = (exit: Exit.Exit<unknown, unknown>) =>
 
 const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Outcome> {
   const service = HonestService.make()
-  const network = VirtualNetwork.make(service, Mischief.schedule(seed))
+  const encounter = Encounter.make(service, Mischief.schedule(seed))
+  const network = VirtualNetwork.make(encounter)
   const program = Workload.workload.pipe(
     Effect.provide(connect(network)),
     Effect.provideService(References.MinimumLogLevel, "None"),
@@ -55,11 +57,11 @@ const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Out
     ...(network.open() === 0 ? [] : [`${network.open()} requests left open`])
   ]
   return {
-    mischief: network.done,
+    mischief: encounter.done,
     endings: report?.outcomes.map(({ exit, operation }) => `${operation}: ${exit._tag}`) ?? [],
     story: violations.length === 0 ? Option.none() : Option.some([
       `seed ${seed}: ${violations.join("; ")}`,
-      ...network.trace,
+      ...encounter.trace,
       `Again with EFFECT_RL_HOSTILE_SEED=${seed} npx vitest run packages/tinker/test/hostile`
     ].join("\n"))
   }

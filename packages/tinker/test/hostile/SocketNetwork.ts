@@ -1,0 +1,85 @@
+/** The way to a service through real sockets: bytes that stop, trickle, or say of themselves what is not true. */
+import { Effect, FiberSet, Option } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { zstdDecompressSync } from "node:zlib"
+import type * as Encounter from "./Encounter.ts"
+
+export interface SocketNetwork {
+  readonly baseUrl: string
+  /** Connections that are open although nobody uses them any more; waits for those that are about to close. */
+  readonly left: Effect.Effect<number>
+}
+
+const read = (request: IncomingMessage) =>
+  Effect.callback<Uint8Array>((resume) => {
+    const chunks: Array<Uint8Array> = []
+    request.on("data", (chunk) => chunks.push(chunk))
+    request.on("end", () => resume(Effect.succeed(Buffer.concat(chunks))))
+  })
+
+/** A few bytes at a time, for as long as somebody listens. */
+const trickle = Effect.fnUntraced(function*(response: ServerResponse, body: Uint8Array, millis: number) {
+  const pieces = 8
+  const size = Math.ceil(body.length / pieces)
+  for (let at = 0; at < body.length && !response.destroyed; at += size) {
+    yield* Effect.sleep(millis / pieces)
+    response.write(body.subarray(at, at + size))
+  }
+  response.end()
+})
+
+const write = (response: ServerResponse, { body, cut, headers, millis, status }: Encounter.Sent) =>
+  Effect.suspend(() => {
+    const length = cut?.lies === true ? Math.ceil(body.length / 2) : body.length
+    response.writeHead(status, { ...headers, "content-length": length })
+    if (millis !== undefined) return trickle(response, body, millis)
+    if (cut === undefined) response.end(body)
+    else if (cut.lies) response.socket?.end(body)
+    else response.write(body.subarray(0, cut.at), () => response.destroy())
+    return Effect.void
+  })
+
+export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
+  const scope = yield* Effect.scope
+  const run = yield* FiberSet.makeRuntime()
+
+  const handle = Effect.fnUntraced(function*(request: IncomingMessage, response: ServerResponse) {
+    const body = yield* read(request)
+    const isCompressed = request.headers["content-encoding"] === "zstd"
+    const sent = yield* meet({
+      path: (request.url ?? "").replace("/api/v1", ""),
+      isProtobuf: request.headers["content-type"] === "application/x-protobuf",
+      body: isCompressed ? zstdDecompressSync(body) : body
+    }, scope)
+    yield* Option.match(sent, {
+      onNone: () => Effect.sync(() => request.socket.resetAndDestroy()),
+      onSome: (sent) => write(response, sent)
+    })
+  })
+
+  const server = createServer((request, response) => {
+    const fiber = run(handle(request, response))
+    response.on("close", () => fiber.interruptUnsafe())
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => {
+      server.listen(0, "127.0.0.1", () => resume(Effect.void))
+    }),
+    () => Effect.sync(() => server.closeAllConnections())
+  )
+  const address = server.address()
+  const port = typeof address === "object" ? address?.port : undefined
+
+  const count = Effect.callback<number>((resume) => {
+    server.getConnections((_, count) => resume(Effect.succeed(count)))
+  })
+
+  const network: SocketNetwork = {
+    baseUrl: `http://127.0.0.1:${port}`,
+    left: Effect.callback<void>((resume) => {
+      server.close(() => resume(Effect.void))
+      server.closeIdleConnections()
+    }).pipe(Effect.timeoutOption("5 seconds"), Effect.andThen(count))
+  }
+  return network
+})
