@@ -1,5 +1,6 @@
 /** One thing a server should do for our client, and how it is told that it does not. */
 import type { Tinker, TinkerError } from "@effect-rl/core"
+import type { RestClient } from "@effect-rl/tinker"
 import { Cause, Effect, Exit, Schema, type Scope } from "effect"
 
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", { detail: Schema.String }) {
@@ -13,7 +14,7 @@ type Failure = Mismatch | TinkerError.TinkerError
 /** Succeeds with what is to be said of it: `passed`, or how it was refused. */
 export interface Check {
   readonly name: string
-  readonly run: Effect.Effect<string | void, Failure, Tinker.Tinker | Scope.Scope>
+  readonly run: Effect.Effect<string | void, Failure, Tinker.Tinker | RestClient.RestClient | Scope.Scope>
 }
 
 export const check = (name: string, run: Check["run"]): Check => ({ name, run })

@@ -18,6 +18,7 @@ export interface CheckpointFiles {
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
   /** In the order of their names; none where the backend keeps no files. */
   readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, Refusal>
+  readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly remove: (place: Place) => Effect.Effect<void, Refusal>
   /** What the adapter's own configuration says. */
   readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
@@ -33,7 +34,7 @@ const unavailable = ({ message }: { readonly message: string }) => new Refusal({
 
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
+  const { dirname, join } = yield* Path.Path
   const entries = (folder: string) =>
     Effect.provideService(CheckpointRecords.entries(folder), FileSystem.FileSystem, fs)
   const folderOf = ({ id, run }: Place) => join(folder, run, id)
@@ -53,6 +54,11 @@ export const make = Effect.fnUntraced(function*(folder: string) {
       Effect.flatMap(
         entries(folderOf(place)),
         (names) => Effect.forEach([...names].sort(), describe(folderOf(place)))
+      ),
+    move: (from, to) =>
+      fs.makeDirectory(dirname(folderOf(to)), { recursive: true }).pipe(
+        Effect.andThen(fs.rename(folderOf(from), folderOf(to))),
+        Effect.mapError(unavailable)
       ),
     remove: (place) => Effect.mapError(fs.remove(folderOf(place), { recursive: true, force: true }), unavailable),
     weights: (place) =>

@@ -1,9 +1,9 @@
-/** The paths clients know checkpoints by: `tinker://<run>/weights/<name>` and `tinker://<run>/sampler_weights/<name>`. */
+/** The paths clients know checkpoints by: `tinker://<run>/weights/<name>`, and likewise `sampler_weights`, `external_weights`. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { notFound, type Refusal } from "./Refusal.ts"
 
-/** A checkpoint of a run; `id` is `weights/<name>` or `sampler_weights/<name>`. */
+/** A checkpoint of a run; `id` is `<kind>/<name>`. */
 export interface Place {
   readonly run: string
   readonly id: string
@@ -19,7 +19,7 @@ const clientPath = /^tinker:\/\/([^/]+)\/(.+)$/
 
 /** What a run or a checkpoint may be called: nothing that leads out of its folder. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-const checkpointId = /^(weights|sampler_weights)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/
+const checkpointId = /^(weights|sampler_weights|external_weights)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/
 
 export const isOurs = ({ id, run }: Place) => segment.test(run) && checkpointId.test(id)
 

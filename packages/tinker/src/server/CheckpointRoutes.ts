@@ -129,7 +129,9 @@ const remove = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
     const place = yield* target("")
     if (!place.id.includes("/")) {
-      return yield* badRequest(`checkpoint is "${place.id}", expected weights/… or sampler_weights/…`)
+      return yield* badRequest(
+        `checkpoint is "${place.id}", expected weights/…, sampler_weights/… or external_weights/…`
+      )
     }
     yield* checkpoints.remove(place)
     return HttpServerResponse.empty()

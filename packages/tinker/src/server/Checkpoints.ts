@@ -11,7 +11,7 @@ import type * as Wire from "../wire/Checkpoints.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
-import { notFound, type Refusal } from "./Refusal.ts"
+import { badRequest, notFound, type Refusal } from "./Refusal.ts"
 
 export interface CheckpointOptions {
   /** Where the backend keeps its checkpoints. */
@@ -36,12 +36,14 @@ export interface Checkpoints {
   readonly weights: (place: Place) => Effect.Effect<WeightsInfo, Refusal>
   /** Notes what the backend has just saved, and when it expires. */
   readonly saved: (place: Place, weights: WeightsInfo, ttlSeconds: number | undefined) => Effect.Effect<void, Refusal>
+  /** Takes the files to another place; fails where there are none, or some already. */
+  readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly setTtl: (place: Place, seconds: number | null) => Effect.Effect<void, Refusal>
   readonly setPublic: (place: Place, isPublic: boolean) => Effect.Effect<void, Refusal>
   readonly remove: (place: Place) => Effect.Effect<void, Refusal>
 }
 
-const kinds = [["weights", "training"], ["sampler_weights", "sampler"]] as const
+const kinds = [["weights", "training"], ["sampler_weights", "sampler"], ["external_weights", "external"]] as const
 
 interface Found {
   readonly record: Option.Option<CheckpointRecords.Record>
@@ -160,6 +162,12 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
       const now = yield* Clock.currentTimeMillis
       const millis = ttlSeconds === undefined ? usualMillis : ttlSeconds * 1000
       yield* records.write(place, expiring({ weights, savedMillis: now, public: false }, millis, now))
+    }),
+    move: Effect.fnUntraced(function*(from, to) {
+      if (!CheckpointPath.isOurs(to) || (yield* Effect.isSuccess(find(to)))) {
+        return yield* badRequest(`the checkpoint "${to.id}" already exists, or cannot be called so`)
+      }
+      yield* files.move(from, to)
     }),
     setTtl: (place, seconds) =>
       Effect.flatMap(

@@ -33,9 +33,13 @@ const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: 
       `the checkpoint "${place.id}" already exists: choose another name or set overwrite`
     ))
 
-const unnoted = (operation: string) =>
-  Effect.mapError(({ detail }: Refusal) =>
-    new TinkerError.TinkerError({ operation, reason: new TinkerError.Unavailable({ detail }) })
+/** A refusal that comes too late to be one. */
+const asFailure = (operation: string) =>
+  Effect.mapError(({ detail, status }: Refusal) =>
+    new TinkerError.TinkerError({
+      operation,
+      reason: status < 500 ? new TinkerError.Rejected({ detail }) : new TinkerError.Unavailable({ detail })
+    })
   )
 
 /** Notes what was saved when it is; answers with the path that clients know. */
@@ -48,8 +52,8 @@ const saved = (
 (pending: Pending.Pending<TrainingClient.Checkpoint>) =>
   Effect.gen(function*() {
     const path = checkpoints.paths.toClient((yield* pending.await).path)
-    const place = yield* unnoted(operation)(CheckpointPath.parse(path))
-    yield* unnoted(operation)(checkpoints.saved(place, weightsOf(model), ttl_seconds ?? undefined))
+    const place = yield* asFailure(operation)(CheckpointPath.parse(path))
+    yield* asFailure(operation)(checkpoints.saved(place, weightsOf(model), ttl_seconds ?? undefined))
     return Answer.Plain({ body: { type, path } })
   })
 
@@ -77,7 +81,7 @@ const saveWeights = (parts: Parts) =>
 
 const type = "save_weights_for_sampler"
 
-const saveNamed = (parts: Parts, model: Model, name: string, options: Options, type: string) => {
+const saveNamed = (parts: Parts, model: Model, name: string, options: Options) => {
   const operation = "saveWeightsForSampler"
   return isFuture(options).pipe(
     Accept.named(operation),
@@ -110,13 +114,29 @@ const saveForSampler = (parts: Parts) =>
       sequence: value.seq_id,
       // A client that tries again counts on in `sampling_session_seq_id`.
       content: `${type} ${name ?? ""}`,
-      submit: name === undefined ? snapshot(parts, model) : saveNamed(parts, model, name, value, type)
+      submit: name === undefined ? snapshot(parts, model) : saveNamed(parts, model, name, value)
     })
   })
 
 const readSaveExternal = Body.parse(Wire.SaveWeightsExternalRequest)
 
-/** Weights for sampling are in a format that others read. */
+/** Weights for sampling are in a format that others read: they are saved as such, and then put where they were asked for. */
+const exported = (parts: Parts, model: Model, name: string, options: Options) =>
+  Effect.map(
+    model.client.saveWeightsForSampler(`external-${parts.uniqueId()}`),
+    (pending) =>
+      Effect.gen(function*() {
+        const { path: made } = yield* pending.await
+        const place = { run: model.client.info.modelId, id: `external_weights/${name}` }
+        yield* Effect.flatMap(
+          CheckpointPath.parse(parts.checkpoints.paths.toClient(made)),
+          (from) => parts.checkpoints.move(from, place)
+        )
+        yield* parts.checkpoints.saved(place, weightsOf(model), options.ttl_seconds ?? undefined)
+        return Answer.Plain({ body: { type: "save_weights_external", path: CheckpointPath.format(place) } })
+      }).pipe(Effect.catchTag("Refusal", (refusal) => asFailure("saveWeightsForSampler")(Effect.fail(refusal))))
+  )
+
 const saveExternal = (parts: Parts) =>
   Effect.gen(function*() {
     const { content, value } = yield* Accept.body(parts, readSaveExternal)
@@ -128,9 +148,12 @@ const saveExternal = (parts: Parts) =>
       model,
       sequence: value.seq_id,
       content,
-      submit: check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here").pipe(
+      submit: isFuture(value).pipe(
+        Effect.andThen(
+          check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
+        ),
         Accept.named(operation),
-        Effect.andThen(saveNamed(parts, model, value.path, value, "save_weights_external"))
+        Effect.andThen(exported(parts, model, value.path, value))
       )
     })
   })

@@ -81,7 +81,7 @@ export const WeightsInfo = Schema.Struct({
 
 export const Checkpoint = Schema.Struct({
   checkpoint_id: Schema.String,
-  checkpoint_type: Schema.Literals(["training", "sampler"]),
+  checkpoint_type: Schema.Literals(["training", "sampler", "external"]),
   /** RFC 3339. */
   time: Schema.String,
   tinker_path: Schema.String,
