@@ -33,6 +33,8 @@ interface Measured<E, R> extends Source<E, R>, Order.Pool {
   readonly groupsPerBatch: number
 }
 
+type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
+
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
 
 /** The first and the last batch say how many groups there are: all others are as long as the first. */
@@ -63,13 +65,76 @@ const naturalLength = (pools: ReadonlyArray<Order.Pool>, groupsPerBatch: number)
 }
 
 /** Keys are unique within a batch, though a small source may come round in it. */
-const named = <E, R>(groups: ReadonlyArray<EnvGroupBuilder<E, R>>): ReadonlyArray<EnvGroupBuilder<E, R>> => {
+const named = <E, R>(groups: Groups<E, R>): Groups<E, R> => {
   const counts = new Map<string, number>()
   return groups.map((group) => {
     const count = (counts.get(group.key) ?? 0) + 1
     counts.set(group.key, count)
     return count === 1 ? group : { ...group, key: `${group.key}#${count}` }
   })
+}
+
+/** What the sources hold for one batch of ours; each of their batches is asked for once. */
+const reader = <E, R>(seed: number, history: History.History) => {
+  const read = new Map<string, Groups<E, R>>()
+  const batchOf = Effect.fnUntraced(function*(
+    { dataset, name }: Measured<E, R>,
+    batch: number
+  ): Effect.fn.Return<Groups<E, R>, E, R> {
+    const id = `${batch} ${name}`
+    const before = read.get(id)
+    if (before !== undefined) return before
+    const seen = dataset.readsHistory === true ? History.below(history, `${name}/`) : History.empty
+    const groups = yield* dataset.batch(batch, seed, seen)
+    read.set(id, groups)
+    return groups
+  })
+  return Effect.fnUntraced(function*(source: Measured<E, R>, at: number) {
+    const { groupsPerBatch, name } = source
+    const batch = Math.floor(at / groupsPerBatch)
+    const groups = yield* batchOf(source, batch)
+    const group = groups[at % groupsPerBatch]
+    if (group !== undefined) return { ...group, key: `${name}/${group.key}` }
+    return yield* fail(
+      `batch ${batch} of "${name}"`,
+      `${groups.length} groups`,
+      `${groupsPerBatch}: only the last batch of a source may be shorter than its first`
+    )
+  })
+}
+
+interface Shape {
+  readonly length: number
+  readonly groupsPerBatch: number
+  readonly order: Order.Name
+}
+
+const interleave = <E, R>(
+  pools: ReadonlyArray<Measured<E, R>>,
+  { groupsPerBatch, length, order }: Shape
+): RLDataset.RLDataset<E | DatasetError.DatasetError, R> => {
+  const scheduled = Order.remembered(order, pools, length * groupsPerBatch)
+  const shares = pools.map(({ dataset, groups, name, weight }) =>
+    `${name} ${weight} of ${groups} ${dataset.fingerprint}`
+  )
+  return {
+    length,
+    fingerprint: `interleaved ${order} by ${groupsPerBatch}: ${shares.join("; ")}`,
+    readsHistory: pools.some(({ dataset }) => dataset.readsHistory === true),
+    batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
+      yield* RLDataset.checkIndex(index, length)
+      const { groupS, sourceS } = scheduled(seed)
+      const read = reader<E, R>(seed, history)
+      const slots = Array.from({ length: groupsPerBatch }, (_, slot) => index * groupsPerBatch + slot)
+      const groups = yield* Effect.forEach(slots, (slot) => {
+        const source = pools[sourceS[slot] ?? 0]
+        return source === undefined
+          ? Effect.die(new Error(`no source for slot ${slot}`))
+          : read(source, groupS[slot] ?? 0)
+      })
+      return named(groups)
+    })
+  }
 }
 
 /**
@@ -96,38 +161,6 @@ export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Option
     const pools = yield* Effect.forEach(sources, measure)
     const length = options.totalBatches ?? naturalLength(pools, groupsPerBatch)
     if (!isCount(length)) return yield* fail("totalBatches", length, "a whole number from 1 on")
-    const scheduled = Order.remembered(order, pools, length * groupsPerBatch)
-
-    const pick = Effect.fnUntraced(function*(
-      { dataset, groupsPerBatch, name }: Measured<E, R>,
-      at: number,
-      seed: number,
-      history: History.History
-    ) {
-      const [batch, within] = [Math.floor(at / groupsPerBatch), at % groupsPerBatch]
-      const groups = yield* dataset.batch(batch, seed, History.below(history, `${name}/`))
-      const group = groups[within]
-      if (group !== undefined) return { ...group, key: `${name}/${group.key}` }
-      return yield* fail(
-        `batch ${batch} of "${name}"`,
-        `${groups.length} groups`,
-        `${groupsPerBatch}: only the last batch of a source may be shorter than its first`
-      )
-    })
-    const shares = pools.map(({ dataset, groups, name, weight }) =>
-      `${name} ${weight} of ${groups} ${dataset.fingerprint}`
-    )
-    const dataset: RLDataset.RLDataset<E | DatasetError.DatasetError, R> = {
-      length,
-      fingerprint: `interleaved ${order} by ${groupsPerBatch}: ${shares.join("; ")}`,
-      readsHistory: pools.some(({ dataset }) => dataset.readsHistory === true),
-      batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
-        yield* RLDataset.checkIndex(index, length)
-        const slots = scheduled(seed).slice(index * groupsPerBatch, (index + 1) * groupsPerBatch)
-        const groups = yield* Effect.forEach(slots, ({ at, source }) => pick(source, at, seed, history))
-        return named(groups)
-      })
-    }
-    return dataset
+    return interleave(pools, { length, groupsPerBatch, order })
   })
 }

@@ -11,10 +11,10 @@ export interface Pool {
   readonly groups: number
 }
 
-/** Group `at` of a source. */
-export interface Slot<P extends Pool> {
-  readonly source: P
-  readonly at: number
+/** For each slot `S` in order: the position of its source, and which of that source's groups. */
+export interface Schedule {
+  readonly sourceS: Uint32Array
+  readonly groupS: Uint32Array
 }
 
 /** How a seed becomes choices. */
@@ -55,26 +55,30 @@ const python = (pools: ReadonlyArray<Pool>, seed: number): Choices => {
 
 const choices = { seeded, python }
 
-const schedule = <P extends Pool>(name: Name, pools: ReadonlyArray<P>, slots: number, seed: number) => {
+const schedule = (name: Name, pools: ReadonlyArray<Pool>, slots: number, seed: number): Schedule => {
   const { order, source } = choices[name](pools, seed)
-  const states = pools.map((source, index) => ({ source, order: order(index, 0), cycle: 0, drawn: 0 }))
-  return Array.from({ length: slots }).flatMap((): ReadonlyArray<Slot<P>> => {
+  const states = pools.map((_, index) => ({ order: order(index, 0), cycle: 0, drawn: 0 }))
+  const sourceS = new Uint32Array(slots)
+  const groupS = new Uint32Array(slots)
+  for (let slot = 0; slot < slots; slot++) {
     const index = source()
     const state = states[index]
-    if (state === undefined) return []
+    if (state === undefined) continue
     if (state.drawn === state.order.length) {
       state.order = order(index, ++state.cycle)
       state.drawn = 0
     }
-    return [{ source: state.source, at: state.order[state.drawn++] ?? 0 }]
-  })
+    sourceS[slot] = index
+    groupS[slot] = state.order[state.drawn++] ?? 0
+  }
+  return { sourceS, groupS }
 }
 
-/** The slots of a seed in order. Those of the last seed that was asked for are kept. */
-export const remembered = <P extends Pool>(name: Name, pools: ReadonlyArray<P>, slots: number) => {
-  let last: { readonly seed: number; readonly slots: ReadonlyArray<Slot<P>> } | undefined
-  return (seed: number): ReadonlyArray<Slot<P>> => {
-    if (last?.seed !== seed) last = { seed, slots: schedule(name, pools, slots, seed) }
-    return last.slots
+/** The schedule of a seed. That of the last seed that was asked for is kept. */
+export const remembered = (name: Name, pools: ReadonlyArray<Pool>, slots: number) => {
+  let last: { readonly seed: number; readonly schedule: Schedule } | undefined
+  return (seed: number): Schedule => {
+    if (last?.seed !== seed) last = { seed, schedule: schedule(name, pools, slots, seed) }
+    return last.schedule
   }
 }

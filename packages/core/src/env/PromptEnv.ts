@@ -12,19 +12,26 @@ type Model = Pick<ChatModel, "renderer">
 export const make = (
   { renderer }: Model,
   messages: ReadonlyArray<Message.Message>
-): Env.Env<Renderer.RendererError> => ({
-  initialObservation: Effect.map(
-    renderer.generationPrompt(messages),
-    (input) => Env.prompt(input, renderer.stop)
-  ),
-  step: ({ stopReason, tokens }) =>
-    Effect.map(renderer.parse(tokens), ({ message }) => ({
-      _tag: "Done",
-      reward: 0,
-      logs: { response: Message.text(message) },
-      stopReason: stopReason === "length" ? "max_tokens" : "completed"
-    }))
-})
+): Env.Env<Renderer.RendererError> => {
+  let isOver = false
+  return {
+    initialObservation: Effect.map(
+      renderer.generationPrompt(messages),
+      (input) => Env.prompt(input, renderer.stop)
+    ),
+    step: Effect.fnUntraced(function*({ stopReason, tokens }) {
+      if (isOver) return yield* Effect.die(new Error("the episode is over"))
+      const { message } = yield* renderer.parse(tokens)
+      isOver = true
+      return {
+        _tag: "Done",
+        reward: 0,
+        logs: { response: Message.text(message) },
+        stopReason: stopReason === "length" ? "max_tokens" : "completed"
+      }
+    })
+  }
+}
 
 /** What a policy said last; where it said nothing, an empty message that did not end well. */
 export const answer = (

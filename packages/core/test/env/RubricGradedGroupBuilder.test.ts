@@ -126,4 +126,19 @@ describe("a judge", () => {
       assert.strictEqual(result._tag, "Completed")
       assert.strictEqual(acted, 2)
     }))
+
+  it.effect("that hangs is interrupted at the grader's timeout, and the members are played once", () =>
+    Effect.gen(function*() {
+      const { judge, most, now } = yield* watched(() => Effect.never)
+      const rolled = Effect.flatMap(
+        group(judge),
+        (builder) => Rollout.group(builder, says(`9${end}`, `9${end}`), { graderTimeout: "5 seconds" })
+      )
+      const fiber = yield* Effect.forkChild(Effect.flip(rolled))
+      yield* TestClock.adjust("1 minute")
+      const error = yield* Fiber.join(fiber)
+      assert.include(error.message, "group \"sum\"")
+      assert.include(error.message, "5s")
+      assert.deepStrictEqual([yield* most, yield* now], [4, 0])
+    }))
 })

@@ -1,4 +1,5 @@
 import { Message, MessageEnv, type MessagePolicy, Metric, Rollout, UserSimulator } from "@effect-rl/core"
+import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as Talk from "./Talk.ts"
@@ -101,4 +102,23 @@ describe("a simulated user", () => {
       const error = yield* Effect.flip(play({ user: { respond: () => new UserLost() } }))
       assert.strictEqual(error._tag, "UserLost")
     }))
+})
+
+describe("laws", () => {
+  const makeEnv = (seed: number) =>
+    Effect.gen(function*() {
+      const renderer = yield* Talk.qwen
+      const messages = UserSimulator.make({
+        key: `${seed}`,
+        user: { respond: ({ key }) => Effect.succeed(Message.assistant(key.endsWith("u3") ? "Bye" : `Well, ${key}?`)) },
+        persona: "",
+        messages: [],
+        maxTurns: 3,
+        isOver: (message) => Message.text(message) === "Bye",
+        grade: () => Effect.succeed({ reward: seed })
+      })
+      return yield* MessageEnv.toEnv(messages, { model: { renderer } })
+    }).pipe(Effect.orDie)
+  const options = { tokenizer: Talk.tokenizer, vocabulary: Talk.tokenizer.vocabulary, replies: ["Yes", "No"] } as const
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check)
 })

@@ -1,0 +1,54 @@
+import { Message, PromptEnv, Rollout } from "@effect-rl/core"
+import { EnvLaws } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import * as Talk from "./Talk.ts"
+
+const model = Effect.map(Talk.qwen, (renderer) => ({ renderer }))
+
+const play = (said: ReturnType<typeof Talk.said> | ReturnType<typeof Talk.cut>) =>
+  Effect.gen(function*() {
+    const env = PromptEnv.make(yield* model, [Message.user("Hi")])
+    return yield* Rollout.episode(env, Talk.policy(said), Talk.key)
+  })
+
+describe("one prompt, one answer", () => {
+  it.effect("earns nothing by itself", () =>
+    Effect.gen(function*() {
+      const { stepReward, stopReason, transitions } = yield* play(Talk.said("Hello"))
+      assert.strictEqual(stepReward, 0)
+      assert.deepStrictEqual(stopReason, Option.some("completed"))
+      assert.deepStrictEqual(transitions.map(({ logs }) => logs), [{ response: "Hello" }])
+    }))
+
+  it.effect("says that an answer was cut", () =>
+    Effect.map(
+      play(Talk.cut("Hel")),
+      ({ stopReason }) => assert.deepStrictEqual(stopReason, Option.some("max_tokens"))
+    ))
+})
+
+describe("the answer of a trajectory", () => {
+  it.effect("is the message and how it ended", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* PromptEnv.answer(yield* model, yield* play(Talk.said("Hello"))), {
+        message: Message.assistant("Hello"),
+        termination: "stop_sequence"
+      })
+    }))
+
+  it.effect("is empty and did not end well where nothing was said", () =>
+    Effect.gen(function*() {
+      const silent = { transitions: [], stepReward: 0, stopReason: Option.some("max_tokens"), truncations: 0 } as const
+      assert.deepStrictEqual(yield* PromptEnv.answer(yield* model, silent), {
+        message: Message.assistant(""),
+        termination: "malformed"
+      })
+    }))
+})
+
+describe("laws", () => {
+  const makeEnv = () => Effect.map(Effect.orDie(model), (model) => PromptEnv.make(model, [Message.user("Hi")]))
+  const options = { tokenizer: Talk.tokenizer, vocabulary: Talk.tokenizer.vocabulary, replies: ["Hello", ""] } as const
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check)
+})
