@@ -1,0 +1,68 @@
+/** Groups rolled out by the runners of an effect/cluster. */
+import { Executor, RolloutError } from "@effect-rl/core"
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as Entity from "effect/cluster/Entity"
+import * as EntityAddress from "effect/cluster/EntityAddress"
+import * as EntityId from "effect/cluster/EntityId"
+import * as MessageStorage from "effect/cluster/MessageStorage"
+import * as Sharding from "effect/cluster/Sharding"
+import * as Effect from "effect/Effect"
+import * as Rpc from "effect/rpc/Rpc"
+import * as Schema from "effect/Schema"
+import { randomUUID } from "node:crypto"
+import * as Rolled from "./Rolled.ts"
+
+const Roll = Rpc.make("Roll", {
+  payload: { id: Schema.String, job: Executor.Job },
+  primaryKey: ({ id }) => id,
+  success: Rolled.Rolled
+}).annotate(ClusterSchema.Persisted, true)
+
+/** Each group is an entity of its own, so that groups spread over the runners. */
+const Group = Entity.make("effect-rl/RolloutGroup", [Roll])
+
+/** Makes a runner roll groups out. A message is kept until it is answered: what a runner leaves behind, another does again. */
+export const worker = Group.toLayer(
+  Effect.succeed(Group.of({ Roll: ({ payload }) => Rolled.roll(payload.job) })),
+  { maxIdleTime: "10 seconds" }
+)
+
+/** What was asked and answered is of no use any more: without this the storage would hold every group of a run. */
+const forget = Effect.map(
+  Effect.all([MessageStorage.MessageStorage, Sharding.Sharding]),
+  ([storage, sharding]) => (id: string) => {
+    const entityId = EntityId.make(id)
+    const shardId = sharding.getShardId(entityId, "default")
+    return Effect.ignore(
+      storage.clearAddress(EntityAddress.make({ entityType: Group.type, entityId, shardId })),
+      { log: true }
+    )
+  }
+)
+
+/** Sends each group to the runner that is responsible for it. */
+export const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageStorage.MessageStorage> = Effect
+  .gen(function*() {
+    const clientFor = yield* Group.client
+    const forgetEntity = yield* forget
+    const run = randomUUID()
+    let count = 0
+    const failed = (group: string, { message }: Error) =>
+      new RolloutError.RolloutError({
+        group,
+        member: -1,
+        reason: new RolloutError.ExecutorFailed({ detail: message })
+      })
+    return {
+      others: "fail",
+      roll: (job) =>
+        Effect.suspend(() => {
+          const id = `${run}/${count++}`
+          return clientFor(id).Roll({ id, job }).pipe(
+            Effect.mapError((error) => failed(job.group, error)),
+            Effect.tap(() => forgetEntity(id)),
+            Effect.flatMap(Rolled.unwrap)
+          )
+        })
+    }
+  })

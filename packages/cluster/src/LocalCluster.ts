@@ -1,0 +1,58 @@
+/** A cluster of processes on this machine: sockets between them, and a SQLite file that says who does what. */
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
+import type { MessageStorage } from "effect/cluster/MessageStorage"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import type { Sharding } from "effect/cluster/Sharding"
+import type { ShardingConfig } from "effect/cluster/ShardingConfig"
+import type { ConfigError } from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { SocketServerError } from "effect/socket/SocketServer"
+import { createServer } from "node:net"
+import * as Sqlite from "./Sqlite.ts"
+
+export interface Options {
+  /** The file that all of them share; made where there is none. Another for each run. */
+  readonly database: string
+}
+
+const host = "127.0.0.1"
+
+/** A runner that is gone is noticed within two seconds, as on one machine none is slow to say that it is there. */
+const shared: Partial<ShardingConfig["Service"]> = {
+  shardsPerGroup: 60,
+  shardLockRefreshInterval: "500 millis",
+  shardLockExpiration: "2 seconds",
+  refreshAssignmentsInterval: "500 millis",
+  runnerHealthCheckInterval: "1 second",
+  entityMessagePollInterval: "500 millis",
+  entityTerminationTimeout: "1 second"
+}
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer()
+  server.listen(0, host, () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+/** A process that rolls groups out, at a port that is free. */
+export const runner = (
+  { database }: Options
+): Layer.Layer<Sharding | MessageStorage, ConfigError | SocketServerError> =>
+  Layer.unwrap(Effect.map(freePort, (port) =>
+    NodeClusterSocket.layer({
+      storage: "sql",
+      shardingConfig: { ...shared, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
+    }))).pipe(Layer.provide(Sqlite.layer(database)))
+
+/** A process that asks. */
+export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage, ConfigError> =>
+  NodeClusterSocket.layer({
+    clientOnly: true,
+    storage: "sql",
+    shardingConfig: { ...shared, runnerAddress: Option.none() }
+  }).pipe(Layer.provide(Sqlite.layer(database)))

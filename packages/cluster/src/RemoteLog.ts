@@ -1,0 +1,41 @@
+/** What a worker logs, on its way to whoever asked it. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Schema from "effect/Schema"
+
+/** One line; `at` is the worker's clock in milliseconds. */
+export const Line = Schema.Struct({
+  level: Schema.Literals(["Trace", "Debug", "Info", "Warn", "Error", "Fatal"]),
+  message: Schema.String,
+  annotations: Schema.Record(Schema.String, Schema.String),
+  at: Schema.Finite
+})
+export type Line = typeof Line.Type
+
+const isLevel = Schema.is(Line.fields.level)
+
+const text = (value: unknown) => typeof value === "string" ? value : JSON.stringify(value) ?? String(value)
+
+const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => {
+  const parts = Array.isArray(message) ? message.map(text) : [text(message)]
+  const failure = cause.reasons.length > 0 ? [Cause.pretty(cause)] : []
+  const annotations = fiber.getRef(References.CurrentLogAnnotations)
+  return {
+    level: isLevel(logLevel) ? logLevel : "Info",
+    message: [...parts, ...failure].join(" "),
+    annotations: Object.fromEntries(Object.entries(annotations).map(([name, value]) => [name, text(value)])),
+    at: date.getTime()
+  }
+}
+
+/** Gives what the effect logs to `take`: it is for whoever asked, and not for the worker's own terminal. */
+export const divert = (take: (line: Line) => void) =>
+  Effect.provide(Logger.layer([Logger.make((options) => take(line(options)))]))
+
+/** Logs a worker's line here, and says whose it is. */
+export const replay = (worker: string, { annotations, at, level, message }: Line) =>
+  Effect.logWithLevel(level)(message).pipe(
+    Effect.annotateLogs({ ...annotations, worker, at: new Date(at).toISOString() })
+  )

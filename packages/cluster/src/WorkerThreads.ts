@@ -1,0 +1,79 @@
+/** Groups rolled out by threads of this process. */
+import { Executor, RolloutError, type TaskRegistry } from "@effect-rl/core"
+import * as NodeWorker from "@effect/platform-node/NodeWorker"
+import * as NodeWorkerRunner from "@effect/platform-node/NodeWorkerRunner"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Rpc from "effect/rpc/Rpc"
+import * as RpcClient from "effect/rpc/RpcClient"
+import type { RpcClientError } from "effect/rpc/RpcClientError"
+import * as RpcGroup from "effect/rpc/RpcGroup"
+import * as RpcServer from "effect/rpc/RpcServer"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type { WorkerError } from "effect/workers/WorkerError"
+import { Worker } from "node:worker_threads"
+import * as Rolled from "./Rolled.ts"
+
+class Rollouts extends RpcGroup.make(
+  Rpc.make("Roll", { payload: { job: Executor.Job }, success: Rolled.Rolled })
+) {}
+
+/** Answers the thread that started this one; launched in the worker's own file. */
+export const worker: Layer.Layer<never, WorkerError, TaskRegistry.TaskRegistry> = RpcServer.layer(Rollouts).pipe(
+  Layer.provide(Rollouts.toLayer({ Roll: ({ job }) => Rolled.roll(job) })),
+  Layer.provide(RpcServer.layerProtocolWorkerRunner),
+  Layer.provide(NodeWorkerRunner.layer)
+)
+
+export interface Options {
+  /** The file in which a thread launches `worker`. */
+  readonly file: URL
+  readonly threads: number
+}
+
+/** One thread, which is started again when it ends. */
+interface Thread {
+  readonly roll: (job: Executor.Job) => Effect.Effect<Rolled.Rolled, RpcClientError>
+  groups: number
+}
+
+const start = Effect.fnUntraced(function*({ file }: Options) {
+  const protocol = yield* Layer.build(
+    RpcClient.layerProtocolWorker({ size: 1, concurrency: Number.MAX_SAFE_INTEGER }).pipe(
+      Layer.provide(NodeWorker.layer(() => new Worker(file)))
+    )
+  )
+  const client = yield* Effect.provideContext(RpcClient.make(Rollouts), protocol)
+  const thread: Thread = { roll: (job) => client.Roll({ job }), groups: 0 }
+  return thread
+})
+
+/** A thread that ends is started again within a second: as often as a group may lose its thread. */
+const lostThreads = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 5 }))
+
+/** Sends each group to the thread that has least to do. What a thread leaves behind when it ends, another does again. */
+export const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, Scope.Scope> =>
+  Effect.map(Effect.forEach(Array.from({ length: options.threads }), () => start(options)), (threads) => {
+    const once = (job: Executor.Job) =>
+      Effect.suspend(() => {
+        const thread = threads.reduce((least, thread) => thread.groups < least.groups ? thread : least)
+        thread.groups++
+        return Effect.ensuring(thread.roll(job), Effect.sync(() => thread.groups--))
+      })
+    const failed = (job: Executor.Job, { message }: RpcClientError) =>
+      new RolloutError.RolloutError({
+        group: job.group,
+        member: -1,
+        reason: new RolloutError.ExecutorFailed({ detail: message })
+      })
+    return {
+      others: "fail",
+      roll: (job) =>
+        once(job).pipe(
+          Effect.retry(lostThreads),
+          Effect.mapError((error) => failed(job, error)),
+          Effect.flatMap(Rolled.unwrap)
+        )
+    }
+  })

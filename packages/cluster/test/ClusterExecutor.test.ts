@@ -1,0 +1,73 @@
+/** Three processes that share the work: whichever is killed, every group comes back exactly once. */
+import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
+import { Seed } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { DatabaseSync } from "node:sqlite"
+import * as Machines from "./Machines.ts"
+import * as Walks from "./Walks.ts"
+
+const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
+const kills = isSoak ? 50 : 5
+const groupsPerKill = 30
+const seed = 11
+
+const rowsOf = (database: string) => {
+  const connection = new DatabaseSync(database, { readOnly: true })
+  const count = connection.prepare("SELECT count(*) AS count FROM cluster_messages").get()?.["count"]
+  connection.close()
+  return count
+}
+
+describe("a cluster of three processes", { concurrent: false }, () => {
+  it.live(`gives back every group exactly once, ${kills} times killed`, () =>
+    Effect.gen(function*() {
+      const machines = yield* Machines.make(seed)
+      const walks = Walks.payloads(groupsPerKill * (kills + 1))
+      const uniform = Seed.uniform(seed)
+      const killAt = new Set(
+        Array.from({ length: kills }, (_, kill) => Math.floor(groupsPerKill * (kill + 0.2 + 0.6 * uniform())))
+      )
+      const { lines, value: results } = yield* Effect.gen(function*() {
+        const executor = yield* ClusterExecutor.make
+        let finished = 0
+        return yield* Walks.groups(walks, { executor }).pipe(
+          Stream.tap(() => killAt.has(++finished) ? machines.kill : Effect.void),
+          Stream.runCollect
+        )
+      }).pipe(Effect.provide(LocalCluster.client(machines)), Walks.logged)
+
+      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder((yield* Walks.logged(Walks.here(walks))).value))
+      const walked = lines.filter(({ message }) => message.startsWith("walked"))
+      assert.strictEqual(walked.length, 2 * walks.length)
+      assert.isAbove(new Set(walked.map(({ worker }) => worker)).size, 2)
+      assert.isFalse(walked.some(({ worker }) => worker === String(process.pid)))
+      assert.strictEqual(rowsOf(machines.database), 0)
+    }), isSoak ? 1_200_000 : 90_000)
+
+  it.live("releases what it holds when whoever asked goes away", () =>
+    Effect.gen(function*() {
+      const machines = yield* Machines.make(seed)
+      const trace = `${machines.folder}/trace`
+      yield* Effect.gen(function*() {
+        const executor = yield* ClusterExecutor.make
+        const long = [{ index: 0, turns: 1000, millis: 50, trace }]
+        const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long, { executor })))
+        yield* Walks.until(() => Walks.held(trace).acquired === 2)
+        yield* Fiber.interrupt(fiber)
+        yield* Walks.until(() => Walks.held(trace).released === 2)
+      }).pipe(Effect.provide(LocalCluster.client(machines)))
+      assert.deepStrictEqual(Walks.held(trace), { acquired: 2, released: 2 })
+    }), 60_000)
+
+  it.live("says which error a group met", () =>
+    Effect.gen(function*() {
+      const machines = yield* Machines.make(seed)
+      const error = yield* Effect.gen(function*() {
+        const executor = yield* ClusterExecutor.make
+        const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
+        return yield* Effect.flip(Stream.runDrain(Walks.groups(failing, { executor })))
+      }).pipe(Effect.provide(LocalCluster.client(machines)))
+      assert.strictEqual(error.message, `group "walk/0": Stumbled in the worker: stumbled`)
+    }), 60_000)
+})

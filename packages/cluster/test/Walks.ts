@@ -1,0 +1,59 @@
+/** Walks rolled out here and elsewhere, and what can be said of them. */
+import { type GroupResult, Policy, Rollout, type RolloutError, Tinker, type TinkerError } from "@effect-rl/core"
+import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Effect, Logger, References, Schedule, Stream } from "effect"
+import { readFileSync } from "node:fs"
+import * as Walk from "./workers/Walk.ts"
+
+const policy = Effect.map(
+  Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel })),
+  (client) => Policy.fromSamplingClient(client, { maxTokens: 4, seed: 1 })
+)
+
+type Groups = Stream.Stream<
+  GroupResult.GroupResult,
+  Walk.Stumbled | TinkerError.TinkerError | RolloutError.RolloutError
+>
+
+export const groups = (payloads: ReadonlyArray<Walk.Payload>, options: Rollout.StreamOptions = {}): Groups =>
+  Stream.unwrap(Effect.gen(function*() {
+    const builders = yield* Effect.forEach(payloads, Walk.task.builder)
+    return Rollout.stream(builders, yield* policy, { concurrency: 30, unordered: true, ...options })
+  })).pipe(Stream.provide(ScriptedTinker.layer()))
+
+export const payloads = (count: number, millis = 30): ReadonlyArray<Walk.Payload> =>
+  Array.from({ length: count }, (_, index) => ({ index, turns: 3, millis }))
+
+export const inOrder = <A extends { readonly key: string }>(results: ReadonlyArray<A>) =>
+  results.toSorted((left, right) => left.key < right.key ? -1 : 1)
+
+/** The same walks, here and without waiting. */
+export const here = (
+  walks: ReadonlyArray<Walk.Payload>
+): Effect.Effect<
+  ReadonlyArray<GroupResult.GroupResult>,
+  Walk.Stumbled | TinkerError.TinkerError | RolloutError.RolloutError
+> => Stream.runCollect(groups(walks.map((walk) => ({ ...walk, millis: 0 })), { concurrency: 100 }))
+
+/** Lines of a worker's log, and whose they are. */
+export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
+  const lines: Array<{ readonly message: string; readonly worker: unknown }> = []
+  const logger = Logger.make(({ fiber, message }) => {
+    const { worker } = fiber.getRef(References.CurrentLogAnnotations)
+    lines.push({ message: String(message), worker })
+  })
+  return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, lines }))
+}
+
+/** What a trace says is held. */
+export const held = (trace: string) => {
+  const lines = readFileSync(trace, { encoding: "utf8", flag: "a+" }).split("\n")
+  const count = (what: string) => lines.filter((line) => line.startsWith(what)).length
+  return { acquired: count("acquired"), released: count("released") }
+}
+
+/** Waits until it holds, in real time: what happens in other processes is not under a test's clock. */
+export const until = (holds: () => boolean) =>
+  Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet" as const)).pipe(
+    Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 400 })
+  )

@@ -1,0 +1,53 @@
+import { WorkerThreads } from "@effect-rl/cluster"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Walks from "./Walks.ts"
+
+const executor = WorkerThreads.make({ file: new URL("./workers/Thread.ts", import.meta.url), threads: 2 })
+
+const traceFile = Effect.sync(() => join(mkdtempSync(join(tmpdir(), "effect-rl-threads-")), "trace"))
+
+describe("worker threads", { concurrent: false }, () => {
+  it.live("give the groups that this thread would have given, and what they logged", () =>
+    Effect.gen(function*() {
+      const walks = Walks.payloads(20)
+      const { lines, value: results } = yield* Effect.gen(function*() {
+        return yield* Stream.runCollect(Walks.groups(walks, { executor: yield* executor }))
+      }).pipe(Walks.logged)
+      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder((yield* Walks.logged(Walks.here(walks))).value))
+      assert.strictEqual(lines.filter(({ message }) => message.startsWith("walked")).length, 2 * walks.length)
+    }), 60_000)
+
+  it.live("release what they hold when whoever asked goes away", () =>
+    Effect.gen(function*() {
+      const trace = yield* traceFile
+      const long = [{ index: 0, turns: 1000, millis: 50, trace }]
+      const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long, { executor: yield* executor })))
+      yield* Walks.until(() => Walks.held(trace).acquired === 2)
+      yield* Fiber.interrupt(fiber)
+      yield* Walks.until(() => Walks.held(trace).released === 2)
+    }), 60_000)
+
+  it.live("do again what one of them left behind when it ended", () =>
+    Effect.gen(function*() {
+      const walks = Walks.payloads(10)
+      const fatal = { index: 10, turns: 1, millis: 0, isFatal: true, trace: yield* traceFile }
+      const { value: results } = yield* Effect.gen(function*() {
+        return yield* Stream.runCollect(Walks.groups([...walks, fatal], { executor: yield* executor }))
+      }).pipe(Walks.logged)
+      assert.deepStrictEqual(
+        Walks.inOrder(results),
+        Walks.inOrder((yield* Walks.logged(Walks.here([...walks, fatal]))).value)
+      )
+    }), 60_000)
+
+  it.live("say which error a group met", () =>
+    Effect.gen(function*() {
+      const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
+      const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing, { executor: yield* executor })))
+      assert.strictEqual(error.message, `group "walk/0": Stumbled in the worker: stumbled`)
+    }), 60_000)
+})
