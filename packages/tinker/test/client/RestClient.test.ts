@@ -1,6 +1,6 @@
 import { CheckpointPath, RestClient } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Option, Stream } from "effect"
+import { DateTime, Effect, Option, Redacted, Stream } from "effect"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
@@ -118,6 +118,29 @@ describe("the service tells", () => {
         starting_on: "2026-01-01T00:00:00.000Z",
         ending_before: "2026-01-02T00:00:00.000Z"
       })
+    }))
+
+  it.effect("of weights in other formats, file by file", () =>
+    Effect.gen(function*() {
+      const urls = { "adapter_model.safetensors": "http://files/adapter" }
+      const { answer } = yield* asking(
+        { [`${resource}/external_weights_urls`]: () => FakeService.json({ urls, expires: "2026-01-02T03:04:05Z" }) },
+        (rest) => rest.getExternalWeightsUrls(path)
+      )
+      assert.deepStrictEqual(answer.urls, urls)
+    }))
+
+  it.effect("who a token is for, and not who a key belongs to", () =>
+    Effect.gen(function*() {
+      const claims = Buffer.from(JSON.stringify({ sub: "urn:user", email: "" })).toString("base64url")
+      const ask = Effect.flatMap(RestClient.RestClient, ({ whoami }) => whoami)
+      const options = { apiKey: Redacted.make(`eyJhbGciOiJub25lIn0.${claims}.signature`) }
+      assert.deepStrictEqual(yield* withTinker(FakeService.make(), ask, options), {
+        userUrn: "urn:user",
+        email: undefined
+      })
+      const unknown = yield* Effect.flip(withTinker(FakeService.make(), ask))
+      assert.strictEqual(unknown.reason._tag, "Unsupported")
     }))
 
   it.effect("where a trace is once it has been exported", () =>
