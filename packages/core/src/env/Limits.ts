@@ -86,12 +86,14 @@ export const exhausted = (self: Limits, observationTokens: number, sampledTokens
   return (self.maxSampledTokens ?? Infinity) - sampledTokens <= 1 ? "max_sampled_tokens" : undefined
 }
 
+const unlessSpent = (left: number) => left > 1 ? left : Infinity
+
 /** Tokens that the next turn may sample; a budget that is exhausted, and was passed over, caps nothing. */
 export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
-  const left = [
-    (self.maxTrajectoryTokens ?? Infinity) - observationTokens,
-    (self.maxSampledTokens ?? Infinity) - sampledTokens
-  ]
-  const least = Math.min(self.maxTurnTokens ?? Infinity, ...left.filter((tokens) => tokens > 1))
+  const least = Math.min(
+    self.maxTurnTokens ?? Infinity,
+    unlessSpent((self.maxTrajectoryTokens ?? Infinity) - observationTokens),
+    unlessSpent((self.maxSampledTokens ?? Infinity) - sampledTokens)
+  )
   return least === Infinity ? undefined : least
 }

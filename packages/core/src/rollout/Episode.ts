@@ -14,6 +14,7 @@ import type { Failure } from "./FailurePolicy.ts"
 import * as Given from "./Given.ts"
 import type { Hooks, State } from "./Hooks.ts"
 import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported } from "./RolloutError.ts"
+import * as TimeLimit from "./TimeLimit.ts"
 
 export interface Options<out E = never, out R = never> {
   /** Of these and the environment's own the tighter hold; unlimited unless given. */
@@ -51,35 +52,23 @@ interface Ending {
 const stepFailed = <E>(error: E) => ({ _tag: "StepFailed", error }) as const
 const policyFailed = <E>(error: E) => ({ _tag: "PolicyFailed", error }) as const
 const hookFailed = <E>(error: E) => ({ _tag: "HookFailed", error }) as const
-const timedOut = (error: RolloutError) => ({ _tag: "TimedOut", error }) as const
 
 const errorOf = ({ group, member }: Key.MemberKey, reason: Reason) => new RolloutError({ group, member, reason })
 
-/** Where time is limited, what takes longer fails for a reason of its own. */
-const within = <A, E, R, E2>(
-  effect: Effect.Effect<A, E, R>,
-  limit: Duration.Input | undefined,
-  late: (limit: string) => E2
-): Effect.Effect<A, E | E2, R> =>
-  limit === undefined ? effect : Effect.timeoutOrElse(effect, {
-    duration: limit,
-    orElse: () => Effect.fail(late(Duration.format(Duration.fromInputUnsafe(limit))))
-  })
-
 /** What the environment answers. */
 const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, PR>, answer: Effect.Effect<A, E, R>) =>
-  within(
+  TimeLimit.within(
     Effect.mapError(answer, stepFailed),
     limits.stepTimeout,
-    (limit) => timedOut(errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit })))
+    (limit) => errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit }))
   )
 
 /** What the policy samples. */
 const sampled = <E, R, PE, PR>({ key, limits, policy }: Episode<E, R, PE, PR>, request: Policy.Request) =>
-  within(
+  TimeLimit.within(
     Effect.mapError(policy.act(request), policyFailed),
     limits.turnTimeout,
-    (limit) => timedOut(errorOf(key, new TurnTimedOut({ turn: request.key.turn, limit })))
+    (limit) => errorOf(key, new TurnTimedOut({ turn: request.key.turn, limit }))
   )
 
 const elapsed = <E, R, PE, PR>({ startedAt }: Episode<E, R, PE, PR>) =>

@@ -7,7 +7,7 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type * as Limits from "../env/Limits.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Attempts from "./Attempts.ts"
-import type * as Group from "./Group.ts"
+import type * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { NotPortable, RolloutError } from "./RolloutError.ts"
 
@@ -74,7 +74,7 @@ const limits = ({ rolloutTimeout, stepTimeout, turnTimeout, ...counts }: Limits.
     turnTimeout: millis(turnTimeout)
   })
 
-const bounds = (options: Group.Bounds): Job["options"] =>
+const bounds = (options: GroupOptions.Bounds): Job["options"] =>
   given({
     iteration: options.iteration,
     samplerStep: options.samplerStep,
@@ -87,7 +87,7 @@ const bounds = (options: Group.Bounds): Job["options"] =>
 
 const notPortable = (what: string, expected: string) => Result.fail(new NotPortable({ what, expected }))
 
-interface Settings extends Group.Bounds {
+interface Settings extends GroupOptions.Bounds {
   readonly onFailure?: unknown
   readonly hooks?: unknown
 }

@@ -4,55 +4,24 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
-import * as Limits from "../env/Limits.ts"
-import * as TerminationReward from "../env/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import type { MemberKey } from "../record/Key.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
+import * as Grading from "./Grading.ts"
+import * as GroupOptions from "./GroupOptions.ts"
 import type { FailureReport, Group, GroupResult, Skipped } from "./GroupResult.ts"
-import type { Hooks } from "./Hooks.ts"
 import * as Release from "./Release.ts"
-import { GraderTimedOut, MemberTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
-
-/** What holds for a group wherever it is rolled out. */
-export interface Bounds {
-  /** Part of every key and seed; default 0. */
-  readonly iteration?: number
-  /** Optimizer steps behind the policy's weights; default 0. */
-  readonly samplerStep?: number
-  /** Of these and an environment's own the tighter hold. */
-  readonly limits?: Limits.Limits
-  /** What an episode is worth that ended at a limit; as much as any other unless given. */
-  readonly termination?: TerminationReward.TerminationReward
-  /** Longest time for opening the group, and for acquiring and playing one member; unbounded unless given. */
-  readonly memberTimeout?: Duration.Input
-  /** Longest time for the group's rewards; default `memberTimeout`. */
-  readonly graderTimeout?: Duration.Input
-  /** Longest time to wait for what one member acquired to be released; default 30 seconds. */
-  readonly releaseTimeout?: Duration.Input
-}
-
-/** What a caller gives: the hooks' errors and requirements add to the environment's. */
-export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
-  /** Default `FailurePolicy.failFast`. */
-  readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
-  readonly hooks?: Hooks<HE, HR>
-}
-
-/** The same with hooks and environment as one. */
-interface Settings<E, R, PE> extends Bounds {
-  readonly onFailure?: FailurePolicy.FailurePolicy<E, PE>
-  readonly hooks?: Hooks<E, R>
-}
+import { MemberTimedOut, type Reason, RolloutError } from "./RolloutError.ts"
+import * as TimeLimit from "./TimeLimit.ts"
 
 /** One group being rolled out. */
 interface Run<E, R, PE, PR> {
   readonly builder: EnvGroupBuilder<E, R>
   readonly policy: Policy.Policy<PE, PR>
-  readonly options: Settings<E, R, PE>
+  readonly options: GroupOptions.Settings<E, R, PE>
   readonly failures: FailurePolicy.FailurePolicy<E, PE>
   readonly budget: Attempts.Budget
   readonly release: Release.Release
@@ -70,26 +39,12 @@ interface Played {
 const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reason) =>
   new RolloutError({ group: key, member, reason })
 
-const timed = <A, E, PE, R>(
-  effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R>,
-  duration: Duration.Input | undefined,
-  late: (limit: string) => RolloutError
-): Effect.Effect<A, FailurePolicy.Failure<E, PE>, R> =>
-  duration === undefined ? effect : Effect.timeoutOrElse(effect, {
-    duration,
-    orElse: () =>
-      Effect.fail<FailurePolicy.Failure<E, PE>>({
-        _tag: "TimedOut",
-        error: late(Duration.format(Duration.fromInputUnsafe(duration)))
-      })
-  })
-
 /** Within the time that opening, or one member, may take. */
 const timedMember = <A, E, R, PE, PR, R2>(
   effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>,
   { builder, options }: Run<E, R, PE, PR>,
   member: number
-) => timed(effect, options.memberTimeout, (limit) => errorOf(builder, member, new MemberTimedOut({ limit })))
+) => TimeLimit.within(effect, options.memberTimeout, (limit) => errorOf(builder, member, new MemberTimedOut({ limit })))
 
 const attempts = <A, E, R, PE, PR, R2>(
   { budget, failures, retried }: Run<E, R, PE, PR>,
@@ -115,59 +70,11 @@ const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, membe
   return timedMember(played, run, member)
 }
 
-const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, expected: number) => {
-  if (rewards.length !== expected) {
-    const found = `${rewards.length} rewards`
-    return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${expected})` })
-  }
-  const index = rewards.findIndex(({ reward }) => !Number.isFinite(reward))
-  if (index < 0) return undefined
-  const found = String(rewards[index]?.reward)
-  return new Violation({ field: `groupRewards[${index}].reward`, found, expected: "a finite number" })
-}
-
-const noReward: GroupReward = { reward: 0 }
-
-/** What the group itself says of its members. */
-const graded = <E, R, PE, PR>(
+const grade = <E, R, PE, PR>(
   { builder, options }: Run<E, R, PE, PR>,
   group: EnvGroup<E, R>,
-  trajectories: ReadonlyArray<Trajectory>
-) => {
-  if (group.groupRewards === undefined || TerminationReward.skipsGrading(options.termination ?? {}, trajectories)) {
-    return Effect.succeed(trajectories.map(() => noReward))
-  }
-  const failed = (error: E | RolloutError): FailurePolicy.Failure<E, PE> => ({ _tag: "GraderFailed", error })
-  const rewarded = group.groupRewards(trajectories).pipe(
-    Effect.mapError(failed),
-    Effect.tap((rewards) => {
-      const reason = rewardsViolation(rewards, trajectories.length)
-      return reason === undefined ? Effect.void : Effect.fail(failed(errorOf(builder, Attempts.wholeGroup, reason)))
-    })
-  )
-  return timed(
-    rewarded,
-    options.graderTimeout ?? options.memberTimeout,
-    (limit) => errorOf(builder, Attempts.wholeGroup, new GraderTimedOut({ limit }))
-  )
-}
-
-/** The members' rewards from the group, after what their endings are worth. */
-const grade = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, members: Played["members"]) => {
-  const trajectories = members.flatMap((member) => Option.toArray(member))
-  if (trajectories.length === 0) return Effect.succeed([])
-  const { termination } = run.options
-  const rewarded = graded(run, group, trajectories)
-  return termination === undefined ?
-    rewarded :
-    Effect.map(
-      rewarded,
-      (rewards) =>
-        trajectories.map((trajectory, index) =>
-          TerminationReward.apply(termination, trajectory, rewards[index] ?? noReward)
-        )
-    )
-}
+  members: Played["members"]
+) => Grading.grade({ key: builder.key, group, options }, members.flatMap((member) => Option.toArray(member)))
 
 const forEachMember = <A, E, R>(size: number, f: (member: number) => Effect.Effect<A, E, R>) =>
   Effect.forEach(Array.from({ length: size }, (_, member) => member), f, { concurrency: "unbounded" })
@@ -286,34 +193,17 @@ const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   )
 }
 
-const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
-
-/** What no group can be rolled out with. */
-const violation = (size: number, options: Bounds, floor: number): Violation | undefined => {
-  const wrong = (field: string, found: unknown, expected: string) =>
-    new Violation({ field, found: String(found), expected })
-  if (!isCount(size)) return wrong("size", size, "a whole number of at least 1")
-  const limit = Limits.invalid(options.limits ?? Limits.unlimited)
-  if (limit !== undefined) return wrong(`limits.${limit.field}`, limit.value, limit.expected)
-  for (const field of ["memberTimeout", "graderTimeout", "releaseTimeout"] as const) {
-    const value = options[field]
-    if (value !== undefined && !Limits.isTime(value)) return wrong(field, value, Limits.expectedTime)
-  }
-  if (isCount(floor) && floor <= size) return undefined
-  return wrong("onFailure.minSuccessful", floor, `a whole number from 1 to the group's size of ${size}`)
-}
-
 const defaultReleaseTimeout = Duration.seconds(30)
 
 /** Rolls out one group; everything it acquired is released when it returns, fails or is interrupted. */
 export const roll = <E, R, PE, PR>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
-  options: Settings<E, R, PE>
+  options: GroupOptions.Settings<E, R, PE>
 ): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
   Effect.suspend(() => {
     const failures = options.onFailure ?? FailurePolicy.failFast
-    const wrong = violation(builder.size, options, failures.minSuccessful?.(builder.size) ?? builder.size)
+    const wrong = GroupOptions.violation(builder.size, options, failures.minSuccessful?.(builder.size) ?? builder.size)
     if (wrong !== undefined) return Effect.fail(errorOf(builder, Attempts.wholeGroup, wrong))
     const scope = Scope.makeUnsafe()
     const release: Release.Release = {

@@ -14,19 +14,18 @@ import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
+import type { Options } from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
 export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
 
-export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Group.Options<E, PE, HE, HR>
+export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Options<E, PE, HE, HR>
 
 /** Groups rolled out at the same time unless said otherwise. */
 export const defaultConcurrency = 64
 
-export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
-  extends Group.Options<E, PE, HE, HR>
-{
+export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never> extends Options<E, PE, HE, HR> {
   /** Groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
@@ -60,7 +59,7 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
 export const group = <E, R, PE, PR, HE = never, HR = never>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
-  options: Group.Options<NoInfer<E>, NoInfer<PE>, HE, HR> = {}
+  options: Options<NoInfer<E>, NoInfer<PE>, HE, HR> = {}
 ): Effect.Effect<GroupResult, E | PE | HE | RolloutError, Exclude<R | HR, Scope.Scope> | PR> =>
   Effect.withSpan(Group.roll<E | HE, R | HR, PE, PR>(builder, policy, options), "Rollout.group", {
     attributes: { group: builder.key }

@@ -1,7 +1,7 @@
 /** How episodes of one kind are played, as one value. */
 import type * as ToolEnv from "../env/ToolEnv.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
-import type * as Group from "./Group.ts"
+import type * as GroupOptions from "./GroupOptions.ts"
 
 /**
  * Both halves are spread where they belong, so that what comes after them wins: `env` into `ToolEnv.make`, `rollout` into
@@ -11,7 +11,7 @@ import type * as Group from "./Group.ts"
  */
 export interface RolloutConfig {
   readonly env: ToolEnv.Settings
-  readonly rollout: Pick<Group.Options, "termination" | "graderTimeout" | "onFailure">
+  readonly rollout: Pick<GroupOptions.Options, "termination" | "graderTimeout" | "onFailure">
 }
 
 /** Nothing but the defaults. */

@@ -8,6 +8,7 @@ import type * as Policy from "../policy/Policy.ts"
 import * as Attempts from "./Attempts.ts"
 import type { Job } from "./Executor.ts"
 import * as Group from "./Group.ts"
+import type * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, TaskFailed } from "./RolloutError.ts"
 
@@ -41,7 +42,7 @@ export const failed = (group: string, error: unknown) => {
 export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
   readonly payload: Schema.Codec<P, unknown>
   readonly builder: (payload: P) => Effect.Effect<EnvGroupBuilder<E, R>, E, R>
-  readonly rollout?: Pick<Group.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
+  readonly rollout?: Pick<GroupOptions.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
 }): RolloutTask<P, E, R | HR> => {
   const codec = Schema.toCodecJson(options.payload)
   const encode = Schema.encodeEffect(codec)

@@ -1,5 +1,5 @@
-import { AdaptiveLimiter, RunStore, Seed, TinkerError, Train } from "@effect-rl/core"
-import { Call, Fault, LeakAudit } from "@effect-rl/core/testing"
+import { AdaptiveLimiter, type Hooks, RunStore, Seed, TinkerError, Train } from "@effect-rl/core"
+import { Call, Fault, LeakAudit, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"
@@ -101,6 +101,37 @@ describe("Train.run", () => {
         "forward_backward(4, importance_sampling)",
         "optim_step(0.01)"
       ])
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("What an episode may do and is worth", () => {
+  const cut = Script.reply(
+    Task.tokenizer,
+    () => ({ ...Task.say("2"), stopReason: "length" })
+  )
+
+  it.effect("G25: is said by the configuration: what ends at a limit can be worth nothing", () =>
+    Effect.gen(function*() {
+      const [plain] = iterations(yield* Stream.runCollect(run({ maxSteps: 1 })))
+      assert.isAbove(plain?.meanReward ?? NaN, 0)
+      const clamped = run({ maxSteps: 1, termination: { zeroRewardOnLimit: true } })
+      const [first] = iterations(
+        yield* Stream.runCollect(clamped).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+      )
+      assert.isAtMost(first?.meanReward ?? NaN, 0)
+      assert.deepInclude(first?.metrics, { "env/all/stop/max_tokens": 1, "env/all/zero_reward_on_limit": 0.5 })
+    }).pipe(Effect.provide(Task.layer({ sample: cut }))))
+
+  it.effect("is limited and listened to as it says", () =>
+    Effect.gen(function*() {
+      const config = yield* Task.config({ maxSteps: 1, limits: { maxTurnTokens: 3 } })
+      const ended: Array<string> = []
+      const hooks = { onGrade: ({ key }: Hooks.State) => Effect.sync(() => void ended.push(key.group)) }
+      yield* Stream.runDrain(Train.run({ ...config, hooks }))
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      const most = calls.flatMap((call) => call._tag === "Sample" ? [call.request.params.maxTokens] : [])
+      assert.deepStrictEqual(new Set(most), new Set([3]))
+      assert.lengthOf(ended, 8)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 

@@ -1,0 +1,66 @@
+/** What a group says of its members, once all have played. */
+import * as Effect from "effect/Effect"
+import type { EnvGroup, GroupReward } from "../env/EnvGroupBuilder.ts"
+import * as TerminationReward from "../env/TerminationReward.ts"
+import type { Trajectory } from "../env/Trajectory.ts"
+import * as Attempts from "./Attempts.ts"
+import type * as FailurePolicy from "./FailurePolicy.ts"
+import type { Bounds } from "./GroupOptions.ts"
+import { GraderTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
+import * as TimeLimit from "./TimeLimit.ts"
+
+const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, expected: number) => {
+  if (rewards.length !== expected) {
+    const found = `${rewards.length} rewards`
+    return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${expected})` })
+  }
+  const index = rewards.findIndex(({ reward }) => !Number.isFinite(reward))
+  if (index < 0) return undefined
+  const found = String(rewards[index]?.reward)
+  return new Violation({ field: `groupRewards[${index}].reward`, found, expected: "a finite number" })
+}
+
+const noReward: GroupReward = { reward: 0 }
+
+/** A group and what it was rolled out with. */
+export interface Graded<E, R> {
+  readonly key: string
+  readonly group: EnvGroup<E, R>
+  readonly options: Bounds
+}
+
+/** What the group itself says of its members. */
+const graded = <E, R>({ group, key, options }: Graded<E, R>, trajectories: ReadonlyArray<Trajectory>) => {
+  if (group.groupRewards === undefined || TerminationReward.skipsGrading(options.termination ?? {}, trajectories)) {
+    return Effect.succeed(trajectories.map(() => noReward))
+  }
+  const errorOf = (reason: Reason) => new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
+  const failed = (error: E | RolloutError) => ({ _tag: "GraderFailed", error }) as const
+  const rewarded = group.groupRewards(trajectories).pipe(
+    Effect.mapError(failed),
+    Effect.tap((rewards) => {
+      const reason = rewardsViolation(rewards, trajectories.length)
+      return reason === undefined ? Effect.void : Effect.fail(failed(errorOf(reason)))
+    })
+  )
+  const limit = options.graderTimeout ?? options.memberTimeout
+  return TimeLimit.within(rewarded, limit, (limit) => errorOf(new GraderTimedOut({ limit })))
+}
+
+/** The group's rewards, one per trajectory, after what their endings are worth. */
+export const grade = <E, R>(
+  asked: Graded<E, R>,
+  trajectories: ReadonlyArray<Trajectory>
+): Effect.Effect<ReadonlyArray<GroupReward>, FailurePolicy.Failure<E, never>, R> => {
+  if (trajectories.length === 0) return Effect.succeed([])
+  const { termination } = asked.options
+  const rewarded = graded(asked, trajectories)
+  if (termination === undefined) return rewarded
+  return Effect.map(
+    rewarded,
+    (rewards) =>
+      trajectories.map((trajectory, index) =>
+        TerminationReward.apply(termination, trajectory, rewards[index] ?? noReward)
+      )
+  )
+}

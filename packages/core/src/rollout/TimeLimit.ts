@@ -1,0 +1,16 @@
+/** Time that something may take. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { RolloutError } from "./RolloutError.ts"
+
+/** What takes longer fails as `TimedOut`, with the error that says whose time it was; without a limit nothing is added. */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input | undefined,
+  late: (limit: string) => RolloutError
+): Effect.Effect<A, E | { readonly _tag: "TimedOut"; readonly error: RolloutError }, R> =>
+  limit === undefined ? effect : Effect.timeoutOrElse(effect, {
+    duration: limit,
+    orElse: () =>
+      Effect.fail({ _tag: "TimedOut", error: late(Duration.format(Duration.fromInputUnsafe(limit))) } as const)
+  })
