@@ -63,6 +63,10 @@ const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
     ac_tokens_per_turn: Statistics.ratio(sampled, turns),
     ob_tokens_per_turn: Statistics.ratio(observed, turns),
     turns_per_episode: Statistics.ratio(turns, episodes.length),
+    truncations_per_episode: Statistics.ratio(
+      Statistics.sum(episodes.map(({ trajectory }) => trajectory.truncations)),
+      episodes.length
+    ),
     total_episodes: episodes.length,
     total_turns: turns,
     total_ac_tokens: sampled,
