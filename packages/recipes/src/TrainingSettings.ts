@@ -139,7 +139,7 @@ export const names: ReadonlySet<string> = new Set(Object.keys(fields({
   evalEvery: 0
 })))
 
-const lossOf = ({ beta, clipHigh, clipLow, loss }: TrainingSettings) => {
+const lossOf = ({ beta, clipHigh, clipLow, loss }: Omit<TrainingSettings, "groupSize">) => {
   const clip = {
     ...(clipLow === undefined ? {} : { clipLow }),
     ...(clipHigh === undefined ? {} : { clipHigh })
@@ -157,7 +157,7 @@ const lossOf = ({ beta, clipHigh, clipLow, loss }: TrainingSettings) => {
 }
 
 /** The part of a configuration that these settings decide. */
-export const config = (model: ChatModel.ChatModel, settings: TrainingSettings) =>
+export const config = (model: ChatModel.ChatModel, settings: Omit<TrainingSettings, "groupSize">) =>
   ({
     model,
     learningRate: settings.learningRate,

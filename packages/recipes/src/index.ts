@@ -20,6 +20,7 @@ export * as Expression from "./calculator/Expression.ts"
 export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
 
 export * as TicTacToe from "./games/TicTacToe.ts"
+export * as TicTacToeOpponents from "./games/TicTacToeOpponents.ts"
 
 export * as Abstractions from "./tutorial/Abstractions.ts"
 

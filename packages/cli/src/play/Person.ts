@@ -60,7 +60,7 @@ export const make = Effect.gen(function*() {
     Stream.toQueue({ capacity: 16 })
   )
   if (isTerminal) yield* output.lines([output.style.dim(hint), ""])
-  let before: ReadonlyArray<string> = []
+  const before = new Map<number, ReadonlyArray<string>>()
   const ask = Effect.gen(function*() {
     if (isTerminal) yield* Effect.ignore(terminal.display("> "))
     const text = yield* answer(lines)
@@ -70,9 +70,9 @@ export const make = Effect.gen(function*() {
   const person: Policy.Policy<Left> = {
     act: Effect.fnUntraced(function*({ key, prompt, stop }) {
       const lines = Untrusted.showLines(textOf(prompt)).split("\n")
-      yield* output.lines(unseen(key.turn === 0 ? [] : before, lines).map(output.style.dim))
+      yield* output.lines(unseen(key.turn === 0 ? [] : before.get(key.member) ?? [], lines).map(output.style.dim))
       const text = yield* ask
-      before = lines
+      before.set(key.member, lines)
       return sampled(text, stop)
     })
   }

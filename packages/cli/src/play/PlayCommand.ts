@@ -56,6 +56,7 @@ export const play = Command.make("play").pipe(
     commandOf(Recipes.abstractions),
     commandOf(Recipes.gsm8k),
     commandOf(Recipes.guessNumber),
-    commandOf(Recipes.calculator)
+    commandOf(Recipes.calculator),
+    commandOf(Recipes.ticTacToe)
   ])
 )

@@ -31,6 +31,7 @@ export const train = Command.make("train").pipe(
     commandOf(Recipes.abstractions),
     commandOf(Recipes.gsm8k),
     commandOf(Recipes.guessNumber),
-    commandOf(Recipes.calculator)
+    commandOf(Recipes.calculator),
+    commandOf(Recipes.ticTacToe)
   ])
 )

@@ -78,6 +78,15 @@ describe("effect-rl play", { timeout: 60_000 }, () => {
       assert.strictEqual(out.at(-1), "mean reward 0.45 over 2 episodes")
     }))
 
+  it.effect("lets a person play all sides of a game", () =>
+    Effect.gen(function*() {
+      const out = yield* play("tic-tac-toe", ["[4]", "[0]", "[2]", "[1]", "[6]"])
+      const won = out.indexOf("reward 1.00 after 3 turns, completed")
+      assert.isAbove(won, 0)
+      assert.include(out.slice(won), "reward -1.00 after 2 turns, completed")
+      assert.include(out.slice(won), "    move: [6]")
+    }))
+
   it.effect("tells what was played when the input ends in the middle", () =>
     Effect.gen(function*() {
       const out = yield* play("guess-number", ["Guess: 5"])

@@ -7,8 +7,8 @@ import type { Ending, Match } from "./Game.ts"
 /** Nobody's, where a player went away. */
 const stopReason = ({ by }: Ending) => by === "departure" ? {} : { stopReason: "completed" } as const
 
-/** The last step of a player. */
-export const done = (ending: Ending, player: number): Env.Done => {
+/** The last step of a player, who said this. */
+export const done = (ending: Ending, player: number, said: string): Env.Done => {
   const { by, rewards } = ending
   const reward = rewards[player] ?? 0
   return {
@@ -19,7 +19,7 @@ export const done = (ending: Ending, player: number): Env.Done => {
       lost: Metric.rate(by === "rules" && reward < 0),
       illegal_move: Metric.rate(by === "illegal_move" && ending.player === player)
     },
-    logs: { ending: by },
+    logs: { move: said, ending: by },
     ...stopReason(ending)
   }
 }

@@ -46,11 +46,12 @@ const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.M
   return {
     initialMessages: Effect.map(turn(table, player), (match) => messages = Game.opening(match, player)),
     step: Effect.fnUntraced(function*(message) {
-      yield* change(table, (match) => Game.play(match, player, Message.text(message)))
+      const said = Message.text(message)
+      yield* change(table, (match) => Game.play(match, player, said))
       const match = yield* turn(table, player)
-      if (match.ending !== undefined) return GameEnding.done(match.ending, player)
+      if (match.ending !== undefined) return GameEnding.done(match.ending, player, said)
       messages = [...messages, message, Game.shown(match, player)]
-      return { _tag: "Continue", reward: 0, messages }
+      return { _tag: "Continue", reward: 0, logs: { move: said }, messages }
     }),
     leave: change(table, (match) => Game.depart(match, player))
   }

@@ -63,8 +63,9 @@ const seat = <State, E, R>(table: Table<State>, player: number, wait: Effect.Eff
   step: Effect.fnUntraced(function*(message) {
     move(table, player, message)
     yield* wait
-    if (table.match.ending !== undefined) return GameEnding.done(table.match.ending, player)
-    return { _tag: "Continue", reward: 0, messages: look(table, player) }
+    const said = Message.text(message)
+    if (table.match.ending !== undefined) return GameEnding.done(table.match.ending, player, said)
+    return { _tag: "Continue", reward: 0, logs: { move: said }, messages: look(table, player) }
   })
 })
 

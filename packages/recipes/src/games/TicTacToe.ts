@@ -14,7 +14,8 @@ export const winner = ({ cells }: Board): number | undefined => {
   return line === undefined ? undefined : cells[line[0]]
 }
 
-const free = ({ cells }: Board) => [...cells.keys()].filter((cell) => cells[cell] === undefined)
+/** Cells without a mark. */
+export const free = ({ cells }: Board) => [...cells.keys()].filter((cell) => cells[cell] === undefined)
 
 const marks = ["O", "X"]
 
@@ -22,6 +23,16 @@ const row = ({ cells }: Board, first: number) =>
   [0, 1, 2].map((column) => marks[cells[first + column] ?? -1] ?? String(first + column)).join(" | ")
 
 const picture = (board: Board) => [0, 3, 6].map((first) => row(board, first)).join("\n--+---+--\n")
+
+const rows = /([OX\d]) \| ([OX\d]) \| ([OX\d])/g
+
+/** The newest board in a text; an empty one where there is none. */
+export const read = (text: string): Board => {
+  const shown = [...text.matchAll(rows)].slice(-3).flatMap(([, ...cells]) => cells)
+  return {
+    cells: Array.from({ length: 9 }, (_, cell) => shown[cell] === "O" ? 0 : shown[cell] === "X" ? 1 : undefined)
+  }
+}
 
 /** The first number in brackets; without brackets, the first number. */
 const cellIn = (said: string) => Number(/\[\s*(\d+)\s*\]/.exec(said)?.[1] ?? /\d+/.exec(said)?.[0] ?? NaN)

@@ -1,0 +1,72 @@
+/** Tic-tac-toe learned by playing against oneself. */
+import { type ChatModel, Evaluator, type MessagePolicy, SelfPlay, Versus } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as TicTacToe from "./TicTacToe.ts"
+import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
+
+/** A match has two sides, so that there is no size of a group to choose. */
+const { groupSize: _, ...fields } = TrainingSettings.fields({
+  model: "Qwen/Qwen3-4B-Instruct-2507",
+  steps: 80,
+  groups: 256,
+  groupSize: 2,
+  learningRate: 3e-5,
+  maxTokens: 64,
+  evalEvery: 5
+})
+
+const settings = Schema.Struct(fields)
+
+const evaluated = 64
+
+/** One match on each side against the same opponent, again and again. */
+const against = (
+  name: string,
+  model: ChatModel.ChatModel,
+  opponent: MessagePolicy.MessagePolicy,
+  maxTokens: number
+) =>
+  Evaluator.testSet({
+    name,
+    maxTokens,
+    groups: Array.from({ length: evaluated }, (_, match) =>
+      Versus.make({ key: `${name}/${match}`, size: 2, model, game: TicTacToe.ticTacToe, opponent }))
+  })
+
+const answerTo = (prompt: string) => {
+  const board = TicTacToe.read(prompt)
+  return Option.liftPredicate(`[${TicTacToeOpponents.bestMove(board)}]`, (move) => move !== "[-1]")
+}
+
+/** @see tinker-cookbook `recipes/multiplayer_rl/text_arena` */
+export const ticTacToe = Recipe.make({
+  name: "tic-tac-toe",
+  description:
+    "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side. " +
+    "The engine does not have the default model, and its presets cannot play: try --backend mock",
+  settings,
+  build: (model, settings) =>
+    Effect.sync(() => ({
+      answerTo,
+      config: {
+        ...TrainingSettings.config(model, settings),
+        dataset: {
+          length: settings.steps,
+          fingerprint: `tic-tac-toe/${settings.groups}`,
+          batch: () =>
+            Effect.sync(() =>
+              Array.from({ length: settings.groups }, (_, match) =>
+                SelfPlay.make({ key: `match/${match}`, model, game: TicTacToe.ticTacToe, tags: ["tic_tac_toe"] }))
+            )
+        },
+        evaluators: [
+          against("random", model, TicTacToeOpponents.random(0), settings.maxTokens),
+          against("perfect", model, TicTacToeOpponents.optimal, settings.maxTokens)
+        ]
+      }
+    }))
+})
