@@ -1,10 +1,13 @@
 import { McpTools } from "@effect-rl/ai"
-import { EnvGroupBuilder, Message, Rollout, type Tool, ToolEnv } from "@effect-rl/core"
+import { EnvGroupBuilder, Message, Rollout, type Tool as CoreTool, ToolEnv } from "@effect-rl/core"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
-import type { McpClientError } from "effect/ai"
+import { Effect, Fiber, Layer, Schema, type Scope } from "effect"
+import { type McpClientError, McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
+import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { createServer } from "node:http"
 import { join } from "node:path"
 import * as Agent from "./Agent.ts"
 
@@ -12,7 +15,7 @@ const server = ChildProcess.make(process.execPath, [join(import.meta.dirname, "s
 
 const tools = (...allow: ReadonlyArray<string>) => McpTools.stdio(server, { name: "little", allow })
 
-const call = (tools: ReadonlyArray<Tool.Tool>, name: string, args = "{}") =>
+const call = (tools: ReadonlyArray<CoreTool.Tool>, name: string, args = "{}") =>
   tools.find(({ spec }) => spec.name === name)?.call(args) ?? Effect.die(`no tool ${name}`)
 
 /** Whether the process that the server was is gone. */
@@ -180,6 +183,39 @@ describe("no server outlives its scope", () => {
       assert.deepStrictEqual(yield* Effect.forEach(pids, isGone), [true, true, true])
     })
   )
+})
+
+describe("a server over HTTP", () => {
+  const Double = Tool.make("double", {
+    description: "Doubles a number.",
+    parameters: Schema.Struct({ n: Schema.Int }),
+    success: Schema.String
+  })
+  const kit = Toolkit.make(Double)
+  const served = HttpRouter.serve(
+    McpServer.layerHttp({
+      name: "doubling",
+      version: "1",
+      path: "/mcp",
+      protocols: [McpProtocol.v2025_11_25],
+      registrations: Layer.provide(
+        McpServer.toolkit(kit),
+        kit.toLayer({ double: ({ n }) => Effect.succeed(String(2 * n)) })
+      )
+    }),
+    { disableLogger: true, disableListenLog: true }
+  ).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+
+  it.live("has the same tools", () =>
+    Effect.gen(function*() {
+      const { address } = yield* HttpServer.HttpServer
+      const url = `${HttpServer.formatAddress(address)}/mcp`
+      const [double] = yield* McpTools.http(url, { name: "doubling", allow: ["double"], headers: { "x-test": "1" } })
+      assert.strictEqual(double?.spec.description, "Doubles a number.")
+      assert.deepStrictEqual(yield* double?.call(`{"n": 4}`) ?? Effect.die("no tool"), { content: "8" })
+      const gone = McpTools.http(`${url}/no`, { name: "gone", allow: [] })
+      assert.include((yield* Effect.flip(gone)).message, `MCP server "gone": not connected: MCP HTTP status 404`)
+    }).pipe(Effect.scoped, Effect.provide([served, FetchHttpClient.layer])))
 })
 
 describe("what cannot be used is refused when it is connected", () => {
