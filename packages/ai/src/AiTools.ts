@@ -1,5 +1,5 @@
 /** Tools of an `effect/ai` Toolkit, for policies that are trained. */
-import { PythonJson, Tool } from "@effect-rl/core"
+import { Tool } from "@effect-rl/core"
 import * as AiError from "effect/ai/AiError"
 import * as Prompt from "effect/ai/Prompt"
 import * as AiTool from "effect/ai/Tool"
@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as AiMessages from "./AiMessages.ts"
 
 export interface Options<E, F extends E = never> {
   /** For each call, after which the policy is told; unbounded unless given. */
@@ -24,21 +25,13 @@ export type Failure<Tools extends AnyTools> = AiTool.HandlerError<Tools[keyof To
 
 const Arguments = Schema.Record(Schema.String, Schema.Json)
 const toJsonObject = Schema.decodeUnknownSync(Arguments)
-const isJson = Schema.is(Schema.Json)
-
-/** A text as it is, anything else as JSON. */
-const toText = (encoded: unknown) => {
-  if (typeof encoded === "string") return encoded
-  return isJson(encoded) ? PythonJson.stringify(PythonJson.fromJson(encoded)) : String(encoded)
-}
-
 const shown = ({ encodedResult, modelOutput }: AiTool.HandlerResult<AiTool.Any>) =>
-  modelOutput === undefined ? toText(encodedResult) : Prompt.toolModelOutputToText(modelOutput)
+  modelOutput === undefined ? AiMessages.toText(encodedResult) : Prompt.toolModelOutputToText(modelOutput)
 
 const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): Tool.Answer => {
   if (!result.isFailure) return { content: shown(result) }
   const failure = result.failureOrigin === "parameters" ? "validation_failed" : "execution_failed"
-  return Tool.failed(failure, toText(result.encodedResult))
+  return Tool.failed(failure, AiMessages.toText(result.encodedResult))
 }
 
 const isInvalidCall = (error: unknown): error is AiError.AiError =>

@@ -1,2 +1,3 @@
+export * as AiPolicy from "./AiPolicy.ts"
 export * as AiTools from "./AiTools.ts"
 export * as McpTools from "./McpTools.ts"

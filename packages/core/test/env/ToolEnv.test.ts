@@ -83,6 +83,8 @@ describe("it ends, and is graded once", () => {
     Effect.gen(function*() {
       const played = yield* play([Talk.parsed("", { toolCalls: [call("halt"), call()] })], { maxTurns: 1 })
       assert.strictEqual(stopReason(played), "tool_stopped", "before max_turns")
+      const cut = yield* play([Talk.parsed("", { toolCalls: [call("halt"), call()] })], { maxToolCalls: 1 })
+      assert.deepStrictEqual([stopReason(cut), cut.ran], ["tool_stopped", ["halt"]], "before max_tool_calls")
       assert.deepStrictEqual(played.ran, ["halt", "echo"])
       assert.strictEqual(played.graded.length, 1)
     }))

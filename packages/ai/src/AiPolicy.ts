@@ -1,0 +1,147 @@
+/** Policies as language models of `effect/ai`, and language models as policies. */
+import { Message, type MessagePolicy, PythonJson, type Renderer, type ToolSpec } from "@effect-rl/core"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as AiTool from "effect/ai/Tool"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as AiMessages from "./AiMessages.ts"
+
+/**
+ * A judge, a user or an opponent that any provider of `effect/ai` plays. It is not seeded: a provider decides what it says.
+ */
+export const fromLanguageModel = (
+  model: LanguageModel.LanguageModel
+): MessagePolicy.MessagePolicy<AiError.AiError> => ({
+  respond: ({ messages }) =>
+    Effect.map(model.generateText({ prompt: AiMessages.toPrompt(messages) }), ({ reasoningText, text }) => ({
+      role: "assistant",
+      content: reasoningText === undefined ? text : [
+        { type: "thinking", thinking: reasoningText },
+        { type: "text", text }
+      ]
+    }))
+})
+
+export interface Options {
+  /** Begins the keys of its requests, from which their seeds come. */
+  readonly key: string
+  /** Tells the policy of tools; without it a request that has tools is refused. */
+  readonly renderer?: Pick<Renderer.Renderer, "name" | "toolsPrefix">
+}
+
+const refused = (parameter: string, description: string) =>
+  AiError.make({
+    module: "AiPolicy",
+    method: "toLanguageModel",
+    reason: new AiError.InvalidRequestError({ parameter, description })
+  })
+
+const unreadable = (description: string) =>
+  AiError.make({
+    module: "AiPolicy",
+    method: "toLanguageModel",
+    reason: new AiError.InvalidOutputError({ description })
+  })
+
+const failed = (error: unknown) =>
+  AiError.isAiError(error) ? error : AiError.make({
+    module: "AiPolicy",
+    method: "toLanguageModel",
+    reason: new AiError.UnknownError({ description: Predicate.isError(error) ? error.message : String(error) })
+  })
+
+const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+const specOf = (tool: AiTool.Any): ToolSpec.ToolSpec => ({
+  name: tool.name,
+  description: AiTool.getDescription(tool) ?? "",
+  parameters: toJsonObject(AiTool.getJsonSchema(tool))
+})
+
+/** The conversation, and before it what the policy must know of its tools. */
+const conversation = Effect.fnUntraced(function*(
+  { prompt, responseFormat, toolChoice, tools }: LanguageModel.ProviderOptions,
+  { renderer }: Options
+) {
+  if (responseFormat.type === "json") return yield* refused("responseFormat", "answers are text, expected \"text\"")
+  const messages = yield* AiMessages.fromPrompt(prompt)
+  if (tools.length === 0 || toolChoice === "none") return messages
+  if (toolChoice !== "auto") {
+    return yield* refused("toolChoice", "a policy chooses itself, expected \"auto\" or \"none\"")
+  }
+  if (renderer?.toolsPrefix === undefined) {
+    return yield* refused("toolkit", "give a renderer that tells models of tools, such as qwen3")
+  }
+  const [first, ...rest] = messages
+  return first?.role === "system"
+    ? [...renderer.toolsPrefix(tools.map(specOf), Message.text(first)), ...rest]
+    : [...renderer.toolsPrefix(tools.map(specOf), ""), ...messages]
+})
+
+const usage = { inputTokens: {}, outputTokens: {} }
+
+const toCall = ({ function: { arguments: args, name }, id }: Message.ToolCall, index: number) =>
+  Result.match(PythonJson.parse(args), {
+    onFailure: (problem) => Effect.fail(unreadable(`arguments of "${name}" are not JSON: ${problem}`)),
+    onSuccess: (params) =>
+      Effect.succeed({ type: "tool-call" as const, id: id ?? `call_${index}`, name, params: PythonJson.toJson(params) })
+  })
+
+const toParts = Effect.fnUntraced(function*(message: Message.Message) {
+  const [unparsed] = message.unparsedToolCalls ?? []
+  if (unparsed !== undefined) return yield* unreadable(`a tool call cannot be read: ${unparsed.error}`)
+  const calls = yield* Effect.forEach(message.toolCalls ?? [], toCall)
+  const said = Message.parts(message).map((part): Response.PartEncoded =>
+    part.type === "text" ? part : { type: "reasoning", text: part.thinking }
+  )
+  const finish: Response.PartEncoded = { type: "finish", reason: calls.length > 0 ? "tool-calls" : "stop", usage }
+  return [...said, ...calls, finish]
+})
+
+/** A whole part at once. */
+const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray<Response.StreamPartEncoded> => {
+  const id = String(index)
+  if (part.type === "text") {
+    return [{ type: "text-start", id }, { type: "text-delta", id, delta: part.text }, { type: "text-end", id }]
+  }
+  if (part.type === "reasoning") {
+    return [
+      { type: "reasoning-start", id },
+      { type: "reasoning-delta", id, delta: part.text },
+      { type: "reasoning-end", id }
+    ]
+  }
+  return [part]
+}
+
+/**
+ * A policy in an application's place for a language model, with its tools. A stream gives each part at once. Its `n`-th request
+ * has the key `key/n`.
+ */
+export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
+  policy: MessagePolicy.MessagePolicy<E, R>,
+  options: Options
+): Effect.fn.Return<LanguageModel.LanguageModel, never, R> {
+  const context = yield* Effect.context<R>()
+  const requests = yield* Ref.make(0)
+  const generate = Effect.fnUntraced(function*(asked: LanguageModel.ProviderOptions) {
+    const messages = yield* conversation(asked, options)
+    const request = yield* Ref.getAndUpdate(requests, (count) => count + 1)
+    const answer = yield* policy.respond({ messages, key: `${options.key}/${request}` }).pipe(
+      Effect.provideContext(context),
+      Effect.mapError(failed)
+    )
+    return yield* toParts(answer)
+  })
+  return yield* LanguageModel.make({
+    generateText: generate,
+    streamText: (asked) =>
+      Stream.fromIterableEffect(Effect.map(generate(asked), (parts) => parts.flatMap(toStreamParts)))
+  })
+})
