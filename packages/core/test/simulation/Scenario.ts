@@ -103,7 +103,7 @@ export const make = (seed: number): Scenario => {
       releaseTimeout
     },
     concurrency: draw.integer(1, sizes.length),
-    killAt: draw.chance(0.25) ? draw.uniform() * 60_000 : undefined,
+    killAt: draw.chance(0.3) ? draw.uniform() * 15_000 : undefined,
     deadline: latest(sizes.length)
   }
 }
@@ -185,7 +185,9 @@ const releasing = (scenario: Scenario, ledger: Ledger.Ledger, life: Ledger.Life)
     if (how === "dies" || how === "hangs") ledger.badReleases++
     if (how === "hangs") ledger.abandoned++
     if (how === "dies") return Effect.die(new Error("the sandbox is stuck"))
-    return how === "hangs" ? Effect.never : Effect.sleep(how === "slow" ? "15 seconds" : "10 millis")
+    if (how === "hangs") return Effect.never
+    const draw = Draw.make(scenario.seed, "release time", life.group, life.member, life.life)
+    return Effect.sleep(moment(draw, how === "slow" ? 15_000 : 1500))
   })
 
 /** Each member has a sandbox, with a fiber that watches it. */
