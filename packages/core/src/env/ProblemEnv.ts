@@ -4,7 +4,8 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as Metric from "../record/Metric.ts"
-import * as Env from "./Env.ts"
+import type * as Env from "./Env.ts"
+import * as SingleTurn from "./SingleTurn.ts"
 
 type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
 
@@ -45,22 +46,21 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
   return {
     question: options.question,
     referenceAnswer: options.referenceAnswer,
-    initialObservation: Effect.map(
-      renderer.generationPrompt(messages),
-      (input) => Env.prompt(input, renderer.stop)
-    ),
-    step: Effect.fnUntraced(function*(action) {
-      const { message, termination } = yield* renderer.parse(action.tokens)
-      const text = Message.text(message)
-      const format = isWellEnded(termination) && (options.checkFormat?.(text) ?? true)
-      const correct = yield* toEffect(options.checkAnswer(text))
-      return {
-        _tag: "Done",
-        reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),
-        metrics: { format: Metric.rate(format), correct: Metric.rate(correct) },
-        logs: { question: options.question, response: text, reference: options.referenceAnswer },
-        stopReason: action.stopReason === "length" ? "max_tokens" : "completed"
-      } satisfies Env.Step
-    })
+    ...SingleTurn.make(
+      renderer,
+      messages,
+      Effect.fnUntraced(function*({ message, termination }, { stopReason }) {
+        const text = Message.text(message)
+        const format = isWellEnded(termination) && (options.checkFormat?.(text) ?? true)
+        const correct = yield* toEffect(options.checkAnswer(text))
+        return {
+          _tag: "Done",
+          reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),
+          metrics: { format: Metric.rate(format), correct: Metric.rate(correct) },
+          logs: { question: options.question, response: text, reference: options.referenceAnswer },
+          stopReason: stopReason === "length" ? "max_tokens" : "completed"
+        } satisfies Env.Done
+      })
+    )
   }
 }

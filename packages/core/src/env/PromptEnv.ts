@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import * as Env from "./Env.ts"
+import type * as Env from "./Env.ts"
+import * as SingleTurn from "./SingleTurn.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
 type Model = Pick<ChatModel, "renderer">
@@ -12,26 +13,14 @@ type Model = Pick<ChatModel, "renderer">
 export const make = (
   { renderer }: Model,
   messages: ReadonlyArray<Message.Message>
-): Env.Env<Renderer.RendererError> => {
-  let isOver = false
-  return {
-    initialObservation: Effect.map(
-      renderer.generationPrompt(messages),
-      (input) => Env.prompt(input, renderer.stop)
-    ),
-    step: Effect.fnUntraced(function*({ stopReason, tokens }) {
-      if (isOver) return yield* Effect.die(new Error("the episode is over"))
-      const { message } = yield* renderer.parse(tokens)
-      isOver = true
-      return {
-        _tag: "Done",
-        reward: 0,
-        logs: { response: Message.text(message) },
-        stopReason: stopReason === "length" ? "max_tokens" : "completed"
-      }
-    })
-  }
-}
+): Env.Env<Renderer.RendererError> =>
+  SingleTurn.make(renderer, messages, ({ message }, { stopReason }) =>
+    Effect.succeed({
+      _tag: "Done",
+      reward: 0,
+      logs: { response: Message.text(message) },
+      stopReason: stopReason === "length" ? "max_tokens" : "completed"
+    }))
 
 /** What a policy said last; where it said nothing, an empty message that did not end well. */
 export const answer = (

@@ -14,14 +14,16 @@ interface Mutant {
 
 type Group = GroupResult.Completed | GroupResult.Partial
 
-const afterwards = (change: (results: ReadonlyArray<GroupResult.GroupResult>) => ReadonlyArray<GroupResult.GroupResult>): Batch.Runner =>
-(builders, policy, options) => Effect.map(Batch.runner(builders, policy, options), change)
+const afterwards =
+  (change: (results: ReadonlyArray<GroupResult.GroupResult>) => ReadonlyArray<GroupResult.GroupResult>): Batch.Runner =>
+  (builders, policy, options) => Effect.map(Batch.runner(builders, policy, options), change)
 
 const eachGroup = (change: (group: Group) => GroupResult.GroupResult) =>
   afterwards((results) => results.map((result) => result._tag === "Skipped" ? result : change(result)))
 
-const building = (change: (builder: Scenario.Builder) => Scenario.Builder): Batch.Runner => (builders, policy, options) =>
-  Batch.runner(builders.map(change), policy, options)
+const building =
+  (change: (builder: Scenario.Builder) => Scenario.Builder): Batch.Runner => (builders, policy, options) =>
+    Batch.runner(builders.map(change), policy, options)
 
 type MakeEnv = Effect.Success<Scenario.Builder["open"]>["makeEnv"]
 
@@ -31,8 +33,8 @@ const acquiring = (change: (makeEnv: MakeEnv) => MakeEnv) =>
     open: Effect.map(builder.open, (group) => ({ ...group, makeEnv: change(group.makeEnv) }))
   }))
 
-const withoutTimes: Batch.Runner = (builders, policy, { graderTimeout: _, memberTimeout: __, ...options }) =>
-  Batch.runner(builders, policy, { ...options, limits: {} })
+const patient: Batch.Runner = (builders, policy, { concurrency, iteration = 0, onFailure, samplerStep = 0 }) =>
+  Batch.runner(builders, policy, { concurrency, iteration, onFailure, samplerStep })
 
 export const all: ReadonlyArray<Mutant> = [
   {
@@ -118,7 +120,7 @@ export const all: ReadonlyArray<Mutant> = [
   {
     rule: "has no patience to lose",
     breaks: "it ends by its deadline",
-    runner: withoutTimes
+    runner: patient
   },
   {
     rule: "aborts whatever it is told",

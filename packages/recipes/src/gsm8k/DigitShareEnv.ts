@@ -1,5 +1,5 @@
 /** A problem whose reward says how near the answer is, not only whether it is right. */
-import { Env, Message, Metric, type Renderer } from "@effect-rl/core"
+import { type Env, Message, Metric, type Renderer, SingleTurn } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Boxed from "../grading/Boxed.ts"
@@ -23,18 +23,13 @@ export const digitShare = (answer: string, reference: string): number => {
 
 /** Reward = `digitShare` of the boxed answer, 0 without a box. */
 export const make = (options: MathEnv.Options): Env.Env<Renderer.RendererError> => {
-  const { renderer } = options.model
   const messages = [...(options.prefix ?? []), Message.user(MathEnv.question(options.problem))]
-  return {
-    initialObservation: Effect.map(renderer.generationPrompt(messages), (input) => Env.prompt(input, renderer.stop)),
-    step: ({ tokens }) =>
-      Effect.map(renderer.parse(tokens), ({ message }) => {
-        const answer = Boxed.extract(Message.text(message))
-        return {
-          _tag: "Done",
-          reward: Option.match(answer, { onNone: () => 0, onSome: (given) => digitShare(given, options.answer) }),
-          metrics: { format: Metric.rate(Option.isSome(answer)) }
-        }
-      })
-  }
+  return SingleTurn.make(options.model.renderer, messages, ({ message }) => {
+    const answer = Boxed.extract(Message.text(message))
+    return Effect.succeed({
+      _tag: "Done",
+      reward: Option.match(answer, { onNone: () => 0, onSome: (given) => digitShare(given, options.answer) }),
+      metrics: { format: Metric.rate(Option.isSome(answer)) }
+    })
+  })
 }

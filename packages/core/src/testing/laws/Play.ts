@@ -21,8 +21,6 @@ export interface Options {
   readonly replies: readonly [string, ...ReadonlyArray<string>]
   /** Token ids are below it; unbounded unless given. */
   readonly vocabulary?: number
-  /** A prompt may differ from what was shown and sampled before. */
-  readonly forks?: boolean
   /** Default 0, 1 and 2. */
   readonly seeds?: ReadonlyArray<number>
   /** An episode is left after this many turns; default 8. */

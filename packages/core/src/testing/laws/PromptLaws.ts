@@ -25,8 +25,8 @@ const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<numb
   start.length <= whole.length && start.every((token, index) => token === whole[index])
 
 const isExtended = ({ shown, turns }: Play.Played) =>
-  shown.slice(1).every(({ tokens }, index) =>
-    begins(tokens, [...(shown[index]?.tokens ?? []), ...(turns[index]?.sent ?? [])])
+  shown.slice(1).every(({ prompt, tokens }, index) =>
+    prompt.fork !== undefined || begins(tokens, [...(shown[index]?.tokens ?? []), ...(turns[index]?.sent ?? [])])
   )
 
 const isUntouched = ({ shown, turns }: Play.Played) =>
@@ -73,7 +73,7 @@ const forSeeds = <E, R, R2>(
   )
 
 export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => {
-  const { forks = false, vocabulary = Infinity } = options
+  const { vocabulary = Infinity } = options
   return [
     Law.forEpisodes(
       "prompts: have a stop condition",
@@ -92,13 +92,13 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       )
     ),
     Law.forEpisodes(
-      "prompts: begin with the prompt and the action before",
+      "prompts: begin with the prompt and the action before, or declare a fork",
       makeEnv,
       options,
       (played) =>
         expect(
-          forks || isExtended(played),
-          "a prompt that begins with the one before and the action, or `forks: true`",
+          isExtended(played),
+          "a prompt that begins with the one before and the action, or a declared fork",
           `another beginning, ${Law.describe(played.line)}`
         )
     ),

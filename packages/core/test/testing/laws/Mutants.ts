@@ -62,7 +62,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "forgets how the dialogue began",
-    breaks: "prompts: begin with the prompt and the action before",
+    breaks: "prompts: begin with the prompt and the action before, or declare a fork",
     make: () =>
       changed((env) => ({
         step: (action) =>

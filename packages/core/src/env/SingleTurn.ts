@@ -1,0 +1,26 @@
+/** One prompt, one response. */
+import * as Effect from "effect/Effect"
+import type * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import * as Env from "./Env.ts"
+
+/** Reads the response and has it judged; a step after that is a defect. */
+export const make = <E, R>(
+  renderer: Renderer.Renderer,
+  messages: ReadonlyArray<Message.Message>,
+  judge: (response: Renderer.Parsed, action: Env.Action) => Effect.Effect<Env.Done, E, R>
+): Env.Env<E | Renderer.RendererError, R> => {
+  let isOver = false
+  return {
+    initialObservation: Effect.map(
+      renderer.generationPrompt(messages),
+      (input) => Env.prompt(input, renderer.stop)
+    ),
+    step: Effect.fnUntraced(function*(action) {
+      if (isOver) return yield* Effect.die(new Error("the episode is over"))
+      const judged = yield* judge(yield* renderer.parse(action.tokens), action)
+      isOver = true
+      return judged
+    })
+  }
+}

@@ -1,0 +1,34 @@
+import { EnvLaws } from "@effect-rl/core/testing"
+import { BoxedAddition, DigitShareEnv, MathEnv, PlainAddition } from "@effect-rl/recipes"
+import { describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as TestModel from "./TestModel.ts"
+
+const { model, tokenizer } = TestModel
+
+const keepsTheLaws = <E>(makeEnv: EnvLaws.MakeEnv<E, never>) => {
+  const replies = ["1", "\\boxed{1}", "\\boxed{2} or \\boxed{", "I do not know."] as const
+  for (const { check, name } of EnvLaws.envLaws(makeEnv, { tokenizer, vocabulary: tokenizer.vocabulary, replies })) {
+    it.effect(name, () => check, 60_000)
+  }
+}
+
+describe("a sum", () => {
+  keepsTheLaws((seed) => Effect.map(model, (model) => PlainAddition.env(model, seed, 1)))
+})
+
+describe("a sum in a box", () => {
+  keepsTheLaws((seed) => Effect.map(model, (model) => BoxedAddition.env(model, seed, 1)))
+})
+
+describe("a problem of mathematics", () => {
+  keepsTheLaws((seed) =>
+    Effect.map(model, (model) => MathEnv.make({ model, problem: `What is 1^${seed}?`, answer: "1" }))
+  )
+})
+
+describe("a problem that pays for digits", () => {
+  keepsTheLaws((seed) =>
+    Effect.map(model, (model) => DigitShareEnv.make({ model, problem: `What is 1^${seed}?`, answer: "1" }))
+  )
+})
