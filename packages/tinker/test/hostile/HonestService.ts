@@ -1,5 +1,5 @@
 /** What a well-behaved service would answer, and what it did: a numbered request is carried out once, however often it comes. */
-import type { Sampling } from "@effect-rl/core"
+import type { ModelInput, Sampling } from "@effect-rl/core"
 import * as Json from "@effect-rl/tinker/wire/Json"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
@@ -9,8 +9,11 @@ import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { Effect, Schema } from "effect"
 
 export interface Request {
+  readonly method: string
   /** Below `/api/v1`. */
   readonly path: string
+  /** Of the work whose result is asked for. */
+  readonly kind: string | undefined
   readonly isProtobuf: boolean
   readonly body: Uint8Array
 }
@@ -25,7 +28,8 @@ export interface Reply {
 /** What was done to a model. */
 export interface Deed {
   readonly model: string
-  readonly sequence: number
+  /** Where the service goes by it. */
+  readonly sequence?: number
   /** `step` of a learning rate, `learn` of a datum's first target, or a save. */
   readonly what: string
 }
@@ -33,13 +37,16 @@ export interface Deed {
 export interface HonestService {
   readonly answer: (request: Request) => Effect.Effect<Reply>
   /** In order of execution. */
-  readonly deeds: ReadonlyArray<Deed>
+  readonly deeds: Effect.Effect<ReadonlyArray<Deed>>
 }
 
 export const contextLength = 100
 
 /** A datum's log-probabilities, from its targets. */
 export const logprobsOf = (targetTokens: Int32Array) => Float32Array.from(targetTokens, (token) => -1 - token % 7)
+
+export const promptLogprobsOf = ({ length }: ModelInput.ModelInput) =>
+  Float32Array.from({ length }, (_, t) => t === 0 ? NaN : -t)
 
 /** A sample's answer, from its seed. */
 export const responseTo = ({ numSamples = 1, params, prompt, promptLogprobs }: Sampling.SampleRequest) => {
@@ -51,7 +58,7 @@ export const responseTo = ({ numSamples = 1, params, prompt, promptLogprobs }: S
       stopReason: "stop" as const
     })),
     ...(promptLogprobs === true
-      ? { promptLogprobs: Float32Array.from({ length: prompt.length }, (_, t) => t === 0 ? NaN : -t) }
+      ? { promptLogprobs: promptLogprobsOf(prompt) }
       : {})
   }
   return response
@@ -184,5 +191,5 @@ export const make = (): HonestService => {
     return plain(path, text === "" ? {} : yield* decodeBody(text))
   }, Effect.orDie)
 
-  return { answer, deeds }
+  return { answer, deeds: Effect.sync(() => deeds) }
 }

@@ -47,12 +47,13 @@ const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Out
     deadline: "12 hours",
     ...interruption(seed)
   })
+  const deeds = yield* service.deeds
   const report = Option.getOrUndefined(Option.flatMap(exit, Exit.getSuccess))
   const violations = [
     ...Option.match(hang, { onNone: () => [], onSome: ({ millis }) => [`hangs at ${millis} ms`] }),
     ...Option.match(exit, { onNone: () => ["does not end"], onSome: died }),
-    ...(report === undefined ? [] : Workload.violations(report, service.deeds, deadline)),
-    ...Workload.disorder(service.deeds),
+    ...(report === undefined ? [] : Workload.violations(report, deeds, deadline)),
+    ...Workload.disorder(deeds),
     ...(leakedFibers === 0 ? [] : [`${leakedFibers} fibers leaked`]),
     ...(network.open() === 0 ? [] : [`${network.open()} requests left open`])
   ]

@@ -46,7 +46,10 @@ export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
   const handle = Effect.fnUntraced(function*(request: IncomingMessage, response: ServerResponse) {
     const body = yield* read(request)
     const isCompressed = request.headers["content-encoding"] === "zstd"
+    const kind = request.headers["x-tinker-request-type"]
     const sent = yield* meet({
+      method: request.method ?? "GET",
+      kind: typeof kind === "string" ? kind : undefined,
       path: (request.url ?? "").replace("/api/v1", ""),
       isProtobuf: request.headers["content-type"] === "application/x-protobuf",
       body: isCompressed ? zstdDecompressSync(body) : body

@@ -1,11 +1,12 @@
 /** The same through real sockets, where time is real: what is checked is what happens, not when. */
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Layer, Metric, Redacted, References } from "effect"
+import { Duration, Effect, Exit, Layer, Metric, Redacted, References, type Scope } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as Encounter from "./Encounter.ts"
 import * as HonestService from "./HonestService.ts"
 import * as Mischief from "./Mischief.ts"
+import * as OwnServer from "./OwnServer.ts"
 import * as SocketNetwork from "./SocketNetwork.ts"
 import * as Workload from "./Workload.ts"
 
@@ -30,42 +31,49 @@ const counted = <A, E, R>(program: Effect.Effect<A, E, R>) =>
     return { exit, live }
   })
 
-const meet = Effect.fnUntraced(function*(seed: number) {
-  const service = HonestService.make()
-  const encounter = Encounter.make(service, Mischief.schedule(seed), { pace })
-  const network = yield* SocketNetwork.make(encounter)
-  const program = Workload.workload.pipe(
-    Effect.provide(connect(network.baseUrl)),
-    Effect.provideService(References.MinimumLogLevel, "None")
-  )
-  const { exit, live } = yield* counted(program)
-  const left = yield* network.left
-  const violations = [
-    ...(Exit.isSuccess(exit) ? Workload.violations(exit.value, service.deeds, Duration.infinity) : []),
-    ...Workload.disorder(service.deeds),
-    ...(live === 0 ? [] : [`${live} fibers leaked`]),
-    ...(left === 0 ? [] : [`${left} connections left open`])
-  ]
-  return {
-    endings: Exit.isSuccess(exit)
-      ? exit.value.outcomes.map(({ exit, operation }) => `${operation}: ${exit._tag}`)
-      : [],
-    story: violations.length === 0 ? [] : [[
-      `seed ${seed}: ${violations.join("; ")}`,
-      ...encounter.trace,
-      `Again with EFFECT_RL_HOSTILE_SEED=${seed} npx vitest run packages/tinker/test/hostile`
-    ].join("\n")]
-  }
-}, Effect.scoped)
+const meet = (make: Effect.Effect<HonestService.HonestService, unknown, Scope.Scope>) =>
+  Effect.fnUntraced(function*(seed: number) {
+    const service = yield* make
+    const encounter = Encounter.make(service, Mischief.schedule(seed), { pace })
+    const network = yield* SocketNetwork.make(encounter)
+    const program = Workload.workload.pipe(
+      Effect.provide(connect(network.baseUrl)),
+      Effect.provideService(References.MinimumLogLevel, "None")
+    )
+    const { exit, live } = yield* counted(program)
+    const left = yield* network.left
+    const deeds = yield* service.deeds
+    const violations = [
+      ...(Exit.isSuccess(exit) ? Workload.violations(exit.value, deeds, Duration.infinity) : []),
+      ...Workload.disorder(deeds),
+      ...(live === 0 ? [] : [`${live} fibers leaked`]),
+      ...(left === 0 ? [] : [`${left} connections left open`])
+    ]
+    return {
+      endings: Exit.isSuccess(exit)
+        ? exit.value.outcomes.map(({ exit, operation }) => `${operation}: ${exit._tag}`)
+        : [],
+      story: violations.length === 0 ? [] : [[
+        `seed ${seed}: ${violations.join("; ")}`,
+        ...encounter.trace,
+        `Again with EFFECT_RL_HOSTILE_SEED=${seed} npx vitest run packages/tinker/test/hostile`
+      ].join("\n")]
+    }
+  }, Effect.scoped)
 
 const only = process.env["EFFECT_RL_HOSTILE_SEED"]
 const soak = process.env["EFFECT_RL_SOAK"] !== undefined
 const seeds = only === undefined ? Array.from({ length: soak ? 200 : 10 }, (_, seed) => seed) : [Number(only)]
 
-describe("a hostile service behind a socket", () => {
-  it.live(`meets with ${seeds.length} runs and gets nowhere`, () =>
+const services = [
+  { name: "an honest service", make: Effect.sync(HonestService.make) },
+  { name: "this project's server", make: OwnServer.make }
+]
+
+describe("a hostile way through a socket", () => {
+  it.live.each(services)(`to $name leads nowhere in ${seeds.length} runs`, ({ make }) =>
     Effect.gen(function*() {
-      const outcomes = yield* Effect.forEach(seeds, meet, { concurrency: 10 })
+      const outcomes = yield* Effect.forEach(seeds, meet(make), { concurrency: 10 })
       const stories = outcomes.flatMap(({ story }) => story)
       assert.strictEqual(stories.length, 0, stories.slice(0, 3).join("\n\n"))
       if (only !== undefined) return

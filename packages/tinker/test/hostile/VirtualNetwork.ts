@@ -32,6 +32,8 @@ export const make = ({ meet }: Encounter.Encounter): VirtualNetwork => {
     HttpClient.make((request, { pathname }) => {
       const { body, headers } = request
       const sent = meet({
+        method: request.method,
+        kind: headers["x-tinker-request-type"],
         path: pathname.replace("/api/v1", ""),
         isProtobuf: headers["content-type"] === "application/x-protobuf",
         body: body._tag === "Uint8Array" ? body.body : new Uint8Array()

@@ -234,10 +234,10 @@ export const disorder = (deeds: ReadonlyArray<HonestService.Deed>): ReadonlyArra
     const after = deeds.slice(index + 1)
     const repeated = after.filter(({ what }) => what !== "snapshot" && what === deed.what)
     const overtaken = after.filter(({ model, sequence }) =>
-      deed.what.startsWith("step") && model === deed.model && sequence < deed.sequence
+      deed.what.startsWith("step") && model === deed.model && (sequence ?? 0) < (deed.sequence ?? 0)
     )
     return [
-      ...repeated.map(({ sequence }) => `${deed.what} was done as ${deed.sequence} and ${sequence}`),
+      ...repeated.map(({ sequence }) => `${deed.what} was done twice, as ${deed.sequence} and ${sequence}`),
       ...overtaken.map(({ what }) => `${what} came after ${deed.what}`)
     ]
   })
