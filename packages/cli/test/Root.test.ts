@@ -123,6 +123,13 @@ describe("effect-rl train --plan", { timeout: 60_000 }, () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
     }))
 
+  it.effect("does not call a bound what several turns may exceed", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run(...plan.with(1, "calculator"), "--eval-every", "0")
+      assert.isTrue(out.some((line) => /^ {2}about .* tokens: /.test(line)), out.join("\n"))
+      has(out, "and more where episodes take longer than a silent player's, up to 4 turns")
+    }))
+
   it.effect("adds up for programs", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan, "--eval-every", "0", "--price", "2", "--json")

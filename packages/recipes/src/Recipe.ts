@@ -12,6 +12,8 @@ export type EvaluationError = EnvError | TinkerError.TinkerError | RolloutError.
 /** A recipe's task, put together for one model. */
 export interface Task {
   readonly config: Train.Config<EnvError, never, EvaluationError>
+  /** Most turns of an episode; 1 unless given. */
+  readonly turns?: number
   /** The answer to the problem in a prompt's text, for scripted policies. */
   readonly answerTo: (prompt: string) => Option.Option<string>
 }

@@ -85,6 +85,7 @@ const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, 
     folder,
     isStarted,
     maxTokens,
+    turns: task.turns ?? 1,
     price,
     maxTokensTotal
   }))

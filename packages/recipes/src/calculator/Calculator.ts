@@ -58,6 +58,7 @@ export const calculator = Recipe.make({
   settings,
   build: (model, settings) =>
     Effect.sync(() => ({
+      turns: CalculatorEnv.maxTurns,
       answerTo,
       config: {
         ...TrainingSettings.config(model, settings),

@@ -25,6 +25,8 @@ const numberIn = (text: string) => {
   return last === undefined ? Option.none() : Rational.parse(last)
 }
 
+export const maxTurns = 4
+
 export interface Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly expression: string
@@ -44,7 +46,7 @@ export const make = ({ answer, expression, model }: Options) =>
     model,
     tools: [calculator],
     messages: [Message.user(question(expression))],
-    maxTurns: 4,
+    maxTurns,
     grade: (messages) => {
       const last = messages.at(-1)
       const correct = last?.role === "assistant" && isRight(answer, Message.text(last))

@@ -51,6 +51,7 @@ export const ticTacToe = Recipe.make({
   settings,
   build: (model, settings) =>
     Effect.sync(() => ({
+      turns: 5,
       answerTo,
       config: {
         ...TrainingSettings.config(model, settings),

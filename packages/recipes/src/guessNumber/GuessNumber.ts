@@ -64,6 +64,7 @@ export const guessNumber = Recipe.make({
     Effect.sync(() => {
       const batches = Math.max(1, Math.floor(trained.length / settings.groups))
       return {
+        turns: GuessNumberEnv.maxTurns,
         answerTo,
         config: {
           ...TrainingSettings.config(model, settings),

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 /** Numbers are from 0 up to, and without, this one. */
 export const bound = 1024
 
-const maxTurns = 10
+export const maxTurns = 10
 
 const rules = Message.system(
   `Find a whole number between 0 and ${bound}. Say only "Guess: " and your guess, such as "Guess: 7". ` +
