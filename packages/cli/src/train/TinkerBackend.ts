@@ -3,8 +3,8 @@ import { Tokenizer } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Effect from "effect/Effect"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -56,6 +56,6 @@ export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given) =>
       ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) }),
       ...Option.match(server, { onNone: () => ({}), onSome: (server) => ({ server }) })
     }))).pipe(
-      Layer.provide([FetchHttpClient.layer, CredentialCommand.layer]),
+      Layer.provide([NodeHttpClient.layerUndici, CredentialCommand.layer]),
       Layer.merge(tokenizers)
     )
