@@ -19,18 +19,28 @@ const member = (trajectory: Trajectory): Json => ({
   tokens: trajectory.transitions.map(({ action }) => Array.from(action.tokens))
 })
 
+const droppedRecord = (dropped: ReadonlyArray<GroupResult.FailureReport>): Json =>
+  dropped.map(({ attempt, failure, member, message }) => ({ member, attempt, reason: failure, message }))
+
 const groupRecord = (result: GroupResult.GroupResult): JsonObject =>
   GroupResult.isSkipped(result)
-    ? { result: result._tag, key: result.key, reason: result.reason.failure, message: result.reason.message }
+    ? {
+      result: result._tag,
+      key: result.key,
+      reason: result.reason.failure,
+      message: result.reason.message,
+      dropped: droppedRecord(result.dropped)
+    }
     : {
       result: result._tag,
       key: result.key,
       sampler_step: result.samplerStep,
       rewards: Array.from(result.rewardsG, jsonNumber),
-      members: result.members.map((trajectory) => Option.match(trajectory, { onNone: () => null, onSome: member }))
+      members: result.members.map((trajectory) => Option.match(trajectory, { onNone: () => null, onSome: member })),
+      dropped: droppedRecord(result._tag === "Partial" ? result.dropped : [])
     }
 
-/** Every group of an iteration: rewards, stop reasons and sampled tokens, dropped members as null. */
+/** Every group of an iteration: rewards, stop reasons and sampled tokens, dropped members as null, and why they were. */
 export const groups = Effect.fnUntraced(function*(step: number, results: ReadonlyArray<GroupResult.GroupResult>) {
   const store = yield* RunStore
   yield* Effect.forEach(results, (result) => store.append("events", { type: "group", step, ...groupRecord(result) }), {

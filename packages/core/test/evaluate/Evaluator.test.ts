@@ -31,11 +31,14 @@ class Lost extends Schema.TaggedError<Lost>()("Lost", {}) {}
 
 type Builder = EnvGroupBuilder.EnvGroupBuilder<Lost | Renderer.RendererError>
 
-const evaluate = (groups: ReadonlyArray<Builder>) =>
+const evaluate = (
+  groups: ReadonlyArray<Builder>,
+  options: Pick<Evaluator.TestSetOptions<never, never>, "limits" | "termination"> = {}
+) =>
   Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker
     const sampler = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
-    return yield* Evaluator.testSet({ name: "test", groups, maxTokens: 8 }).evaluate(sampler)
+    return yield* Evaluator.testSet({ name: "test", maxTokens: 8, ...options, groups }).evaluate(sampler)
   }).pipe(Effect.scoped)
 
 const broken = (key: string, open: Effect.Effect<Env.Env<Lost>, Lost>): Builder => ({
@@ -77,6 +80,26 @@ describe("A test set", () => {
         broken("throws", Effect.die("no such thing"))
       ])
       assert.deepInclude(metrics, { "test/episodes": 4, "test/skipped_groups": 2 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("plays under limits, and says what an episode is worth that ended at one", () =>
+    Effect.gen(function*() {
+      const groups = yield* sums(4)
+      const cut = { limits: { maxTurnTokens: 1 } }
+      assert.deepInclude((yield* evaluate(groups, cut)).metrics, { "test/truncated": 1, "test/correct": 1 })
+      const clamped = yield* evaluate(groups, { ...cut, termination: { zeroRewardOnLimit: true } })
+      assert.deepInclude(clamped.metrics, { "test/correct": 1, "test/reward": 0 })
+    }).pipe(Effect.provide(Task.layer({
+      sample: Script.reply(Task.tokenizer, (prompt) => ({
+        ...Script.text(Task.tokenizer, Task.sums.find(([sum]) => prompt.includes(sum))?.[1] ?? ""),
+        stopReason: "length"
+      }))
+    }))))
+
+  it.effect("refuses two groups that share a key", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(evaluate([...yield* sums(1), ...yield* sums(1)]))
+      assert.include(error.message, `group "sum/0": key is that of two groups`)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
   it.effect("has no numbers for what nobody reported", () =>

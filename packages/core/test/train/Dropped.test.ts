@@ -66,6 +66,15 @@ describe("an iteration", () => {
         ["sum/2", "Partial"],
         ["sum/3", "Partial"]
       ])
+      assert.deepStrictEqual(
+        events.at(-1)?.["dropped"],
+        [0, 1].map((member) => ({
+          member,
+          attempt: 0,
+          reason: "StepFailed",
+          message: `sandbox ${member} broke`
+        }))
+      )
       const [started, ...later] = yield* Stream.runCollect(run(0, { onFailure: drop }))
       assert.deepInclude(started, { _tag: "Started", iteration: 1 })
       assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2 })
