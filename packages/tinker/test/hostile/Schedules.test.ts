@@ -20,7 +20,7 @@ const connect = (network: VirtualNetwork.VirtualNetwork) =>
 /** In some schedules the program is interrupted at a task drawn from the seed. */
 const interruption = (seed: number) => {
   const draw = Draw.make(seed, "interruption")
-  return draw.chance(0.15) ? { interruptAfter: draw.integer(1, 4000) } : {}
+  return draw.chance(0.15) ? { interruptAfter: draw.integer(1, 1000) } : {}
 }
 
 interface Outcome {
