@@ -9,16 +9,10 @@ export interface Operation<in out A> {
   readonly answer: Schema.Codec<A, Schema.Json>
 }
 
-const all = new Map<string, Schema.Decoder<unknown>>()
-
-/** How the answers of an operation are read, if there is one of this name. */
-export const answerOf = (name: string) => all.get(name)
-
-const make = <A>(name: string, answer: Schema.Codec<A, unknown>): Operation<A> => {
-  const json = Schema.toCodecJson(answer)
-  all.set(name, json)
-  return { name, answer: json }
-}
+const make = <A>(name: string, answer: Schema.Codec<A, unknown>): Operation<A> => ({
+  name,
+  answer: Schema.toCodecJson(answer)
+})
 
 const Nothing = Schema.Void
 
@@ -82,3 +76,31 @@ export const saveWeightsForSampler = make("saveWeightsForSampler", Checkpoint)
 export const saveWeightsAndGetSamplingClient = make("saveWeightsAndGetSamplingClient", Weights)
 export const loadState = make("loadState", Nothing)
 export const unload = make("unload", Nothing)
+
+interface Named {
+  readonly name: string
+  readonly answer: Schema.Decoder<unknown>
+}
+
+const all: ReadonlyArray<Named> = [
+  models,
+  capabilities,
+  createLoraTrainingClient,
+  createTrainingClientFromState,
+  createSamplingClient,
+  sample,
+  computeLogprobs,
+  forward,
+  forwardBackward,
+  optimStep,
+  saveState,
+  saveWeightsForSampler,
+  saveWeightsAndGetSamplingClient,
+  loadState,
+  unload
+]
+
+const byName = new Map(all.map(({ answer, name }) => [name, answer]))
+
+/** How the answers of an operation are read, if there is one of this name. */
+export const answerOf = (name: string) => byName.get(name)
