@@ -14,6 +14,8 @@ export interface Options {
   readonly deadline?: Duration.Input
   /** Interrupts the program after this many tasks of its fibers. */
   readonly interruptAfter?: number
+  /** Ends it after this many tasks as a process is killed: nothing is released, and there is no exit. */
+  readonly crashAfter?: number
   /** Operations that a fiber does before it lets others go first; drawn from the seed unless given. */
   readonly yieldEvery?: number
 }
@@ -27,7 +29,7 @@ export interface Hang {
 
 export interface Simulation<out A, out E> {
   readonly seed: number
-  /** None where not even interruption ended it. */
+  /** None where it crashed, or not even interruption ended it. */
   readonly exit: Option.Option<Exit.Exit<A, E>>
   readonly hang: Option.Option<Hang>
   readonly events: ReadonlyArray<EventLog.Event>
@@ -49,24 +51,26 @@ const settlingTurns = 3
 
 const grace = Duration.toMillis("1 hour")
 
-/** Runs tasks until none is ready; false where they would never end. */
-const drain = (loop: EventLoop.EventLoop, eachTask: () => void) => {
+/** Runs tasks until none is ready; false where one of them was the last, or they would never end. */
+const drain = (loop: EventLoop.EventLoop, goesOn: () => boolean) => {
   for (let task = 0; task < tasksPerMoment; task++) {
     if (!loop.turn()) return true
-    eachTask()
+    if (!goesOn()) return false
   }
   return false
 }
+
+const always = () => true
 
 /** Goes on until the program ends, until the deadline, or until nothing more can happen. */
 const drive = Effect.fnUntraced(function*(
   loop: EventLoop.EventLoop,
   fiber: Fiber.Fiber<unknown, unknown>,
   deadline: number,
-  eachTask: () => void
+  goesOn: () => boolean
 ) {
   let settling = 0
-  while (fiber.pollUnsafe() === undefined && drain(loop, eachTask)) {
+  while (fiber.pollUnsafe() === undefined && drain(loop, goesOn)) {
     if (fiber.pollUnsafe() !== undefined) return
     yield* Effect.yieldNow
     if (!loop.isIdle()) continue
@@ -95,18 +99,20 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
   const deadline = Duration.toMillis(options.deadline ?? "1 hour")
   let tasks = 0
   const fiber = Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, logged))
-  const eachTask = () => {
+  const goesOn = () => {
     if (++tasks === options.interruptAfter) fiber.interruptUnsafe()
+    return tasks !== options.crashAfter
   }
-  yield* drive(loop, fiber, deadline, eachTask)
+  yield* drive(loop, fiber, deadline, goesOn)
   const millis = loop.clock.currentTimeMillisUnsafe()
-  const isHung = fiber.pollUnsafe() === undefined
+  const isCrashed = tasks === options.crashAfter
+  const isHung = fiber.pollUnsafe() === undefined && !isCrashed
   const hang = isHung ? Option.some({ millis, pending: [...pending] }) : Option.none()
   if (isHung) {
     fiber.interruptUnsafe()
-    yield* drive(loop, fiber, millis + grace, () => {})
+    yield* drive(loop, fiber, millis + grace, always)
   }
-  drain(loop, () => {})
+  if (!isCrashed) drain(loop, always)
   return {
     seed,
     exit: Option.fromUndefinedOr(fiber.pollUnsafe()),

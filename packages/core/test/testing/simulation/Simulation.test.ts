@@ -1,4 +1,4 @@
-import { EventLog, Simulation } from "@effect-rl/core/testing"
+import { EventLog, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Option, Queue } from "effect"
 
@@ -167,3 +167,15 @@ describe("an interruption", () => {
       assert.isAbove(ends.size, tasks / 4)
     }))
 })
+
+it.effect("a crash releases nothing, and has no exit", () =>
+  Effect.gen(function*() {
+    const audit = yield* LeakAudit.LeakAudit.make
+    const program = Effect.scoped(Effect.andThen(audit.track("sandbox", Effect.void), walkers))
+    const { tasks } = yield* Simulation.run(3, program)
+    assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), {})
+    const crashed = yield* Simulation.run(3, program, { crashAfter: tasks - 1 })
+    assert.isTrue(Option.isNone(crashed.exit) && Option.isNone(crashed.hang))
+    assert.strictEqual(crashed.tasks, tasks - 1)
+    assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), { sandbox: 1 })
+  }))
