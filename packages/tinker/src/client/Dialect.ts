@@ -7,8 +7,7 @@ import * as Wire from "../wire/Session.ts"
  * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server of which nobody said
  * how it trains, `skyrl-jax` and `skyrl-train` one that trains with JAX, or with FSDP or Megatron.
  */
-export const Kind = ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"] as const
-export type Kind = (typeof Kind)[number]
+export type Kind = "hosted" | "effect-rl" | "skyrl" | "skyrl-jax" | "skyrl-train" | "other"
 
 export const hosted = "https://tinker.thinkingmachines.dev/services/tinker-prod"
 

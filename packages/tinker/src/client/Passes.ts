@@ -2,7 +2,7 @@
 import { type Datum, type Pending, RequestRules, type TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import * as Json from "../wire/Json.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassResult from "../wire/PassResult.ts"
@@ -118,26 +118,43 @@ const chunkPost = (parts: Parts, whole: PassRequest.PassRequest, sent: ReadonlyA
 
 type Posted = Result.Result<Awaiting<Chunk>, WireError>
 
-/** The first chunk goes last, as services begin with it; all are posted even if one fails, for numbers must not have gaps. */
-const posted = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeqId: number, together: boolean) {
-  const one = (post: Post, index: number): Effect.Effect<Posted> => Effect.result(post(firstSeqId + index))
-  if (!together) return yield* Effect.forEach(posts, one)
-  const [first, ...others] = posts
-  const rest = yield* Effect.forEach(others, (post, index) => one(post, index + 1), { concurrency: "unbounded" })
-  return first === undefined ? rest : [yield* one(first, 0), ...rest]
+const isOutOfReach = (result: Posted) => Result.isFailure(result) && result.failure.isTransient
+
+const one = (post: Post, seqId: number): Effect.Effect<Posted> => Effect.result(post(seqId))
+
+const inOrder = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeqId: number) {
+  const results: Array<Posted> = []
+  for (const [index, post] of posts.entries()) {
+    const result = yield* one(post, firstSeqId + index)
+    results.push(result)
+    if (isOutOfReach(result)) break
+  }
+  return results
 })
 
+/** The first chunk goes last, as services begin with it. */
+const together = Effect.fnUntraced(function*(posts: ReadonlyArray<Post>, firstSeqId: number) {
+  const [first, ...others] = posts
+  const rest = yield* Effect.forEach(others, (post, index) => one(post, firstSeqId + index + 1), {
+    concurrency: "unbounded"
+  })
+  return first === undefined || rest.some(isOutOfReach) ? rest : [yield* one(first, firstSeqId), ...rest]
+})
+
+/** Chunks that follow a refused one are posted all the same, for a service waits for numbers that are left out. */
+const posted = ({ config }: Parts, posts: ReadonlyArray<Post>, firstSeqId: number) =>
+  config.sendsChunksTogether ? together(posts, firstSeqId) : inOrder(posts, firstSeqId)
+
 const submission =
-  ({ config, futures }: Parts, posts: ReadonlyArray<Post>): Submission<TrainingClient.ForwardBackwardOutput> =>
-  (nextSeqId) =>
+  (parts: Parts, posts: ReadonlyArray<Post>): Submission<TrainingClient.ForwardBackwardOutput> => (nextSeqId) =>
     Effect.gen(function*() {
       const [firstSeqId = 0] = posts.map(nextSeqId)
       const results = yield* Effect.forEach(
-        yield* posted(posts, firstSeqId, config.sendsChunksTogether),
+        yield* posted(parts, posts, firstSeqId),
         (result) => Effect.fromResult(result)
       )
       return Effect.map(Effect.forEach(results, (result) => result), combine).pipe(
-        Connection.within(futures.connection.options.deadline)
+        Connection.within(parts.futures.connection.options.deadline)
       )
     })
 

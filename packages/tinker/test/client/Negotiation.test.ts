@@ -1,7 +1,7 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
@@ -33,7 +33,7 @@ const requests = ({ received }: FakeService.FakeService, path: string) =>
 const numbers = (service: FakeService.FakeService) =>
   requests(service, "/forward_backward").map(({ body }) => [body["seq_id"], body["datums"]])
 
-const silent: FakeService.Faults = (path) => path === "/retrieve_future" ? { status: 408 } : undefined
+const silent: FakeService.Faults = (path) => path === "/retrieve_future" ? "silent" : undefined
 
 describe("what a service asks for", () => {
   it.effect("fwdbwd_max_chunk_len bounds the datums of a request", () =>
@@ -55,6 +55,25 @@ describe("what a service asks for", () => {
       const service = FakeService.make({ config: { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks: false } })
       yield* withTinker(service, pass(3))
       assert.deepStrictEqual(numbers(service), [[1, 1], [2, 1], [3, 1]])
+    }))
+
+  it.effect("leaves no number out where a chunk is refused, and posts no more where nobody answers", () =>
+    Effect.gen(function*() {
+      for (const parallel_fwdbwd_chunks of [true, false]) {
+        const config = { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks }
+        const failing = (fault: FakeService.Fault) =>
+          FakeService.make({
+            config,
+            faults: (path, index) =>
+              path === "/forward_backward" && (fault === "lost" || index === 0) ? fault : undefined
+          })
+        const refused = failing({ status: 400 })
+        yield* Effect.flip(withTinker(refused, pass(3)))
+        assert.sameMembers(numbers(refused).map(([seqId]) => seqId), [1, 2, 3])
+        const started = yield* Clock.currentTimeMillis
+        yield* Effect.flip(withTinker(failing("lost"), pass(3)))
+        assert.isAtMost((yield* Clock.currentTimeMillis) - started, 6 * 60_000)
+      }
     }))
 
   it.effect("fwdbwd_dispatch_bytes_semaphore_size bounds what is posted at once", () =>
