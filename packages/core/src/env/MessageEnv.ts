@@ -1,6 +1,5 @@
 /** An environment that speaks in messages. */
 import * as Effect from "effect/Effect"
-import type { ChatModel } from "../chat/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import * as Renderer from "../chat/Renderer.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -9,96 +8,19 @@ import * as Metric from "../record/Metric.ts"
 import * as Continuation from "./Continuation.ts"
 import * as Env from "./Env.ts"
 import * as EnvOptionError from "./EnvOptionError.ts"
-import type { Limits } from "./Limits.ts"
+import type {
+  Conversation,
+  Error,
+  MessageEnv,
+  Model,
+  Options,
+  Requirements,
+  Settings,
+  TokenEnv
+} from "./MessageProtocol.ts"
 import * as ParseErrorPolicy from "./ParseErrorPolicy.ts"
 
-export type Conversation = ReadonlyArray<Message.Message>
-
-/** What is known of a turn besides its message. */
-export interface Turn {
-  /** Tool calls the episode may still make, where they are limited. */
-  readonly toolCallsLeft?: number
-}
-
-export interface Continue extends Env.Reported {
-  readonly _tag: "Continue"
-  /** All messages so far, those to be answered included. */
-  readonly messages: Conversation
-  /** Where the next response must stop; where the renderer stops unless given. */
-  readonly stop?: Sampling.Stop
-}
-
-/** @see tinker-cookbook `MessageStepResult` */
-export type Step = Continue | Env.Done
-
-/**
- * A conversation with a policy: messages in, rewards out. The optional members are what it can do besides; what it cannot do
- * cannot be asked of it.
- *
- * @see tinker-cookbook `MessageEnv`
- */
-export interface MessageEnv<out E = never, out R = never> {
-  readonly initialMessages: Effect.Effect<Conversation, E, R>
-  readonly step: (message: Message.Message, turn: Turn) => Effect.Effect<Step, E, R>
-  /** Takes in a response that was cut at its token limit and goes on. */
-  readonly observeTruncated?: (message: Message.Message) => Effect.Effect<Conversation, E, R>
-  /** Takes in a response whose tool calls cannot be read and the answer to it, if any; `undefined` where no turn is left. */
-  readonly correct?: (
-    message: Message.Message,
-    correction: Message.Message | undefined
-  ) => Effect.Effect<Conversation | undefined, E, R>
-  /** Adds messages of somebody else. */
-  readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
-  /** It reports its tool calls and makes no more than `toolCallsLeft`. */
-  readonly countsToolCalls?: boolean
-  /** Limits it wants to be played under. */
-  readonly limits?: Limits
-  /** Called once the episode is over, however it ends. */
-  readonly leave?: Effect.Effect<void>
-}
-
-type Able<Capability extends keyof MessageEnv> = {
-  readonly [K in Capability]: NonNullable<MessageEnv<unknown, unknown>[K]>
-}
-
-/** What can be asked of any of them. */
-interface Reading {
-  /** Reward of a response that cannot be read, unless `parseErrors` says otherwise; default −1. */
-  readonly failedParseReward?: number
-  /** Whether such a response ends the episode; default true. If not, the conversation is shown again. */
-  readonly terminateOnParseError?: boolean
-  /** The episode ends with `contextOverflowReward` where a prompt and `maxGenerationTokens` after it would be longer. */
-  readonly maxTrajectoryTokens?: number
-  /** Tokens kept free for the response; default 0. */
-  readonly maxGenerationTokens?: number
-  /** Default −0.1; also the reward of a response that was cut, where that ends the episode. */
-  readonly contextOverflowReward?: number
-}
-
-/** What can be asked of one that can do everything. */
-export interface Settings extends Reading {
-  /** What follows when a response is cut at its token limit; default "stop". Going on needs `observeTruncated`. */
-  readonly onLength?: "stop" | "continue"
-  /** What follows when a response cannot be read; needs `correct`. */
-  readonly parseErrors?: ParseErrorPolicy.ParseErrorPolicy
-}
-
-interface Model {
-  readonly model: Pick<ChatModel, "renderer">
-}
-
-/** What can be asked of an environment of this type. */
-export type Options<M> =
-  & Model
-  & Reading
-  & (M extends Able<"observeTruncated"> ? Pick<Settings, "onLength"> : { readonly onLength?: "stop" })
-  & (M extends Able<"correct"> ? Pick<Settings, "parseErrors"> : { readonly parseErrors?: never })
-
-/** The errors of a message environment; of a union of them, all of theirs. */
-export type Error<M> = [M] extends [MessageEnv<infer E, infer _R>] ? E : never
-
-/** The requirements of a message environment; of a union of them, all of theirs. */
-export type Requirements<M> = [M] extends [MessageEnv<infer _E, infer R>] ? R : never
+export type * from "./MessageProtocol.ts"
 
 /** What is on show, and the last turn that is over. */
 interface Playing<E, R> {
@@ -230,8 +152,9 @@ const step = Effect.fnUntraced(function*<E, R>(
   const { message } = parsed
   const failure = Renderer.failure(parsed)
   if (failure?.kind === "structural") return malformed(self, failure)
-  if (failure !== undefined && message.toolCalls === undefined && self.env.correct !== undefined) {
-    return yield* corrected(self, message, failure, self.env.correct)
+  const { correct } = self.env
+  if (failure !== undefined && correct !== undefined && (message.toolCalls ?? []).length === 0) {
+    return yield* corrected(self, message, failure, correct)
   }
   self.parseErrorsInARow = 0
   const { toolCallsLeft } = action
@@ -276,9 +199,6 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
     ...(limits !== undefined && { limits })
   }
 }
-
-/** An environment that may fail for its conversation, its renderer, or, before all, what was asked of it. */
-export type TokenEnv<E, R> = Env.Env<E | Renderer.RendererError | EnvOptionError.EnvOptionError, R>
 
 /**
  * The environment of tokens behind a conversation: shows it through the model's renderer, reads what was sampled, and keeps

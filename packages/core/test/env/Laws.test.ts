@@ -1,71 +1,71 @@
-import { Message, MessageEnv, type MessageEnv as MessageEnvs, ProblemEnv, PromptEnv, ToolEnv } from "@effect-rl/core"
-import { EnvLaws } from "@effect-rl/core/testing"
+import { Message, Renderers, type RolloutConfig, Tool, ToolEnv } from "@effect-rl/core"
+import { EnvLaws, TestTokenizer } from "@effect-rl/core/testing"
 import { describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Agent from "./Agent.ts"
-import * as Talk from "./Talk.ts"
 
-const { tokenizer } = Talk
+/** Cuts text into other tokens than a policy that writes character by character. */
+const words = TestTokenizer.words(["lo", "ok", "call", "tool", " the"])
 
-const keepsTheLaws = <E>(makeEnv: EnvLaws.MakeEnv<E, never>, replies: readonly [string, ...ReadonlyArray<string>]) => {
-  for (const { check, name } of EnvLaws.envLaws(makeEnv, { tokenizer, vocabulary: tokenizer.vocabulary, replies })) {
-    it.effect(name, () => check, 60_000)
+/** The same conversations are shown again and again. */
+const encoded = new Map<string, Int32Array>()
+const tokenizer: TestTokenizer.TestTokenizer = {
+  ...words,
+  encode: (text, options) => {
+    const key = `${options?.splitSpecialTokens} ${text}`
+    const tokens = encoded.get(key) ?? words.encode(text, options)
+    encoded.set(key, tokens)
+    return tokens.slice()
   }
 }
 
-const model = Effect.map(Talk.qwen, (renderer) => ({ renderer }))
+const look = Tool.make({
+  name: "look",
+  description: "Looks at a place.",
+  parameters: Schema.Struct({ place: Schema.String }),
+  handler: ({ place }) => place === "cellar" ? Effect.fail("too dark") : Effect.succeed(`an empty ${place}`)
+})
 
-describe("a problem", () => {
+const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
+
+const replies = [
+  "I give up",
+  call("look", `{"place":"tool shed"}`),
+  call("look", `{"place": "cellar"}`) + call("listen", "{}"),
+  call("look", `{"place": 7}`),
+  "<tool_call>\nlook around\n</tool_call>",
+  "<think>\nWhere?\n</think>\n\nNowhere."
+] as const
+
+const variants: ReadonlyArray<readonly [string, string, RolloutConfig.RolloutConfig["env"]]> = [
+  ["qwen3_instruct", "that goes on whatever is said", {
+    onLength: "continue",
+    terminateOnParseError: false,
+    maxTurns: 6,
+    maxTrajectoryTokens: 2000,
+    execution: "sequential"
+  }],
+  ["qwen3_instruct", "that answers what cannot be read", {
+    onLength: "continue",
+    parseErrors: { maxConsecutive: 2, penaltyPerError: 0.1, maskErrorTurns: true },
+    maxToolCalls: 3
+  }],
+  ["qwen3", "of a model that forgets its thoughts", { onLength: "continue", terminateOnParseError: false }]
+]
+
+describe.each(variants)("with %s, a task with tools %s", (name, _, settings) => {
   const makeEnv = (seed: number) =>
-    Effect.map(model, (model) =>
-      ProblemEnv.make({
-        model,
-        question: `${seed} + 1?`,
-        referenceAnswer: String(seed + 1),
-        checkAnswer: (text) => Effect.as(Effect.sleep("1 second"), text.trim() === String(seed + 1))
-      }))
-  keepsTheLaws(makeEnv, ["1", "2", "three"])
-})
-
-describe("a prompt without a reward of its own", () => {
-  keepsTheLaws((seed) => Effect.map(model, (model) => PromptEnv.make(model, [Message.user(`Essay ${seed}`)])), [
-    "Well."
-  ])
-})
-
-class Insulted extends Schema.TaggedError<Insulted>()("Insulted", {}) {}
-
-/** Repeats what it is told until it hears "bye". */
-const parrot = (seed: number): MessageEnvs.MessageEnv<Insulted> => {
-  let messages: MessageEnvs.Conversation = [Message.user(`Talk to parrot ${seed}`)]
-  const add = (...more: MessageEnvs.Conversation) => (messages = [...messages, ...more])
-  return {
-    initialMessages: Effect.sync(() => messages),
-    step: Effect.fnUntraced(function*(message) {
-      yield* Effect.sleep("1 second")
-      const text = Message.text(message)
-      if (text.includes("stupid")) return yield* new Insulted()
-      if (text.includes("bye")) return { _tag: "Done", reward: messages.length } as const
-      return { _tag: "Continue", reward: 0, messages: add(message, Message.user(text)) } as const
-    }),
-    addMessages: (more) => Effect.sync(() => add(...more))
+    Effect.gen(function*() {
+      const renderer = yield* Renderers.byName(name, tokenizer)
+      return yield* ToolEnv.make({
+        model: { renderer },
+        tools: [look],
+        messages: [Message.user(`Find key ${seed}.`)],
+        grade: (messages) => Effect.succeed({ reward: messages.length % 3 }),
+        ...settings
+      })
+    })
+  const options = { tokenizer, vocabulary: tokenizer.vocabulary, replies, seeds: [0], turns: 5 }
+  for (const law of EnvLaws.envLaws(makeEnv, options)) {
+    it.effect(law.name, () => law.check, 30_000)
   }
-}
-
-describe("a conversation", () => {
-  const makeEnv = (seed: number) => Effect.flatMap(model, (model) => MessageEnv.toEnv(parrot(seed), { model }))
-  keepsTheLaws(makeEnv, ["hello", "bye", "stupid bird"])
-})
-
-describe("a task with tools", () => {
-  const call = (name: string) => `<tool_call>\n{"name": "${name}", "arguments": {}}\n</tool_call>`
-  const makeEnv = (seed: number) =>
-    Effect.flatMap(model, (model) =>
-      ToolEnv.make({
-        model,
-        tools: Agent.echo().tools,
-        messages: [Message.user(`Task ${seed}`)],
-        grade: (messages) => Effect.succeed({ reward: messages.length })
-      }))
-  keepsTheLaws(makeEnv, [`${call("echo")}\n${call("echo")}\n${call("echo")}`, call("halt"), call("nothing"), "done"])
 })

@@ -96,6 +96,12 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.deepStrictEqual(second?.metrics, {})
     }))
 
+  it.effect("whether a message without others has none or an empty list of them", () =>
+    Effect.gen(function*() {
+      const empty = Talk.parsed("", { toolCalls: [], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
+      assert.deepStrictEqual(rewards(yield* play([empty, answer()], { parseErrors })), [0, 0.9])
+    }))
+
   it.effect("in text that counts against the budget (R35)", () =>
     Effect.gen(function*() {
       const long = { maxConsecutive: 1, retryMessage: `${"word ".repeat(20)}{details}` }
