@@ -1,8 +1,11 @@
-/** 10,000 episodes of four turns, all at the same time, on a sampler that only waits. */
+/** Episodes of four turns, all at the same time, on a sampler that only waits: 10,000, or as many as `episodes=` says. */
 import { Seed } from "@effect-rl/core"
+import { monitorEventLoopDelay } from "node:perf_hooks"
 
-export const groups = 1250
+const asked = process.argv.find((argument) => argument.startsWith("episodes="))
+
 export const groupSize = 8
+export const groups = Number(asked?.slice("episodes=".length) ?? 10_000) / groupSize
 export const turns = 4
 export const episodes = groups * groupSize
 
@@ -20,10 +23,12 @@ export const tokenBytes = 4 * (lastPrompt + (turns - 1) * action.length)
 /** What was sampled, in arrays of its own. */
 export const sampled = () => ({ tokens: action.slice(), logprobs: logprobs.slice(), stopReason: "stop" }) as const
 
-/** Milliseconds that a sampler takes, 5 to 50, always the same sequence. */
+const isScale = process.argv.includes("scale")
+
+/** Milliseconds that a sampler takes, always the same sequence: 5 to 50, or 1,000 to 10,000 for as many as a machine can hold. */
 export const waits = () => {
   const uniform = Seed.uniform(7)
-  return () => 5 + Math.floor(uniform() * 46)
+  return () => isScale ? 1000 + Math.floor(uniform() * 9001) : 5 + Math.floor(uniform() * 46)
 }
 
 export interface Measured {
@@ -31,15 +36,44 @@ export interface Measured {
   readonly cpuMillis: number
 }
 
-/** Wall and CPU time of the second of two runs, as a program that trains has run before. */
-export const measure = async (run: () => Promise<unknown>): Promise<Measured> => {
-  await run()
+/** Wall and CPU time. */
+export const timed = async (run: () => Promise<unknown>): Promise<Measured> => {
   const cpu = process.cpuUsage()
   const start = performance.now()
   await run()
   const wallMillis = performance.now() - start
   const { system, user } = process.cpuUsage(cpu)
   return { wallMillis, cpuMillis: (system + user) / 1000 }
+}
+
+/** The second of two runs, as a program that trains has run before. */
+export const measure = async (run: () => Promise<unknown>): Promise<Measured> => {
+  await run()
+  return timed(run)
+}
+
+export interface Scaled extends Measured {
+  /** The most that the process held. */
+  readonly peakBytes: number
+  /** How late a timer was: of a hundred times the second latest, and the latest. */
+  readonly lagP99Millis: number
+  readonly lagMaxMillis: number
+}
+
+const resolution = 10
+
+/** One run, while a timer says how well the event loop answers. */
+export const measureScale = async (run: () => Promise<unknown>): Promise<Scaled> => {
+  const delay = monitorEventLoopDelay({ resolution })
+  delay.enable()
+  const measured = await timed(run)
+  delay.disable()
+  return {
+    ...measured,
+    peakBytes: process.resourceUsage().maxRSS * 1024,
+    lagP99Millis: Math.max(0, delay.percentile(99) / 1e6 - resolution),
+    lagMaxMillis: Math.max(0, delay.max / 1e6 - resolution)
+  }
 }
 
 const usedBytes = () => {

@@ -1,5 +1,7 @@
 """The workload on tinker-cookbook's own group rollouts, with its own completer over a sampler that only waits.
 
+With `scale`, once and as the other programs do it: `episodes=` of them, long waits, the most memory and how late timers are.
+
 torch is not needed for rollouts and stands in as an empty module.
 """
 
@@ -27,7 +29,12 @@ except ImportError as error:
     print(json.dumps({"missing": str(error)}))
     sys.exit(0)
 
-GROUPS, GROUP_SIZE, TURNS = 1250, 8, 4
+SCALE = "scale" in sys.argv
+EPISODES = next((int(a.removeprefix("episodes=")) for a in sys.argv if a.startswith("episodes=")), 10_000)
+GROUP_SIZE, TURNS = 8, 4
+GROUPS = EPISODES // GROUP_SIZE
+LEAST, MOST = (1000, 10_000) if SCALE else (5, 50)
+RESOLUTION = 0.01
 PROMPT, ACTION, REPLY = list(range(64)), list(range(32)), list(range(16))
 LOGPROBS = [-1.0] * len(ACTION)
 STOP = ["<end>"]
@@ -38,7 +45,7 @@ class WaitingClient:
         self.random = random.Random(7)
 
     async def sample(self, **_):
-        await asyncio.sleep(self.random.randint(5, 50) / 1000)
+        await asyncio.sleep(self.random.randint(LEAST, MOST) / 1000)
         sequence = types.SimpleNamespace(
             tokens=list(ACTION), logprobs=list(LOGPROBS), stop_reason="stop", sequence_id=None
         )
@@ -90,10 +97,38 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-asyncio.run(run())
-cpu, start = cpu_seconds(), time.perf_counter()
-asyncio.run(run())
-print(json.dumps({
-    "wallMillis": 1000 * (time.perf_counter() - start),
-    "cpuMillis": 1000 * (cpu_seconds() - cpu),
-}))
+def timed(coroutine):
+    cpu, start = cpu_seconds(), time.perf_counter()
+    value = asyncio.run(coroutine)
+    return value, {
+        "wallMillis": 1000 * (time.perf_counter() - start),
+        "cpuMillis": 1000 * (cpu_seconds() - cpu),
+    }
+
+
+async def watched():
+    lags = []
+
+    async def watch():
+        while True:
+            start = time.perf_counter()
+            await asyncio.sleep(RESOLUTION)
+            lags.append(1000 * (time.perf_counter() - start - RESOLUTION))
+
+    watcher = asyncio.create_task(watch())
+    await run()
+    watcher.cancel()
+    return sorted(lags)
+
+
+if SCALE:
+    lags, measured = timed(watched())
+    print(json.dumps({
+        **measured,
+        "peakBytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "lagP99Millis": lags[int(0.99 * (len(lags) - 1))],
+        "lagMaxMillis": lags[-1],
+    }))
+else:
+    asyncio.run(run())
+    print(json.dumps(timed(run())[1]))

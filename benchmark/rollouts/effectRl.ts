@@ -1,6 +1,6 @@
-/** The workload on this library; with `spans`, every span is made. */
+/** The workload on this library; with `spans`, every span is made, with `together`, first turns are one request a group. */
 import { Env, type EnvGroupBuilder, ModelInput, Policy, Rollout, type SamplingClient } from "@effect-rl/core"
-import { Effect, References, Stream } from "effect"
+import { Effect, Fiber, References, Stream } from "effect"
 import * as Workload from "./Workload.ts"
 
 const env = (): Env.Env => {
@@ -25,32 +25,55 @@ const builders = Array.from({ length: Workload.groups }, (_, index): EnvGroupBui
   open: Effect.succeed({ makeEnv: () => Effect.sync(env) })
 }))
 
-const response = Effect.sync(() => ({ sequences: [Workload.sampled()] }))
+const response = (numSamples = 1) =>
+  Effect.sync(() => ({ sequences: Array.from({ length: numSamples }, () => Workload.sampled()) }))
 
 const samplingClient = (hold?: () => Promise<void>): SamplingClient.SamplingClient => {
   const wait = Workload.waits()
   return {
     modelPath: "waiting",
-    sample: ({ prompt }) =>
+    sample: ({ numSamples, prompt }) =>
       hold !== undefined && prompt.length === Workload.lastPrompt
-        ? Effect.andThen(Effect.promise(hold), response)
-        : Effect.delay(response, wait()),
+        ? Effect.andThen(Effect.promise(hold), response())
+        : Effect.delay(response(numSamples), wait()),
     computeLogprobs: () => Effect.die("not asked for")
   }
 }
 
 const spans = process.argv.includes("spans")
 
-const run = (hold?: () => Promise<void>) => {
-  const policy = Policy.fromSamplingClient(samplingClient(hold), { maxTokens: 64, seed: 0 })
+const coalesceFirstTurns = process.argv.includes("together")
+
+const rollouts = (hold?: () => Promise<void>) => {
+  const policy = Policy.fromSamplingClient(samplingClient(hold), { maxTokens: 64, seed: 0, coalesceFirstTurns })
   return Rollout.stream(builders, policy, { concurrency: Workload.groups }).pipe(
     Stream.runDrain,
-    Effect.provideService(References.TracerEnabled, spans),
-    Effect.runPromise
+    Effect.provideService(References.TracerEnabled, spans)
   )
+}
+
+const run = (hold?: () => Promise<void>) => Effect.runPromise(rollouts(hold))
+
+/** Holds every episode in its last turn, and interrupts them all. */
+const interrupted = async () => {
+  let held = 0
+  let allHeld = () => {}
+  const ready = new Promise<void>((resolve) => {
+    allHeld = resolve
+  })
+  const fiber = Effect.runFork(rollouts(() => {
+    if (++held === Workload.episodes) allHeld()
+    return new Promise(() => {})
+  }))
+  await ready
+  return Workload.timed(() => Effect.runPromise(Fiber.interrupt(fiber)))
 }
 
 const measured = process.argv.includes("memory")
   ? await Workload.measureMemory(run)
+  : process.argv.includes("scale")
+  ? await Workload.measureScale(() => run())
+  : process.argv.includes("interrupt")
+  ? await interrupted().then(interrupted)
   : await Workload.measure(() => run())
 process.stdout.write(JSON.stringify(measured))

@@ -21,7 +21,8 @@ const node = (file: string, ...args: ReadonlyArray<string>) =>
 const contestants = new Map<string, () => unknown>([
   ["bare promises", () => node("promises.ts")],
   ["effect-rl, spans off", () => node("effectRl.ts")],
-  ["effect-rl, spans on", () => node("effectRl.ts", "spans")]
+  ["effect-rl, spans on", () => node("effectRl.ts", "spans")],
+  ["effect-rl, first turns together", () => node("effectRl.ts", "together")]
 ])
 if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, [here("cookbook.py")]))
 

@@ -28,5 +28,7 @@ const run = async (hold?: () => Promise<void>) => {
 
 const measured = process.argv.includes("memory")
   ? await Workload.measureMemory(run)
+  : process.argv.includes("scale")
+  ? await Workload.measureScale(() => run())
   : await Workload.measure(() => run())
 process.stdout.write(JSON.stringify(measured))

@@ -78,6 +78,15 @@ const sharedKey = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) =
   return undefined
 }
 
+/** Groups that begin in one turn of the event loop: others have theirs in between, however many groups there are. */
+const groupsPerTurn = 64
+
+const inTurns = <A>(builders: ReadonlyArray<A>) =>
+  Stream.fromArray(builders).pipe(
+    Stream.rechunk(groupsPerTurn),
+    Stream.mapArrayEffect((some) => Effect.as(Effect.yieldNow, some))
+  )
+
 /**
  * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others, all of them together: a stream
  * by itself would interrupt them one by one, and those that wait for their turn would go on sampling. Fails before the first where
@@ -106,7 +115,7 @@ export function stream<E, R, PE, PR, HE, HR>(
       const there = executor === undefined ? here : Executor.roll(executor, builder, policy, groupOptions, here)
       return Effect.flatMap(FiberSet.run(groups, there), Fiber.join)
     }
-    return Stream.mapEffect(Stream.fromArray(builders), roll, { concurrency, unordered })
+    return Stream.mapEffect(inTurns(builders), roll, { concurrency, unordered })
   })
   return Stream.unwrap(rolling)
 }
