@@ -2,6 +2,7 @@
 import { type Capabilities, type Datum, type Loss, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
 
 /**
  * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server of which nobody said
@@ -69,6 +70,8 @@ export interface Dialect {
   readonly adam: (gradClipNorm: number) => Checked
   readonly lora: (trains: Readonly<Record<"train_unembed" | "train_mlp" | "train_attn", boolean>>) => Checked
   readonly save: (name: string, hasTtl: boolean) => Checked
+  /** A path that is asked for as weights of this type. */
+  readonly path: (path: string, type: CheckpointPath.CheckpointPath["type"]) => Checked
   /** `isFirst` where nothing was asked of the model before. */
   readonly load: (isFirst: boolean) => Checked
 }
@@ -94,10 +97,22 @@ const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
     adam: () => Effect.void,
     lora: () => Effect.void,
     save: () => Effect.void,
+    path: () => Effect.void,
     load: () => Effect.void
   }) satisfies Omit<Dialect, "kind">
 
+/** SkyRL fails within over what is no path. */
+const skyRLPath: Dialect["path"] = (path, type) =>
+  Effect.matchEffect(CheckpointPath.parse(path), {
+    onFailure: () => Effect.fail(new TinkerError.NotFound({ kind: "checkpoint", name: path, available: [] })),
+    onSuccess: (parsed) =>
+      parsed.type === type
+        ? Effect.void
+        : Effect.fail(new TinkerError.Rejected({ detail: `path is "${path}", expected ${type} weights` }))
+  })
+
 const skyRL: Omit<Dialect, "kind"> = {
+  path: skyRLPath,
   sendsMask: true,
   needsStops: true,
   loss: (loss, data) =>

@@ -130,9 +130,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         return yield* samplingClient(limits, from.baseModel)(id)
       }
       const path = from.modelPath
+      yield* dialect.path(path, "sampler")
       const id = yield* orNotFound("checkpoint", path)(samplingSession({ model_path: path }))
       const sampler = HttpClientRequest.get(`/samplers/${id}`)
-      const { base_model } = yield* Connection.call(connection, sampler, Sample.Sampler)
+      const { base_model } = yield* orNotFound("checkpoint", path)(Connection.call(connection, sampler, Sample.Sampler))
       return yield* samplingClient(yield* limitsOf(base_model), path)(id)
     },
     named("createSamplingClient")
@@ -208,6 +209,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
     const operation = named("createTrainingClientFromState")
+    yield* operation(dialect.path(path, "training"))
     const found = yield* operation(describe(path))
     const rank = found.lora_rank ?? 32
     const create = config.createsByLoading

@@ -131,6 +131,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     saveWeightsAndGetSamplingClient: Effect.withSpan(snapshot, "TrainingClient.saveWeightsAndGetSamplingClient"),
     loadState: Effect.fn("TrainingClient.loadState")(function*(path, { optimizer = false } = {}) {
       yield* named("loadState")(dialect.load(queue.isFresh()))
+      yield* named("loadState")(dialect.path(path, "training"))
       const body = { path, optimizer, type: "load_weights" }
       const load = request("LoadWeights", "/load_weights", body, Checkpoints.LoadWeightsResult)
       const notFound = orNotFound("checkpoint", path)

@@ -207,6 +207,25 @@ describe("what SkyRL does not have", () => {
       assert.deepStrictEqual(metrics, { "loss:sum": 5.5 })
     }))
 
+  it.effect("a path that is none is NotFound, and one of other weights Rejected", () =>
+    Effect.gen(function*() {
+      const service = skyRL()
+      const reasons = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const tinker = yield* Tinker.Tinker
+          const calls = [
+            Effect.asVoid(tinker.createSamplingClient({ modelPath: "no-such-checkpoint" })),
+            Effect.asVoid(tinker.createSamplingClient({ modelPath: "tinker://run/weights/one" })),
+            Effect.asVoid(tinker.createTrainingClientFromState("no-such-checkpoint")),
+            Effect.asVoid(tinker.createTrainingClientFromState("tinker://run/one"))
+          ]
+          return yield* Effect.forEach(calls, (call) => Effect.map(Effect.flip(call), ({ reason }) => reason._tag))
+        })
+      )
+      assert.deepStrictEqual(reasons, ["NotFound", "Rejected", "NotFound", "Rejected"])
+    }))
+
   it.effect("the first token's missing log-probability is NaN, as it is everywhere", () =>
     Effect.gen(function*() {
       const sequences = [{ tokens: Int32Array.of(1), logprobs: Float32Array.of(-1), stopReason: "length" as const }]
