@@ -42,9 +42,16 @@ const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reas
 /** Within the time that opening, or one member, may take. */
 const timedMember = <A, E, R, PE, PR, R2>(
   effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>,
-  { builder, options }: Run<E, R, PE, PR>,
+  { builder, options: { memberTimeout }, release }: Run<E, R, PE, PR>,
   member: number
-) => TimeLimit.within(effect, options.memberTimeout, (limit) => errorOf(builder, member, new MemberTimedOut({ limit })))
+) =>
+  memberTimeout === undefined
+    ? effect
+    : TimeLimit.within(
+      Release.abandonable(effect, release, member),
+      memberTimeout,
+      (limit) => errorOf(builder, member, new MemberTimedOut({ limit }))
+    )
 
 const attempts = <A, E, R, PE, PR, R2>(
   { budget, failures, retried }: Run<E, R, PE, PR>,

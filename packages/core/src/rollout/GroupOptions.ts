@@ -20,7 +20,7 @@ export interface Bounds {
   readonly memberTimeout?: Duration.Input
   /** Longest time for the group's rewards; default `memberTimeout`. */
   readonly graderTimeout?: Duration.Input
-  /** Longest time to wait for what one member acquired to be released; default 30 seconds. */
+  /** Longest time to wait, once a member is over, for what it acquires and releases; default 30 seconds. */
   readonly releaseTimeout?: Duration.Input
 }
 

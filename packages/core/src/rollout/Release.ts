@@ -66,3 +66,20 @@ export const inChildScope = <A, E, R>(
       Scope.provide(scope),
       Effect.onExit((exit) => Exit.isFailure(exit) ? close(scope, exit, release, member) : Effect.void)
     ))
+
+/**
+ * What is interrupted while it cannot be, as in the middle of an acquisition, is not waited for longer than for a release. What it
+ * then acquires is released at once, as its scope is closed.
+ */
+export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>, release: Release, member: number) =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.forkDetach(effect, { startImmediately: true }),
+      (fiber) =>
+        Effect.onInterrupt(restore(Fiber.join(fiber)), () =>
+          Fiber.interrupt(fiber).pipe(
+            Effect.timeoutOrElse({ duration: release.timeout, orElse: () => late(release, member) }),
+            Effect.catchCause((cause) => Effect.logError("what could not be interrupted goes on by itself", cause))
+          ))
+    )
+  )

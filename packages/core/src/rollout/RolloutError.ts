@@ -60,12 +60,12 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   }
 }
 
-/** What was acquired was not released within `releaseTimeout`, and is left to itself. */
+/** Acquiring or releasing went on for longer than `releaseTimeout` after it was over, and is left to itself. */
 export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("ReleaseTimedOut", {
   limit: Schema.String
 }) {
   override get message() {
-    return `not released within ${this.limit}, left to itself: bound the finalizer, or raise releaseTimeout`
+    return `still busy ${this.limit} after it was over, left to itself: bound what it acquires and releases, or raise releaseTimeout`
   }
 }
 

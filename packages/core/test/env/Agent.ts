@@ -1,5 +1,6 @@
 /** Episodes with tools, whose responses are read as a test says. */
 import {
+  type Hooks,
   type Limits,
   Message,
   type Policy,
@@ -47,6 +48,7 @@ export interface Setting extends ToolEnv.Settings {
   readonly tools?: ReadonlyArray<Tool.Tool>
   /** The runner's own. */
   readonly caller?: Limits.Limits
+  readonly hooks?: Hooks.Hooks
   /** The policy is cut at these turns. */
   readonly cutAt?: ReadonlyArray<number>
   readonly sampled?: number
@@ -55,7 +57,7 @@ export interface Setting extends ToolEnv.Settings {
 /** Plays an episode whose responses are read as given; it is worth 0.9. */
 export const play = Effect.fnUntraced(function*(
   parses: ReadonlyArray<ReturnType<typeof answer>>,
-  { caller = {}, cutAt = [], sampled = 2, ...settings }: Setting = {}
+  { caller = {}, cutAt = [], hooks = {}, sampled = 2, ...settings }: Setting = {}
 ) {
   const { log, tools } = echo()
   const graded: Array<ReadonlyArray<Message.Message>> = []
@@ -78,7 +80,7 @@ export const play = Effect.fnUntraced(function*(
     grade: (messages) => Effect.sync(() => ({ reward: 0.9, told: graded.push(messages) })),
     ...settings
   })
-  const trajectory = yield* Rollout.episode(env, policy, Talk.key, { limits: caller })
+  const trajectory = yield* Rollout.episode(env, policy, Talk.key, { limits: caller, hooks })
   return { trajectory, requests, ran: log, graded } satisfies Played
 })
 

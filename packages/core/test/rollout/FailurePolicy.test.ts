@@ -27,7 +27,7 @@ const failing =
   }
 
 describe("failFast", () => {
-  it.effect("G5: fails with the first failure's own error", () =>
+  it.effect("G5, G10: fails with the first failure's own error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll(3, failing({ 0: 900, 2: 100 }), {}))
       assert.strictEqual(error.message, "member 2.0 broke")
@@ -71,7 +71,7 @@ describe("retryOnFailure", () => {
       })
   )
 
-  it.effect("G7, R48: interrupts the others, and keeps no part of the group", () =>
+  it.effect("G7, G10, R48: interrupts the others, and keeps no part of the group", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const env: Env = (member, attempt) => member === 0 ? failing({ 0: 10 }, "fail")(0, attempt) : Scripted.hanging()
@@ -173,7 +173,7 @@ describe("minViableGroup", () => {
       assert.lengthOf(restored._tag === "Completed" ? restored.retried : [], 1)
     }))
 
-  it.effect("G13, R49: leaves the group out below the floor, and says both numbers", () =>
+  it.effect("G10, G13, R49: leaves the group out below the floor, and says both numbers", () =>
     Effect.gen(function*() {
       const result = yield* roll(4, failing({ 1: 10, 2: 20 }), {
         onFailure: viable({ minSuccessful: 3, maxRetries: 0 })

@@ -2,6 +2,7 @@
 import { type Env, type Hooks, type Limits, Message, type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Option } from "effect"
+import * as Agent from "../env/Agent.ts"
 import * as Scripted from "./Scripted.ts"
 import * as Talk from "./Talk.ts"
 
@@ -195,5 +196,52 @@ describe("hooks", () => {
       )
       assert.strictEqual(error, "disk full")
       assert.deepStrictEqual(talk.messages.map((message) => Message.text(message)), ["question", "think", "answer"])
+    }))
+})
+
+describe("with tools", () => {
+  it.effect("R28, R35: what a hook says is read by the policy and by the grader", () =>
+    Effect.gen(function*() {
+      const plain = yield* Agent.play([Agent.calls(1), Agent.answer()], { caller: { maxTrajectoryTokens: 200 } })
+      const played = yield* Agent.play([Agent.calls(1), Agent.answer()], {
+        caller: { maxTrajectoryTokens: 200 },
+        hooks: { onTurnBegin: ({ transitions }) => Effect.succeed(transitions.length === 1 ? hint : []) }
+      })
+      const lengths = (run: Agent.Played) => run.requests.map(({ prompt }) => prompt.length)
+      const [first = NaN, second = NaN] = lengths(plain)
+      assert.strictEqual(lengths(played)[0], first)
+      assert.isAbove(lengths(played)[1] ?? NaN, second)
+      assert.deepStrictEqual(played.requests.map(({ maxTokens }) => maxTokens), lengths(played).map((all) => 200 - all))
+      assert.include((played.graded[0] ?? []).map((message) => Message.text(message)), "two turns are left")
+    }))
+
+  it.effect("R30: a conversation that was over goes on, and is graded each time that it ends", () =>
+    Effect.gen(function*() {
+      let ended = 0
+      const played = yield* Agent.play([Agent.answer("not yet"), Agent.answer("done")], {
+        hooks: {
+          onStopReason: (reason) => Effect.succeed(ended++ === 0 ? Option.none() : Option.some(reason))
+        }
+      })
+      assert.strictEqual(Agent.stopReason(played), "completed")
+      assert.lengthOf(played.trajectory.transitions, 2)
+      assert.lengthOf(played.graded, 2)
+      assert.deepStrictEqual(
+        played.graded.map((messages) => Message.text(messages.at(-1) ?? Message.user(""))),
+        ["not yet", "done"]
+      )
+    }))
+
+  it.effect("R33: a runner's limit is not graded, its environment's own is", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const hooks = written(log)
+      const runners = yield* Agent.play([Agent.calls(1)], { caller: { maxTurns: 1 }, maxTurns: 9, hooks })
+      assert.deepStrictEqual(log, ["turn_begin 0", "stop_reason max_turns", "artifacts"])
+      assert.lengthOf(runners.graded, 0)
+      log.length = 0
+      const own = yield* Agent.play([Agent.calls(1)], { maxTurns: 1, hooks })
+      assert.deepStrictEqual(log, ["turn_begin 0", "stop_reason max_turns", "grade", "artifacts"])
+      assert.lengthOf(own.graded, 1)
     }))
 })

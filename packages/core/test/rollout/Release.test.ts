@@ -43,8 +43,8 @@ const logged = Effect.fnUntraced(function*<A, E>(effect: Effect.Effect<A, E>) {
 })
 
 const says = (member: number, limit: string) =>
-  `group "group", member ${member}: not released within ${limit}, left to itself: ` +
-  "bound the finalizer, or raise releaseTimeout"
+  `group "group", member ${member}: still busy ${limit} after it was over, left to itself: ` +
+  "bound what it acquires and releases, or raise releaseTimeout"
 
 describe("a release that hangs", () => {
   it.effect("is waited for, 30 seconds unless said otherwise, and holds nobody else up", () =>
@@ -111,5 +111,65 @@ describe("a release that hangs", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(ending)
       assert.strictEqual(log.at(-1), "close")
+    }))
+})
+
+describe("an acquisition that cannot be interrupted", () => {
+  const acquiring = (millis: number | undefined, log: Array<string>) =>
+    roll(() => false, {
+      log,
+      onFailure: tolerant,
+      memberTimeout: "1 minute",
+      releaseTimeout: "5 seconds",
+      env: (member) =>
+        member === 1
+          ? Effect.acquireRelease(
+            Effect.delay(
+              Effect.sync(() => (log.push("started"), Scripted.env(done(1)))),
+              millis ?? Infinity
+            ),
+            () => Effect.sync(() => void log.push("stopped"))
+          )
+          : Scripted.env(done(1))
+    })
+
+  it.effect("keeps nobody waiting for longer than its time and that of a release", () =>
+    Effect.gen(function*() {
+      const fiber = yield* Effect.forkChild(logged(acquiring(undefined, [])))
+      yield* TestClock.adjust("64 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { exit, lines } = yield* Fiber.join(fiber)
+      const result = yield* exit
+      assert.deepStrictEqual(
+        result._tag === "Partial" ? result.dropped.map(({ failure, member }) => [member, failure]) : [],
+        [[1, "TimedOut"]]
+      )
+      assert.deepStrictEqual(lines, [
+        `Error: what could not be interrupted goes on by itself RolloutError: ${says(1, "5s")}`
+      ])
+    }))
+
+  it.effect("is given back when it comes late", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const fiber = yield* Effect.forkChild(logged(acquiring(100_000, log)))
+      yield* TestClock.adjust("65 seconds")
+      const { exit } = yield* Fiber.join(fiber)
+      assert.strictEqual((yield* exit)._tag, "Partial")
+      assert.notInclude(log, "started")
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(log.slice(-2), ["started", "stopped"])
+    }))
+
+  it.effect("is waited for where it ends in time", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const fiber = yield* Effect.forkChild(logged(acquiring(62_000, log)))
+      yield* TestClock.adjust("62 seconds")
+      const { lines } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(lines, [])
+      assert.include(log, "stopped")
+      assert.isBelow(log.indexOf("stopped"), log.indexOf("close"))
     }))
 })

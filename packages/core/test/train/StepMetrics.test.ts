@@ -87,7 +87,7 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["tokens/prefilled"], 303)
   })
 
-  it("counts groups by outcome, and what was lost by reason", () => {
+  it("G4: counts groups by outcome, and what was lost by reason", () => {
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0], { retried: [report("TimeoutError")] }),
       Samples.group([1, 0, undefined, undefined]),
