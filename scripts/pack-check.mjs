@@ -46,7 +46,7 @@ writeFileSync(
       outDir: "out",
       types: ["node"]
     },
-    include: ["main.ts"]
+    include: ["main.ts", "threads.ts", "thread.ts"]
   })
 )
 writeFileSync(
@@ -71,12 +71,69 @@ const program = Stream.unwrap(Effect.gen(function*() {
 await Effect.runPromise(program)
 `
 )
+writeFileSync(
+  join(project, "task.ts"),
+  `import { Env, ModelInput, RolloutTask } from "@effect-rl/core"
+import { Effect, Schema } from "effect"
+
+const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), ["\\n"])
+const env = (): Env.Env => ({
+  initialObservation: Effect.succeed(prompt),
+  step: ({ tokens }) => Effect.succeed({ _tag: "Done", reward: tokens.length })
+})
+
+export const task = RolloutTask.make("count", {
+  payload: Schema.Struct({ index: Schema.Int }),
+  builder: ({ index }) =>
+    Effect.succeed({ key: \`count/\${index}\`, size: 2, tags: [], open: Effect.succeed({ makeEnv: () => Effect.sync(env) }) })
+})
+`
+)
+writeFileSync(
+  join(project, "thread.ts"),
+  `import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { WorkerThreads } from "@effect-rl/cluster"
+import { TaskRegistry } from "@effect-rl/core"
+import { ScriptedTinker } from "@effect-rl/core/testing"
+import { Layer } from "effect"
+import { task } from "./task.js"
+
+WorkerThreads.worker.pipe(
+  Layer.provide(TaskRegistry.TaskRegistry.layer(task)),
+  Layer.provide(ScriptedTinker.layer()),
+  Layer.launch,
+  NodeRuntime.runMain
+)
+`
+)
+writeFileSync(
+  join(project, "threads.ts"),
+  `import { WorkerThreads } from "@effect-rl/cluster"
+import { Policy, Rollout, Tinker } from "@effect-rl/core"
+import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Effect, Stream } from "effect"
+import { task } from "./task.js"
+
+const program = Effect.gen(function*() {
+  const client = yield* (yield* Tinker.Tinker).createSamplingClient({ baseModel: Script.defaultModel })
+  const policy = Policy.fromSamplingClient(client, { maxTokens: 4, seed: 0 })
+  const executor = yield* WorkerThreads.make({ file: new URL("./thread.js", import.meta.url), threads: 2 })
+  const builders = yield* Effect.forEach([0, 1, 2], (index) => task.builder({ index }))
+  const results = yield* Stream.runCollect(Rollout.stream(builders, policy, { executor }))
+  yield* Effect.log(\`\${results.length} groups from threads\`)
+})
+
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer())))
+`
+)
 
 try {
   npm(["install", "--no-audit", "--no-fund"], project)
   const tsc = join(project, "node_modules/typescript/bin/tsc")
   execFileSync(process.execPath, [tsc, "-p", "."], { cwd: project, stdio: "inherit" })
-  console.log(execFileSync(process.execPath, ["out/main.js"], { cwd: project, encoding: "utf8" }))
+  for (const program of ["out/main.js", "out/threads.js"]) {
+    console.log(execFileSync(process.execPath, [program], { cwd: project, encoding: "utf8" }))
+  }
   const command = join(project, "node_modules/.bin/effect-rl")
   execFileSync(command, ["train", "arithmetic", "--model", "effect-rl/tiny-64", "--steps", "1", "--eval-every", "0"], {
     cwd: project,
