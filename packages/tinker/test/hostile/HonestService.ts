@@ -81,9 +81,15 @@ const decodeBody = Json.decodeText(Body)
 const decodeSample = Json.decodeText(Sample.SampleRequest)
 
 /** Small numbers, so that a handful of requests is enough to reach them. */
-const config = { fwdbwd_max_chunk_len: 2, sample_max_concurrent_requests: 3 }
+const limits = { fwdbwd_max_chunk_len: 2, sample_max_concurrent_requests: 3 }
 
-export const make = (): HonestService => {
+/** What a service may want of its clients. */
+export interface Wishes {
+  readonly parallel_fwdbwd_chunks?: boolean
+  readonly proto_compress_fwdbwd?: boolean
+}
+
+export const make = (wishes: Wishes = {}): HonestService => {
   const deeds: Array<Deed> = []
   const futures = new Map<string, Reply>()
   const accepted = new Map<string, string>()
@@ -147,7 +153,7 @@ export const make = (): HonestService => {
   const plain = (path: string, body: Readonly<Record<string, unknown>>): Reply => {
     switch (path) {
       case "/client/config":
-        return json(config)
+        return json({ ...limits, ...wishes })
       case "/create_session":
         return json({ session_id: "session" })
       case "/session_heartbeat":

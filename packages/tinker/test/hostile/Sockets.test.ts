@@ -66,7 +66,7 @@ const soak = process.env["EFFECT_RL_SOAK"] !== undefined
 const seeds = only === undefined ? Array.from({ length: soak ? 200 : 10 }, (_, seed) => seed) : [Number(only)]
 
 const services = [
-  { name: "an honest service", make: Effect.sync(HonestService.make) },
+  { name: "an honest service", make: Effect.sync(() => HonestService.make({ proto_compress_fwdbwd: true })) },
   { name: "this project's server", make: OwnServer.make }
 ]
 
