@@ -1,8 +1,9 @@
 /** This project's server in the place of the honest service, before a backend that answers the same. */
 import { Call, ScriptedTinker } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
@@ -24,8 +25,8 @@ const served = Layer.unwrap(Effect.gen(function*() {
   return TinkerServer.layer({ checkpoints: { folder, scheme: "scripted" } })
 })).pipe(
   Layer.provideMerge(backend),
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
-  Layer.provideMerge(NodeServices.layer)
+  Layer.provideMerge(NodeHttpServer.layerServer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer))
 )
 
 const deedsOf = (call: Call.Call): ReadonlyArray<HonestService.Deed> => {

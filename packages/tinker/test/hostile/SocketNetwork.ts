@@ -77,12 +77,20 @@ export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
     server.getConnections((_, count) => resume(Effect.succeed(count)))
   })
 
+  const closed = Effect.callback<void>((resume) => {
+    server.close(() => resume(Effect.void))
+  })
+
+  /** A connection whose last answer is still on its way becomes idle later. */
+  const dropIdle = Effect.sync(() => server.closeIdleConnections())
+
   const network: SocketNetwork = {
     baseUrl: `http://127.0.0.1:${port}`,
-    left: Effect.callback<void>((resume) => {
-      server.close(() => resume(Effect.void))
-      server.closeIdleConnections()
-    }).pipe(Effect.timeoutOption("5 seconds"), Effect.andThen(count))
+    left: closed.pipe(
+      Effect.raceFirst(Effect.forever(Effect.delay(dropIdle, 50))),
+      Effect.timeoutOption("10 seconds"),
+      Effect.andThen(count)
+    )
   }
   return network
 })
