@@ -124,7 +124,8 @@ const record = (progress: Progress, observation: Env.Prompt, action: Sampling.Sa
     reward: step.reward,
     trainable: step.trainable ?? true,
     metrics: step.metrics ?? nothing,
-    logs: step.logs ?? nothing
+    logs: step.logs ?? nothing,
+    ...(observation.fork !== undefined && { fork: observation.fork })
   })
   progress.stepReward += step.reward
   progress.sampledTokens += action.tokens.length

@@ -67,7 +67,8 @@ export const trajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({
     reward: Schema.Number,
     trainable: Schema.Boolean,
     metrics: Metrics,
-    logs: Logs
+    logs: Logs,
+    fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"]))
   })),
   stepReward: Schema.Number,
   stopReason: Schema.Option(Schema.String),

@@ -54,6 +54,13 @@ const stopRates = (episodes: ReadonlyArray<Episode>) => {
   return Object.fromEntries(counts.map(([reason, count]) => [`stop/${reason}`, count / episodes.length]))
 }
 
+/** Turns whose prompt rewrote what had been sampled, by what their environments say of it. */
+const forkCounts = (episodes: ReadonlyArray<Episode>) =>
+  prefixed(
+    "forks/",
+    countBy(episodes.flatMap(({ trajectory }) => trajectory.transitions.flatMap(({ fork = [] }) => fork)))
+  )
+
 const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
   const turns = Statistics.sum(episodes.map(({ trajectory }) => trajectory.transitions.length))
   const actionTokens = episodes.map(({ trajectory }) => Trajectory.actionTokens(trajectory))
@@ -88,6 +95,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
     ...Metric.aggregate(episodes.map(({ metrics }) => metrics)),
     ...stopRates(episodes),
     ...tokenNumbers(episodes),
+    ...forkCounts(episodes),
     truncated: Statistics.ratio(truncated, episodes.length),
     "reward/total": Statistics.ratio(Statistics.sum(episodes.map(({ reward }) => reward)), episodes.length),
     "reward/standard_error": Statistics.clusteredStandardError(groups.map(rewardsOf)),

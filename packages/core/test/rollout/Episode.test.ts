@@ -61,6 +61,13 @@ describe("turn by turn", () => {
       assert.strictEqual(Trajectory.actionTokens(trajectory), 5)
     }))
 
+  it.effect("and why a prompt does not go on from what was sampled", () =>
+    Effect.gen(function*() {
+      const forked: Env.Continue = { ...next(0), observation: { ...prompt(5), fork: "history" } }
+      const { trajectory } = yield* play(Scripted.env(forked, done(1)))
+      assert.deepStrictEqual(trajectory.transitions.map((transition) => transition.fork), [undefined, "history"])
+    }))
+
   it.effect("rewards add up in float64, in order", () =>
     Effect.gen(function*() {
       const { trajectory } = yield* play(Scripted.env(next(0.1), next(0.2), done(-0.3)))

@@ -54,6 +54,24 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["env/all/reward/lost_as_zero"], 2 / 8)
   })
 
+  it("counts turns that rewrote what was sampled by what the environment says, and turns that were cut by episode", () => {
+    const rewrites = ending(
+      Option.none(),
+      write(1),
+      write(1, { fork: "history" }),
+      write(1, { fork: "renderer" }),
+      write(1, { fork: "history" })
+    )
+    const cut = { ...ending(Option.none(), write(1)), truncations: 3 }
+    const numbers = StepMetrics.rollouts([Samples.group([1, 0], { members: members(rewrites, cut) })])
+    assert.deepInclude(numbers, {
+      "env/all/forks/history": 2,
+      "env/all/forks/renderer": 1,
+      "env/all/truncations_per_episode": 1.5
+    })
+    assert.notProperty(numbers, "env/all/forks/response")
+  })
+
   it("has rates over episodes, also of what only some episodes report", () => {
     const hit = { correct: Metric.rate(true), format: Metric.rate(true) }
     const miss = { correct: Metric.rate(false), format: Metric.rate(true) }
