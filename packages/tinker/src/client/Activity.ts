@@ -2,9 +2,9 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as PubSub from "effect/PubSub"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 export type Pool = "connections" | "samples" | "dispatch" | "sample_bytes" | "pass_bytes" | "response_bytes"
@@ -42,7 +42,8 @@ export class Activity extends Context.Service<Activity, {
   readonly events: Stream.Stream<Event>
   readonly observe: Observe
 }>()("@effect-rl/tinker/client/Activity") {
-  static readonly layer: Layer.Layer<Activity> = Layer.effect(Activity, Effect.suspend(() => make))
+  /** Until the scope closes. */
+  static readonly make: Effect.Effect<Activity["Service"], never, Scope.Scope> = Effect.suspend(() => make)
 }
 
 const retries = Metric.counter("tinker_client_retries", {

@@ -5,7 +5,6 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Wire from "../wire/Administration.ts"
@@ -73,9 +72,8 @@ export class RestClient extends Context.Service<RestClient, {
   /** What the credential says, where it is a token. */
   readonly whoami: Answer<Identity>
 }>()("@effect-rl/tinker/client/RestClient") {
-  static readonly layer: Layer.Layer<RestClient, never, Service> = Layer.effect(
-    RestClient,
-    Effect.map(Service, (service) => RestClient.of(make(service)))
+  static readonly make: Effect.Effect<RestClient["Service"], never, Service> = Effect.suspend(() =>
+    Effect.map(Service, make)
   )
 }
 

@@ -70,22 +70,26 @@ const tinkerLayer = (options: TinkerHttpOptions) => {
   )
 }
 
+/** Made anew for every client: a layer that is a constant is built once in a program, whatever it is provided with. */
+const restLayer = () => Layer.effect(RestClient, RestClient.make)
+const activityLayer = () => Layer.effect(Activity, Activity.make)
+
 /** Opens a session, which is kept alive until the layer's scope closes. */
 export const layerOptions = (
   options: TinkerHttpOptions
 ): Layer.Layer<Tinker.Tinker | RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
-  Layer.merge(tinkerLayer(options), RestClient.layer).pipe(
+  Layer.merge(tinkerLayer(options), restLayer()).pipe(
     Layer.provide(serviceLayer(options)),
-    Layer.provideMerge(Activity.layer)
+    Layer.provideMerge(activityLayer())
   )
 
 /** Without a session, for who neither trains nor samples. */
 export const layerRest = (
   options: TinkerHttpOptions
 ): Layer.Layer<RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
-  RestClient.layer.pipe(
+  restLayer().pipe(
     Layer.provide(serviceLayer(options)),
-    Layer.provideMerge(Activity.layer)
+    Layer.provideMerge(activityLayer())
   )
 
 const cloudflareAccess = Config.all({

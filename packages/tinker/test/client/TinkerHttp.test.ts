@@ -1,7 +1,8 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Activity, RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
-import { withTinker } from "./Elapse.ts"
+import { Clock, Effect, Layer, Redacted } from "effect"
+import { elapse, withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
 const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
@@ -78,6 +79,30 @@ describe("the client", () => {
       assert.strictEqual(failure.reason._tag, "Rejected")
       assert.include(failure.message, "TINKER_API_KEY")
       assert.notInclude(failure.message, "secret")
+    }))
+
+  it.effect("is one of several in a program, each with its own service", () =>
+    Effect.gen(function*() {
+      const [one, two] = [FakeService.make(), FakeService.make()]
+      const layerOf = (service: FakeService.FakeService) =>
+        Layer.provide(
+          TinkerHttp.layerOptions({ baseUrl: "http://fake/prefix", apiKey: Redacted.make("tml-secret") }),
+          service.layer
+        )
+      const ask = Effect.flatMap(RestClient.RestClient, (rest) => Effect.exit(rest.getSampler("s")))
+      const events = Effect.map(Activity.Activity, (activity) => activity.events)
+      const inner = Effect.provide(Effect.andThen(ask, events), layerOf(two))
+      const [outerEvents, innerEvents] = yield* elapse(
+        Effect.provide(Effect.all([Effect.andThen(ask, events), inner]), layerOf(one))
+      )
+      assert.deepStrictEqual(
+        [one, two].map((service) => paths(service).filter((path) => path === "/samplers/s").length),
+        [
+          1,
+          1
+        ]
+      )
+      assert.notStrictEqual(outerEvents, innerEvents)
     }))
 
   it.effect("says where the service is if it is not there, and what no address is", () =>
