@@ -32,8 +32,8 @@ const linkOf = Effect.fnUntraced(function*(answer: Connection.Answer): Effect.fn
 })
 
 /** Where the archive is; waits up to three minutes while the service is still making it. */
-export const link = (connection: Connection.Connection, { id, run }: CheckpointPath) => {
-  const request = HttpClientRequest.get(`/training_runs/${run}/checkpoints/${id}/archive`)
+export const link = (connection: Connection.Connection, { archiveId, run }: CheckpointPath) => {
+  const request = HttpClientRequest.get(`/training_runs/${run}/checkpoints/${archiveId}/archive`)
   const ready = connection.exchange(request).pipe(
     Effect.flatMap(linkOf),
     Effect.retry(RetryPolicy.observed(RetryPolicy.archive, "archive", connection.options.observe))

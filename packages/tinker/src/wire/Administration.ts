@@ -8,7 +8,7 @@ const Time = Schema.DateTimeUtcFromString
 export const Checkpoint = Schema.Struct({
   /** `weights/<name>` or `sampler_weights/<name>`. */
   checkpointId: Schema.String,
-  checkpointType: Schema.Literals(["training", "sampler"]),
+  checkpointType: Schema.Literals(["training", "sampler", "external"]),
   time: Time,
   path: Schema.String,
   sizeBytes: nullable(Schema.Int),

@@ -37,12 +37,14 @@ describe("a checkpoint's path", () => {
       assert.deepStrictEqual(yield* CheckpointPath.parse(path), {
         run: "session:train:0",
         type: "training",
-        id: "weights/0001"
+        id: "weights/0001",
+        archiveId: "weights/0001"
       })
       assert.deepStrictEqual(yield* CheckpointPath.parse("tinker://run/name"), {
         run: "run",
         type: "sampler",
-        id: "sampler_weights/name"
+        id: "sampler_weights/name",
+        archiveId: "name"
       })
       for (const wrong of ["", "run/weights/a", "tinker://run", "tinker://run/weights/a/b", "tinker:///weights/a"]) {
         assert.include((yield* Effect.flip(CheckpointPath.parse(wrong))).detail, JSON.stringify(wrong))
