@@ -21,6 +21,8 @@ export const runner: Runner = (builders, policy, options) =>
 export interface Batch {
   readonly scenario: Scenario.Scenario
   readonly ledger: Ledger.Ledger
+  /** After how many tasks it was interrupted, if at all. */
+  readonly interruptAfter: number | undefined
   readonly held: Readonly<Record<string, number>>
   readonly simulation: Simulation.Simulation<ReadonlyArray<GroupResult.GroupResult>, Failure>
 }
@@ -37,13 +39,22 @@ const untilKilled = <A, E, R>(rolling: Effect.Effect<A, E, R>, killAt: number | 
     return yield* Fiber.join(fiber)
   })
 
-/** `turns` decides in which order the fibers' turns come; what goes wrong is the scenario's own. */
+export interface Options {
+  /** Decides in which order the fibers' turns come; what goes wrong is the scenario's own. */
+  readonly turns: number
+  readonly concurrency?: number
+  readonly interruptAfter?: number
+}
+
 export const run = Effect.fnUntraced(
-  function*(scenario: Scenario.Scenario, runner: Runner, turns: number, concurrency = scenario.concurrency) {
+  function*(scenario: Scenario.Scenario, runner: Runner, { concurrency, interruptAfter, turns }: Options) {
     const ledger = Ledger.make()
     const audit = yield* LeakAudit.LeakAudit.make
     const rolling = Effect.suspend(() =>
-      runner(Scenario.builders(scenario, ledger), Scenario.policy(scenario), { ...scenario.options, concurrency })
+      runner(Scenario.builders(scenario, ledger), Scenario.policy(scenario), {
+        ...scenario.options,
+        concurrency: concurrency ?? scenario.concurrency
+      })
     )
     const simulation = yield* Simulation.run(
       turns,
@@ -51,8 +62,9 @@ export const run = Effect.fnUntraced(
         Effect.provideService(LeakAudit.LeakAudit, audit),
         Effect.provide(Logger.layer([]))
       ),
-      { deadline: scenario.deadline }
+      { deadline: scenario.deadline, ...(interruptAfter !== undefined && { interruptAfter }) }
     )
-    return { scenario, ledger, held: LeakAudit.live(yield* audit.counts), simulation } satisfies Batch
+    const held = LeakAudit.live(yield* audit.counts)
+    return { scenario, ledger, interruptAfter, held, simulation } satisfies Batch
   }
 )

@@ -96,6 +96,12 @@ export const group = (seed: number, severity: number, group: number): Faulty.Gro
 export const tool = (seed: number, severity: number, ...who: ReadonlyArray<number>) => (_text: string, call: number) =>
   drawn(severity, Draw.make(seed, "tool", ...who, call), toolFaults)
 
+const hookFaults: Choices<void, Broken> = [[2, broken("hook")], [1, crash("hook")], [1, Fault.slow("20 seconds")]]
+
+/** Of one call of a hook. */
+export const hook = (seed: number, severity: number, ...when: ReadonlyArray<string | number>) =>
+  drawn(severity, Draw.make(seed, "hook", ...when), hookFaults)
+
 /** Of one release. */
 export const release = (seed: number, severity: number, ...who: ReadonlyArray<number>) => {
   const draw = Draw.make(seed, "release", ...who)

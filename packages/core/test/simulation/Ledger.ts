@@ -20,11 +20,9 @@ export interface Ledger {
   readonly lives: Array<Life>
   /** What was acquired and never will be released, because releasing it hangs. */
   abandoned: number
-  /** Releases that died or hung. */
-  badReleases: number
 }
 
-export const make = (): Ledger => ({ lives: [], abandoned: 0, badReleases: 0 })
+export const make = (): Ledger => ({ lives: [], abandoned: 0 })
 
 export const begin = (ledger: Ledger, group: number, member: number): Life => {
   const life = ledger.lives.filter((other) => other.group === group && other.member === member).length

@@ -3,6 +3,7 @@ import {
   Env,
   type EnvGroupBuilder,
   type FailurePolicy,
+  type Hooks,
   type Limits,
   ModelInput,
   type Policy,
@@ -19,7 +20,7 @@ import * as Ledger from "./Ledger.ts"
 type Needs = EventLog.EventLog | LeakAudit.LeakAudit
 export type Builder = EnvGroupBuilder.EnvGroupBuilder<Faults.Broken, Needs | Scope.Scope>
 export type SimulatedPolicy = Policy.Policy<TinkerError.TinkerError, Needs>
-export type Options = Rollout.StreamOptions<Faults.Broken, TinkerError.TinkerError>
+export type Options = Rollout.StreamOptions<Faults.Broken, TinkerError.TinkerError, Faults.Broken>
 
 export interface Scenario {
   readonly seed: number
@@ -78,6 +79,17 @@ const termination = (draw: Draw.Draw): TerminationReward.TerminationReward => ({
   skipGradingOnTimeout: draw.chance(0.5)
 })
 
+/** They listen, and fail at times. */
+const hooks = (seed: number, severity: number): Hooks.Hooks<Faults.Broken> => {
+  const called = (name: string) => ({ key, transitions }: Hooks.State) =>
+    Faults.hook(seed, severity, name, key.group, key.member, key.attempt, transitions.length)<never>(Effect.void)
+  return {
+    onTurnBegin: (state) => Effect.as(called("begin")(state), []),
+    onGrade: called("grade"),
+    onArtifacts: called("artifacts")
+  }
+}
+
 /** All attempts of all members and graders, each as long as it may be, one group after the other. */
 const latest = (groups: number) => {
   const attempt = 2 * memberTimeout + graderTimeout + 3 * releaseTimeout + backoff
@@ -86,16 +98,18 @@ const latest = (groups: number) => {
 
 export const make = (seed: number): Scenario => {
   const draw = Draw.make(seed, "scenario")
+  const severity = draw.oneOf(Faults.severities)
   const sizes = Array.from({ length: draw.integer(1, 5) }, () => draw.integer(1, 5))
   return {
     seed,
-    severity: draw.oneOf(Faults.severities),
+    severity,
     sizes,
     coupled: sizes.map(() => draw.chance(0.25)),
     options: {
       onFailure: onFailure(draw),
       limits: limits(draw),
       termination: termination(draw),
+      ...(draw.chance(0.3) && { hooks: hooks(seed, severity) }),
       iteration: draw.integer(0, 9),
       samplerStep: draw.integer(0, 9),
       memberTimeout,
@@ -182,7 +196,6 @@ const makeEnv = (
 const releasing = (scenario: Scenario, ledger: Ledger.Ledger, life: Ledger.Life) =>
   Effect.suspend(() => {
     const how = Faults.release(scenario.seed, scenario.severity, life.group, life.member, life.life)
-    if (how === "dies" || how === "hangs") ledger.badReleases++
     if (how === "hangs") ledger.abandoned++
     if (how === "dies") return Effect.die(new Error("the sandbox is stuck"))
     if (how === "hangs") return Effect.never

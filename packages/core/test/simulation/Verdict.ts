@@ -1,5 +1,5 @@
-/** A seed, tried: alone and against itself at another concurrency. */
-import { EventLog } from "@effect-rl/core/testing"
+/** A seed, tried: alone, against itself at another concurrency, and interrupted at any task. */
+import { Draw, EventLog } from "@effect-rl/core/testing"
 import { Effect, Exit, Option } from "effect"
 import * as Batch from "./Batch.ts"
 import * as Rules from "./Rules.ts"
@@ -36,16 +36,23 @@ export interface Verdict {
 
 export const make = Effect.fnUntraced(function*(seed: number, runner: Batch.Runner = Batch.runner) {
   const scenario = Scenario.make(seed)
-  const batch = yield* Batch.run(scenario, runner, seed)
+  const batch = yield* Batch.run(scenario, runner, { turns: seed })
   const broken = Rules.broken(batch)
   if (broken.length > 0 || scenario.killAt !== undefined) return { broken, batch } satisfies Verdict
-  const other = yield* Batch.run(
-    scenario,
-    runner,
-    seed + 1_000_000_007,
-    scenario.sizes.length + 1 - scenario.concurrency
-  )
-  return { broken: [...Rules.broken(other), ...differs(batch, other)], batch } satisfies Verdict
+  const other = yield* Batch.run(scenario, runner, {
+    turns: seed + 1_000_000_007,
+    concurrency: scenario.sizes.length + 1 - scenario.concurrency
+  })
+  const interruptAfter = Draw.make(seed, "interrupt").integer(1, batch.simulation.tasks)
+  const interrupted = Rules.broken(yield* Batch.run(scenario, runner, { turns: seed, interruptAfter }))
+  return {
+    broken: [
+      ...Rules.broken(other),
+      ...differs(batch, other),
+      ...interrupted.map((complaint) => `${complaint}, interrupted after ${interruptAfter} tasks`)
+    ],
+    batch
+  } satisfies Verdict
 })
 
 /** What a person needs to know about a seed that fails. */
