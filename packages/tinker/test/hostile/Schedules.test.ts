@@ -26,6 +26,7 @@ const interruption = (seed: number) => {
 interface Outcome {
   /** What happened, where anything was not as it must be. */
   readonly story: Option.Option<string>
+  readonly requests: number
   readonly mischief: ReadonlyMap<Mischief.Mischief["_tag"], number>
   /** Ways in which calls ended, such as `sample: Failure`. */
   readonly endings: ReadonlyArray<string>
@@ -58,6 +59,7 @@ const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Out
     ...(network.open() === 0 ? [] : [`${network.open()} requests left open`])
   ]
   return {
+    requests: encounter.trace.length,
     mischief: encounter.done,
     endings: report?.outcomes.map(({ exit, operation }) => `${operation}: ${exit._tag}`) ?? [],
     story: violations.length === 0 ? Option.none() : Option.some([
@@ -67,6 +69,15 @@ const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Out
     ].join("\n"))
   }
 })
+
+/** For the books: what a soak was made of. */
+const summary = (outcomes: ReadonlyArray<Outcome>) => {
+  const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0)
+  const ended = (how: string) => sum(({ endings }) => endings.filter((ending) => ending.endsWith(how)).length)
+  const mischief = sum(({ mischief }) => [...mischief.values()].reduce((total, times) => total + times, 0))
+  return `${sum(({ requests }) => requests)} requests, ${mischief} of them to mischief; `
+    + `${ended("Success")} calls succeeded, ${ended("Failure")} failed`
+}
 
 const only = process.env["EFFECT_RL_HOSTILE_SEED"]
 const soak = process.env["EFFECT_RL_SOAK"] !== undefined
@@ -79,6 +90,7 @@ describe("a hostile service", () => {
       const stories = outcomes.flatMap(({ story }) => Option.toArray(story))
       assert.strictEqual(stories.length, 0, stories.slice(0, 3).join("\n\n"))
       if (only !== undefined) return
+      if (soak) console.log(summary(outcomes))
       for (const kind of Mischief.kinds) {
         const times = outcomes.reduce((total, { mischief }) => total + (mischief.get(kind) ?? 0), 0)
         assert.isAbove(times, seeds.length, kind)
