@@ -22,6 +22,13 @@ const ttl = ({ ttl_seconds: seconds }: Options) =>
 const check = (holds: boolean, detail: string) =>
   holds ? Effect.void : Effect.fail(new TinkerError.Rejected({ detail }))
 
+/** Backends may take other names, but what is noted of a checkpoint lies in a file of its name. */
+const isName = (name: string) =>
+  check(
+    CheckpointPath.segment.test(name),
+    `path is "${name}", expected letters, digits, ".", "_" and "-", beginning with a letter or a digit`
+  )
+
 const isFuture = ({ ttl_seconds: seconds }: Options) =>
   check((seconds ?? 1) > 0, `ttl_seconds is ${seconds}, expected a number above 0`)
 
@@ -70,7 +77,8 @@ const saveWeights = (parts: Parts) =>
       model,
       sequence: value.seq_id,
       content,
-      submit: isFuture(value).pipe(
+      submit: isName(value.path).pipe(
+        Effect.andThen(isFuture(value)),
         Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
         Accept.named(operation),
         Effect.andThen(model.client.saveState(value.path, ttl(value))),
@@ -83,7 +91,8 @@ const type = "save_weights_for_sampler"
 
 const saveNamed = (parts: Parts, model: Model, name: string, options: Options) => {
   const operation = "saveWeightsForSampler"
-  return isFuture(options).pipe(
+  return isName(name).pipe(
+    Effect.andThen(isFuture(options)),
     Accept.named(operation),
     Effect.andThen(model.client.saveWeightsForSampler(name, ttl(options))),
     Effect.map(saved(parts, model, { operation, type }, options))
@@ -148,7 +157,8 @@ const saveExternal = (parts: Parts) =>
       model,
       sequence: value.seq_id,
       content,
-      submit: isFuture(value).pipe(
+      submit: isName(value.path).pipe(
+        Effect.andThen(isFuture(value)),
         Effect.andThen(
           check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
         ),

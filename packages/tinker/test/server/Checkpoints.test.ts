@@ -59,6 +59,21 @@ describe("checkpoints", () => {
         assert.include(String(error), "ttl_seconds is 0, expected a number above 0")
       }))
 
+    it.effect("whose names lead elsewhere are refused, whatever the backend takes", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        for (const [index, name] of ["../../../../escaped", "a/b", ".hidden", ""].entries()) {
+          const state = yield* Api.saved(model_id, 3 * index + 1, name)
+          const sampler = yield* Api.result(yield* Api.saveForSampler(model_id, 3 * index + 2, { path: name }))
+          const external = { model_id, seq_id: 3 * index + 3, path: name }
+          const elsewhere = yield* Api.result(yield* Api.post("/save_weights_external", external))
+          for (const { category, error } of [state, sampler, elsewhere]) {
+            assert.strictEqual(category, "user")
+            assert.include(String(error), `path is "${name}"`)
+          }
+        }
+      }))
+
     it.effect("are published and taken back", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
