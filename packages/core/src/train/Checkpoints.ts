@@ -37,25 +37,22 @@ export const final = "final"
 export const name = (iteration: number) => String(iteration).padStart(6, "0")
 
 /** State and sampler weights are both submitted before either is awaited; the record follows when both are there. */
-export const save = Effect.fn("Checkpoints.save")(
-  function*(client: TrainingClient, position: Position, name: string) {
-    const store = yield* RunStore
-    const pendingState = yield* client.saveState(name)
-    const pendingWeights = yield* client.saveWeightsForSampler(name)
-    const state = yield* pendingState.await
-    const weights = yield* pendingWeights.await
-    yield* store.append("checkpoints", {
-      name,
-      batch: position.iteration,
-      state_path: state.path,
-      sampler_path: weights.path,
-      optimizer_steps: position.optimizerSteps,
-      tokens: { ...position.usage }
-    })
-    return state
-  },
-  Effect.uninterruptible
-)
+export const save = Effect.fn("Checkpoints.save")(function*(client: TrainingClient, position: Position, name: string) {
+  const store = yield* RunStore
+  const pendingState = yield* client.saveState(name)
+  const pendingWeights = yield* client.saveWeightsForSampler(name)
+  const state = yield* pendingState.await
+  const weights = yield* pendingWeights.await
+  yield* store.append("checkpoints", {
+    name,
+    batch: position.iteration,
+    state_path: state.path,
+    sampler_path: weights.path,
+    optimizer_steps: position.optimizerSteps,
+    tokens: { ...position.usage }
+  })
+  return state
+})
 
 /** A training client at the newest checkpoint that still exists, and where the run stood there. */
 export interface Resumed {

@@ -41,8 +41,8 @@ export const validate = <E, R, EE, ER, HE, HR>(
 
 /**
  * Samples, compares, trains, repeats: on-policy, one iteration after the other. The stream ends with `Finished`; ending it
- * early, by taking less, by a timeout or by interruption, finishes the update under way and saves before it returns. With a
- * `RunStore` that holds a run, goes on after its newest checkpoint.
+ * early, by taking less, by a timeout or by interruption, finishes the update under way and saves before it returns, waiting no
+ * longer than `interruptTimeout`. With a `RunStore` that holds a run, goes on after its newest checkpoint.
  *
  * @see tinker-cookbook `rl.train.main`, `do_sync_training`
  */
@@ -124,59 +124,57 @@ const learnIfEnough = Effect.fnUntraced(function*<E, R, EE, ER>(
 })
 
 /** Trains on the groups that say something; without one takes no step. An update that began is finished and written down. */
-const learn = Effect.fn("Train.learn")(
-  function*<E, R, EE, ER>(
-    run: Run.Run<E, R, EE, ER>,
-    iteration: number,
-    results: ReadonlyArray<GroupResult>,
-    startedAt: number
-  ) {
-    const { advantage = Advantage.centered, constantFallbackSingleton = false, learningRate } = run.config
-    const sampledAt = yield* Clock.currentTimeMillis
-    const { informative } = Signal.partition(results, { constantFallbackSingleton })
-    const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, advantage) : []
-    const data = assembled.some(({ inputs }) => inputs.mask.some((trained) => trained > 0)) ? assembled : []
-    if (!(yield* run.budget.train(data.reduce((count, { modelInput }) => count + modelInput.length, 0)))) return []
+const learn = Effect.fn("Train.learn")(function*<E, R, EE, ER>(
+  run: Run.Run<E, R, EE, ER>,
+  iteration: number,
+  results: ReadonlyArray<GroupResult>,
+  startedAt: number
+) {
+  const { advantage = Advantage.centered, constantFallbackSingleton = false, learningRate } = run.config
+  const sampledAt = yield* Clock.currentTimeMillis
+  const { informative } = Signal.partition(results, { constantFallbackSingleton })
+  const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, advantage) : []
+  const data = assembled.some(({ inputs }) => inputs.mask.some((trained) => trained > 0)) ? assembled : []
+  if (!(yield* run.budget.train(data.reduce((count, { modelInput }) => count + modelInput.length, 0)))) return []
 
-    const parts = TrainStep.substeps(data, run.resolved.numSubsteps)
-    const update = yield* TrainStep.run(untilStepping(run), parts, run.resolved.loss, TrainStep.adam(learningRate))
-    yield* Ref.update(run.optimizerSteps, (steps) => steps + parts.length)
+  const parts = TrainStep.substeps(data, run.resolved.numSubsteps)
+  const update = yield* TrainStep.run(untilStepping(run), parts, run.resolved.loss, TrainStep.adam(learningRate))
+  yield* Ref.update(run.optimizerSteps, (steps) => steps + parts.length)
 
-    const trainedAt = yield* Clock.currentTimeMillis
-    const usage = yield* run.budget.usage
-    const rolledOut = StepMetrics.rollouts(results)
-    const metrics = {
-      "progress/batch": iteration,
-      "progress/done_frac": (iteration + 1) / run.resolved.iterations,
-      "optim/lr": learningRate,
-      ...rolledOut,
-      ...StepMetrics.trained(informative),
-      ...StepMetrics.learning(data, update.logprobs, run.resolved.loss),
-      ...update.metrics,
-      "tokens/total_prefilled": usage.prefilled,
-      "tokens/total_sampled": usage.sampled,
-      "tokens/total_trained": usage.trained,
-      "time/sampling": (sampledAt - startedAt) / 1000,
-      "time/training": (trainedAt - sampledAt) / 1000
-    }
-    yield* Journal.groups(iteration, results)
-    yield* Run.remember(run, iteration, results)
-    yield* Journal.metrics(iteration, metrics)
-    yield* Ref.set(run.done, Option.some(iteration + 1))
-    const event: Event.Iteration = {
-      _tag: "Iteration",
-      iteration,
-      meanReward: rolledOut["env/all/reward/total"] ?? NaN,
-      rewardStandardError: rolledOut["env/all/reward/standard_error"],
-      groups: results.length,
-      informative: informative.length,
-      datums: data.length,
-      optimizerSteps: parts.length,
-      metrics
-    }
-    return [event, ...(yield* saveWhenDue(run, iteration + 1))]
+  const trainedAt = yield* Clock.currentTimeMillis
+  const usage = yield* run.budget.usage
+  const rolledOut = StepMetrics.rollouts(results)
+  const metrics = {
+    "progress/batch": iteration,
+    "progress/done_frac": (iteration + 1) / run.resolved.iterations,
+    "optim/lr": learningRate,
+    ...rolledOut,
+    ...StepMetrics.trained(informative),
+    ...StepMetrics.learning(data, update.logprobs, run.resolved.loss),
+    ...update.metrics,
+    "tokens/total_prefilled": usage.prefilled,
+    "tokens/total_sampled": usage.sampled,
+    "tokens/total_trained": usage.trained,
+    "time/sampling": (sampledAt - startedAt) / 1000,
+    "time/training": (trainedAt - sampledAt) / 1000
   }
-)
+  yield* Journal.groups(iteration, results)
+  yield* Run.remember(run, iteration, results)
+  yield* Journal.metrics(iteration, metrics)
+  yield* Ref.set(run.done, Option.some(iteration + 1))
+  const event: Event.Iteration = {
+    _tag: "Iteration",
+    iteration,
+    meanReward: rolledOut["env/all/reward/total"] ?? NaN,
+    rewardStandardError: rolledOut["env/all/reward/standard_error"],
+    groups: results.length,
+    informative: informative.length,
+    datums: data.length,
+    optimizerSteps: parts.length,
+    metrics
+  }
+  return [event, ...(yield* saveWhenDue(run, iteration + 1))]
+})
 
 /** The training client; from its first optimizer step on, the weights belong to no whole number of iterations. */
 const untilStepping = <E, R, EE, ER>({ client, done }: Run.Run<E, R, EE, ER>): TrainingClient => ({
@@ -191,6 +189,9 @@ const saveWhenDue = Effect.fnUntraced(function*<E, R, EE, ER>(run: Run.Run<E, R,
   return [event]
 })
 
+const saveLast = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, done: number, name?: string) =>
+  Finishing.finish(Run.save(run, done, name), run.resolved.interruptTimeout)
+
 /** The last evaluation and the final checkpoint, unless the run had them already. */
 const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {
@@ -201,10 +202,10 @@ const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
     const ending = Effect.gen(function*() {
       const done = Option.getOrElse(yield* Ref.get(run.done), () => run.first)
       const exhausted = yield* run.budget.isExhausted
-      if (!exhausted) return finished(done, yield* Run.save(run, done, Checkpoints.final), "completed")
+      if (!exhausted) return finished(done, yield* saveLast(run, done, Checkpoints.final), "completed")
       const saved = yield* Ref.get(run.saved)
       const isSaved = saved.iteration === done && saved.checkpoint !== undefined
-      return finished(done, isSaved ? saved.checkpoint : yield* Run.save(run, done), "max_tokens_total")
+      return finished(done, isSaved ? saved.checkpoint : yield* saveLast(run, done), "max_tokens_total")
     })
     const isEvaluated = evalEvery > 0 && (run.config.evaluators ?? []).length > 0
     if (exhausted || !isEvaluated) return Stream.fromEffect(ending)

@@ -57,4 +57,19 @@ describe("an interruption", () => {
           assert.deepStrictEqual(yield* live, {})
         }))
   )
+
+  it.effect.each(["ForwardBackward", "OptimStep", "SaveState"] as const)(
+    "lets nothing be written by a backend that answers %s after it was given up",
+    (operation) =>
+      interruptedAt(operation, Effect.sleep("1 hour"), (ending) =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("3 minutes")
+          yield* Fiber.join(ending)
+          const written = Effect.all([stored("checkpoints"), stored("metrics"), stored("events")])
+          const before = yield* written
+          yield* TestClock.adjust("2 hours")
+          assert.deepStrictEqual(yield* written, before)
+          assert.deepStrictEqual(before[0], [])
+        }))
+  )
 })
