@@ -3,7 +3,7 @@
 export type Phase = "closed" | "open" | "half-open"
 
 /** What an answer says of the backend: an error it gave itself is an answer, too. */
-export type Outcome = "answered" | "unavailable" | "interrupted"
+export type Outcome = "answered" | "unavailable" | "unknown"
 
 const threshold = 5
 const firstPauseMillis = 1000
@@ -11,12 +11,12 @@ const longestPauseMillis = 30_000
 
 export interface CircuitBreaker {
   readonly phase: () => Phase
-  /** Milliseconds until one request may find out; 0 unless open. */
+  /** How long it stays open before one request may find out. */
   readonly pauseMillis: () => number
-  /** Lets one request through. */
-  readonly halfOpen: () => void
   /** True where this opened it. */
-  readonly settle: (outcome: Outcome, isProbe: boolean) => boolean
+  readonly settle: (outcome: Outcome, isProbe: boolean, now: number) => boolean
+  /** Lets one request through if it is time. */
+  readonly wake: (now: number) => void
 }
 
 /** Opens after five requests in a row that met nobody, for a second, and for twice as long each time a probe fails. */
@@ -24,22 +24,25 @@ export const make = (): CircuitBreaker => {
   let phase: Phase = "closed"
   let failures = 0
   let trips = 0
-  const open = () => {
+  let openUntil = 0
+  const pauseMillis = () => Math.min(longestPauseMillis, firstPauseMillis * 2 ** (trips - 1))
+  const open = (now: number) => {
     phase = "open"
     trips++
+    openUntil = now + pauseMillis()
     return true
   }
   return {
     phase: () => phase,
-    pauseMillis: () => phase === "open" ? Math.min(longestPauseMillis, firstPauseMillis * 2 ** (trips - 1)) : 0,
-    halfOpen: () => {
-      phase = "half-open"
+    pauseMillis,
+    wake: (now) => {
+      if (phase === "open" && now >= openUntil) phase = "half-open"
     },
-    settle: (outcome, isProbe) => {
-      if (outcome === "interrupted") return false
+    settle: (outcome, isProbe, now) => {
+      if (outcome === "unknown") return false
       if (outcome === "unavailable") {
         failures++
-        return isProbe || (phase === "closed" && failures >= threshold) ? open() : false
+        return isProbe || (phase === "closed" && failures >= threshold) ? open(now) : false
       }
       failures = 0
       if (phase === "closed" || !isProbe) return false

@@ -9,7 +9,7 @@ export type Lane = "training" | "evaluation" | "judge"
 /** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: what finishes a rollout goes first. */
 export const shares: Readonly<Record<Lane, number>> = { judge: 4, evaluation: 2, training: 1 }
 
-const lanes: ReadonlyArray<Lane> = ["judge", "evaluation", "training"]
+export const lanes: ReadonlyArray<Lane> = ["judge", "evaluation", "training"]
 
 /** One request, for which `permits` are wanted at once. */
 export interface Waiter {

@@ -214,6 +214,21 @@ describe("a backend that is down", () => {
       yield* Fiber.join(next)
     }))
 
+  it.effect("is asked although a request from before never ended", () =>
+    Effect.gen(function*() {
+      const limiter = yield* AdaptiveLimiter.make
+      const { client, seen } = scripted((call) =>
+        call === 0 ? Effect.never : call < 6 ? Effect.fail(unavailable) : second
+      )
+      const limited = limiter.sampling(client, "training")
+      yield* started(limited.sample(request))
+      for (let call = 0; call < 5; call++) yield* Effect.flip(limited.sample(request))
+      const next = yield* started(limited.sample(request))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(next)
+      assert.deepStrictEqual([seen.calls, (yield* limiter.state).breaker], [7, "closed"])
+    }))
+
   it.effect("is not what answers with an error of its own", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make

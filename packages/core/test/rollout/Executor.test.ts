@@ -71,7 +71,7 @@ const answers = Task.layer({ sample: Task.answersHalf })
 const withSums = Effect.provide(Layer.provideMerge(registry, answers))
 
 describe("groups of a task", () => {
-  it.effect("come out the same, wherever they are rolled out", () =>
+  it.effect("X2: come out the same, wherever they are rolled out", () =>
     Effect.gen(function*() {
       const builders = yield* Effect.forEach([0, 1, 2, 3], (index) => sums.builder({ index, size: 4 }))
       const options = { iteration: 3, samplerStep: 2, limits: { maxTurns: 2, rolloutTimeout: "1 minute" } } as const
