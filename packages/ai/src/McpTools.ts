@@ -10,6 +10,8 @@ import type { HttpClient } from "effect/http/HttpClient"
 import * as JsonSchema from "effect/JsonSchema"
 import type * as ChildProcess from "effect/process/ChildProcess"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type * as Scope from "effect/Scope"
@@ -151,16 +153,16 @@ export const stdio = <F extends McpClientError = never>(
 ): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, ChildProcessSpawner | Scope.Scope> =>
   connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
 
-/** Speaks with a server over HTTP. */
+/** Speaks with a server over HTTP. A header that is a secret is `Redacted`. */
 export const http = <F extends McpClientError = never>(
   url: string,
-  options: Options<F> & { readonly headers?: Readonly<Record<string, string>> }
+  options: Options<F> & { readonly headers?: Readonly<Record<string, string | Redacted.Redacted>> }
 ): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, HttpClient | Scope.Scope> =>
   connected(
     McpClient.http({
       url,
       protocol: McpProtocol.v2025_11_25,
-      ...(options.headers !== undefined && { headers: options.headers })
+      headers: Record.map(options.headers ?? {}, (value) => Redacted.isRedacted(value) ? Redacted.value(value) : value)
     }),
     options
   )

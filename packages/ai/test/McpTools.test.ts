@@ -3,7 +3,7 @@ import { EnvGroupBuilder, Message, Rollout, type Tool as CoreTool, ToolEnv } fro
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schema, type Scope } from "effect"
+import { Effect, Fiber, Layer, Redacted, Schema, type Scope } from "effect"
 import { type McpClientError, McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
@@ -192,6 +192,8 @@ describe("a server over HTTP", () => {
     success: Schema.String
   })
   const kit = Toolkit.make(Double)
+  const authorized: Array<string | undefined> = []
+  const listening = () => createServer().on("request", ({ headers }) => authorized.push(headers.authorization))
   const served = HttpRouter.serve(
     McpServer.layerHttp({
       name: "doubling",
@@ -204,15 +206,17 @@ describe("a server over HTTP", () => {
       )
     }),
     { disableLogger: true, disableListenLog: true }
-  ).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+  ).pipe(Layer.provideMerge(NodeHttpServer.layer(listening, { host: "127.0.0.1", port: 0 })))
 
   it.live("has the same tools", () =>
     Effect.gen(function*() {
       const { address } = yield* HttpServer.HttpServer
       const url = `${HttpServer.formatAddress(address)}/mcp`
-      const [double] = yield* McpTools.http(url, { name: "doubling", allow: ["double"], headers: { "x-test": "1" } })
+      const headers = { authorization: Redacted.make("Bearer secret"), "x-test": "1" }
+      const [double] = yield* McpTools.http(url, { name: "doubling", allow: ["double"], headers })
       assert.strictEqual(double?.spec.description, "Doubles a number.")
       assert.deepStrictEqual(yield* double?.call(`{"n": 4}`) ?? Effect.die("no tool"), { content: "8" })
+      assert.deepStrictEqual([...new Set(authorized)], ["Bearer secret"])
       const gone = McpTools.http(`${url}/no`, { name: "gone", allow: [] })
       assert.include((yield* Effect.flip(gone)).message, `MCP server "gone": not connected: MCP HTTP status 404`)
     }).pipe(Effect.scoped, Effect.provide([served, FetchHttpClient.layer])))
