@@ -3,6 +3,7 @@ import { AdaptiveLimiter } from "@effect-rl/core"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as CliffServer from "../../packages/core/test/backend/CliffServer.ts"
+import * as Report from "../Report.ts"
 
 const servers = [
   { capacity: 8, backlog: 0, seed: 3 },
@@ -22,5 +23,24 @@ const compare = Effect.fnUntraced(function*(server: CliffServer.Options) {
   return { ...server, requests, share: Math.min(...fixed) / millis, rejected }
 }, Effect.scoped)
 
-const compared = Effect.forEach(servers, compare).pipe(Effect.provide(TestClock.layer()))
-process.stdout.write(JSON.stringify(await Effect.runPromise(compared)))
+const compared = await Effect.runPromise(
+  Effect.forEach(servers, compare).pipe(Effect.provide(TestClock.layer()))
+)
+const rows = compared.map(({ backlog, capacity, rejected, requests, share }) => [
+  `${capacity}`,
+  `${backlog}`,
+  `${requests}`,
+  `${(100 * share).toFixed(1)} %`,
+  `${(100 * rejected).toFixed(2)} %`
+])
+
+Report.publish("limiter", "A limiter before a hidden capacity", [
+  `In virtual time, which no other program slows down: ${crowd} at the same time ask for 16 to 64 tokens, from the limiter's first request
+on. The server computes \`capacity\` sequences at the same time, lets \`backlog\` wait and turns the rest away. Throughput is of the best
+of three fixed limits: 0.8, 1 and 1.2 times the capacity.`,
+  Report.table(["capacity", "backlog", "requests", "of the best fixed throughput", "turned away"], rows),
+  [
+    Report.aim("least throughput", 100 * Math.min(...compared.map(({ share }) => share)), " %", "at least", 90),
+    Report.aim("most turned away", 100 * Math.max(...compared.map(({ rejected }) => rejected)), " %", "at most", 1)
+  ].join("\n")
+])

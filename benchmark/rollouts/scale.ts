@@ -1,5 +1,5 @@
 /**
- * 100,000 rollouts at the same time, 10,000 interrupted, and the limiter in virtual time. `COOKBOOK_PYTHON` names a Python that has
+ * 100,000 rollouts at the same time, and 10,000 interrupted. `COOKBOOK_PYTHON` names a Python that has
  * tinker-cookbook; without it that part is left out.
  */
 import { Schema } from "effect"
@@ -19,14 +19,6 @@ const Scaled = Schema.Struct({
   lagP99Millis: Schema.Finite,
   lagMaxMillis: Schema.Finite
 })
-const Compared = Schema.Array(Schema.Struct({
-  capacity: Schema.Int,
-  backlog: Schema.Int,
-  requests: Schema.Int,
-  share: Schema.Finite,
-  rejected: Schema.Finite
-}))
-
 const ask = (command: string, ...args: ReadonlyArray<string>): unknown =>
   JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
 
@@ -51,7 +43,6 @@ if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, h
 const scaled = new Map<string, typeof Scaled.Type>()
 for (const [name, run] of contestants) scaled.set(name, await measure(name, Scaled, run))
 const interrupted = await measure("interrupted", Timed, () => node("effectRl.ts", "interrupt"))
-const compared = Schema.decodeUnknownSync(Compared)(node("limiter.ts"))
 
 const seconds = (millis: number) => (millis / 1000).toFixed(1)
 const scaledRows = [...scaled].map(([name, { cpuMillis, lagMaxMillis, lagP99Millis, peakBytes, wallMillis }]) => [
@@ -62,16 +53,9 @@ const scaledRows = [...scaled].map(([name, { cpuMillis, lagMaxMillis, lagP99Mill
   lagP99Millis.toFixed(0),
   lagMaxMillis.toFixed(0)
 ])
-const comparedRows = compared.map(({ backlog, capacity, rejected, requests, share }) => [
-  `${capacity}`,
-  `${backlog}`,
-  `${requests}`,
-  `${(100 * share).toFixed(1)} %`,
-  `${(100 * rejected).toFixed(2)} %`
-])
 const effectRl = scaled.get("effect-rl")
 
-Report.publish("rollouts-at-scale", "100,000 concurrent rollouts, an interruption, and a limiter", [
+Report.publish("rollouts-at-scale", "100,000 concurrent rollouts, and an interruption", [
   `Other programs took at most ${Report.percent(othersTook)} of the processors meanwhile.`,
   `## 100,000 rollouts at the same time
 
@@ -83,15 +67,9 @@ own. Lag is how late a timer of 10 ms was: of a hundred times the second latest,
     : []),
   "## 10,000 rollouts interrupted",
   "1,250 groups of 8, all waiting in their last turn; until everything they acquired is released, the second time in a process.",
-  "## The limiter before a hidden capacity",
-  `In virtual time, 2,000 at the same time asking for 16 to 64 tokens; the server computes \`capacity\` sequences at the same time, lets
-\`backlog\` wait and turns the rest away. Throughput is of the best of three fixed limits: 0.8, 1 and 1.2 times the capacity.`,
-  Report.table(["capacity", "backlog", "requests", "of the best fixed throughput", "turned away"], comparedRows),
   [
     Report.aim("peak memory of 100,000 rollouts", (effectRl?.peakBytes ?? NaN) / 1e9, " GB", "at most", 2),
     Report.aim("CPU of interrupting 10,000 rollouts", interrupted.cpuMillis, " ms", "at most", 250),
-    Report.aim("wall of interrupting 10,000 rollouts", interrupted.wallMillis, " ms", "at most", 250),
-    Report.aim("the limiter's throughput", 100 * Math.min(...compared.map(({ share }) => share)), " %", "at least", 90),
-    Report.aim("turned away", 100 * Math.max(...compared.map(({ rejected }) => rejected)), " %", "at most", 1)
+    Report.aim("wall of interrupting 10,000 rollouts", interrupted.wallMillis, " ms", "at most", 250)
   ].join("\n")
 ])
