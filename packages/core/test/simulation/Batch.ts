@@ -1,5 +1,5 @@
 /** One simulated batch: rolled out by a runner, and what it left behind. */
-import { type GroupResult, Rollout, type RolloutError, type TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, type GroupResult, Rollout, type RolloutError, type TinkerError } from "@effect-rl/core"
 import { type EventLog, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { Effect, Fiber, Logger, Stream } from "effect"
 import type * as Faults from "./Faults.ts"
@@ -39,6 +39,11 @@ const untilKilled = <A, E, R>(rolling: Effect.Effect<A, E, R>, killAt: number | 
     return yield* Fiber.join(fiber)
   })
 
+const countPermits = (limiter: AdaptiveLimiter.AdaptiveLimiter, ledger: Ledger.Ledger) =>
+  Effect.map(limiter.state, ({ inUse, waiting }) => {
+    ledger.permits = { inUse, waiting: Object.values(waiting).reduce((sum, count) => sum + count, 0) }
+  })
+
 export interface Options {
   /** Decides in which order the fibers' turns come; what goes wrong is the scenario's own. */
   readonly turns: number
@@ -50,12 +55,19 @@ export const run = Effect.fnUntraced(
   function*(scenario: Scenario.Scenario, runner: Runner, { concurrency, interruptAfter, turns }: Options) {
     const ledger = Ledger.make()
     const audit = yield* LeakAudit.LeakAudit.make
-    const rolling = Effect.suspend(() =>
-      runner(Scenario.builders(scenario, ledger), Scenario.policy(scenario), {
-        ...scenario.options,
-        concurrency: concurrency ?? scenario.concurrency
-      })
-    )
+    const rollingWith = (policy: Scenario.SimulatedPolicy) =>
+      Effect.suspend(() =>
+        runner(Scenario.builders(scenario, ledger), policy, {
+          ...scenario.options,
+          concurrency: concurrency ?? scenario.concurrency
+        })
+      )
+    const limited = Effect.scoped(Effect.gen(function*() {
+      const limiter = yield* AdaptiveLimiter.make
+      const policy = yield* Scenario.behind(limiter, Scenario.policy(scenario))
+      return yield* Effect.ensuring(rollingWith(policy), countPermits(limiter, ledger))
+    }))
+    const rolling = scenario.limited ? limited : rollingWith(Scenario.policy(scenario))
     const simulation = yield* Simulation.run(
       turns,
       untilKilled(rolling, scenario.killAt).pipe(

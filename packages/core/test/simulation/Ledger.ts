@@ -20,9 +20,11 @@ export interface Ledger {
   readonly lives: Array<Life>
   /** What was acquired and never will be released, because releasing it hangs. */
   abandoned: number
+  /** Permits in use, and requests that wait for one, when it was over. */
+  permits: { readonly inUse: number; readonly waiting: number }
 }
 
-export const make = (): Ledger => ({ lives: [], abandoned: 0 })
+export const make = (): Ledger => ({ lives: [], abandoned: 0, permits: { inUse: 0, waiting: 0 } })
 
 export const begin = (ledger: Ledger, group: number, member: number): Life => {
   const life = ledger.lives.filter((other) => other.group === group && other.member === member).length

@@ -27,7 +27,9 @@ const ends: Rule = ({ scenario, simulation: { exit, hang } }) => [
 
 const releases: Rule = ({ held, ledger, simulation }) => {
   const { sandbox = 0, ...others } = held
+  const { inUse, waiting } = ledger.permits
   return [
+    ...complain(inUse + waiting > 0, `${inUse} permits in use, ${waiting} requests waiting`),
     ...complain(Object.keys(others).length > 0, `not released: ${JSON.stringify(others)}`),
     ...complain(sandbox !== ledger.abandoned, `${sandbox} sandboxes held, ${ledger.abandoned} abandoned`),
     ...complain(

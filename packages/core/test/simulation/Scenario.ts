@@ -1,5 +1,6 @@
 /** A batch of groups, drawn from a seed: its environments, how it is rolled out, what goes wrong and who gives up when. */
 import {
+  type AdaptiveLimiter,
   Env,
   type EnvGroupBuilder,
   type FailurePolicy,
@@ -13,7 +14,7 @@ import {
   type Tool
 } from "@effect-rl/core"
 import { Draw, type EventLog, Faulty, LeakAudit } from "@effect-rl/core/testing"
-import { Duration, Effect, Schedule, type Scope } from "effect"
+import { type Context, Duration, Effect, Schedule, type Scope } from "effect"
 import * as Faults from "./Faults.ts"
 import * as Ledger from "./Ledger.ts"
 
@@ -29,6 +30,8 @@ export interface Scenario {
   readonly coupled: ReadonlyArray<boolean>
   readonly options: Options & { readonly onFailure: FailurePolicy.FailurePolicy }
   readonly concurrency: number
+  /** Requests to the policy wait for the permits of a limiter. */
+  readonly limited: boolean
   /** When the caller gives up, in milliseconds. */
   readonly killAt: number | undefined
   /** By when it must be over, whatever happens. */
@@ -117,6 +120,7 @@ export const make = (seed: number): Scenario => {
       releaseTimeout
     },
     concurrency: draw.integer(1, sizes.length),
+    limited: draw.chance(0.2),
     killAt: draw.chance(0.3) ? draw.uniform() * 15_000 : undefined,
     deadline: latest(sizes.length)
   }
@@ -144,6 +148,27 @@ export const policy = ({ seed, severity }: Scenario): SimulatedPolicy =>
       )
     }
   }, Faults.policy(seed, severity))
+
+/** The same policy, request by request behind a limiter. */
+export const behind = (
+  limiter: AdaptiveLimiter.AdaptiveLimiter,
+  policy: SimulatedPolicy
+): Effect.Effect<SimulatedPolicy, never, Needs> =>
+  Effect.contextWith((context: Context.Context<Needs>) => {
+    const act = (request: Policy.Request) => Effect.provideContext(policy.act(request), context)
+    return Effect.succeed({
+      act: (request) =>
+        limiter.sampling({
+          modelPath: "simulated",
+          computeLogprobs: () => Effect.succeed(new Float32Array()),
+          sample: () => Effect.map(act(request), (sampled) => ({ sequences: [sampled] }))
+        }, "training").sample({ prompt: request.prompt, params: { maxTokens: request.maxTokens ?? 8 } }).pipe(
+          Effect.flatMap(({ sequences: [sampled] }) =>
+            sampled === undefined ? Effect.die(new Error("the limiter lost a sequence")) : Effect.succeed(sampled)
+          )
+        )
+    })
+  })
 
 /** Calls its tool in a scope of its own. */
 const makeTool = ({ seed, severity }: Scenario, life: Ledger.Life): Tool.Tool<Faults.Broken, Needs> => {

@@ -14,13 +14,13 @@ const spell = ({ simulation: { exit } }: Batch.Batch) =>
     })
     : undefined
 
-/** Who comes first decides who gets the last retry, and who need not be retried. */
+/** Who comes first decides who gets the last retry, and who need not be retried; so it does who waits for a permit. */
 const sharesRetries = ({ options: { onFailure } }: Scenario.Scenario) =>
   onFailure.maxRetries !== undefined || onFailure.minSuccessful !== undefined
 
 const differs = (left: Batch.Batch, right: Batch.Batch): ReadonlyArray<string> => {
-  const { killAt } = left.scenario
-  if (killAt !== undefined || sharesRetries(left.scenario)) return []
+  const { killAt, limited } = left.scenario
+  if (killAt !== undefined || limited || sharesRetries(left.scenario)) return []
   const [one, other] = [spell(left), spell(right)]
   if (one === undefined && other === undefined) return []
   return [
