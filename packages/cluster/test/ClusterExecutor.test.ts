@@ -1,6 +1,6 @@
 /** Three processes that share the work: whichever is killed, every group comes back exactly once. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
-import { Seed } from "@effect-rl/core"
+import type { GroupResult } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { DatabaseSync } from "node:sqlite"
@@ -9,7 +9,7 @@ import * as Walks from "./Walks.ts"
 
 const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
 const kills = isSoak ? 50 : 5
-const groupsPerKill = 30
+const groupsAtOnce = 40
 const seed = 11
 
 const rowsOf = (database: string) => {
@@ -23,24 +23,23 @@ describe("a cluster of three processes", { concurrent: false }, () => {
   it.live(`gives back every group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
-      const walks = Walks.payloads(groupsPerKill * (kills + 1))
-      const uniform = Seed.uniform(seed)
-      const killAt = new Set(
-        Array.from({ length: kills }, (_, kill) => Math.floor(groupsPerKill * (kill + 0.2 + 0.6 * uniform())))
-      )
       const { lines, value: results } = yield* Effect.gen(function*() {
         const executor = yield* ClusterExecutor.make
-        let finished = 0
-        return yield* Walks.groups(walks, { executor }).pipe(
-          Stream.tap(() => killAt.has(++finished) ? machines.kill : Effect.void),
-          Stream.runCollect
-        )
+        const killing = yield* Effect.forkChild(Effect.repeat(machines.kill, { times: kills - 1 }))
+        const results: Array<GroupResult.GroupResult> = []
+        while (killing.pollUnsafe() === undefined || results.length === 0) {
+          const walks = Walks.payloads(groupsAtOnce, results.length)
+          results.push(...yield* Stream.runCollect(Walks.groups(walks, { executor })))
+        }
+        yield* Fiber.join(killing)
+        return results
       }).pipe(Effect.provide(LocalCluster.client(machines)), Walks.logged)
 
-      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder((yield* Walks.logged(Walks.here(walks))).value))
+      const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
+      assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
       const walked = lines.filter(({ message }) => message.startsWith("walked"))
-      assert.strictEqual(walked.length, 2 * walks.length)
-      assert.isAbove(new Set(walked.map(({ worker }) => worker)).size, 2)
+      assert.strictEqual(walked.length, 2 * results.length)
+      assert.isAtLeast(new Set(walked.map(({ worker }) => worker)).size, 3)
       assert.isFalse(walked.some(({ worker }) => worker === String(process.pid)))
       assert.strictEqual(rowsOf(machines.database), 0)
     }), isSoak ? 1_200_000 : 90_000)

@@ -21,8 +21,8 @@ export const groups = (payloads: ReadonlyArray<Walk.Payload>, options: Rollout.S
     return Rollout.stream(builders, yield* policy, { concurrency: 30, unordered: true, ...options })
   })).pipe(Stream.provide(ScriptedTinker.layer()))
 
-export const payloads = (count: number, millis = 30): ReadonlyArray<Walk.Payload> =>
-  Array.from({ length: count }, (_, index) => ({ index, turns: 3, millis }))
+export const payloads = (count: number, first = 0): ReadonlyArray<Walk.Payload> =>
+  Array.from({ length: count }, (_, index) => ({ index: first + index, turns: 3, millis: 60 }))
 
 export const inOrder = <A extends { readonly key: string }>(results: ReadonlyArray<A>) =>
   results.toSorted((left, right) => left.key < right.key ? -1 : 1)

@@ -1,14 +1,19 @@
-/** A runner of a cluster on this machine, with a scripted model. */
+/** A runner of a cluster on this machine, with a scripted model; it makes a file with its process id when it is there. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import { TaskRegistry } from "@effect-rl/core"
 import { ScriptedTinker } from "@effect-rl/core/testing"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import * as Walk from "./Walk.ts"
 
-const [database = ""] = process.argv.slice(2)
+const [database = "", folder = ""] = process.argv.slice(2)
 
-ClusterExecutor.worker.pipe(
+const ready = Layer.effectDiscard(Effect.sync(() => writeFileSync(join(folder, `ready-${process.pid}`), "")))
+
+ready.pipe(
+  Layer.provide(ClusterExecutor.worker),
   Layer.provide(TaskRegistry.TaskRegistry.layer(Walk.task)),
   Layer.provide(ScriptedTinker.layer()),
   Layer.provide(LocalCluster.runner({ database })),
