@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/test/**/*.test.ts"],
     isolate: false,
+    // Against hangs alone: no test is about how fast a machine is.
+    testTimeout: 600_000,
     sequence: { concurrent: true }
   }
 })
