@@ -1,5 +1,5 @@
 /** Fibers run task by task in an order drawn from a seed, on a clock that goes on only when none is ready. */
-import type * as Clock from "effect/Clock"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,8 +17,8 @@ interface Sleeper {
 export interface EventLoop {
   /** Runs what follows on this loop. */
   readonly context: <R>(context: Context.Context<R>) => Context.Context<R>
-  readonly scheduler: Scheduler.Scheduler
-  readonly clock: Clock.Clock
+  /** Milliseconds. */
+  readonly now: () => number
   /** Runs one ready task; false where none is ready. */
   readonly turn: () => boolean
   readonly isIdle: () => boolean
@@ -26,7 +26,6 @@ export interface EventLoop {
   readonly nextDue: () => number
   /** Sets the clock to when the next sleepers are due and makes them ready. */
   readonly advance: () => void
-  readonly sleepers: () => number
   /** Fibers that began here and have not ended. */
   readonly fibers: () => number
 }
@@ -88,7 +87,6 @@ const makeClock = (ready: (task: Task) => void) => {
   }
   return {
     clock,
-    sleepers: () => sleepers.length,
     nextDue: () => sleepers[0]?.due ?? Infinity,
     advance: () => {
       now = Math.max(now, sleepers[0]?.due ?? now)
@@ -101,7 +99,7 @@ const makeClock = (ready: (task: Task) => void) => {
 export const make = (seed: number, yieldEvery?: number): EventLoop => {
   const draw = Draw.make(seed, "event loop")
   const ready = makeReady(draw)
-  const { advance, clock, nextDue, sleepers } = makeClock((task) => ready.add(task, 0))
+  const { advance, clock, nextDue } = makeClock((task) => ready.add(task, 0))
   const operations = yieldEvery ?? draw.oneOf([16, 64, 2048])
   let fibers = 0
   const metrics: Metric.FiberRuntimeMetricsService = {
@@ -124,16 +122,15 @@ export const make = (seed: number, yieldEvery?: number): EventLoop => {
   return {
     context: (context) =>
       context.pipe(
+        Context.add(Clock.Clock, clock),
         Context.add(Scheduler.Scheduler, scheduler),
         Context.add(Metric.FiberRuntimeMetrics, metrics)
       ),
-    scheduler,
-    clock,
+    now: clock.currentTimeMillisUnsafe,
     turn,
     isIdle: ready.isEmpty,
     nextDue,
     advance,
-    sleepers,
     fibers: () => fibers
   }
 }

@@ -1,6 +1,4 @@
 /** Programs run in virtual time, in an order drawn from a seed. */
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -94,7 +92,7 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
   const loop = EventLoop.make(seed, options.yieldEvery)
   const { events, log, pending } = EventLog.make()
   const outside = yield* Effect.context<Exclude<R, EventLog.EventLog>>()
-  const context = loop.context(outside).pipe(Context.add(Clock.Clock, loop.clock))
+  const context = loop.context(outside)
   const logged = Effect.provideService(program, EventLog.EventLog, log)
   const deadline = Duration.toMillis(options.deadline ?? "1 hour")
   let tasks = 0
@@ -104,7 +102,7 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
     return tasks !== options.crashAfter
   }
   yield* drive(loop, fiber, deadline, goesOn)
-  const millis = loop.clock.currentTimeMillisUnsafe()
+  const millis = loop.now()
   const isCrashed = tasks === options.crashAfter
   const isHung = fiber.pollUnsafe() === undefined && !isCrashed
   const hang = isHung ? Option.some({ millis, pending: [...pending] }) : Option.none()
