@@ -112,22 +112,24 @@ export const make = (client: SamplingClient) => {
       return Effect.forEach(together, (shared) => send(client, shared), { discard: true })
     })
 
+  const ask = (group: string, member: Member, members: Set<Member>) => {
+    const answer = Deferred.await(member.answer)
+    const isFirst = members.size === 0
+    members.add(member)
+    if (!isFirst) return answer
+    open.set(group, members)
+    const alone = Effect.flatMap(client.sample(member.request), ({ sequences }) => onlySequence(sequences))
+    const answered = Effect.suspend(() => member.shared?.fiber === undefined ? alone : answer)
+    return Effect.andThen(lead(group, members, member), answered)
+  }
+
   return (group: string, request: Single): Effect.Effect<Sampling.SampledTokens, TinkerError> =>
     Effect.suspend(() => {
       const member: Member = { request, answer: Deferred.makeUnsafe() }
-      const members = open.get(group)
-      const answer = Deferred.await(member.answer)
-      const alone = Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
-      if (members !== undefined) {
-        members.add(member)
-        return Effect.onInterrupt(answer, () => {
-          members.delete(member)
-          return leave(member)
-        })
-      }
-      const led = new Set([member])
-      open.set(group, led)
-      const answered = Effect.suspend(() => member.shared?.fiber === undefined ? alone : answer)
-      return Effect.andThen(lead(group, led, member), Effect.onInterrupt(answered, () => leave(member)))
+      const members = open.get(group) ?? new Set()
+      return Effect.onInterrupt(ask(group, member, members), () => {
+        members.delete(member)
+        return leave(member)
+      })
     })
 }
