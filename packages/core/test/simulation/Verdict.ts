@@ -31,36 +31,36 @@ const differs = (left: Batch.Batch, right: Batch.Batch): ReadonlyArray<string> =
 
 export interface Verdict {
   readonly broken: ReadonlyArray<string>
+  /** The one that breaks a rule; the first where none does, or two of them differ. */
   readonly batch: Batch.Batch
 }
 
 export const make = Effect.fnUntraced(function*(seed: number, runner: Batch.Runner = Batch.runner) {
   const scenario = Scenario.make(seed)
   const batch = yield* Batch.run(scenario, runner, { turns: seed })
-  const broken = Rules.broken(batch)
-  if (broken.length > 0 || scenario.killAt !== undefined) return { broken, batch } satisfies Verdict
+  const first: Verdict = { broken: Rules.broken(batch), batch }
+  if (first.broken.length > 0 || scenario.killAt !== undefined) return first
   const other = yield* Batch.run(scenario, runner, {
     turns: seed + 1_000_000_007,
     concurrency: scenario.sizes.length + 1 - scenario.concurrency
   })
   const interruptAfter = Draw.make(seed, "interrupt").integer(1, batch.simulation.tasks)
-  const interrupted = Rules.broken(yield* Batch.run(scenario, runner, { turns: seed, interruptAfter }))
-  return {
-    broken: [
-      ...Rules.broken(other),
-      ...differs(batch, other),
-      ...interrupted.map((complaint) => `${complaint}, interrupted after ${interruptAfter} tasks`)
-    ],
-    batch
-  } satisfies Verdict
+  const interrupted = yield* Batch.run(scenario, runner, { turns: seed, interruptAfter })
+  const verdicts: ReadonlyArray<Verdict> = [
+    { broken: Rules.broken(other), batch: other },
+    { broken: Rules.broken(interrupted), batch: interrupted },
+    { broken: differs(batch, other), batch }
+  ]
+  return verdicts.find(({ broken }) => broken.length > 0) ?? first
 })
 
 /** What a person needs to know about a seed that fails. */
-export const describe = ({ batch: { scenario, simulation }, broken }: Verdict) =>
+export const describe = ({ batch: { interruptAfter, scenario, simulation }, broken }: Verdict) =>
   [
     `seed ${scenario.seed}: groups of ${scenario.sizes.join(", ")} (coupled: ${scenario.coupled.join(", ")}),`
     + ` concurrency ${scenario.concurrency}, ${scenario.severity * 100} % of calls go wrong`
-    + (scenario.killAt === undefined ? "" : `, the caller gives up at ${scenario.killAt.toFixed(0)} ms`),
+    + (scenario.killAt === undefined ? "" : `, the caller gives up at ${scenario.killAt.toFixed(0)} ms`)
+    + (interruptAfter === undefined ? "" : `, interrupted after ${interruptAfter} tasks`),
     `replay it alone, with its events: EFFECT_RL_SEED=${scenario.seed} npx vitest run packages/core/test/simulation`,
     ...broken.map((complaint) => `  ✗ ${complaint}`),
     ...Option.match(simulation.hang, {
