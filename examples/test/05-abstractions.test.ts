@@ -36,7 +36,7 @@ const backend = Layer.unwrap(Effect.map(Tokenizer.Tokenizers.use(({ load }) => l
 }))
 
 const tutorial = (file: string) =>
-  layer(tokenizers(file), { timeout: 60_000 })("05-abstractions", (it) => {
+  layer(tokenizers(file))("05-abstractions", (it) => {
     it.effect("sees 27 tokens and earns 0.9 for a right answer without a stop", () =>
       Effect.gen(function*() {
         const model = yield* ChatModel.resolve(name)
@@ -59,7 +59,7 @@ const tutorial = (file: string) =>
       Effect.gen(function*() {
         const model = yield* ChatModel.resolve(name)
         assert.strictEqual((yield* train(model)).toExponential(2), "4.91e-4")
-      }).pipe(Effect.provide([backend, RunStore.RunStore.layerMemory])), { timeout: 60_000 })
+      }).pipe(Effect.provide([backend, RunStore.RunStore.layerMemory])))
   })
 
 if (vocabulary === undefined) {

@@ -4,8 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Layer } from "effect"
 import { program } from "../src/04-first-rl.ts"
 
-const timeout = { timeout: 60_000 }
-
 const tokenizer = TestTokenizer.characters
 
 const sumIn = (prompt: string) => {
@@ -40,7 +38,7 @@ describe("04-first-rl on a scripted backend", () => {
         ...Array.replicate(["snapshot", "forward_backward(128, importance_sampling)", "optim_step(0.001)"], 10).flat()
       ])
       assert.deepStrictEqual(LeakAudit.live(yield* LeakAudit.LeakAudit.use(({ counts }) => counts)), {})
-    }).pipe(Effect.provide(backend((sum, member) => member < 2 ? sum : sum + 1))), timeout)
+    }).pipe(Effect.provide(backend((sum, member) => member < 2 ? sum : sum + 1))))
 
   it.effect("takes no step where all answers are equally good", () =>
     Effect.gen(function*() {
@@ -49,5 +47,5 @@ describe("04-first-rl on a scripted backend", () => {
         "create_training_client(effect-rl/tiny-128, 32)",
         ...Array.replicate("snapshot", 10)
       ])
-    }).pipe(Effect.provide(backend((sum) => sum))), timeout)
+    }).pipe(Effect.provide(backend((sum) => sum))))
 })

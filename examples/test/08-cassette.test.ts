@@ -9,7 +9,7 @@ import { cassette, learnSums, metricsFile, reported } from "../src/08-cassette.t
 
 const Step = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Finite))
 
-layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)), { timeout: 60_000 })("08-cassette", (it) => {
+layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("08-cassette", (it) => {
   it.effect("trains again with the metrics it was recorded with", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

@@ -83,6 +83,6 @@ layer(NodeServices.layer)("examples", (it) => {
     }))
 
   for (const [example, expectation] of Object.entries(expectations)) {
-    it.effect(example, () => Effect.map(run(example), expectation), { timeout: 240_000, concurrent: false })
+    it.effect(example, () => Effect.map(run(example), expectation), { concurrent: false })
   }
 })

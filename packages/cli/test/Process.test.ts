@@ -46,7 +46,7 @@ const launch = (args: ReadonlyArray<string>, { act, env = {}, input, when }: Opt
 
 const { runFolder, short } = CommandLine
 
-describe("the process", { timeout: 120_000 }, () => {
+describe("the process", () => {
   it.live("ends with 0 after a run, and with 1 and one line to act on after a mistake", () =>
     Effect.gen(function*() {
       const good = yield* launch([...short, "--steps", "1", "--log-path", yield* runFolder])

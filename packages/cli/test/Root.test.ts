@@ -24,7 +24,7 @@ const tear = (folder: string, name: string) =>
 const has = (lines: ReadonlyArray<string>, text: string) =>
   assert.isTrue(lines.some((line) => line.includes(text)), `no line has "${text}":\n${lines.join("\n")}`)
 
-describe("effect-rl", { timeout: 60_000 }, () => {
+describe("effect-rl", () => {
   it.effect("names its commands", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("--help")
@@ -77,7 +77,7 @@ describe("effect-rl", { timeout: 60_000 }, () => {
     }))
 })
 
-describe("effect-rl train --help", { timeout: 60_000 }, () => {
+describe("effect-rl train --help", () => {
   it.effect("tells each setting with its unit and default", () =>
     Effect.gen(function*() {
       const { out } = yield* run("train", "arithmetic", "--help")
@@ -97,7 +97,7 @@ describe("effect-rl train --help", { timeout: 60_000 }, () => {
     }))
 })
 
-describe("effect-rl train --plan", { timeout: 60_000 }, () => {
+describe("effect-rl train --plan", () => {
   const plan = [
     "train",
     "arithmetic",
@@ -143,7 +143,7 @@ describe("effect-rl train --plan", { timeout: 60_000 }, () => {
     }))
 })
 
-describe("effect-rl train", { timeout: 60_000 }, () => {
+describe("effect-rl train", () => {
   it.effect("trains, reports and keeps the run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder

@@ -19,7 +19,7 @@ describe("worker threads", { concurrent: false }, () => {
       }).pipe(Walks.logged)
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder((yield* Walks.logged(Walks.here(walks))).value))
       assert.strictEqual(lines.filter(({ message }) => message.startsWith("walked")).length, 2 * walks.length)
-    }), 60_000)
+    }))
 
   it.live("release what they hold when whoever asked goes away", () =>
     Effect.gen(function*() {
@@ -29,7 +29,7 @@ describe("worker threads", { concurrent: false }, () => {
       yield* Walks.until(() => Walks.held(trace).acquired === 2)
       yield* Fiber.interrupt(fiber)
       yield* Walks.until(() => Walks.held(trace).released === 2)
-    }), 60_000)
+    }))
 
   it.live("do again what one of them left behind when it ended", () =>
     Effect.gen(function*() {
@@ -42,12 +42,12 @@ describe("worker threads", { concurrent: false }, () => {
         Walks.inOrder(results),
         Walks.inOrder((yield* Walks.logged(Walks.here([...walks, fatal]))).value)
       )
-    }), 60_000)
+    }))
 
   it.live("say which error a group met", () =>
     Effect.gen(function*() {
       const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
       const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing, { executor: yield* executor })))
       assert.strictEqual(error.message, `group "walk/0": Stumbled in the worker: stumbled`)
-    }), 60_000)
+    }))
 })

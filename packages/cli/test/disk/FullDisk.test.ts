@@ -68,7 +68,7 @@ const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectorySc
 
 const namesIn = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readDirectory(folder, { recursive: true }))
 
-describe("a disk that is full", { timeout: 120_000 }, () => {
+describe("a disk that is full", () => {
   const faults = [
     { name: "from any write of a run on", lasts: true, every: 1 },
     { name: "at one write of a run", lasts: false, every: 3 }

@@ -92,7 +92,7 @@ const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRo
     })
   })
 
-real("GSM8K (skipped where shared/data/gsm8k is absent)", { timeout: 120_000 }, () => {
+real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
   const withFiles = Effect.provide(NodeServices.layer)
 
   it.effect("is not learned from where no answer fits: every reward is −0.1, no step is taken, and the run says so", () =>

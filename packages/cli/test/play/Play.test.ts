@@ -15,7 +15,7 @@ const play = (recipe: string, input: ReadonlyArray<string>, ...args: ReadonlyArr
     return out
   })
 
-describe("effect-rl play", { timeout: 60_000 }, () => {
+describe("effect-rl play", () => {
   it.effect("shows the prompt as a model sees it, reads an answer, and tells what it earned", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* play("plain-arithmetic", ["well, 91"]), [

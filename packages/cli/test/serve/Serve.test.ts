@@ -70,7 +70,7 @@ const rewards = (text: string) =>
       : [Object.fromEntries(Object.entries(metrics).filter(([key]) => !key.includes("time")))]
   )
 
-describe("effect-rl serve", { timeout: 120_000 }, () => {
+describe("effect-rl serve", () => {
   it.live("finishes what it accepted when interrupted, and answers who waits for it", () =>
     Effect.gen(function*() {
       const { child, found: url } = yield* serve(yield* temporary)

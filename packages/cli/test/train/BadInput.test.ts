@@ -59,7 +59,7 @@ const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
   ["--max-tokens 1152", "maxTokens is 1152, expected less than the context of 1152 tokens"]
 ]
 
-describe("before it begins, train refuses", { timeout: 60_000 }, () => {
+describe("before it begins, train refuses", () => {
   it.effect.each(files)("a file with %s", ([, lines, message]) =>
     Effect.gen(function*() {
       const folder = yield* runFolder
@@ -81,7 +81,7 @@ describe("before it begins, train refuses", { timeout: 60_000 }, () => {
     }).pipe(withFiles))
 })
 
-describe("in a run's folder, train refuses", { timeout: 60_000 }, () => {
+describe("in a run's folder, train refuses", () => {
   const twoSteps = [...short, "--steps", "2", "--log-path"]
 
   it.effect("a file in its place", () =>

@@ -77,7 +77,7 @@ describe("a limiter before a server with a hidden capacity", () => {
       const millis = yield* CliffServer.timed(CliffServer.crowd(limiter.sampling(client, "evaluation"), 400, 100))
       assert.isBelow(millis, 1.7 * 400 / 20 * 400)
       yield* Fiber.interrupt(training)
-    }), 30_000)
+    }))
 })
 
 describe("lanes that wait", () => {

@@ -181,7 +181,7 @@ describe("under faults", () => {
       }
       assert.isAbove(seen.get("Completed") ?? 0, 50)
       assert.isAbove(seen.get("Skipped") ?? 0, 50)
-    }), 60_000)
+    }))
 
   it.effect("a match that is interrupted at any moment holds nothing", () =>
     Effect.gen(function*() {
@@ -190,5 +190,5 @@ describe("under faults", () => {
         assert.deepStrictEqual(hang, Option.none(), `seed ${seed}`)
         assert.deepStrictEqual([held, leakedFibers], [{}, 0], `seed ${seed}`)
       }
-    }), 60_000)
+    }))
 })

@@ -30,5 +30,5 @@ describe("simulated batches", () => {
         const [first, again] = [yield* Verdict.make(seed), yield* Verdict.make(seed)]
         assert.strictEqual(Verdict.events(again), Verdict.events(first))
       }
-    }), 60_000)
+    }))
 })

@@ -36,6 +36,6 @@ describe("simulation catches a backend that resumes", () => {
           if ((yield* Training.run(Training.make(seed), resume)).broken.length > 0) return
         }
         assert.fail("50 seeds and nobody complained")
-      }), 60_000)
+      }))
   }
 })
