@@ -38,7 +38,7 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly tags: ReadonlyArray<string>
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
-  /** Where it was made by a `RolloutTask`. */
+  /** Where it was made by a `RolloutTask`. Only the key goes with it: who changes anything else of the builder leaves it out. */
   readonly task?: TaskDescription
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }

@@ -12,7 +12,7 @@ import type { GroupResult } from "./GroupResult.ts"
 import { NotPortable, RolloutError } from "./RolloutError.ts"
 
 const Count = Schema.optionalKey(Schema.Int)
-const Millis = Schema.optionalKey(Schema.Finite)
+const Millis = Schema.optionalKey(Schema.Number)
 
 /** One group as it is sent; times are milliseconds. */
 export const Job = Schema.Struct({

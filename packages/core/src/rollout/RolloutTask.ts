@@ -58,9 +58,10 @@ export const make = <P, E = never, R = never, HE = never, HR = never>(name: stri
     roll: (job, policy) =>
       decode(job.task.payload).pipe(
         Effect.flatMap(options.builder),
-        Effect.flatMap((builder) =>
-          Group.roll<E | HE, R | HR, unknown, never>(builder, policy, { ...job.options, ...options.rollout })
-        ),
+        Effect.flatMap((builder) => {
+          const named = { ...builder, key: job.group }
+          return Group.roll<E | HE, R | HR, unknown, never>(named, policy, { ...job.options, ...options.rollout })
+        }),
         Effect.scoped,
         Effect.catchDefect((defect) => Effect.fail(defect)),
         Effect.mapError((error) => failed(job.group, error))

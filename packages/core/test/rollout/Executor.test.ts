@@ -82,6 +82,24 @@ describe("groups of a task", () => {
       assert.deepStrictEqual(there.map(({ _tag }) => _tag), ["Completed", "Completed", "Completed", "Completed"])
     }).pipe(withSums))
 
+  it.effect("keep a name that they were given later, and with it their seeds", () =>
+    Effect.gen(function*() {
+      const builder = yield* sums.builder({ index: 0, size: 4 })
+      const renamed = { ...builder, key: "again/sum/0" }
+      const here = yield* Stream.runCollect(Rollout.stream([renamed], yield* policy))
+      const there = yield* Stream.runCollect(Rollout.stream([renamed], yield* policy, { executor: yield* executor }))
+      assert.deepStrictEqual(there, here)
+      assert.deepStrictEqual(there.map(({ key }) => key), ["again/sum/0"])
+    }).pipe(withSums))
+
+  it.effect("may be given endless time", () =>
+    Effect.gen(function*() {
+      const builder = yield* sums.builder({ index: 0, size: 4 })
+      const options = { memberTimeout: "Infinity", limits: { turnTimeout: "Infinity" }, executor: yield* executor } as const
+      const [there] = yield* Stream.runCollect(Rollout.stream([builder], yield* policy, options))
+      assert.strictEqual(there?._tag, "Completed")
+    }).pipe(withSums))
+
   it.effect("follow the failure policy of their task", () =>
     Effect.gen(function*() {
       const builder = yield* skipping.builder(null)
