@@ -39,10 +39,10 @@ export class TaskRegistry extends Context.Service<TaskRegistry, {
             const reason = new UnknownTask({ name: job.task.name, known: [...byName.keys()] })
             return yield* new RolloutError({ group: job.group, member: Attempts.wholeGroup, reason })
           }
-          const client = yield* Effect.mapError(
-            RcMap.get(samplers, job.policy.modelPath),
-            (error) =>
-              RolloutTask.failed(job.group, error)
+          const { modelPath } = job.policy
+          const client = yield* RcMap.get(samplers, modelPath).pipe(
+            Effect.tapError(() => RcMap.invalidate(samplers, modelPath)),
+            Effect.mapError((error) => RolloutTask.failed(job.group, error))
           )
           return yield* task.roll(job, Policy.fromSamplingClient(client, job.policy.options))
         }, Effect.scoped)

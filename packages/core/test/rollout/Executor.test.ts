@@ -136,6 +136,23 @@ describe("groups of a task", () => {
       })
     ))))
 
+  it.effect("ask anew for weights that the backend did not give", () =>
+    Effect.gen(function*() {
+      const builder = yield* sums.builder({ index: 0, size: 1 })
+      const there = Stream.runCollect(
+        Rollout.stream([builder], yield* policy, { executor: yield* executor })
+      )
+      assert.include((yield* Effect.flip(there)).message, "TinkerError in the worker")
+      const [result] = yield* there
+      assert.strictEqual(result?._tag, "Completed")
+    }).pipe(Effect.provide(Layer.provideMerge(
+      registry,
+      Task.layer({
+        sample: Task.answersHalf,
+        faults: [Fault.call("CreateSamplingClient", 1, Fault.fail(new TinkerError.Unavailable({ detail: "gone" })))]
+      })
+    ))))
+
   it.effect("need a worker that knows them", () =>
     Effect.gen(function*() {
       const unknown = RolloutTask.make("unknown", { payload: Schema.Null, builder: () => skipping.builder(null) })
