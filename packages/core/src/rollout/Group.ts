@@ -210,7 +210,7 @@ export const roll = <E, R, PE, PR>(
 ): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
   Effect.suspend(() => {
     const failures = options.onFailure ?? FailurePolicy.failFast
-    const wrong = GroupOptions.violation(builder.size, options, failures.minSuccessful?.(builder.size) ?? builder.size)
+    const wrong = GroupOptions.violation(builder.size, options, failures)
     if (wrong !== undefined) return Effect.fail(errorOf(builder, Attempts.wholeGroup, wrong))
     const scope = Scope.makeUnsafe()
     const release: Release.Release = {

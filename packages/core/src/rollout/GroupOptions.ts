@@ -39,10 +39,15 @@ export interface Settings<E, R, PE> extends Bounds {
 
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
 
+const wrong = (field: string, found: unknown, expected: string) =>
+  new Violation({ field, found: String(found), expected })
+
 /** What no group can be rolled out with. */
-export const violation = (size: number, options: Bounds, floor: number): Violation | undefined => {
-  const wrong = (field: string, found: unknown, expected: string) =>
-    new Violation({ field, found: String(found), expected })
+export const violation = (
+  size: number,
+  options: Bounds,
+  { maxRetries = 0, minSuccessful }: FailurePolicy.FailurePolicy<never, never>
+): Violation | undefined => {
   if (!isCount(size)) return wrong("size", size, "a whole number of at least 1")
   const limit = Limits.invalid(options.limits ?? Limits.unlimited)
   if (limit !== undefined) return wrong(`limits.${limit.field}`, limit.value, limit.expected)
@@ -50,6 +55,12 @@ export const violation = (size: number, options: Bounds, floor: number): Violati
     const value = options[field]
     if (value !== undefined && !Limits.isTime(value)) return wrong(field, value, Limits.expectedTime)
   }
+  if (!(maxRetries >= 0)) return wrong("onFailure.maxRetries", maxRetries, "a number from 0 on")
+  const floor = minSuccessful?.(size) ?? size
   if (isCount(floor) && floor <= size) return undefined
   return wrong("onFailure.minSuccessful", floor, `a whole number from 1 to the group's size of ${size}`)
 }
+
+/** How many groups can be rolled out at the same time. */
+export const wrongConcurrency = (concurrency: number): Violation | undefined =>
+  isCount(concurrency) ? undefined : wrong("concurrency", concurrency, "a whole number of at least 1")

@@ -14,7 +14,7 @@ import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
-import type { Options } from "./GroupOptions.ts"
+import { type Options, wrongConcurrency } from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
@@ -65,14 +65,15 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
     attributes: { group: builder.key }
   })
 
-/** Seeds and order come from the groups' keys. */
-const sharedKey = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
+/** What no groups can be rolled out with; seeds and order come from their keys. */
+const misuse = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>, concurrency: number) => {
+  const tooFew = wrongConcurrency(concurrency)
   const keys = new Set<string>()
   for (const { key } of builders) {
-    if (keys.has(key)) {
-      const reason = new Violation({ field: "key", found: "that of two groups", expected: "a key of its own for each" })
-      return new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
-    }
+    const reason = tooFew ?? (keys.has(key)
+      ? new Violation({ field: "key", found: "that of two groups", expected: "a key of its own for each" })
+      : undefined)
+    if (reason !== undefined) return new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
     keys.add(key)
   }
   return undefined
@@ -90,7 +91,7 @@ const inTurns = <A>(builders: ReadonlyArray<A>) =>
 /**
  * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others, all of them together: a stream
  * by itself would interrupt them one by one, and those that wait for their turn would go on sampling. Fails before the first where
- * two share a key.
+ * two share a key, or where `concurrency` is not a positive whole number.
  */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
   builders: ReadonlyArray<B>,
@@ -107,8 +108,8 @@ export function stream<E, R, PE, PR, HE, HR>(
   options: StreamOptions<E, PE, HE, HR> = {}
 ) {
   const { concurrency = defaultConcurrency, executor, unordered = false, ...groupOptions } = options
-  const shared = sharedKey(builders)
-  if (shared !== undefined) return Stream.fail(shared)
+  const wrong = misuse(builders, concurrency)
+  if (wrong !== undefined) return Stream.fail(wrong)
   const rolling = Effect.map(FiberSet.make<GroupResult, E | PE | HE | RolloutError>(), (groups) => {
     const roll = (builder: EnvGroupBuilder<E, R>) => {
       const here = group(builder, policy, groupOptions)

@@ -237,6 +237,12 @@ describe("minViableGroup", () => {
       )
     }))
 
+  it.effect.each([NaN, -1])("is refused with %s retries", (maxRetries) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(roll(2, failing({ 0: 1 }), { onFailure: viable({ maxRetries }) }))
+      assert.include(error.message, `onFailure.maxRetries is ${maxRetries}, expected a number from 0 on`)
+    }))
+
   it.effect("retries coupled members together, which all must finish", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
