@@ -6,6 +6,7 @@ import type { Trajectory } from "../env/Trajectory.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Bounds } from "./GroupOptions.ts"
+import * as Release from "./Release.ts"
 import { GraderTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 
@@ -27,10 +28,11 @@ export interface Graded<E, R> {
   readonly key: string
   readonly group: EnvGroup<E, R>
   readonly options: Bounds
+  readonly release: Release.Release
 }
 
 /** What the group itself says of its members. */
-const graded = <E, R>({ group, key, options }: Graded<E, R>, trajectories: ReadonlyArray<Trajectory>) => {
+const graded = <E, R>({ group, key, options, release }: Graded<E, R>, trajectories: ReadonlyArray<Trajectory>) => {
   if (group.groupRewards === undefined || TerminationReward.skipsGrading(options.termination ?? {}, trajectories)) {
     return Effect.succeed(trajectories.map(() => noReward))
   }
@@ -44,7 +46,9 @@ const graded = <E, R>({ group, key, options }: Graded<E, R>, trajectories: Reado
     })
   )
   const limit = options.graderTimeout ?? options.memberTimeout
-  return TimeLimit.within(rewarded, limit, (limit) => errorOf(new GraderTimedOut({ limit })))
+  if (limit === undefined) return rewarded
+  const abandonable = Release.abandonable(rewarded, release, Attempts.wholeGroup)
+  return TimeLimit.within(abandonable, limit, (limit) => errorOf(new GraderTimedOut({ limit })))
 }
 
 /** The group's rewards, one per trajectory, after what their endings are worth. */

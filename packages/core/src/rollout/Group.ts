@@ -78,10 +78,10 @@ const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, membe
 }
 
 const grade = <E, R, PE, PR>(
-  { builder, options }: Run<E, R, PE, PR>,
+  { builder, options, release }: Run<E, R, PE, PR>,
   group: EnvGroup<E, R>,
   members: Played["members"]
-) => Grading.grade({ key: builder.key, group, options }, members.flatMap((member) => Option.toArray(member)))
+) => Grading.grade({ key: builder.key, group, options, release }, members.flatMap((member) => Option.toArray(member)))
 
 const forEachMember = <A, E, R>(size: number, f: (member: number) => Effect.Effect<A, E, R>) =>
   Effect.forEach(Array.from({ length: size }, (_, member) => member), f, { concurrency: "unbounded" })

@@ -41,14 +41,15 @@ export class TaskRegistry extends Context.Service<TaskRegistry, {
           }
           const { modelPath } = job.policy
           const client = yield* RcMap.get(samplers, modelPath).pipe(
-            Effect.tapError(() => RcMap.invalidate(samplers, modelPath)),
+            Effect.tapError(() =>
+              RcMap.invalidate(samplers, modelPath)
+            ),
             Effect.mapError((error) => RolloutTask.failed(job.group, error))
           )
           return yield* task.roll(job, Policy.fromSamplingClient(client, job.policy.options))
         }, Effect.scoped)
         return TaskRegistry.of({
-          roll: (job) =>
-            Effect.provideContext(roll(job), context)
+          roll: (job) => Effect.provideContext(roll(job), context)
         })
       })
     )

@@ -95,7 +95,11 @@ describe("groups of a task", () => {
   it.effect("may be given endless time", () =>
     Effect.gen(function*() {
       const builder = yield* sums.builder({ index: 0, size: 4 })
-      const options = { memberTimeout: "Infinity", limits: { turnTimeout: "Infinity" }, executor: yield* executor } as const
+      const options = {
+        memberTimeout: "Infinity",
+        limits: { turnTimeout: "Infinity" },
+        executor: yield* executor
+      } as const
       const [there] = yield* Stream.runCollect(Rollout.stream([builder], yield* policy, options))
       assert.strictEqual(there?._tag, "Completed")
     }).pipe(withSums))

@@ -173,3 +173,25 @@ describe("an acquisition that cannot be interrupted", () => {
       assert.isBelow(log.indexOf("stopped"), log.indexOf("close"))
     }))
 })
+
+it.effect("a grader that cannot be interrupted keeps nobody waiting for longer than its time and that of a release", () =>
+  Effect.gen(function*() {
+    const builder = Scripted.group({
+      size: 2,
+      env: (member) => Scripted.env(done(member)),
+      groupRewards: () => Effect.uninterruptible(Effect.never)
+    })
+    const options = { graderTimeout: "1 minute", releaseTimeout: "5 seconds", onFailure: tolerant } as const
+    const fiber = yield* Effect.forkChild(logged(Rollout.group(builder, Scripted.policy, options)))
+    yield* TestClock.adjust("64 seconds")
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust("1 second")
+    const exit = fiber.pollUnsafe() ?? assert.fail("it is still waited for")
+    const { exit: ended, lines } = yield* exit
+    const result = yield* ended
+    assert.strictEqual(result._tag === "Skipped" ? result.reason.failure : result._tag, "TimedOut")
+    assert.deepStrictEqual(lines, [
+      "Error: what could not be interrupted goes on by itself RolloutError: " +
+      says(-1, "5s").replace(", member -1", "")
+    ])
+  }))

@@ -52,11 +52,14 @@ describe("many groups", () => {
       assert.strictEqual(order.length, 20)
     }))
 
-  it.effect.each([NaN, 0, 1.5])("are refused where %s of them would run at the same time", (concurrency) =>
-    Effect.gen(function*() {
-      const error = yield* Effect.flip(keys(equal(2), { concurrency }))
-      assert.include(String(error), `concurrency is ${concurrency}, expected a whole number of at least 1`)
-    }))
+  it.effect.each([NaN, 0, 1.5])(
+    "are refused where %s of them would run at the same time",
+    (concurrency) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(keys(equal(2), { concurrency }))
+        assert.include(String(error), `concurrency is ${concurrency}, expected a whole number of at least 1`)
+      })
+  )
 
   it.effect("run 64 at the same time unless told otherwise", () =>
     Effect.gen(function*() {
