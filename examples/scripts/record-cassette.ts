@@ -1,4 +1,4 @@
-// Records example 08 anew: the engine behind our own server, its client in front of it. Writes down what the run reported too.
+// Records example 07 anew: the engine behind our own server, its client in front of it. Writes down what the run reported too.
 import { RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
@@ -9,7 +9,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import { cassette, learnSums, metricsFile, reported } from "../src/08-cassette.ts"
+import { cassette, learnSums, metricsFile, reported } from "../src/07-cassette.ts"
 
 const served = Layer.unwrap(Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem

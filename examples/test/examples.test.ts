@@ -47,24 +47,24 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     assert.isAtLeast(rewards.at(-1) ?? NaN, 0.6)
     assert.include(lines.join("\n"), "saved after")
   },
-  "08-cassette.ts": (lines) => {
+  "07-cassette.ts": (lines) => {
     const rewards = found(lines, /^step \d+: reward ([\d.]+), \d+ datums$/)
     assert.strictEqual(rewards.length, 5)
     assert.isAbove(rewards.at(-1) ?? NaN, rewards.at(0) ?? NaN)
     assert.strictEqual(lines.at(-1), "not recorded: learningRate is 0.002, recorded 0.001")
   },
-  "09-guess-number.ts": (lines) => {
+  "08-guess-number.ts": (lines) => {
     const rewards = found(lines, /-> .* \((-?\d)\)$/)
     assert.include(lines, "Guess: 639 -> Too low (0)")
     assert.strictEqual(lines.at(-2), "Guess: 687 -> Correct (1)")
     const total = rewards.reduce((sum, reward) => sum + reward, 0)
     assert.strictEqual(lines.at(-1), `reward ${total} after ${rewards.length} turns`)
   },
-  "10-calculator.ts": (lines) => {
+  "09-calculator.ts": (lines) => {
     const rewards = found(lines, /^step \d: reward ([\d.]+), calculator used in 0.5 of all episodes$/)
     assert.deepStrictEqual(rewards, [0.5, 0.5, 0.5])
   },
-  "11-self-play.ts": (lines) => {
+  "10-self-play.ts": (lines) => {
     const o = found(lines, /^match \d+: O (-?\d), X -?\d$/)
     const x = found(lines, /^match \d+: O -?\d, X (-?\d)$/)
     assert.strictEqual(o.length, 20)
