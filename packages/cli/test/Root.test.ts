@@ -57,6 +57,9 @@ describe("effect-rl", () => {
     ["train arithmetic --plan --backend tinker", "error: --backend tinker needs TINKER_API_KEY in the environment"],
     ["serve --host 0.0.0.0", "error: --host 0.0.0.0 lets other machines in: set EFFECT_RL_SERVE_KEYS"],
     ["serve --max-body 0", "error: Invalid value for flag --max-body: \"0\". Expected: a number above 0"],
+    ["serve --port 65536", "--port: \"65536\". Expected: a port, from 0 to 65535"],
+    ["serve --ttl soon", "--ttl: \"soon\". Expected: a time such as \"7 days\""],
+    ["serve --ttl Infinity", "--ttl: \"Infinity\". Expected: a time such as \"7 days\""],
     ["serve --host 192.0.2.1 --prot 1", "error: unknown flag --prot; did you mean --port?"],
     ["train gsm8k --backend mock --plan --data nowhere", "train.jsonl does not exist"]
   ]
@@ -169,10 +172,10 @@ describe("effect-rl train", () => {
       const folder = yield* runFolder
       const { out } = yield* run(...short.slice(0, -1), "1", "--steps", "1", "--log-path", folder)
       has(out, "held_out after 0 steps: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
-      has(out, "held_out_greedy after 1 steps: 49.0 % of 512 correct")
+      has(out, "held_out_greedy after 1 step: 49.0 % of 512 correct")
       has(out, "held_out (512)             49.0 % (44.7 to 53.3 %)    49.0 % (44.7 to 53.3 %)")
       assert.strictEqual(out.filter((line) => line.startsWith("  after 0 steps, reward ")).length, 3)
-      assert.strictEqual(out.filter((line) => line.startsWith("  after 1 steps, reward ")).length, 3)
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 1 step, reward ")).length, 3)
       assert.include(yield* filesOf(folder), "transcripts.json")
     }))
 

@@ -28,6 +28,8 @@ export interface BaseSettings {
 export interface Recipe<A extends BaseSettings, out E = never, out R = never> {
   readonly name: string
   readonly description: string
+  /** What keeps the embedded engine from training it, where something does, and what to do instead. */
+  readonly onEngine?: string
   readonly settings: Schema.Decoder<A> & { readonly fields: Readonly<Record<string, Schema.Decoder<unknown>>> }
   readonly build: (model: ChatModel.ChatModel, settings: A) => Effect.Effect<Task, E, R>
 }

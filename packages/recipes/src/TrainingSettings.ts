@@ -61,7 +61,6 @@ const learning = {
   numSubsteps: Setting.int({
     default: 1,
     least: 1,
-    unit: "updates",
     help: "Optimizer steps per step, each on its share of the problems"
   }),
   constantFallbackSingleton: Setting.toggle({

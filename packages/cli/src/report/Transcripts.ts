@@ -7,6 +7,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
@@ -104,7 +105,7 @@ export const write = Effect.fnUntraced(function*(file: string, transcripts: Read
 }, (effect, file) => Effect.mapError(effect, failure(file)))
 
 const answerLines = ({ response, reward, step }: typeof Answer.Type, style: Style) => [
-  `  after ${step} steps, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
+  `  after ${Quantity.steps(step)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
   ...Untrusted.showLines(response.trim()).split("\n").map((line) => style.dim(`    ${line}`))
 ]
 

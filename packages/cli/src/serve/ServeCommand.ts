@@ -40,12 +40,15 @@ const keysVariable = "EFFECT_RL_SERVE_KEYS"
 
 const atLeastOne = Flag.filter((value: number) => value >= 1, () => "a number above 0")
 
+const parseDuration = Schema.decodeOption(Schema.DurationFromString)
+
 const flags = {
   backend: Flag.Literals("backend", ["engine"]).pipe(
     Flag.withDescription("What samples and trains: engine does in this process (default: engine)"),
     Flag.withDefault("engine")
   ),
   port: Flag.Int("port").pipe(
+    Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port, from 0 to 65535"),
     Flag.withMetavar("number"),
     Flag.withDescription("Port to listen at; 0 is any free one (default: 8000)"),
     Flag.withDefault(8000)
@@ -72,8 +75,10 @@ const flags = {
     Flag.withDescription(
       "How long a checkpoint stays whose client does not say, such as \"7 days\" (default: for ever)"
     ),
-    Flag.withSchema(Schema.DurationFromString),
-    Flag.filter((ttl) => Duration.isPositive(ttl) && Duration.isFinite(ttl), () => "a time such as \"7 days\""),
+    Flag.filterMap(
+      (ttl) => Option.filter(parseDuration(ttl), (ttl) => Duration.isPositive(ttl) && Duration.isFinite(ttl)),
+      () => "a time such as \"7 days\""
+    ),
     Flag.optional
   ),
   samplesPerMinute: Flag.Int("samples-per-minute").pipe(

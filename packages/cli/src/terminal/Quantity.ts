@@ -7,6 +7,9 @@ export const count = (value: number): string => {
   return `${divisor === 1 ? Math.round(value) : (value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
 }
 
+/** `1 step`, `2 steps`. */
+export const steps = (count: number): string => `${count} step${count === 1 ? "" : "s"}`
+
 /** A share of 1 in percent. */
 export const percent = (share: number, digits = 0): string =>
   Number.isFinite(share) ? `${(100 * share).toFixed(digits)} %` : "–"

@@ -23,7 +23,9 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
   const bound = turns > 1 ? "about" : "at most"
   return [
     `plan: ${recipe} with ${model}, backend ${backend}`,
-    `  ${steps} steps of ${groups} problems, ${step.responses} responses each, at most ${maxTokens} tokens long`,
+    `  ${
+      Quantity.steps(steps)
+    } of ${groups} problems, ${step.responses} responses each, at most ${maxTokens} tokens long`,
     evaluations === 0 ? "  no evaluation" : `  ${evaluations} evaluations of ${evaluation.responses} responses each`,
     `  ${bound} ${Quantity.count(total)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
     `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,

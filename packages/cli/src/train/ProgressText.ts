@@ -88,9 +88,11 @@ export const evaluated = ({ evaluation, iteration }: Train.Evaluated, style: Sty
   const of = (name: string) => evaluation.metrics[`${evaluation.name}/${name}`] ?? NaN
   if (!Number.isFinite(of("correct"))) {
     const reward = style.bold(Quantity.fixed(of("reward"), 3))
-    return `${evaluation.name} after ${iteration} steps: reward ${reward} over ${of("episodes")} episodes`
+    return `${evaluation.name} after ${Quantity.steps(iteration)}: reward ${reward} over ${of("episodes")} episodes`
   }
-  return `${evaluation.name} after ${iteration} steps: ${style.bold(Quantity.percent(of("correct"), 1))} of ` +
+  return `${evaluation.name} after ${Quantity.steps(iteration)}: ${
+    style.bold(Quantity.percent(of("correct"), 1))
+  } of ` +
     `${of("episodes")} correct, 95 % interval ${interval(of("correct_low"), of("correct_high"))}`
 }
 

@@ -7,6 +7,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Transcripts from "../report/Transcripts.ts"
 import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
 import * as Progress from "./Progress.ts"
 import * as ProgressText from "./ProgressText.ts"
 
@@ -27,10 +28,10 @@ const startedLines = (
   folder: string
 ) => [
   resumedFrom === undefined
-    ? `training ${iterations} steps, kept in ${folder}`
+    ? `training ${Quantity.steps(iterations)}, kept in ${folder}`
     : iteration >= iterations
     ? `the run in ${folder} is finished: raise --steps to train on, or give another --seed or --log-path for a new run`
-    : `resuming the run in ${folder} after ${iteration} of ${iterations} steps`,
+    : `resuming the run in ${folder} after ${iteration} of ${Quantity.steps(iterations)}`,
   `the backend reduces losses as ${capabilities.lossReduction} and reads ${capabilities.contextLength} tokens at once`,
   ...warnings.map((warning) => `warning: ${warning}`)
 ]
@@ -58,7 +59,9 @@ const tell = Effect.fnUntraced(function*(event: Train.Event, progress: Progress.
     case "Finished":
       return event.reason === "completed" ? undefined : yield* output.lines([
         output.style.warn(
-          `stopped after ${event.iteration} steps: going on could use more than the ${config.maxTokensTotal} tokens of ` +
+          `stopped after ${
+            Quantity.steps(event.iteration)
+          }: going on could use more than the ${config.maxTokensTotal} tokens of ` +
             "--max-tokens-total"
         )
       ])

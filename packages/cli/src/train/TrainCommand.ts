@@ -5,6 +5,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as RunFlags from "./RunFlags.ts"
 import * as SettingFlags from "./SettingFlags.ts"
@@ -22,7 +23,7 @@ const commandOf = <A extends Recipe.BaseSettings, E>(recipe: Recipe.Recipe<A, E,
         Effect.flatMap((settings) => TrainRun.run(recipe, settings, flags)),
         Effect.provide(Hub.Hub.layer)
       )
-  ).pipe(Command.withDescription(recipe.description))
+  ).pipe(Command.withDescription([recipe.description, recipe.onEngine].filter(Predicate.isNotUndefined).join(". ")))
 
 export const train = Command.make("train").pipe(
   Command.withSubcommands([

@@ -53,8 +53,8 @@ const answerTo = (prompt: string) => {
 
 export const calculator = Recipe.make({
   name: "calculator",
-  description: "Calculations with a calculator as a tool; evaluated on 64 held-out ones. " +
-    "The engine does not have the default model, and its presets know no tools: try --backend mock",
+  description: "Calculations with a calculator as a tool; evaluated on 64 held-out ones",
+  onEngine: "The engine does not have the default model, and its presets know no tools: try --backend mock",
   settings,
   build: (model, settings) =>
     Effect.sync(() => ({

@@ -45,9 +45,8 @@ const answerTo = (prompt: string) => {
 /** @see tinker-cookbook `recipes/multiplayer_rl/text_arena` */
 export const ticTacToe = Recipe.make({
   name: "tic-tac-toe",
-  description:
-    "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side. " +
-    "The engine does not have the default model, and its presets cannot play: try --backend mock",
+  description: "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side",
+  onEngine: "The engine does not have the default model, and its presets cannot play: try --backend mock",
   settings,
   build: (model, settings) =>
     Effect.sync(() => ({

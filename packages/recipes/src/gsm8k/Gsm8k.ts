@@ -74,7 +74,8 @@ export const task = (
 /** Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic` */
 export const gsm8k = Recipe.make({
   name: "gsm8k",
-  description: "Grade-school word problems, answers in a box; evaluated on the test problems. " +
+  description: "Grade-school word problems, answers in a box; evaluated on the test problems",
+  onEngine:
     "The engine does not have the default model: try --backend mock; --model effect-rl/tiny-128 runs but cannot solve them",
   settings: Settings,
   build: Effect.fnUntraced(function*(model, settings) {

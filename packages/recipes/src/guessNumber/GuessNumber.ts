@@ -57,8 +57,8 @@ const answerTo = (prompt: string) => {
 /** @see tinker-cookbook `recipes/multiplayer_rl/guess_number` */
 export const guessNumber = Recipe.make({
   name: "guess-number",
-  description: "A number below 1024 in ten guesses; evaluated on 103 held-out numbers. " +
-    "The engine does not have the default model, and its presets cannot guess: try --backend mock",
+  description: "A number below 1024 in ten guesses; evaluated on 103 held-out numbers",
+  onEngine: "The engine does not have the default model, and its presets cannot guess: try --backend mock",
   settings,
   build: (model, settings) =>
     Effect.sync(() => {

@@ -37,7 +37,8 @@ const settings = Schema.Struct(TrainingSettings.fields({
 /** @see tinker-cookbook `tutorials/301_cookbook_abstractions.py` */
 export const abstractions = Recipe.make({
   name: "abstractions",
-  description: "Eight word problems from upstream's tutorial, two per step. " +
+  description: "Eight word problems from upstream's tutorial, two per step",
+  onEngine:
     "The engine does not have the default model: try --backend mock; --model effect-rl/tiny-128 runs but cannot solve them",
   settings,
   build: (model, settings) =>
