@@ -15,7 +15,7 @@ export const tooMany = (
   maxDroppedShare: number
 ): TrainError | undefined => {
   const lost = results.flatMap(GroupResult.lost)
-  if (lost.length <= maxDroppedShare * started(results)) return undefined
+  if (lost.length === 0 || lost.length / started(results) <= maxDroppedShare) return undefined
   const reasons = [...new Set(lost.map(({ failure }) => failure))].map((reason) => {
     const all = lost.filter(({ failure }) => failure === reason)
     return { reason, count: all.length, example: all[0]?.message ?? "" }

@@ -7,7 +7,7 @@ import * as Task from "./Task.ts"
 
 type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | Scripted.Broken>
 
-/** In the second of two iterations, `count` members of each of its two groups of five fail. */
+/** In the second of two iterations, `count` members of each of its two groups fail. */
 const losing = (count: number) => (builder: Builder): Builder => ({
   ...builder,
   open: Effect.map(builder.open, (group) => ({
@@ -19,15 +19,19 @@ const losing = (count: number) => (builder: Builder): Builder => ({
   }))
 })
 
-const run = (
-  count: number,
-  overrides: { readonly onFailure: FailurePolicy.FailurePolicy; readonly maxDroppedShare?: number }
-) =>
-  Stream.unwrap(Effect.map(Task.config({ size: 5 }), ({ dataset, ...config }) => {
+interface Overrides {
+  readonly onFailure: FailurePolicy.FailurePolicy
+  readonly maxDroppedShare?: number
+}
+
+const losingOf = (size: number, count: number, overrides: Overrides) =>
+  Stream.unwrap(Effect.map(Task.config({ size }), ({ dataset, ...config }) => {
     const batch = (index: number, seed: number): Effect.Effect<ReadonlyArray<Builder>, Renderer.RendererError> =>
       Effect.map(dataset.batch(index, seed), (builders) => builders.map(losing(count)))
     return Train.run({ ...config, dataset: { ...dataset, batch }, ...overrides })
   }))
+
+const run = (count: number, overrides: Overrides) => losingOf(5, count, overrides)
 
 const drop = Scripted.always("drop")
 const stored = (series: RunStore.Series) => RunStore.RunStore.use((store) => store.read(series))
@@ -78,6 +82,12 @@ describe("an iteration", () => {
       const [started, ...later] = yield* Stream.runCollect(run(0, { onFailure: drop }))
       assert.deepInclude(started, { _tag: "Started", iteration: 1 })
       assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2 })
+    }).pipe(answersHalf))
+
+  it.effect("may lose exactly the share that is said, though 0.29 · 100 is less than 29 in binary", () =>
+    Effect.gen(function*() {
+      const events = yield* Stream.runCollect(losingOf(100, 29, { onFailure: drop, maxDroppedShare: 0.29 }))
+      assert.deepInclude(events.at(-1), { _tag: "Finished", iteration: 2 })
     }).pipe(answersHalf))
 
   it.effect("counts the members of a skipped group as lost with it", () =>
