@@ -218,6 +218,7 @@ const identity = (config: Shape, resolved: Resolved): JsonObject => ({
   max_tokens: config.maxTokens,
   loss: resolved.loss.name,
   loss_config: resolved.loss.config,
+  loss_reduction: config.model.capabilities.lossReduction,
   num_substeps: resolved.numSubsteps,
   temperature: resolved.temperature,
   top_p: config.topP ?? 1,
@@ -248,9 +249,6 @@ export const record = Effect.fnUntraced(function*(config: Shape, resolved: Resol
     iterations: resolved.iterations,
     save_every: resolved.saveEvery,
     eval_every: resolved.evalEvery,
-    capabilities: {
-      context_length: config.model.capabilities.contextLength,
-      loss_reduction: config.model.capabilities.lossReduction
-    }
+    context_length: config.model.capabilities.contextLength
   })
 })

@@ -246,6 +246,16 @@ describe("Resuming", () => {
       const error = yield* Effect.flip(Stream.runDrain(run({ learningRate: 0.5 })))
       assert.include(error.message, "learning_rate 0.01, now it is 0.5")
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("refuses a backend whose losses are reduced otherwise, as the same learning rate is another one there", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ maxSteps: 1 }))
+      const { dataset, model, ...config } = yield* Task.config()
+      const elsewhere = { ...model, capabilities: { ...model.capabilities, lossReduction: "sequence-mean" } as const }
+      const error = yield* Effect.flip(Stream.runDrain(Train.run({ ...config, dataset, model: elsewhere })))
+      assert.strictEqual(error._tag === "TrainError" ? error.reason._tag : error._tag, "ResumeMismatch")
+      assert.include(error.message, `loss_reduction "token-sum", now it is "sequence-mean"`)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })
 
 describe("What decides the data", () => {
