@@ -57,21 +57,20 @@ const dropMembers: FailurePolicy.FailurePolicy = {
   }
 }
 
-/** Per member that finished: whether it was correct, where its environment says so. */
+/** Per member that finished: whether it was correct; undefined where its environment does not say. */
 const correctOf = (group: GroupResult.Group) =>
-  GroupResult.survivors(group).flatMap(([, trajectory]) => {
-    const reports = trajectory.transitions.flatMap(({ metrics: { correct } }) =>
-      correct?.kind === "rate" ? [correct] : []
-    )
-    return reports.length === 0 ? [] : [reports.some(({ hit }) => hit)]
+  GroupResult.survivors(group).map(([, { transitions }]) => {
+    const reports = transitions.flatMap(({ metrics: { correct } }) => correct?.kind === "rate" ? [correct] : [])
+    return reports.length === 0 ? undefined : reports.some(({ hit }) => hit)
   })
 
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
-/** Share of correct episodes, and of groups with at least one. */
+/** Share of correct episodes, and of groups with at least one. Where some episode says so, one that does not was not correct. */
 const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
-  const correctG = groups.map(correctOf).filter((verdicts) => verdicts.length > 0)
-  if (correctG.length === 0) return {}
+  const reportedG = groups.map(correctOf).filter((reports) => reports.length > 0)
+  if (reportedG.flat().every((correct) => correct === undefined)) return {}
+  const correctG = reportedG.map((reports) => reports.map((correct) => correct === true))
   const attempts = Math.max(...correctG.map((verdicts) => verdicts.length))
   const passed = correctG.filter((verdicts) => verdicts.includes(true)).length
   const { high, low, value } = attempts === 1

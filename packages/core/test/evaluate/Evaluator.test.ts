@@ -96,6 +96,30 @@ describe("A test set", () => {
       }))
     }))))
 
+  it.effect("counts an episode that ended before it was judged as not correct", () =>
+    Effect.gen(function*() {
+      const answers = (key: string, step: Env.Step): Builder =>
+        broken(
+          key,
+          Effect.succeed({
+            initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens([40]), [])),
+            step: () => Effect.succeed(step)
+          })
+        )
+      const right = answers("right", { _tag: "Done", reward: 1, metrics: { correct: Metric.rate(true) } })
+      const cut = answers("cut", { _tag: "Done", reward: -0.1, stopReason: "max_tokens" })
+      const overflow = broken(
+        "overflow",
+        Effect.succeed({
+          initialObservation: Effect.succeed({ _tag: "Overflow", reward: -0.1 }),
+          step: () => Effect.die("there was no prompt")
+        })
+      )
+      const { metrics } = yield* evaluate([right, cut, overflow])
+      assert.deepInclude(metrics, { "test/correct": 1 / 3, "test/episodes": 3 })
+      assert.notProperty((yield* evaluate([cut])).metrics, "test/correct")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
   it.effect("refuses two groups that share a key", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(evaluate([...yield* sums(1), ...yield* sums(1)]))
