@@ -1,5 +1,6 @@
 /** How far an episode may go. What is not given is not limited. */
 import * as Duration from "effect/Duration"
+import * as Fields from "../record/Fields.ts"
 
 /** @see tinker-cookbook `RolloutLimits` */
 export interface Limits {
@@ -64,12 +65,9 @@ const shorter = (left: Duration.Input | undefined, right: Duration.Input | undef
     ? left ?? right
     : Duration.min(Duration.fromInputUnsafe(left), Duration.fromInputUnsafe(right))
 
-const given = <A extends object>(fields: { readonly [K in keyof A]: A[K] | undefined }) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-
 /** Both at once: the tighter of each. */
 export const tighter = (left: Limits, right: Limits): Limits =>
-  given<Limits>({
+  Fields.given<Limits>({
     maxTurns: smaller(left.maxTurns, right.maxTurns),
     maxTrajectoryTokens: smaller(left.maxTrajectoryTokens, right.maxTrajectoryTokens),
     maxSampledTokens: smaller(left.maxSampledTokens, right.maxSampledTokens),

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type * as Limits from "../env/Limits.ts"
 import type * as Policy from "../policy/Policy.ts"
+import * as Fields from "../record/Fields.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
@@ -63,11 +64,8 @@ export interface Executor {
 const millis = (duration: Duration.Input | undefined) =>
   duration === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(duration))
 
-const given = <A extends object>(fields: { readonly [K in keyof A]: A[K] | undefined }) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-
 const limits = ({ rolloutTimeout, stepTimeout, turnTimeout, ...counts }: Limits.Limits): Job["options"]["limits"] =>
-  given({
+  Fields.given({
     ...counts,
     rolloutTimeout: millis(rolloutTimeout),
     stepTimeout: millis(stepTimeout),
@@ -75,7 +73,7 @@ const limits = ({ rolloutTimeout, stepTimeout, turnTimeout, ...counts }: Limits.
   })
 
 const bounds = (options: GroupOptions.Bounds): Job["options"] =>
-  given({
+  Fields.given({
     iteration: options.iteration,
     samplerStep: options.samplerStep,
     limits: options.limits === undefined ? undefined : limits(options.limits),

@@ -16,6 +16,7 @@ import * as Advantage from "../learn/Advantage.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
 import * as Policy from "../policy/Policy.ts"
+import * as Fields from "../record/Fields.ts"
 import type { RunError, RunStore } from "../record/RunStore.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
@@ -246,16 +247,16 @@ const rolloutOptions = <E, R, EE, ER>(
   config: Config.Settings<E, R, EE, ER>
 ): Rollout.StreamOptions<E, TinkerError, E, R> => {
   const { concurrency, graderTimeout, hooks, limits, memberTimeout, onFailure, releaseTimeout, termination } = config
-  return {
-    ...(concurrency !== undefined && { concurrency }),
-    ...(graderTimeout !== undefined && { graderTimeout }),
-    ...(hooks !== undefined && { hooks }),
-    ...(limits !== undefined && { limits }),
-    ...(memberTimeout !== undefined && { memberTimeout }),
-    ...(onFailure !== undefined && { onFailure }),
-    ...(releaseTimeout !== undefined && { releaseTimeout }),
-    ...(termination !== undefined && { termination })
-  }
+  return Fields.given<Rollout.StreamOptions<E, TinkerError, E, R>>({
+    concurrency,
+    graderTimeout,
+    hooks,
+    limits,
+    memberTimeout,
+    onFailure,
+    releaseTimeout,
+    termination
+  })
 }
 
 const started = <E, R, EE, ER>({ config, first, resolved, resumed }: Run.Run<E, R, EE, ER>): Event.Event => {
