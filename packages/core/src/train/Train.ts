@@ -12,6 +12,7 @@ import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
+import * as Limits from "../env/Limits.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
@@ -243,15 +244,17 @@ const policy = <E, R, EE, ER>({ config, resolved }: Run.Run<E, R, EE, ER>, sampl
     ...(config.topK === undefined ? {} : { topK: config.topK })
   })
 
+/** An episode that fills the model's context ends there, as at any limit. */
 const rolloutOptions = <E, R, EE, ER>(
   config: Config.Settings<E, R, EE, ER>
 ): Rollout.StreamOptions<E, TinkerError, E, R> => {
-  const { concurrency, graderTimeout, hooks, limits, memberTimeout, onFailure, releaseTimeout, termination } = config
+  const { concurrency, graderTimeout, hooks, memberTimeout, onFailure, releaseTimeout, termination } = config
+  const context = { maxTrajectoryTokens: config.model.capabilities.contextLength }
   return Fields.given<Rollout.StreamOptions<E, TinkerError, E, R>>({
     concurrency,
     graderTimeout,
     hooks,
-    limits,
+    limits: Limits.tighter(config.limits ?? Limits.unlimited, context),
     memberTimeout,
     onFailure,
     releaseTimeout,

@@ -26,7 +26,7 @@ describe("a policy that samples", () => {
       ])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("passes on how it samples, and takes the tighter cap", () =>
+  it.effect("C1: passes on how it samples, and takes the tighter cap", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, {
         maxTokens: 8,
@@ -37,8 +37,9 @@ describe("a policy that samples", () => {
       })
       yield* policy.act({ prompt, stop: [], key, maxTokens: 3 })
       yield* policy.act({ prompt, stop: [], key, maxTokens: 30 })
+      yield* policy.act({ prompt, stop: [], key })
       const params = (yield* asked).map(({ params }) => params)
-      assert.deepStrictEqual(params.map(({ maxTokens }) => maxTokens), [3, 8])
+      assert.deepStrictEqual(params.map(({ maxTokens }) => maxTokens), [3, 8, 8])
       assert.deepInclude(params[0], { temperature: 0.7, topP: 0.9, topK: 40 })
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 

@@ -45,12 +45,6 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
     says: `${member}not finished within 1m: raise memberTimeout, or let onFailure drop or skip what takes longer`
   },
   {
-    name: "shows more than the model can read",
-    spoil: playing(() => ({ ...Scripted.env(), initialObservation: Effect.succeed(Scripted.prompt(600)) })),
-    says:
-      "sample: prompt of 600 tokens and 8 to sample exceed the context of 512: shorten the prompt or lower maxTokens"
-  },
-  {
     name: "rewards with NaN",
     spoil: playing(() => Scripted.env(Scripted.done(NaN))),
     says: `${member}step.reward is NaN, expected a finite number`

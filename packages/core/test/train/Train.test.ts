@@ -122,6 +122,26 @@ describe("What an episode may do and is worth", () => {
       assert.deepInclude(first?.metrics, { "env/all/stop/max_tokens": 1, "env/all/zero_reward_on_limit": 0.5 })
     }).pipe(Effect.provide(Task.layer({ sample: cut }))))
 
+  it.effect("C1: is no longer than the model's context, where a turn is cut and an episode ends", () =>
+    Effect.gen(function*() {
+      const asked = (contextLength: number) =>
+        Effect.gen(function*() {
+          const [iteration] = iterations(yield* Stream.runCollect(run({ maxSteps: 1 })))
+          const calls = yield* Call.CallLog.use(({ calls }) => calls)
+          const requests = calls.flatMap((call) => call._tag === "Sample" ? [call.request] : [])
+          return { iteration, requests }
+        }).pipe(Effect.provide(
+          Task.layer({ sample: Task.answersHalf, models: { [Script.defaultModel]: { contextLength } } }),
+          { local: true }
+        ))
+      const prompt = (yield* asked(1000)).requests[0]?.prompt.length ?? NaN
+      const caps = (yield* asked(prompt + 4)).requests.map(({ params }) => params.maxTokens)
+      assert.deepStrictEqual(new Set(caps), new Set([4]))
+      const { iteration, requests } = yield* asked(prompt + 1)
+      assert.deepStrictEqual(requests, [])
+      assert.deepInclude(iteration?.metrics, { "env/all/stop/max_tokens": 1 })
+    }))
+
   it.effect("is limited and listened to as it says", () =>
     Effect.gen(function*() {
       const config = yield* Task.config({ maxSteps: 1, limits: { maxTurnTokens: 3 } })
