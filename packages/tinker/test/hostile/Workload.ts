@@ -233,8 +233,10 @@ export const disorder = (deeds: ReadonlyArray<HonestService.Deed>): ReadonlyArra
   deeds.flatMap((deed, index) => {
     const after = deeds.slice(index + 1)
     const repeated = after.filter(({ what }) => what !== "snapshot" && what === deed.what)
-    const overtaken = after.filter(({ model, sequence }) =>
-      deed.what.startsWith("step") && model === deed.model && (sequence ?? 0) < (deed.sequence ?? 0)
+    // A save that was given up may still come, and changes nothing.
+    const overtaken = after.filter(({ model, sequence, what }) =>
+      what.startsWith("learn") && deed.what.startsWith("step") && model === deed.model &&
+      (sequence ?? 0) < (deed.sequence ?? 0)
     )
     return [
       ...repeated.map(({ sequence }) => `${deed.what} was done twice, as ${deed.sequence} and ${sequence}`),
