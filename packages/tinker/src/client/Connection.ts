@@ -9,6 +9,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import { Refused as RefusedBody } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
@@ -184,6 +185,13 @@ export const within =
       }
     })
 
+/** Sooner, it is a hiccup. */
+const worryingAttempt = 3
+
+const betweenWarnings = Duration.minutes(1)
+
+const isOutage = ({ reason }: WireError.WireError) => reason._tag === "ConnectionFailed" || reason._tag === "NoAnswer"
+
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
   const { baseUrl, billingPause, connections, credential, deadline, observe } = options
   const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
@@ -237,10 +245,20 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
 
   const open: Connection["open"] = (url, headers) => quietly(follow(url, headers, mostRedirects))
 
+  let warnedAt = -Infinity
+
+  /** Who waits may have given a wrong address, or can start the service; requests that wait together are one outage. */
+  const warn = Effect.fnUntraced(function*({ attempt, input }: Schedule.Metadata<unknown, WireError.WireError>) {
+    const now = yield* Clock.currentTimeMillis
+    if (attempt < worryingAttempt || !isOutage(input) || now - warnedAt < Duration.toMillis(betweenWarnings)) return
+    warnedAt = now
+    yield* Effect.logWarning(`${baseUrl} does not answer, and is asked again: ${input.message}`)
+  })
+
   const retry: Connection["retry"] = (policy, what, attempt) =>
     attempt.pipe(
       Effect.retry(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe)),
-      Effect.retry(RetryPolicy.observed(policy, what, observe))
+      Effect.retry(Schedule.tap(RetryPolicy.observed(policy, what, observe), warn))
     )
 
   const persist: Connection["persist"] = (policy, what, attempt) =>

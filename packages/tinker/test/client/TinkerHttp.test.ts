@@ -1,7 +1,7 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Activity, RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer, Redacted } from "effect"
+import { Array, Clock, Effect, Layer, Logger, Redacted } from "effect"
 import { elapse, withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
@@ -112,6 +112,29 @@ describe("the client", () => {
       assert.include((yield* Effect.flip(withTinker(service, Effect.void))).message, "https://fake/")
       const wrong = yield* Effect.flip(withTinker(service, Effect.void, { baseUrl: "localhost:8000" }))
       assert.include(wrong.message, "localhost:8000")
+    }))
+
+  it.effect("says every minute that nobody answers, however many wait, and nothing of a hiccup", () =>
+    Effect.gen(function*() {
+      const warningsAt: Array<number> = []
+      const lines: Array<string> = []
+      const logger = Logger.make(({ date, message }) => {
+        warningsAt.push(date.getTime())
+        lines.push(String(message))
+      })
+      const samples = Effect.flatMap(
+        sampler,
+        (client) => Effect.all(Array.makeBy(20, () => client.sample(request)), { concurrency: 20 })
+      )
+      const using = (faults: FakeService.Faults) =>
+        withTinker(FakeService.make({ faults }), samples).pipe(Effect.provide(Logger.layer([logger])))
+      yield* using(first("/asample", "lost", 20))
+      assert.deepStrictEqual(lines, [])
+      yield* Effect.flip(using(first("/asample", "lost", Infinity)))
+      assert.isAtLeast(lines.length, 4)
+      assert.include(lines[0], "http://fake/prefix/ does not answer, and is asked again: the service is out of reach")
+      const gaps = warningsAt.slice(1).map((at, index) => at - (warningsAt[index] ?? NaN))
+      assert.isTrue(gaps.every((gap) => gap >= 60_000), String(gaps))
     }))
 
   it.effect("waits as long as a busy service asks it to", () =>
