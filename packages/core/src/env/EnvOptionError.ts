@@ -1,6 +1,8 @@
 /** An environment was asked to be what none can be. */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Limits from "./Limits.ts"
 
 export class EnvOptionError extends Schema.TaggedError<EnvOptionError>()("EnvOptionError", {
   field: Schema.String,
@@ -32,6 +34,14 @@ export const count = number("a whole number from 0 on", (value) => Number.isSafe
 export const positive = number("a whole number from 1 on", (value) => Number.isSafeInteger(value) && value >= 1)
 export const cost = number("a finite number from 0 on", (value) => Number.isFinite(value) && value >= 0)
 export const finite = number("a finite number", Number.isFinite)
+
+/** A rule for a time that may be left out. */
+export const time = (field: string, found?: Duration.Input): Rule => ({
+  field,
+  found,
+  expected: Limits.expectedTime,
+  holds: found === undefined || Limits.isTime(found)
+})
 
 /** Fails with the first rule that does not hold. */
 export const check = (rules: ReadonlyArray<Rule>): Effect.Effect<void, EnvOptionError> => {

@@ -20,14 +20,14 @@ export interface TerminationReward {
   readonly zeroRewardOnLimit?: boolean
   /** What counts as ending at a limit; default `limitStopReasons`. A hook's own names may be among them. */
   readonly limitStopReasons?: ReadonlyArray<string>
-  /** A group of which every member ran out of time is not graded, where its rewards would become 0 anyway; default false. */
+  /** With `zeroRewardOnLimit`, a group of which every member ran out of time is not graded; default false. */
   readonly skipGradingOnTimeout?: boolean
 }
 
 const endedAt = (self: TerminationReward, { stopReason }: Trajectory) =>
   Option.isSome(stopReason) && (self.limitStopReasons ?? limitStopReasons).includes(stopReason.value)
 
-/** Whether grading would change nothing. */
+/** Whether nothing above 0 could come of grading. */
 export const skipsGrading = (self: TerminationReward, trajectories: ReadonlyArray<Trajectory>) =>
   self.skipGradingOnTimeout === true
   && self.zeroRewardOnLimit === true

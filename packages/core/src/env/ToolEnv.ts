@@ -153,6 +153,7 @@ const rules = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>): 
   return [
     EnvOptionError.positive("maxTurns", options.maxTurns),
     EnvOptionError.count("maxToolCalls", options.maxToolCalls),
+    EnvOptionError.time("graderTimeout", options.graderTimeout),
     { field: "tools", found: `two of the name "${twice}"`, expected: "names that differ", holds: twice === undefined }
   ]
 }

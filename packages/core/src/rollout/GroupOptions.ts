@@ -20,7 +20,7 @@ export interface Bounds {
   readonly memberTimeout?: Duration.Input
   /** Longest time for the group's rewards; default `memberTimeout`. */
   readonly graderTimeout?: Duration.Input
-  /** Longest time to wait, once a member is over, for what it acquires and releases; default 30 seconds. */
+  /** Longest time to wait, once a member is over, for what it releases; with a `memberTimeout` also for what it acquires. Default 30 s. */
   readonly releaseTimeout?: Duration.Input
 }
 

@@ -330,6 +330,10 @@ describe("what is no environment is refused", () => {
       assert.strictEqual(yield* refusal({ maxTurns: 0 }), "maxTurns is 0, expected a whole number from 1 on")
       assert.strictEqual(yield* refusal({ maxToolCalls: -1 }), "maxToolCalls is -1, expected a whole number from 0 on")
       assert.strictEqual(
+        yield* refusal({ graderTimeout: -1 }),
+        `graderTimeout is -1, expected a time above 0, such as "2 minutes"`
+      )
+      assert.strictEqual(
         yield* refusal({ tools: [...echo().tools, ...echo().tools] }),
         `tools is two of the name "echo", expected names that differ`
       )
