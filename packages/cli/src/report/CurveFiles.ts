@@ -5,15 +5,22 @@ import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
-import type { RunHistory } from "./RunHistory.ts"
+import type { Measurement, RunHistory } from "./RunHistory.ts"
 
-const svgOf = ({ measurements, rewards }: RunHistory, title: string) => {
+/** What a reward for the form of an answer adds or takes away. */
+const mostBesidesCorrect = 0.11
+
+const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect
+
+/** Shares of right answers stand beside rewards only where right answers earn 1 and wrong ones 0, or about so. */
+const evaluationsOf = (measurements: ReadonlyArray<Measurement>) => {
   const [first] = measurements
-  return RewardCurve.svg(rewards, {
-    title,
-    evaluations: measurements.filter(({ evaluator }) => evaluator === first?.evaluator)
-  })
+  const own = measurements.filter(({ evaluator }) => evaluator === first?.evaluator)
+  return own.every(isOnScale) ? own : []
 }
+
+const svgOf = ({ measurements, rewards }: RunHistory, title: string) =>
+  RewardCurve.svg(rewards, { title, evaluations: evaluationsOf(measurements) })
 
 /** Writes `reward.svg` and `reward.png` into the run's folder; returns both paths. */
 export const write = Effect.fnUntraced(

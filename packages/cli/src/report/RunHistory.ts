@@ -9,6 +9,8 @@ export interface Measurement {
   readonly value: number
   readonly low: number
   readonly high: number
+  /** Mean over the same episodes. */
+  readonly reward: number
   readonly episodes: number
 }
 
@@ -43,6 +45,7 @@ const measurementsOf = (record: RunStore.JsonObject): ReadonlyArray<Measurement>
       value: numberAt(record, `${evaluator}/correct`),
       low: numberAt(record, `${evaluator}/correct_low`),
       high: numberAt(record, `${evaluator}/correct_high`),
+      reward: numberAt(record, `${evaluator}/reward`),
       episodes: numberAt(record, `${evaluator}/episodes`)
     }]
   })

@@ -12,7 +12,8 @@ import * as Untrusted from "./Untrusted.ts"
 
 const textOf = ({ logLevel, message }: Logger.Options<unknown>) => {
   const parts = Arr.ensure(message).map((part) => typeof part === "string" ? part : JSON.stringify(part))
-  return `${logLevel === "Info" ? "" : `${logLevel.toLowerCase()}: `}${Untrusted.showLines(parts.join(" "))}`
+  const name = logLevel === "Warn" ? "warning" : logLevel.toLowerCase()
+  return `${logLevel === "Info" ? "" : `${name}: `}${Untrusted.showLines(parts.join(" "))}`
 }
 
 /** Loggers cannot wait, so messages are queued; those of the last finalizers are still written. */

@@ -1,12 +1,19 @@
 import * as CurveFiles from "@effect-rl/cli/report/CurveFiles"
+import type * as RunHistory from "@effect-rl/cli/report/RunHistory"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 
 const history = {
   rewards: [{ step: 0, reward: 0.2 }, { step: 1, reward: NaN }, { step: 2, reward: 0.9 }],
-  measurements: [{ evaluator: "held_out", step: 0, value: 0.3, low: 0.2, high: 0.4, episodes: 10 }]
+  measurements: [{ evaluator: "held_out", step: 0, value: 0.3, low: 0.2, high: 0.4, reward: 0.25, episodes: 10 }]
 }
+
+const svgOf = Effect.fnUntraced(function*(history: RunHistory.RunHistory) {
+  const fs = yield* FileSystem.FileSystem
+  const [svgFile] = yield* CurveFiles.write(yield* fs.makeTempDirectoryScoped(), history, "title")
+  return yield* fs.readFileString(svgFile)
+})
 
 const pngSignature = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 
@@ -23,6 +30,13 @@ describe("CurveFiles.write", () => {
       assert.deepStrictEqual([...png.subarray(0, 8)], pngSignature)
       const view = new DataView(png.buffer, png.byteOffset)
       assert.deepStrictEqual([view.getUint32(16), view.getUint32(20)], [1600, 900])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("draws shares of right answers only where rewards are on their scale", () =>
+    Effect.gen(function*() {
+      assert.include(yield* svgOf(history), "held out")
+      const measurements = history.measurements.map((measurement) => ({ ...measurement, reward: -4.8 }))
+      assert.notInclude(yield* svgOf({ ...history, measurements }), "held out")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("says where it could not write", () =>
