@@ -162,8 +162,10 @@ const answering = (limit: Duration.Input) => <A>(attempt: Wired<A>): Wired<A> =>
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
-const outOfReach = ({ message }: { readonly message: string }) =>
-  WireError.make(new WireError.ConnectionFailed({ detail: message }))
+/** What the system says, such as ECONNREFUSED, lies below what the HTTP client says. */
+const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomOf(error.cause) : error
+
+const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
 
 /** No redirect takes credentials elsewhere, and no span shows them. */
 const quietly = <A>(request: Wired<A>): Wired<A> =>
