@@ -8,9 +8,9 @@ import type * as Limits from "../env/Limits.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fields from "../record/Fields.ts"
 import * as Attempts from "./Attempts.ts"
-import type * as GroupOptions from "./GroupOptions.ts"
+import * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
-import { NotPortable, RolloutError } from "./RolloutError.ts"
+import { NotPortable, RolloutError, type Violation } from "./RolloutError.ts"
 
 const Count = Schema.optionalKey(Schema.Int)
 const Millis = Schema.optionalKey(Schema.Number)
@@ -90,12 +90,14 @@ interface Settings extends GroupOptions.Bounds {
   readonly hooks?: unknown
 }
 
-/** What is sent for a group, or what of it is known here alone. */
+/** What is sent for a group, or what of it is known here alone, or wrong anywhere. */
 export const job = (
-  { key, task }: EnvGroupBuilder<unknown, unknown>,
+  { key, size, task }: EnvGroupBuilder<unknown, unknown>,
   { description }: Policy.Policy<unknown, unknown>,
   options: Settings
-): Result.Result<Job, NotPortable> => {
+): Result.Result<Job, NotPortable | Violation> => {
+  const wrong = GroupOptions.violation(size, options)
+  if (wrong !== undefined) return Result.fail(wrong)
   if (task === undefined) return notPortable("a group's builder", "make it with a RolloutTask")
   if (description === undefined) return notPortable("the policy", "make it with Policy.fromSamplingClient")
   for (const field of ["onFailure", "hooks"] as const) {

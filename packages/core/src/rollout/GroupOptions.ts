@@ -46,7 +46,7 @@ const wrong = (field: string, found: unknown, expected: string) =>
 export const violation = (
   size: number,
   options: Bounds,
-  { maxRetries = 0, minSuccessful }: FailurePolicy.FailurePolicy<never, never>
+  { maxRetries = 0, minSuccessful }: Pick<FailurePolicy.FailurePolicy, "maxRetries" | "minSuccessful"> = {}
 ): Violation | undefined => {
   if (!isCount(size)) return wrong("size", size, "a whole number of at least 1")
   const limit = Limits.invalid(options.limits ?? Limits.unlimited)

@@ -192,6 +192,18 @@ describe("a group that cannot be sent", () => {
       )
     }).pipe(withSums))
 
+  it.effect("is refused as it would be here, where its options are none", () =>
+    Effect.gen(function*() {
+      const task = yield* skipping.builder(null)
+      const limits = { maxTurns: 1.5 }
+      const message = <A, E extends Error, R>(groups: Stream.Stream<A, E, R>) =>
+        Effect.map(Effect.flip(Stream.runDrain(groups)), ({ message }) => message)
+      const here = yield* message(Rollout.stream([task], yield* policy, { limits }))
+      const there = yield* message(Rollout.stream([task], yield* policy, { limits, executor: yield* executor }))
+      assert.strictEqual(there, here)
+      assert.include(there, "limits.maxTurns is 1.5")
+    }).pipe(withSums))
+
   it.effect("is rolled out here where the executor says so", () =>
     Effect.gen(function*() {
       const here: Executor.Executor = { ...(yield* executor), others: "here" }
