@@ -1,6 +1,7 @@
 /** What a worker logs, on its way to whoever asked it. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Formatter from "effect/Formatter"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
@@ -16,7 +17,7 @@ export type Line = typeof Line.Type
 
 const isLevel = Schema.is(Line.fields.level)
 
-const text = (value: unknown) => typeof value === "string" ? value : JSON.stringify(value) ?? String(value)
+const text = (value: unknown) => typeof value === "string" ? value : Formatter.format(value)
 
 const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): Line => {
   const parts = Array.isArray(message) ? message.map(text) : [text(message)]

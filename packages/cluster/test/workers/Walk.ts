@@ -22,7 +22,7 @@ export class Stumbled extends Schema.TaggedError<Stumbled>()("Stumbled", {}) {
 
 const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), ["\n"])
 
-/** Rewards the sum of the sampled tokens, and logs when it is done. */
+/** Rewards the sum of the sampled tokens, and logs when it is done, with what no JSON can hold. */
 const walk = ({ fails, index, millis, turns }: Payload): Env.Env<Stumbled> => {
   let turn = 0
   return {
@@ -32,7 +32,7 @@ const walk = ({ fails, index, millis, turns }: Payload): Env.Env<Stumbled> => {
       if (fails === true) return yield* new Stumbled()
       const reward = tokens.reduce((sum, token) => sum + token, 0)
       if (++turn < turns) return { _tag: "Continue", reward, observation: prompt }
-      yield* Effect.logWarning(`walked ${index}`)
+      yield* Effect.annotateLogs(Effect.logWarning(`walked ${index}`), { tokens: BigInt(tokens.length) })
       return { _tag: "Done", reward }
     })
   }
