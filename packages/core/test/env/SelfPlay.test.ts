@@ -8,10 +8,10 @@ import {
   type Sampling,
   SelfPlay
 } from "@effect-rl/core"
-import { Draw, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
+import { Draw, EnvLaws, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option, Schedule, Schema } from "effect"
-import { nim } from "./Nim.ts"
+import { nim, type Pile } from "./Nim.ts"
 import * as Talk from "./Talk.ts"
 
 class PolicyLost extends Schema.TaggedError<PolicyLost>()("PolicyLost", {}) {}
@@ -191,4 +191,21 @@ describe("under faults", () => {
         assert.deepStrictEqual([held, leakedFibers], [{}, 0], `seed ${seed}`)
       }
     }))
+})
+
+describe("laws of a seat, alone at the table", () => {
+  const game = { ...nim(4), players: 1, toMove: ({ left }: Pile) => left === 0 ? undefined : 0 }
+  const makeEnv = () =>
+    Effect.gen(function*() {
+      const renderer = yield* Effect.orDie(Talk.qwen)
+      const { makeEnv } = yield* SelfPlay.make({ key: "nim", model: { renderer }, game }).open
+      return yield* makeEnv(0)
+    })
+  for (
+    const law of EnvLaws.envLaws(makeEnv, {
+      tokenizer: Talk.tokenizer,
+      vocabulary: Talk.tokenizer.vocabulary,
+      replies: ["1", "2", "three"]
+    })
+  ) it.effect(law.name, () => law.check)
 })
