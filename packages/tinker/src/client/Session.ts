@@ -8,6 +8,7 @@ import * as Wire from "../wire/Session.ts"
 import { Event } from "./Activity.ts"
 import { sdk_version } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
+import * as WireError from "./WireError.ts"
 
 export interface Labels {
   readonly projectId?: string
@@ -49,6 +50,17 @@ const finish = (connection: Connection.Connection, id: string, exit: Exit.Exit<u
     connection.attempt(Connection.post(`/sessions/${id}/finish`, { reason: { type: endOf(exit) } }), goodbye)
   )
 
+/** Only the first request of all tells a wrong address from something that is not there. */
+const notThere = (baseUrl: string) => (error: WireError.WireError) =>
+  error.reason._tag === "Refused" && error.reason.status === 404 && error.reason.said === undefined
+    ? WireError.make(
+      new WireError.Refused({
+        status: 404,
+        detail: `nothing at ${baseUrl} speaks the Tinker API: expected the address that goes before /api/v1`
+      })
+    )
+    : error
+
 /** Gives the session's id. */
 export const open = Effect.fnUntraced(function*(
   connection: Connection.Connection,
@@ -66,7 +78,7 @@ export const open = Effect.fnUntraced(function*(
     connection,
     request,
     Wire.CreateSessionResponse
-  )
+  ).pipe(Effect.mapError(notThere(connection.options.baseUrl)))
   const notice = error_message ?? warning_message ?? undefined
   if (notice !== undefined) yield* Effect.logWarning(`the service says: ${notice}`)
   if (typeof info_message === "string") yield* Effect.logInfo(`the service says: ${info_message}`)

@@ -112,6 +112,9 @@ describe("the client", () => {
       assert.include((yield* Effect.flip(withTinker(service, Effect.void))).message, "https://fake/")
       const wrong = yield* Effect.flip(withTinker(service, Effect.void, { baseUrl: "localhost:8000" }))
       assert.include(wrong.message, "localhost:8000")
+      const empty = FakeService.make({ faults: () => ({ status: 404 }) })
+      const elsewhere = yield* Effect.flip(withTinker(empty, Effect.void))
+      assert.include(elsewhere.message, "nothing at http://fake/prefix/ speaks the Tinker API")
     }))
 
   it.effect("says every minute that nobody answers, however many wait, and nothing of a hiccup", () =>
