@@ -58,6 +58,7 @@ describe("effect-rl", () => {
     ["serve --host 0.0.0.0", "error: --host 0.0.0.0 lets other machines in: set EFFECT_RL_SERVE_KEYS"],
     ["serve --max-body 0", "error: Invalid value for flag --max-body: \"0\". Expected: a number above 0"],
     ["serve --port 65536", "--port: \"65536\". Expected: a port, from 0 to 65535"],
+    ["serve --checkpoints package.json", "error: --checkpoints: "],
     ["serve --ttl soon", "--ttl: \"soon\". Expected: a time such as \"7 days\""],
     ["serve --ttl Infinity", "--ttl: \"Infinity\". Expected: a time such as \"7 days\""],
     ["serve --host 192.0.2.1 --prot 1", "error: unknown flag --prot; did you mean --port?"],

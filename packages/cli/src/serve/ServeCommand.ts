@@ -1,5 +1,6 @@
 /** `effect-rl serve`: this machine as a Tinker service. */
 import { Tinker } from "@effect-rl/core"
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as ByteSize from "effect/ByteSize"
@@ -9,6 +10,7 @@ import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -33,6 +35,13 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 }) {
   override get message() {
     return `cannot listen at ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
+  }
+}
+
+/** Checkpoints could not be written. */
+export class NoCheckpoints extends Schema.TaggedError<NoCheckpoints>()("NoCheckpoints", { detail: Schema.String }) {
+  override get message() {
+    return `--checkpoints: ${this.detail}`
   }
 }
 
@@ -172,12 +181,24 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
+/** Before the first client's work is lost. */
+const keepable = Effect.fnUntraced(
+  function*(folder: string) {
+    const fs = yield* FileSystem.FileSystem
+    yield* fs.makeDirectory(folder, { recursive: true })
+    yield* fs.access(folder, { writable: true })
+  },
+  (effect, folder) =>
+    Effect.mapError(effect, (error) => new NoCheckpoints({ detail: FileFailure.describe(folder, error) }))
+)
+
 const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   const { host, models, port } = options
   const path = yield* Path.Path
   const folder = path.resolve(options.checkpoints)
   const apiKeys = yield* keys
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
+  yield* keepable(folder)
   const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
   return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
     Effect.provide(Layer.merge(engine(folder, models), http(host, port)))
