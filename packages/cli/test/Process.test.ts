@@ -51,6 +51,7 @@ describe("the process", () => {
     Effect.gen(function*() {
       const good = yield* launch([...short, "--steps", "1", "--log-path", yield* runFolder])
       assert.deepStrictEqual([good.code, good.errors], [0, ""])
+      assert.notInclude(good.out, "stopping")
       const bad = yield* launch(["train", "arithmetic", "--model", "effect-rl/tiny-12", "--log-path", yield* runFolder])
       assert.strictEqual(bad.code, 1)
       assert.strictEqual(
@@ -66,10 +67,9 @@ describe("the process", () => {
       const args = (steps: number) => [...short, "--steps", String(steps), "--log-path", folder]
       const interrupted = yield* launch(args(400), { when: "step   3/400", act: "interrupt" })
       assert.strictEqual(interrupted.code, 130)
-      assert.include(
-        interrupted.out,
-        `what is done is kept in ${folder}: run the same command again to go on from there`
-      )
+      const hint = `what is done is kept in ${folder}: run the same command again to go on from there`
+      assert.match(interrupted.out, /\nstopping: what is under way is finished and saved.*\nsaved after/)
+      assert.include(interrupted.out, hint)
       const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
       const { batch } = JSON.parse(checkpoints.at(-1) ?? "")
       const resumed = yield* launch(args(401), { when: "resuming", act: "interrupt" })

@@ -3,6 +3,7 @@ import { ChatModel, Suggestion, Train } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
@@ -114,6 +115,18 @@ const report = Effect.fnUntraced(function*(title: string, folder: string, transc
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 
+/** Says at once that it was interrupted, as the work's own finalizers may take long. */
+const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    let isOver = false
+    const ended = Effect.sync(() => void (isOver = true))
+    const announce = Effect.suspend(() => isOver ? Effect.void : Effect.logInfo(text))
+    return work.pipe(
+      Effect.onExit((exit) => Exit.hasInterrupts(exit) ? Effect.void : ended),
+      Effect.raceFirst(Effect.onInterrupt(Effect.never, () => announce))
+    )
+  })
+
 /** Trains to the end and reports; a run that is cut short says how to go on. */
 const train = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, folder: string) {
   const path = yield* Path.Path
@@ -128,7 +141,8 @@ const train = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, fol
     Stream.tap(() => Ref.set(hasStarted, true)),
     Stream.runForEach(onEvent),
     Effect.onInterrupt(() => resumeHint),
-    Effect.tapError(() => resumeHint)
+    Effect.tapError(() => resumeHint),
+    announcingInterrupt("stopping: what is under way is finished and saved, for five minutes at most")
   )
   yield* report(`${recipe}, ${task.config.model.name}`, folder, transcriptsFile)
 }, Effect.scoped)
