@@ -30,7 +30,7 @@ interface Trouble {
 
 /** The model may have changed in a way that nobody knows. */
 const isUnclear = <A>({ change }: Work<A>, failure: WireError) =>
-  change === "piecewise" || (change === "whole" && failure.isAmbiguous)
+  change === "piecewise" || (change === "whole" && failure.mayBeDone)
 
 export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const submissions = yield* RequestQueue.make
@@ -39,23 +39,28 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   let isFresh = true
   /** A failure nobody has awaited yet: what follows may rely on what failed. */
   let unseen: Trouble | undefined
+  let latest: Trouble | undefined
   let brokenBecause: string | undefined
 
   const noticed = <A>(work: Work<A>) => (failure: WireError) =>
     Effect.flatMap(Effect.flip(named(work.operation)(Effect.fail(failure))), (error) =>
       Effect.sync(() => {
-        unseen ??= { work, detail: error.message }
+        latest = { work, detail: error.message }
+        unseen ??= latest
         if (isUnclear(work, failure)) {
           brokenBecause ??= `${error.message}; the model's state is unknown, go on with a new client from a checkpoint`
         }
       }))
 
-  const closed = (operation: string) => {
-    const detail = brokenBecause ?? (unseen === undefined ? undefined : `${unseen.detail}, and nobody awaited it`)
-    return detail === undefined
-      ? Effect.void
-      : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))
-  }
+  /** What was submitted before the latest failure cannot have taken it into account, whoever awaits it by now. */
+  const closed = (operation: string, known = latest) =>
+    Effect.suspend(() => {
+      const trouble = unseen ?? (latest === known ? undefined : latest)
+      const detail = brokenBecause ?? (trouble === undefined ? undefined : `${trouble.detail}, and nobody had seen it`)
+      return detail === undefined
+        ? Effect.void
+        : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))
+    })
 
   /** Never fails itself: a failure is part of what is handed to the other queue. */
   const posting = <A>(work: Work<A>) =>

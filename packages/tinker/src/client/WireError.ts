@@ -124,7 +124,11 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
         return false
     }
   }
-  /** Whether the service may have done what was asked all the same. */
+  /** Whether any attempt may have been carried out, or may be yet: a refusal says nothing of those before it. */
+  get mayBeDone() {
+    return this.isAmbiguous || this.isRepeated === true
+  }
+  /** Whether the service may have done what this attempt asked all the same. */
   get isAmbiguous() {
     const { reason } = this
     switch (reason._tag) {

@@ -207,6 +207,52 @@ describe("the client", () => {
       assert.deepStrictEqual(service.steps, [])
     }))
 
+  it.effect.each(
+    [
+      { fault: "silent", datums: [datum, datum, datum], failure: "Unavailable" },
+      { fault: { status: 400 }, datums: [datum], failure: "Rejected" }
+    ] as const
+  )(
+    "does not step behind a pass that fails as $failure while both are awaited",
+    ({ datums, failure, fault }) =>
+      Effect.gen(function*() {
+        const service = FakeService.make({
+          faults: (path) => path === "/forward_backward" ? fault : undefined,
+          delay: (path) => path === "/forward_backward" ? "1 second" : undefined
+        })
+        const [pass, step] = yield* withTinker(
+          service,
+          Effect.gen(function*() {
+            const client = yield* train
+            const pass = yield* client.forwardBackward(datums, Loss.crossEntropy)
+            const step = yield* client.optimStep({ learningRate: 1e-3 })
+            return yield* Effect.all([Effect.flip(pass.await), Effect.flip(step.await)], { concurrency: 2 })
+          })
+        )
+        assert.strictEqual(pass.reason._tag, failure)
+        assert.strictEqual(step.reason._tag, "Closed")
+        assert.deepStrictEqual(service.steps, [])
+      })
+  )
+
+  it.effect("goes no further where a request was refused whose first attempt may have been carried out", () =>
+    Effect.gen(function*() {
+      const faults: FakeService.Faults = (path, index) =>
+        path !== "/optim_step" ? undefined : index === 0 ? "unanswered" : { status: 400 }
+      const service = FakeService.make({ faults })
+      const [refused, after] = yield* withTinker(
+        service,
+        Effect.gen(function*() {
+          const client = yield* train
+          const refused = yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))
+          return [refused, yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))] as const
+        })
+      )
+      assert.strictEqual(refused.reason._tag, "Rejected")
+      assert.strictEqual(after.reason._tag, "Closed")
+      assert.deepStrictEqual(service.steps, [1])
+    }))
+
   it.effect("goes on after a failure that somebody has seen", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })

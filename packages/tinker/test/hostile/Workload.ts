@@ -69,7 +69,7 @@ const isClosed = (exit: Exit.Exit<unknown, unknown>) => failedAs(exit, ({ reason
 /** Nobody knows whether the service has changed the model. */
 const isUnclear = ({ exit, operation }: Outcome) =>
   (operation === "forwardBackward" || operation === "optimStep")
-  && failedAs(exit, ({ cause }) => cause instanceof WireError.WireError && cause.isAmbiguous)
+  && failedAs(exit, ({ cause }) => cause instanceof WireError.WireError && cause.mayBeDone)
 
 const make = () => {
   const outcomes: Array<Outcome> = []
