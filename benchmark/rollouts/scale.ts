@@ -22,8 +22,11 @@ const Scaled = Schema.Struct({
 const ask = (command: string, ...args: ReadonlyArray<string>): unknown =>
   JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
 
+/** In MB: what lives is 1,100, and V8 lets garbage lie where nothing bounds it. */
+const bounds = ["--max-old-space-size=1750", "--max-semi-space-size=8"]
+
 const node = (file: string, ...args: ReadonlyArray<string>) =>
-  ask(process.execPath, "--conditions=@effect-rl/source", here(file), ...args)
+  ask(process.execPath, ...bounds, "--conditions=@effect-rl/source", here(file), ...args)
 
 let othersTook = 0
 
@@ -60,7 +63,9 @@ Report.publish("rollouts-at-scale", "100,000 concurrent rollouts, and an interru
   `## 100,000 rollouts at the same time
 
 12,500 groups of 8, four turns each, on a sampler that waits 1 to 10 s a turn and gives 32 tokens; one run, each in a process of its
-own. Lag is how late a timer of 10 ms was: of a hundred times the second latest, and the latest.`,
+own, JavaScript with \`${
+    bounds.join(" ")
+  }\`. Lag is how late a timer of 10 ms was: of a hundred times the second latest, and the latest.`,
   Report.table(["", "wall s", "CPU s", "peak GB", "lag p99 ms", "lag max ms"], scaledRows),
   ...(python === undefined
     ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]
@@ -69,6 +74,7 @@ own. Lag is how late a timer of 10 ms was: of a hundred times the second latest,
   "1,250 groups of 8, all waiting in their last turn; until everything they acquired is released, the second time in a process.",
   [
     Report.aim("peak memory of 100,000 rollouts", (effectRl?.peakBytes ?? NaN) / 1e9, " GB", "at most", 2),
+    Report.aim("event loop's lag in 99 of 100", effectRl?.lagP99Millis ?? NaN, " ms", "at most", 100),
     Report.aim("CPU of interrupting 10,000 rollouts", interrupted.cpuMillis, " ms", "at most", 250),
     Report.aim("wall of interrupting 10,000 rollouts", interrupted.wallMillis, " ms", "at most", 250)
   ].join("\n")
