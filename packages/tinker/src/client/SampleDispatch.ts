@@ -43,7 +43,7 @@ export const make = (maximumBytes: number, observe: Observe): SampleDispatch => 
 
   const rest: Effect.Effect<void> = Effect.flatMap(
     Clock.currentTimeMillis,
-    (now) => now < pausedUntil ? Effect.andThen(Effect.sleep(pausedUntil - now), rest) : Effect.void
+    (now) => now < pausedUntil ? Effect.andThen(Effect.sleep(Math.ceil(pausedUntil - now)), rest) : Effect.void
   )
 
   const gated = <A>(bytes: number, submit: Effect.Effect<A, WireError>) =>

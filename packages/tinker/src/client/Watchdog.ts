@@ -28,7 +28,7 @@ export const make = Effect.fnUntraced(function*(limit: Duration.Duration) {
   const look = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.sync(() => {
       const left = underWay === 0 ? longest : lastProgress + longest - now
-      if (left > 0) return left
+      if (left > 0) return Math.ceil(left)
       bite()
       return longest
     }))
