@@ -1,5 +1,5 @@
 /** The runner with one thing broken each. */
-import { type GroupResult, Rollout } from "@effect-rl/core"
+import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
 import { Effect, Fiber, Option, Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
 import type * as Scenario from "./Scenario.ts"
@@ -130,15 +130,7 @@ export const all: ReadonlyArray<Mutant> = [
         ...options,
         onFailure: {
           ...options.onFailure,
-          otherwise: {
-            AcquireFailed: "abort",
-            StepFailed: "abort",
-            GraderFailed: "abort",
-            PolicyFailed: "abort",
-            HookFailed: "abort",
-            TimedOut: "abort",
-            Died: "abort"
-          }
+          otherwise: FailurePolicy.failFast.otherwise
         }
       })
   },
