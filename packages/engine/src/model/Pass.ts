@@ -25,7 +25,7 @@ export interface Trained {
 
 /** Targets of all rows with one number of candidates; an example that has fewer repeats token 0 with weight 0. */
 const alignTargets = (examples: ReadonlyArray<Example>): { targets: Int32Array; candidates: number } => {
-  const candidates = Math.max(1, ...examples.map((example) => example.candidates))
+  const candidates = examples.reduce((most, example) => Math.max(most, example.candidates), 1)
   const rows = examples.reduce((sum, example) => sum + example.tokens.length, 0)
   const targets = new Int32Array(rows * candidates)
   let row = 0

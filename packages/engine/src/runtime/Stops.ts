@@ -18,7 +18,7 @@ export const utf8 = (text: string) =>
 /** Whether the newest token ends one sample; a stop string may end in the middle of it. */
 export const matcher = (stops: Stops, bytes: TokenBytes): (token: number) => boolean => {
   const stopTokens = new Set(stops.tokens)
-  const keep = Math.max(0, ...stops.strings.map((stop) => stop.length - 1))
+  const keep = stops.strings.reduce((longest, stop) => Math.max(longest, stop.length - 1), 0)
   let tail = ""
   return (token) => {
     if (stopTokens.has(token)) return true

@@ -28,6 +28,11 @@ describe("Stops", () => {
     assert.strictEqual(length({ strings: [Stops.utf8("é")] }, [5, 6]), 2)
   })
 
+  it("takes half a million strings", () => {
+    const strings = Array.from({ length: 500_000 }, (_, index) => `stop ${index}`)
+    assert.strictEqual(length({ strings, tokens: [3] }, [0, 3]), 2)
+  })
+
   it("does not stop at part of a string", () => {
     assert.strictEqual(length({ strings: ["</answer>"] }, [3, 3, 0]), 0)
   })
