@@ -23,6 +23,8 @@ export interface LoraOptions {
  * @see tinker `ServiceClient`
  */
 export class Tinker extends Context.Service<Tinker, {
+  /** Succeeds while the backend can answer; fails as `Unavailable` once it cannot, such as after a crash of its own. */
+  readonly health: Effect.Effect<void, TinkerError>
   /** Names of the models to train and sample from. */
   readonly models: Effect.Effect<ReadonlyArray<string>, TinkerError>
   readonly capabilities: (model: string) => Effect.Effect<Capabilities, TinkerError>

@@ -46,6 +46,8 @@ export interface Script {
   /** Metrics of an optimizer step. */
   readonly optimStep?: (adam: AdamParams, at: At) => Answer<Readonly<Record<string, number>>>
   readonly faults?: ReadonlyArray<Fault.Plan>
+  /** Asked whenever the backend's health is; well unless given. */
+  readonly health?: Answer<void>
 }
 
 export const defaultModel = "effect-rl/scripted"

@@ -6,7 +6,7 @@ import { type LoraOptions, Tinker } from "../backend/Tinker.ts"
 import { Call, CallLog, type Operation } from "./Call.ts"
 import { LeakAudit } from "./LeakAudit.ts"
 import * as Machine from "./Machine.ts"
-import type * as Script from "./Script.ts"
+import * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as ScriptedTraining from "./ScriptedTraining.ts"
 import { noOptimizer } from "./ToyModel.ts"
@@ -30,6 +30,7 @@ const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
   })
 
   return Tinker.of({
+    health: Machine.failing("health")(Script.answer(script.health)),
     models: Effect.succeed(machine.models),
     capabilities: Effect.fnUntraced(function*(name) {
       return (yield* machine.model(name)).capabilities

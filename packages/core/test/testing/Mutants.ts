@@ -43,7 +43,17 @@ const lazily = <A>(submit: Effect.Effect<Pending.Pending<A>, TinkerError.TinkerE
 
 const everOpen = Scope.makeUnsafe()
 
+const unhealthy = new TinkerError.TinkerError({
+  operation: "health",
+  reason: new TinkerError.Unavailable({ detail: "a compute thread crashed" })
+})
+
 export const all: ReadonlyArray<Mutant> = [
+  {
+    rule: "calls itself unable to answer while it answers",
+    breaks: "models: a backend that answers is healthy",
+    layer: port((tinker) => ({ ...tinker, health: Effect.fail(unhealthy) }))
+  },
   {
     rule: "calls an unknown model rejected",
     breaks: "models: capabilities of an unknown model are NotFound",

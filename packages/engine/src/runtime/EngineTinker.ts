@@ -123,6 +123,7 @@ export const make = Effect.fnUntraced(function*(library: Library, store: Checkpo
   )
 
   return {
+    health: named("health")(host.threads.health),
     models: Effect.succeed(library.names),
     capabilities: (model) => named("capabilities")(library.capabilities(model)),
     createLoraTrainingClient,

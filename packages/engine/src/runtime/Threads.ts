@@ -16,6 +16,8 @@ export interface Threads {
   /** Once a thread has begun, interruption waits for it: it writes to memory that must not be freed before. */
   readonly run: (task: Task) => Effect.Effect<TaskOutput, Unavailable>
   readonly stats: Effect.Effect<Stats, Unavailable>
+  /** Fails once a thread has crashed. */
+  readonly health: Effect.Effect<void, Unavailable>
 }
 
 export interface Stats {
@@ -142,6 +144,7 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
         }
       }),
     sample,
+    health: Effect.suspend(() => failure === undefined ? Effect.void : Effect.fail(failure)),
     run: (task) => permits.withPermit(Effect.uninterruptible(runOn(task))),
     stats: Effect.suspend(() => {
       const requests = unanswered.size

@@ -133,12 +133,14 @@ describe("lifecycle", () => {
         Effect.flip(sampler.sample({ prompt: TestEngine.prompt(1), numSamples: 99, params: { maxTokens: 1000 } })),
         { startImmediately: true }
       )
+      yield* tinker.health
       const crashing = yield* Effect.flip(threads.run({ _tag: "Add", target: -64, source: -64, floats: 1024 }))
       assert.match(crashing.detail, /a compute thread crashed: .*; the engine must be started again/)
       assert.strictEqual(reasonOf(yield* Fiber.join(sampling)), "Unavailable")
       const pending = yield* client.forwardBackward(data, Loss.crossEntropy)
       assert.strictEqual(reasonOf(yield* Effect.flip(pending.await)), "Unavailable")
       assert.strictEqual(reasonOf(yield* Effect.flip(sampler.computeLogprobs(TestEngine.prompt(1)))), "Unavailable")
+      assert.strictEqual(reasonOf(yield* Effect.flip(tinker.health)), "Unavailable")
     }).pipe(Effect.provide(TestEngine.layer(2))))
 
   it.effect("keeps the caller's event loop turning while it computes", () =>

@@ -14,6 +14,7 @@ const trainingClient = ({ answer: info, deck, id }: TrainingMade) => PlayedTrain
 
 export const make = (deck: Deck<Tinker.Tinker["Service"]>): Tinker.Tinker["Service"] =>
   Tinker.Tinker.of({
+    health: Effect.void,
     models: deck.answer(Call.models, (live) => live.models),
     capabilities: (model) => deck.answer(Call.capabilities(model), (live) => live.capabilities(model)),
     createLoraTrainingClient: (options) =>

@@ -228,6 +228,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   return Tinker.Tinker.of({
+    health: named("health")(Effect.asVoid(connection.attempt(HttpClientRequest.get("/healthz")))),
     models: named("models")(names),
     capabilities: (model) => named("capabilities")(capabilitiesOf(model)),
     createLoraTrainingClient,

@@ -8,6 +8,10 @@ const missing = "no/such-model"
 /** What a backend says about its models. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
+    "models: a backend that answers is healthy",
+    Effect.flatMap(Tinker, (tinker) => tinker.health)
+  ),
+  Case.make(
     "models: the base model is listed",
     Effect.gen(function*() {
       const models = yield* (yield* Tinker).models
