@@ -6,10 +6,13 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import { availableParallelism } from "node:os"
+import * as Memory from "./numerics/Memory.ts"
 import * as CheckpointStore from "./runtime/CheckpointStore.ts"
 import * as EngineTinker from "./runtime/EngineTinker.ts"
 import { Host } from "./runtime/Host.ts"
 import * as Library from "./runtime/Library.ts"
+import * as MemoryPlan from "./runtime/MemoryPlan.ts"
 import * as ModelSources from "./runtime/ModelSources.ts"
 
 /** The engine cannot start: an option or a model folder is unusable. */
@@ -22,7 +25,10 @@ export class EngineError extends Schema.TaggedError<EngineError>()("EngineError"
 export interface EngineOptions {
   /** Folder that checkpoints lie under; default `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string
-  /** Compute threads; default one per processor. 0 computes between turns of the caller's event loop. */
+  /**
+   * Compute threads; default one per processor, as far as 4 GiB of memory hold them. 0 computes between turns of the
+   * caller's event loop.
+   */
   readonly workers?: number
   /** Folders of further Qwen3 or Llama models as Hugging Face saves them, known by the paths given here. */
   readonly models?: ReadonlyArray<string>
@@ -37,33 +43,72 @@ const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] =
 
 const cannotStart = (error: { readonly message: string }) => new EngineError({ detail: error.message })
 
-/** The engine over a `Host` that may be observed. */
-export const layerNoDeps = (
-  { checkpoints = "runs/checkpoints", models = [] }: Omit<EngineOptions, "workers"> = {}
-): Layer.Layer<
-  Tinker.Tinker | Tokenizer.Tokenizers,
-  EngineError,
-  Host | FileSystem.FileSystem | Path.Path
-> =>
+const fromSources = (
+  sources: ReadonlyArray<Library.ModelSource>,
+  checkpoints = "runs/checkpoints"
+): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, never, Host | FileSystem.FileSystem | Path.Path> =>
   Layer.effectContext(Effect.gen(function*() {
     const path = yield* Path.Path
-    const library = yield* Library.make(yield* Effect.mapError(ModelSources.make(models), cannotStart))
+    const library = yield* Library.make(sources)
     const store = yield* CheckpointStore.make(path.resolve(checkpoints))
     return Context.make(Tinker.Tinker, yield* EngineTinker.make(library, store)).pipe(
       Context.add(Tokenizer.Tokenizers, tokenizers(library))
     )
   }))
 
+/** The engine over a `Host` that may be observed. */
+export const layerNoDeps = ({ checkpoints, models = [] }: Omit<EngineOptions, "workers"> = {}): Layer.Layer<
+  Tinker.Tinker | Tokenizer.Tokenizers,
+  EngineError,
+  Host | FileSystem.FileSystem | Path.Path
+> =>
+  Layer.unwrap(Effect.map(
+    Effect.mapError(ModelSources.make(models), cannotStart),
+    (sources) => fromSources(sources, checkpoints)
+  ))
+
+/** How an engine divides its memory of 4 GiB, known before any weights are read. */
+export interface Plan {
+  /** Compute threads; 0 computes on the caller's thread. */
+  readonly workers: number
+  /** Each model's share if it is the first to be loaded. */
+  readonly models: ReadonlyArray<MemoryPlan.MemoryPlan & { readonly name: string }>
+}
+
+const checkWorkers = (workers: number | undefined) =>
+  workers === undefined || (Number.isInteger(workers) && workers >= 0)
+    ? Effect.void
+    : Effect.fail(new EngineError({ detail: `workers is ${workers}, expected a whole number from 0` }))
+
+const planFor = Effect.fnUntraced(function*(
+  sources: ReadonlyArray<Library.ModelSource>,
+  workers: number | undefined
+) {
+  yield* checkWorkers(workers)
+  const supply = { threads: Math.max(1, workers ?? availableParallelism()), bytes: Memory.capacity }
+  const models = sources.map(({ config, name }) => ({ name, ...MemoryPlan.of(config, supply) }))
+  const most = Math.max(1, ...models.map(({ threads }) => threads))
+  if (workers !== undefined && workers > most) {
+    const detail = `workers is ${workers}, expected at most ${most}: the memory of 4 GiB has no room for more`
+    return yield* new EngineError({ detail })
+  }
+  return { workers: workers ?? most, models } satisfies Plan
+})
+
+/** What an engine with these options would start with; starts nothing. */
+export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
+  return yield* planFor(yield* Effect.mapError(ModelSources.make(models), cannotStart), workers)
+})
+
 /** The engine with its own threads; models are read when first used. */
 export const layerOptions = (
-  { workers, ...options }: EngineOptions
-): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> => {
-  if (workers !== undefined && !(Number.isInteger(workers) && workers >= 0)) {
-    const detail = `workers is ${workers}, expected a whole number from 0`
-    return Layer.unwrap(Effect.fail(new EngineError({ detail })))
-  }
-  return Layer.provide(layerNoDeps(options), Host.layer(workers))
-}
+  { checkpoints, models = [], workers }: EngineOptions
+): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> =>
+  Layer.unwrap(Effect.gen(function*() {
+    const sources = yield* Effect.mapError(ModelSources.make(models), cannotStart)
+    const plan = yield* planFor(sources, workers)
+    return Layer.provide(fromSources(sources, checkpoints), Host.layer(plan.workers))
+  }))
 
 /** Two tiny models, checkpoints under `runs/checkpoints`, one thread per processor. */
 export const layer = layerOptions({})

@@ -18,6 +18,7 @@ import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
+import * as WorkersFlag from "../WorkersFlag.ts"
 
 /** Everybody in the network would be let in. */
 export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", { host: Schema.String }) {
@@ -79,6 +80,7 @@ const flags = {
     Flag.withDescription("Folder of a further model as Hugging Face saves them, known by this path"),
     Flag.between(0, Infinity)
   ),
+  workers: WorkersFlag.flag,
   ttl: Flag.String("ttl").pipe(
     Flag.withMetavar("duration"),
     Flag.withDescription(
@@ -153,10 +155,10 @@ const announce = (hasKeys: boolean) =>
     yield* Console.log("stop with Ctrl-C: what was accepted is finished first")
   })
 
-const engine = (checkpoints: string, models: ReadonlyArray<string>) =>
+const engine = ({ models, workers }: Options, checkpoints: string) =>
   Layer.unwrap(Effect.map(
     Effect.promise(() => import("@effect-rl/engine")),
-    ({ Engine }) => Engine.layerOptions({ checkpoints, models })
+    ({ Engine }) => Engine.layerOptions({ checkpoints, models, ...WorkersFlag.option(workers) })
   ))
 
 interface Options {
@@ -164,6 +166,7 @@ interface Options {
   readonly port: number
   readonly checkpoints: string
   readonly models: ReadonlyArray<string>
+  readonly workers: Option.Option<number>
   readonly ttl: Option.Option<Duration.Duration>
   readonly samplesPerMinute: Option.Option<number>
   readonly maxBody: number
@@ -193,7 +196,7 @@ const keepable = Effect.fnUntraced(
 )
 
 const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
-  const { host, models, port } = options
+  const { host, port } = options
   const path = yield* Path.Path
   const folder = path.resolve(options.checkpoints)
   const apiKeys = yield* keys
@@ -201,7 +204,7 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   yield* keepable(folder)
   const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
   return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
-    Effect.provide(Layer.merge(engine(folder, models), http(host, port)))
+    Effect.provide(Layer.merge(engine(options, folder), http(host, port)))
   )
 })
 

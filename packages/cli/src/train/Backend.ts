@@ -5,8 +5,10 @@ import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import * as WorkersFlag from "../WorkersFlag.ts"
 import type { AnswerKey } from "./AnswerKey.ts"
 import type { Given, NoApiKey } from "./TinkerBackend.ts"
 
@@ -15,6 +17,7 @@ export type Name = "engine" | "mock" | "tinker"
 export interface Options {
   readonly model: string
   readonly checkpoints: string
+  readonly workers: Option.Option<number>
   readonly service: Given
 }
 
@@ -24,10 +27,10 @@ export type Backend = Layer.Layer<
   AnswerKey | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
 >
 
-const engine = (checkpoints: string): Backend =>
+const engine = (checkpoints: string, workers: Option.Option<number>): Backend =>
   Layer.unwrap(Effect.map(
     Effect.promise(() => import("@effect-rl/engine")),
-    ({ Engine }) => Engine.layerOptions({ checkpoints })
+    ({ Engine }) => Engine.layerOptions({ checkpoints, ...WorkersFlag.option(workers) })
   ))
 
 const mock = (model: string): Backend =>
@@ -37,10 +40,10 @@ const tinker = (service: Given): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(service)))
 
 /** Only the one asked for is loaded. */
-export const layer = (name: Name, { checkpoints, model, service }: Options): Backend => {
+export const layer = (name: Name, { checkpoints, model, service, workers }: Options): Backend => {
   switch (name) {
     case "engine":
-      return engine(checkpoints)
+      return engine(checkpoints, workers)
     case "mock":
       return mock(model)
     case "tinker":

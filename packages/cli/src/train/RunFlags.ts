@@ -1,5 +1,6 @@
 /** The flags of `train` that are not a recipe's. */
 import * as Flag from "effect/cli/Flag"
+import * as WorkersFlag from "../WorkersFlag.ts"
 
 const positive = (name: string) => Flag.Finite(name).pipe(Flag.filter((value) => value > 0, () => "a number above 0"))
 
@@ -11,6 +12,7 @@ export const flags = {
     ),
     Flag.withDefault("engine")
   ),
+  workers: WorkersFlag.flag,
   baseUrl: Flag.String("base-url").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription("Address of the service for --backend tinker (default: the hosted one)"),

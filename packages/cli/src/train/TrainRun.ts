@@ -28,6 +28,7 @@ import type { Given } from "./TinkerBackend.ts"
 
 export interface Flags extends Given {
   readonly backend: Backend.Name
+  readonly workers: Option.Option<number>
   readonly logPath: Option.Option<string>
   readonly plan: boolean
   readonly price: Option.Option<number>
@@ -162,6 +163,7 @@ export const run = Effect.fn("TrainRun.run")(function*<A extends Recipe.BaseSett
   const backend = Backend.layer(flags.backend, {
     model: settings.model,
     checkpoints: path.join(folder, "checkpoints"),
+    workers: flags.workers,
     service: flags
   })
   const prepared = prepare(recipe, settings, flags)

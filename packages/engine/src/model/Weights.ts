@@ -83,17 +83,15 @@ const fillRotary = (memory: Memory.Memory, config: ModelConfig.ModelConfig, cosi
   }
 }
 
-/** Reserves room for a model and fills its rotary tables; `slots` then says where each tensor goes. */
-export const allocate = (
-  memory: Memory.Memory,
+const place = (
   allocator: Memory.Allocator,
   config: ModelConfig.ModelConfig,
-  precision: Weights["precision"] = precisionFor(config)
+  precision: Weights["precision"]
 ): Weights => {
   const shape = [config.hiddenSize, ModelConfig.paddedVocabulary(config)] as const
   const head = allocateLinear(allocator, precision, shape)
   const table = config.contextLength * config.headSize / 2
-  const weights: Weights = {
+  return {
     precision,
     head,
     embedding: config.tiedEmbeddings
@@ -104,8 +102,25 @@ export const allocate = (
     cosine: allocator.allocate(table),
     sine: allocator.allocate(table)
   }
+}
+
+/** Reserves room for a model and fills its rotary tables; `slots` then says where each tensor goes. */
+export const allocate = (
+  memory: Memory.Memory,
+  allocator: Memory.Allocator,
+  config: ModelConfig.ModelConfig,
+  precision: Weights["precision"] = precisionFor(config)
+): Weights => {
+  const weights = place(allocator, config, precision)
   fillRotary(memory, config, weights.cosine, weights.sine)
   return weights
+}
+
+/** Bytes that the packed weights of a model take. */
+export const bytes = (config: ModelConfig.ModelConfig): number => {
+  const counter = Memory.counter()
+  place(counter, config, precisionFor(config))
+  return counter.bytes()
 }
 
 /**

@@ -20,7 +20,11 @@ const alignment = 64
 /** The first bytes stay unused, so that no place has address 0. */
 const firstAddress = 1_024
 
-const aligned = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
+/** Bytes that a place of this size takes. */
+export const aligned = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
+
+/** Bytes that can be handed out. */
+export const capacity = maximumPages * pageBytes - firstAddress
 
 /** A memory that grows on demand up to 4 GiB. */
 export const make = (): Memory => new WebAssembly.Memory({ initial: 16, maximum: maximumPages, shared: true })
@@ -48,21 +52,43 @@ export interface Region {
   readonly bytes: number
 }
 
+export interface Reserver extends Allocator {
+  readonly reserve: (bytes: number) => Region
+  /** Bytes that are left. */
+  readonly free: () => number
+}
+
 /** Hands out places that are never given back, growing the memory. Only the host owns one. */
-export const reserver = (memory: Memory): Allocator & { readonly reserve: (bytes: number) => Region } => {
+export const reserver = (memory: Memory): Reserver => {
   let next = firstAddress
+  const free = () => maximumPages * pageBytes - next
   const reserve = (size: number): Region => {
     const start = next
     const end = start + aligned(size)
     const missing = end - memory.buffer.byteLength
     if (end > maximumPages * pageBytes) {
-      throw new RangeError(`the engine's memory is full: ${end} bytes are needed, ${maximumPages * pageBytes} exist`)
+      throw new RangeError(
+        `the engine's memory is full: ${aligned(size)} bytes are needed, ${free()} of ${capacity} are free; ` +
+          "close clients that are no longer used, or start the engine with fewer workers or models"
+      )
     }
     if (missing > 0) memory.grow(Math.ceil(missing / pageBytes))
     next = end
     return { start, bytes: aligned(size) }
   }
-  return { reserve, allocate: (count) => reserve(count * 4).start }
+  return { reserve, free, allocate: (count) => reserve(count * 4).start }
+}
+
+/** Adds up what an allocation would take. */
+export const counter = (): Allocator & { readonly bytes: () => number } => {
+  let bytes = 0
+  return {
+    allocate: (count) => {
+      bytes += aligned(count * 4)
+      return firstAddress
+    },
+    bytes: () => bytes
+  }
 }
 
 /** Scratch space of one thread: places are taken in order and given back all at once. */

@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function*(library: Library, store: Checkpo
 
   const parts = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
     const modelId = yield* store.claim(model.name)
-    const place = { ...host, model: model.id, microBatchRows: model.size.microBatchRows }
+    const place = { ...host, model: model.id, plan: model.plan }
     const adapter = yield* TrainedAdapter.make(place, Adapter.layout(model.config, config))
     const queue = yield* RequestQueue.make
     const stored = yield* StoredAdapter.make(store, modelId, model, adapter, host.room.memory)

@@ -2,7 +2,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { availableParallelism } from "node:os"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as Room from "./Room.ts"
@@ -15,7 +14,7 @@ export class Host extends Context.Service<Host, {
   readonly threads: Threads.Threads
 }>()("@effect-rl/engine/runtime/Host") {
   /** 0 workers compute on the caller's thread between turns of its event loop. */
-  static readonly layer = (workers = availableParallelism()) =>
+  static readonly layer = (workers: number) =>
     Layer.effect(
       Host,
       Effect.gen(function*() {

@@ -7,7 +7,7 @@ import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import { Host } from "./Host.ts"
-import * as ModelSize from "./ModelSize.ts"
+import * as MemoryPlan from "./MemoryPlan.ts"
 import type { LoadedModel } from "./Protocol.ts"
 
 type ModelTokenizer = HuggingFaceTokenizer.HuggingFaceTokenizer
@@ -29,7 +29,7 @@ export interface Model {
   readonly id: number
   readonly name: string
   readonly config: ModelConfig
-  readonly size: ModelSize.ModelSize
+  readonly plan: MemoryPlan.MemoryPlan
   readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
 }
@@ -41,63 +41,73 @@ export interface Library {
   readonly tokenizer: (name: string) => Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError> | undefined
 }
 
-const capabilitiesOf = (size: ModelSize.ModelSize, { fingerprint }: ModelTokenizer): Capabilities.Capabilities => ({
-  contextLength: size.contextLength,
+const capabilitiesOf = (contextLength: number, { fingerprint }: ModelTokenizer): Capabilities.Capabilities => ({
+  contextLength,
   lossReduction: "token-sum",
   seeds: true,
   promptLogprobs: true,
   topkPromptLogprobs: 20,
-  loraRank: ModelSize.loraRank,
+  loraRank: MemoryPlan.loraRank,
   tokenizerFingerprint: fingerprint
 })
 
 interface Entry {
-  readonly size: ModelSize.ModelSize
+  readonly contextLength: number
   readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
   readonly load: Effect.Effect<Model, TinkerError.Reason>
 }
 
 const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Rejected({ detail: error.message })
 
-/** Room for the weights and for every thread's work with them; the threads know the model before this returns. */
+const gigabytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(2)} GiB`
+
+const tooLarge = (name: string, plan: MemoryPlan.MemoryPlan, free: number) =>
+  new TinkerError.Unavailable({
+    detail: `"${name}" needs ${gigabytes(plan.totalBytes)} of the engine's memory, ${gigabytes(free)} are free: ` +
+      "close clients that are no longer used, or use a smaller model"
+  })
+
+/** Plans the model's share of what is free now and takes it; its threads know the model before this returns. */
 const loadInto = Effect.fnUntraced(function*(
   host: Host["Service"],
   id: number,
   { config, fill, name, scratchBytes }: ModelSource,
-  size: ModelSize.ModelSize,
   tokenizer: ModelTokenizer
 ) {
   const { kernels, room, threads } = host
   const { memory } = room
+  const free = room.free()
+  const plan = MemoryPlan.of(config, { threads: threads.count, bytes: free })
+  if (plan.totalBytes > free) return yield* tooLarge(name, plan, free)
   const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config))
   yield* Effect.scoped(Effect.flatMap(room.scoped(Math.ceil(scratchBytes / 4)), (start) => {
     const arena = Memory.arena({ start, bytes: scratchBytes })
     return fill({ kernels, memory, config, weights, arena })
   }))
   const { tokenBytes } = tokenizer
-  const modelT = yield* Effect.forEach(Array.from({ length: threads.count }), () =>
+  const modelT = yield* Effect.forEach(Array.from({ length: plan.threads }), () =>
     Effect.gen(function*() {
-      const arena = yield* room.reserve(size.arenaBytes)
-      const cache = yield* room.reserve(size.cacheBytes)
-      const { prefillRows, slots } = size
+      const arena = yield* room.reserve(plan.arenaBytes)
+      const cache = yield* room.reserve(plan.cacheBytes)
+      const { prefillRows, slots } = plan
       return { model: id, config, weights, tokenBytes, arena, cache, slots, prefillRows } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
-  const limits = { capabilities: capabilitiesOf(size, tokenizer), vocabulary: config.vocabularySize }
-  return { id, name, config, size, limits, hasTokenBytes: tokenBytes !== undefined } satisfies Model
+  const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }
+  return { id, name, config, plan, limits, hasTokenBytes: tokenBytes !== undefined } satisfies Model
 }, Effect.uninterruptible)
 
 const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
-  const size = ModelSize.of(source.config)
-  const config = { ...source.config, contextLength: size.contextLength }
+  const { contextLength } = MemoryPlan.of(source.config, { threads: host.threads.count, bytes: host.room.free() })
+  const config = { ...source.config, contextLength }
   const tokenizer = yield* Effect.cached(source.tokenizer)
   const load = yield* Effect.cached(
     Effect.flatMap(
       Effect.mapError(tokenizer, unusable),
-      (tokenizer) => loadInto(host, id, { ...source, config }, size, tokenizer)
+      (tokenizer) => loadInto(host, id, { ...source, config }, tokenizer)
     )
   )
-  return { size, tokenizer, load } satisfies Entry
+  return { contextLength, tokenizer, load } satisfies Entry
 })
 
 export const make = Effect.fnUntraced(function*(sources: ReadonlyArray<ModelSource>) {
@@ -114,8 +124,8 @@ export const make = Effect.fnUntraced(function*(sources: ReadonlyArray<ModelSour
   }
 
   const capabilities = Effect.fnUntraced(function*(name: string) {
-    const { size, tokenizer } = yield* find(name)
-    return capabilitiesOf(size, yield* Effect.mapError(tokenizer, unusable))
+    const { contextLength, tokenizer } = yield* find(name)
+    return capabilitiesOf(contextLength, yield* Effect.mapError(tokenizer, unusable))
   })
 
   return {

@@ -1,4 +1,4 @@
-/** Room in the shared memory, of which there are 4 GiB. */
+/** Room in the shared memory of 4 GiB. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,6 +15,8 @@ export interface Room {
   readonly release: (address: Memory.Address) => Effect.Effect<void>
   /** `acquire` until the scope closes. */
   readonly scoped: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable, Scope.Scope>
+  /** Bytes that were never handed out. */
+  readonly free: () => number
   /** How many places are acquired. */
   readonly acquired: () => number
 }
@@ -47,6 +49,7 @@ export const make = (memory: Memory.Memory): Room => {
     reserve: (bytes) => Effect.try({ try: () => reserver.reserve(bytes), catch: full }),
     allocated: (build) => Effect.try({ try: () => build(reserver), catch: full }),
     scoped: (floats) => Effect.acquireRelease(acquire(floats), release),
+    free: reserver.free,
     acquired: () => count
   }
 }

@@ -9,7 +9,7 @@ type Unavailable = TinkerError.Unavailable
 
 export interface Threads {
   readonly count: number
-  /** Tells every thread of a model before anything that uses it. */
+  /** Tells the first threads of a model before anything that uses it: one thread per element, each its own part. */
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
   /** Interruption frees what the order holds in its thread. */
   readonly sample: (order: Omit<SampleOrder, "id">) => Effect.Effect<Sampling.SampleResponse, Unavailable>
@@ -96,13 +96,18 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
       })
     })
 
-  const leastBusy = (load: (member: Member) => number) =>
-    members.reduce((best, member) => load(member) < load(best) ? member : best)
+  /** How many threads work with a model. */
+  const threadsOf = new Map<number, number>()
+
+  /** Among the threads of a model, or among all for work that needs none. */
+  const leastBusy = (model: number | undefined, load: (member: Member) => number) =>
+    members.slice(0, model === undefined ? count : threadsOf.get(model))
+      .reduce((best, member) => load(member) < load(best) ? member : best)
 
   const sample: Threads["sample"] = (order) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
-        const member = leastBusy(({ samples }) => samples)
+        const member = leastBusy(order.model, ({ samples }) => samples)
         member.samples += order.seeds.length
         return member
       }),
@@ -122,7 +127,7 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
 
   const runOn = (task: Task) =>
     Effect.suspend(() => {
-      const member = leastBusy(({ tasks }) => tasks)
+      const member = leastBusy(task._tag === "Pass" ? task.model : undefined, ({ tasks }) => tasks)
       member.tasks++
       return ask(
         member.thread,
@@ -138,9 +143,9 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
     count,
     load: (modelT) =>
       Effect.sync(() => {
-        for (const [index, { thread }] of members.entries()) {
-          const model = modelT[index]
-          if (model !== undefined) thread.post({ _tag: "Load", model })
+        for (const [index, model] of modelT.entries()) {
+          threadsOf.set(model.model, modelT.length)
+          members[index]?.thread.post({ _tag: "Load", model })
         }
       }),
     sample,

@@ -7,6 +7,7 @@ import * as Stream from "effect/Stream"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Address } from "../numerics/Memory.ts"
+import type { MemoryPlan } from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
 import type { Item, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
@@ -18,7 +19,7 @@ export interface Place {
   readonly room: Room
   /** The model as the threads know it. */
   readonly model: number
-  readonly microBatchRows: number
+  readonly plan: Pick<MemoryPlan, "microBatchRows" | "threads">
 }
 
 type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
@@ -72,7 +73,7 @@ const allocate = Effect.fnUntraced(function*(room: Room, layout: AdapterLayout) 
 
 /** Its room is freed with the scope, which must outlive every call. */
 export const make = Effect.fnUntraced(function*(
-  { microBatchRows, model, room, threads }: Place,
+  { model, plan: { microBatchRows, threads: count }, room, threads }: Place,
   layout: AdapterLayout
 ): Effect.fn.Return<TrainedAdapter, TinkerError.Unavailable, Scope.Scope> {
   const { blocks, packed } = yield* allocate(room, layout)
@@ -86,7 +87,7 @@ export const make = Effect.fnUntraced(function*(
   const forward: TrainedAdapter["forward"] = (items, loss) =>
     Effect.map(
       Effect.forEach(MicroBatch.split(items, microBatchRows), (piece) => pass(piece, loss, undefined), {
-        concurrency: window * threads.count
+        concurrency: window * count
       }),
       concat
     )
@@ -94,7 +95,7 @@ export const make = Effect.fnUntraced(function*(
   /** Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. */
   const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
     const pieces = MicroBatch.split(items, microBatchRows)
-    const concurrency = Math.min(pieces.length, window * threads.count)
+    const concurrency = Math.min(pieces.length, window * count)
     const spare = yield* Queue.unbounded<Address>()
     for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
     const outputs = yield* Stream.fromIterable(pieces).pipe(

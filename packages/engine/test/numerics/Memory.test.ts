@@ -17,9 +17,13 @@ describe("Memory", () => {
     assert.notStrictEqual(small, 0)
   })
 
-  it("refuses more than the address space, and says how much", () => {
-    const { reserve } = Memory.reserver(Memory.make())
-    assert.throws(() => reserve(2 ** 32), /memory is full: \d+ bytes are needed, 4294967296 exist/)
+  it("refuses more than the address space, and says how much there is and what helps", () => {
+    const { free, reserve } = Memory.reserver(Memory.make())
+    assert.strictEqual(free(), Memory.capacity)
+    assert.throws(
+      () => reserve(2 ** 32),
+      /memory is full: 4294967296 bytes are needed, 4294966272 of 4294966272 are free; close clients/
+    )
   })
 
   it("takes scratch in order and gives it back to a mark", () => {

@@ -1,0 +1,16 @@
+/** `--workers`: the number of compute threads of the embedded engine. */
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+
+export const flag = Flag.Int("workers").pipe(
+  Flag.filter((workers) => workers >= 0, () => "a whole number from 0"),
+  Flag.withMetavar("number"),
+  Flag.withDescription(
+    "Compute threads of the engine; 0 computes on the main thread (default: one per processor, as far as memory allows)"
+  ),
+  Flag.optional
+)
+
+/** The flag as an option of the engine. */
+export const option = (workers: Option.Option<number>): { readonly workers?: number } =>
+  Option.match(workers, { onNone: () => ({}), onSome: (workers) => ({ workers }) })

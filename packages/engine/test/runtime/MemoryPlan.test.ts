@@ -1,0 +1,144 @@
+import { Loss, Tinker } from "@effect-rl/core"
+import * as Engine from "@effect-rl/engine/Engine"
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { Host } from "@effect-rl/engine/runtime/Host"
+import * as MemoryPlan from "@effect-rl/engine/runtime/MemoryPlan"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Array, Effect, FileSystem, Layer } from "effect"
+import { syncBuiltinESMExports } from "node:module"
+import os from "node:os"
+import * as TestEngine from "./TestEngine.ts"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+/** Makes this machine say that it has so many processors, until the scope closes. */
+const pretendProcessors = (count: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const spy = vi.spyOn(os, "availableParallelism").mockReturnValue(count)
+      syncBuiltinESMExports()
+      return spy
+    }),
+    (spy) =>
+      Effect.sync(() => {
+        spy.mockRestore()
+        syncBuiltinESMExports()
+      })
+  )
+
+const tiny64: ModelConfig = {
+  family: "qwen3",
+  vocabularySize: 512,
+  hiddenSize: 64,
+  feedForwardSize: 192,
+  layers: 3,
+  heads: 2,
+  keyHeads: 1,
+  headSize: 32,
+  normEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  contextLength: 1152,
+  tiedEmbeddings: true
+}
+
+const tiny128: ModelConfig = { ...tiny64, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 }
+
+const planned = (config: ModelConfig, threads: number) => MemoryPlan.of(config, { threads, bytes: Memory.capacity })
+
+/** Two updates and a sample by an engine of its own. */
+const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const checkpoints = yield* fs.makeTempDirectoryScoped()
+    const program = Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 1 })
+      const data = Array.makeBy(40, (index) => TestEngine.textDatum(TestEngine.prompt(index, 60)))
+      yield* client.forwardBackward(data, Loss.crossEntropy)
+      yield* Effect.flatMap(client.optimStep({ learningRate: 1e-3 }), (pending) => pending.await)
+      const sampler = yield* client.saveWeightsAndGetSamplingClient
+      return yield* Effect.forEach(
+        Array.range(1, 32),
+        (seed) => sampler.sample({ prompt: TestEngine.prompt(seed), params: { maxTokens: 20, seed } }),
+        { concurrency: "unbounded" }
+      )
+    })
+    return yield* Effect.provide(Effect.scoped(program), Engine.layerOptions({ checkpoints, ...options }))
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+describe("MemoryPlan", () => {
+  const expected = [
+    [tiny64, 2, { threads: 2, slots: 128, mebibytes: 253 }],
+    [tiny64, 16, { threads: 16, slots: 128, mebibytes: 2011 }],
+    [tiny64, 64, { threads: 64, slots: 17, mebibytes: 2046 }],
+    [tiny64, 128, { threads: 97, slots: 4, mebibytes: 2036 }],
+    [tiny128, 2, { threads: 2, slots: 113, mebibytes: 594 }],
+    [tiny128, 16, { threads: 16, slots: 39, mebibytes: 2039 }],
+    [tiny128, 64, { threads: 42, slots: 4, mebibytes: 2034 }],
+    [tiny128, 128, { threads: 42, slots: 4, mebibytes: 2034 }]
+  ] as const
+  for (const [config, processors, numbers] of expected) {
+    it(`plans a model of hidden size ${config.hiddenSize} for ${processors} processors`, () => {
+      const { slots, threads, totalBytes } = planned(config, processors)
+      assert.deepStrictEqual({ slots, threads, mebibytes: Math.round(totalBytes / 2 ** 20) }, numbers)
+    })
+  }
+
+  it("has room for both presets together with any number of processors", () => {
+    for (const processors of Array.range(1, 256)) {
+      const first = planned(tiny128, processors)
+      const bytes = Memory.capacity - first.totalBytes
+      assert.isAtMost(
+        first.totalBytes + MemoryPlan.of(tiny64, { threads: processors, bytes }).totalBytes,
+        Memory.capacity
+      )
+    }
+  })
+
+  it("does not let the number of threads change the size of micro-batches or the context", () => {
+    for (const processors of [1, 16, 64, 128]) {
+      const { contextLength, microBatchRows } = planned(tiny128, processors)
+      assert.deepStrictEqual({ contextLength, microBatchRows }, { contextLength: 1152, microBatchRows: 512 })
+    }
+  })
+})
+
+describe("Engine on machines with many processors", () => {
+  it.effect("starts one thread per processor as far as the memory holds them", () =>
+    Effect.gen(function*() {
+      for (const [processors, workers] of [[2, 2], [16, 16], [64, 64], [128, 97]] as const) {
+        yield* pretendProcessors(processors)
+        assert.strictEqual((yield* Engine.plan()).workers, workers)
+      }
+      yield* pretendProcessors(16)
+      assert.strictEqual((yield* trained({})).length, 32)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("trains and samples the same with 16 threads as with one", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* trained({ workers: 16 }), yield* trained({ workers: 1 }))
+    }))
+
+  it.effect("stays within 4 GiB with 16 threads and both presets loaded", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      for (const baseModel of ["effect-rl/tiny-128", "effect-rl/tiny-64"]) {
+        yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 32, seed: 1 })
+      }
+      const { room, threads } = yield* Host
+      assert.strictEqual((yield* threads.stats).threads.length, 16)
+      assert.isAtMost(room.memory.buffer.byteLength, 2 ** 32)
+      assert.isAbove(room.free(), 2 ** 29)
+    }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(16))))
+
+  it.effect("refuses more workers than the memory holds, and says how many it does", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Engine.layerOptions({ workers: 200 }))))
+      assert.strictEqual(
+        error.message,
+        "the engine cannot start: workers is 200, expected at most 97: the memory of 4 GiB has no room for more"
+      )
+    }).pipe(Effect.provide(NodeServices.layer)))
+})
