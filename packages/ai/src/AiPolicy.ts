@@ -79,9 +79,11 @@ const conversation = Effect.fnUntraced(function*(
     return yield* refused("toolkit", "give a renderer that tells models of tools, such as qwen3")
   }
   const [first, ...rest] = messages
-  return first?.role === "system"
-    ? [...renderer.toolsPrefix(tools.map(specOf), Message.text(first)), ...rest]
-    : [...renderer.toolsPrefix(tools.map(specOf), ""), ...messages]
+  const hasSystem = first?.role === "system"
+  const prefix = yield* renderer.toolsPrefix(tools.map(specOf), hasSystem ? Message.text(first) : "").pipe(
+    Effect.catch((error) => refused("toolkit", error.message))
+  )
+  return [...prefix, ...(hasSystem ? rest : messages)]
 })
 
 const usage = { inputTokens: {}, outputTokens: {} }

@@ -12,9 +12,11 @@ export const endOfTurn = "<|im_end|>"
 export const startOfTurn = "<|im_start|>"
 export const emptyThinking = "<think>\n\n</think>\n\n"
 
-/** Tools answer in the user's place. */
-export const header = (role: string, isFirst: boolean): string =>
-  `${isFirst ? "" : "\n"}${startOfTurn}${role === "tool" ? "user" : role}\n`
+/** The header of a turn to generate, which names the role as it is given. */
+export const openedHeader = (role: string, isFirst: boolean): string => `${isFirst ? "" : "\n"}${startOfTurn}${role}\n`
+
+/** The header of a message. A tool's answer stands in a user turn. */
+export const header = (role: string, isFirst: boolean): string => openedHeader(role === "tool" ? "user" : role, isFirst)
 
 /** The token that ends a turn, of a tokenizer that has the one that starts it too. */
 export const endToken = (renderer: string, tokenizer: Tokenizer): Effect.Effect<number, RendererError> =>

@@ -12,7 +12,6 @@ import {
   type TrainOnWhat
 } from "./Renderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
-import type { ToolSpec } from "./ToolSpec.ts"
 
 /** One message as tokens; each array is tokenized on its own, so joined text never tokenizes across them. */
 export interface RenderedMessage {
@@ -47,7 +46,7 @@ export interface ChatTemplate {
   /** What introduces the turn to generate. */
   readonly generationHeader: (role: string, isFirst: boolean) => Int32Array
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
-  readonly toolsPrefix?: (tools: ReadonlyArray<ToolSpec>, systemPrompt: string) => ReadonlyArray<Message.Message>
+  readonly toolsPrefix?: Renderer["toolsPrefix"]
 }
 
 const toInput = (chunks: ReadonlyArray<Int32Array>): ModelInput.ModelInput =>

@@ -55,6 +55,12 @@ export const withoutThinking = (message: Message): Message =>
     ? message
     : { ...message, content: message.content.filter((part) => part.type === "text") }
 
+/** Whether the message has a thinking part, or a string that opens a thinking block. */
+export const hasThinking = (message: Message): boolean =>
+  typeof message.content === "string"
+    ? message.content.includes("<think>")
+    : message.content.some((part) => part.type === "thinking")
+
 /** Position of the last user message, −1 where there is none. */
 export const lastUserIndex = (messages: ReadonlyArray<Message>): number =>
   messages.findLastIndex((message) => message.role === "user")

@@ -36,7 +36,8 @@ const splitInlineThinking = (text: string): ReadonlyArray<Message.ContentPart> =
 
 const framedParts = (message: Message.Message): ReadonlyArray<Message.ContentPart> => {
   const parts = typeof message.content === "string" ? splitInlineThinking(message.content) : message.content
-  return parts.some((part) => part.type === "thinking") ? parts : [{ type: "thinking", thinking: "" }, ...parts]
+  const opensThinking = parts.some((part) => part.type === "thinking") || Message.hasThinking(message)
+  return opensThinking ? parts : [{ type: "thinking", thinking: "" }, ...parts]
 }
 
 const framedText = (message: Message.Message): string =>
@@ -64,14 +65,14 @@ const assistantText = Effect.fnUntraced(function*(
   place: ChatTemplate.Place
 ) {
   const isFramed = variant.framesThinking && place.isLast && place.lastUserIndex >= 0
-  if (variant.disablesThinking && place.isLast && !isFramed && Message.parts(message).length > 0) {
+  if (variant.disablesThinking && place.isLast && !isFramed && message.content.length > 0) {
     const detail = "a conversation without a user message has no thinking block to close; add a user message"
     return yield* new RendererError({ renderer: variant.name, detail })
   }
   const kept = place.isLast ? message : Message.withoutThinking(message)
   const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => callText(variant.name, call))
   // An empty list of calls writes its newline too: models fine-tuned with the cookbook have seen it.
-  const separator = message.toolCalls !== undefined && Message.text(kept) !== "" ? "\n" : ""
+  const separator = message.toolCalls !== undefined && unframedText(kept) !== "" ? "\n" : ""
   return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
 })
 
@@ -123,13 +124,17 @@ const make = Effect.fnUntraced(function*(
         output: [tokenizer.encode(text, { splitSpecialTokens: true }), Int32Array.of(end)]
       })),
     generationHeader: (role, isFirst) =>
-      tokenizer.encode(ChatMl.header(role, isFirst) + (disablesThinking ? ChatMl.emptyThinking : "")),
+      tokenizer.encode(
+        disablesThinking
+          ? ChatMl.openedHeader(role, isFirst) + ChatMl.emptyThinking
+          : ChatMl.header(role, isFirst)
+      ),
     parse: (tokens) =>
       Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
         message: termination === "malformed" ? Message.assistant(text) : read(variant, text),
         termination
       })),
-    toolsPrefix
+    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
   })
 })
 

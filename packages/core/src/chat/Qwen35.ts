@@ -20,13 +20,8 @@ interface Variant {
 
 const openedThinking = "<think>\n"
 
-const reasons = (message: Message.Message): boolean =>
-  typeof message.content === "string"
-    ? message.content.includes(ContentBlocks.openThinking)
-    : message.content.some((part) => part.type === "thinking")
-
 const generationHeader = (variant: Variant, role: string, isFirst: boolean) =>
-  ChatMl.header(role, isFirst) + (variant.disablesThinking ? ChatMl.emptyThinking : openedThinking)
+  ChatMl.openedHeader(role, isFirst) + (variant.disablesThinking ? ChatMl.emptyThinking : openedThinking)
 
 const contentText = (message: Message.Message): string =>
   typeof message.content === "string"
@@ -51,7 +46,8 @@ const callText = Effect.fnUntraced(function*(renderer: string, call: Message.Too
 
 const assistantBody = Effect.fnUntraced(function*(renderer: string, message: Message.Message) {
   const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => callText(renderer, call))
-  const separator = calls.length > 0 && PythonText.strip(Message.text(message)) !== "" ? "\n\n" : ""
+  // An empty list of calls writes its separator too: models fine-tuned with the cookbook have seen it.
+  const separator = message.toolCalls !== undefined && PythonText.strip(Message.text(message)) !== "" ? "\n\n" : ""
   return `${contentText(message)}${separator}${calls.join("\n")}${ChatMl.endOfTurn}`
 })
 
@@ -59,7 +55,8 @@ const assistantBody = Effect.fnUntraced(function*(renderer: string, message: Mes
 const assistantHeader = (variant: Variant, message: Message.Message, place: ChatTemplate.Place) => {
   const isFirst = place.index === 0
   const isAfterUser = place.index > place.lastUserIndex
-  const header = ChatMl.header("assistant", isFirst) + (isAfterUser && !reasons(message) ? ChatMl.emptyThinking : "")
+  const header = ChatMl.header("assistant", isFirst) +
+    (isAfterUser && !Message.hasThinking(message) ? ChatMl.emptyThinking : "")
   const prompt = generationHeader(variant, "assistant", isFirst)
   return place.isLast && header.startsWith(prompt)
     ? { header: prompt, written: header.slice(prompt.length) }
@@ -94,8 +91,10 @@ const readCalls = (blocks: ReadonlyArray<string>) => {
     const isXml = Result.isFailure(json) && block.includes("<function=")
     return { isXml, call: isXml ? ToolCallText.parseXml(block) : json }
   })
-  const inOrder = [...calls.filter(({ isXml }) => !isXml), ...calls.filter(({ isXml }) => isXml)]
-  return inOrder.map(({ call }) => call)
+  const succeeded = calls.filter(({ call }) => Result.isSuccess(call))
+  const failed = calls.filter(({ call }) => Result.isFailure(call))
+  return [...succeeded.filter(({ isXml }) => !isXml), ...succeeded.filter(({ isXml }) => isXml), ...failed]
+    .map(({ call }) => call)
 }
 
 const stripThinking = (part: Message.ContentPart): Message.ContentPart =>
@@ -170,7 +169,7 @@ const make = Effect.fnUntraced(function*(
         const message = response.termination === "malformed" ? Message.assistant(text) : read(text)
         return { message, termination: response.termination }
       }),
-    toolsPrefix
+    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
   })
 })
 

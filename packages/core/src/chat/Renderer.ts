@@ -66,7 +66,10 @@ export interface Renderer {
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<SupervisedExample, RendererError>
   /** The messages that tell the model of its tools and go before a conversation; absent where a family has no tools. */
-  readonly toolsPrefix?: (tools: ReadonlyArray<ToolSpec>, systemPrompt: string) => ReadonlyArray<Message.Message>
+  readonly toolsPrefix?: (
+    tools: ReadonlyArray<ToolSpec>,
+    systemPrompt: string
+  ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
 }
 
 /** Why a response cannot be acted on as it stands. */

@@ -37,11 +37,11 @@ export const parseJson = (block: string): Result.Result<ToolCall, UnparsedToolCa
   )
 
 const functionBlock = new RegExp(
-  `^${open}${PythonText.space}*<function=([^>]+)>([^]*)</function>${PythonText.space}*${close}$`
+  `^${open}${PythonText.space}*<function=([^>\\n]+)>([^]*)</function>${PythonText.space}*${close}$`
 )
-const parameter = new RegExp(`${PythonText.space}*<parameter=([^>]+)>([^]*?)</parameter>`, "y")
+const parameter = new RegExp(`${PythonText.space}*<parameter=([^>\\n]+)>([^]*?)</parameter>`, "y")
 
-/** What a parameter holds: JSON where it is JSON, else the text itself. */
+/** A parameter's value: JSON where the text is JSON, else the text itself. */
 const parameterValue = (text: string): PythonJson.Value => Result.getOrElse(PythonJson.parse(text), () => text)
 
 const parameters = (body: string): ReadonlyMap<string, PythonJson.Value> | undefined => {
@@ -50,19 +50,22 @@ const parameters = (body: string): ReadonlyMap<string, PythonJson.Value> | undef
   let end = 0
   for (let found = parameter.exec(body); found !== null; found = parameter.exec(body)) {
     const [, name = "", text = ""] = found
-    values.set(name, parameterValue(PythonText.strip(text)))
+    const key = PythonText.strip(name)
+    if (key === "") return undefined
+    values.set(key, parameterValue(PythonText.strip(text)))
     end = parameter.lastIndex
   }
   return PythonText.strip(body.slice(end)) === "" ? values : undefined
 }
 
-/** Reads `<function=name>` with `<parameter=key>` values from a whole block, tags included. */
+/** Reads `<function=name>` with `<parameter=key>` values from a whole block, tags included. Names are trimmed. */
 export const parseXml = (block: string): Result.Result<ToolCall, UnparsedToolCall> => {
-  const [, name = "", body = ""] = functionBlock.exec(block) ?? []
-  const values = name === "" || body.includes("<function=") ? undefined : parameters(body)
+  const [, written = "", body = ""] = functionBlock.exec(block) ?? []
+  const name = PythonText.strip(written)
+  const values = name === "" ? undefined : parameters(body)
   if (values === undefined) {
     const expected = "one <function=name> with only <parameter=key> values inside"
-    return Result.fail(unparsed(block, `Malformed Qwen3.5 tool call XML: expected ${expected}`))
+    return Result.fail(unparsed(block, `Malformed tool call XML: expected ${expected}`))
   }
   return Result.succeed({ function: { name, arguments: PythonJson.stringify(values) } })
 }

@@ -141,7 +141,7 @@ const prefix = (
 ): Effect.Effect<MessageEnv.Conversation, RendererError> => {
   if (tools.length === 0) return Effect.succeed(systemPrompt === undefined ? [] : [Message.system(systemPrompt)])
   if (renderer.toolsPrefix !== undefined) {
-    return Effect.succeed(renderer.toolsPrefix(tools.map(({ spec }) => spec), systemPrompt ?? ""))
+    return renderer.toolsPrefix(tools.map(({ spec }) => spec), systemPrompt ?? "")
   }
   const detail = "models of this family are not told of tools; use a renderer that has toolsPrefix, such as qwen3"
   return Effect.fail(new RendererError({ renderer: renderer.name, detail }))

@@ -1,6 +1,7 @@
-/** A tokenizer without a vocabulary: one id per code point, and ids of their own for the added tokens of a family. */
+/** Tokenizers without a vocabulary: one id per code point, and ids of their own for the added tokens of a model family. */
 import type { Tokenizer } from "@effect-rl/core"
 
+/** Added tokens in the order of their ids. Splitting special tokens keeps those of `added` whole. */
 interface Family {
   readonly special: ReadonlyArray<string>
   readonly added: ReadonlyArray<string>
@@ -10,23 +11,125 @@ interface Family {
 
 const firstAdded = 0x200000
 
-const qwenFamily: Family = {
-  special: ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"],
-  added: ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"],
-  eos: "<|im_end|>"
+const families: Record<string, Family> = {
+  qwen: {
+    special: ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"],
+    added: ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"],
+    eos: "<|im_end|>"
+  },
+  llama: {
+    special: [
+      "<|begin_of_text|>",
+      "<|end_of_text|>",
+      "<|start_header_id|>",
+      "<|end_header_id|>",
+      "<|eot_id|>",
+      "<|eom_id|>",
+      "<|python_tag|>"
+    ],
+    added: [],
+    bos: "<|begin_of_text|>",
+    eos: "<|eot_id|>"
+  },
+  ds: {
+    special: [
+      "<｜begin▁of▁sentence｜>",
+      "<｜end▁of▁sentence｜>",
+      "<｜User｜>",
+      "<｜Assistant｜>",
+      "<think>",
+      "</think>",
+      "<｜tool▁calls▁begin｜>",
+      "<｜tool▁calls▁end｜>",
+      "<｜tool▁call▁begin｜>",
+      "<｜tool▁call▁end｜>",
+      "<｜tool▁sep｜>",
+      "<｜tool▁output▁begin｜>",
+      "<｜tool▁output▁end｜>"
+    ],
+    added: [],
+    bos: "<｜begin▁of▁sentence｜>",
+    eos: "<｜end▁of▁sentence｜>"
+  },
+  ds4: {
+    special: [
+      "<｜begin▁of▁sentence｜>",
+      "<｜end▁of▁sentence｜>",
+      "<｜System｜>",
+      "<｜User｜>",
+      "<｜Assistant｜>",
+      "<think>",
+      "</think>",
+      "｜DSML｜"
+    ],
+    added: [],
+    bos: "<｜begin▁of▁sentence｜>",
+    eos: "<｜end▁of▁sentence｜>"
+  },
+  glm: {
+    special: [
+      "[gMASK]",
+      "<sop>",
+      "<|system|>",
+      "<|user|>",
+      "<|assistant|>",
+      "<|observation|>",
+      "<|endoftext|>"
+    ],
+    added: [
+      "<think>",
+      "</think>",
+      "<tool_call>",
+      "</tool_call>",
+      "<tool_response>",
+      "</tool_response>",
+      "<arg_key>",
+      "</arg_key>",
+      "<arg_value>",
+      "</arg_value>"
+    ],
+    eos: "<|endoftext|>"
+  },
+  oss: {
+    special: [
+      "<|start|>",
+      "<|end|>",
+      "<|message|>",
+      "<|channel|>",
+      "<|constrain|>",
+      "<|return|>",
+      "<|call|>"
+    ],
+    added: [],
+    eos: "<|return|>"
+  },
+  kimi: {
+    special: [
+      "<|im_system|>",
+      "<|im_user|>",
+      "<|im_assistant|>",
+      "<|im_middle|>",
+      "<|im_end|>",
+      "<|tool_calls_section_begin|>",
+      "<|tool_calls_section_end|>",
+      "<|tool_call_begin|>",
+      "<|tool_call_end|>",
+      "<|tool_call_argument_begin|>",
+      "<|media_begin|>",
+      "<|media_content|>",
+      "<|media_end|>"
+    ],
+    added: ["<think>", "</think>"],
+    eos: "<|im_end|>"
+  }
 }
 
-const llamaFamily: Family = {
-  special: ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
-  added: [],
-  bos: "<|begin_of_text|>",
-  eos: "<|eot_id|>"
+const splitter = (tokens: ReadonlyArray<string>) => {
+  const longestFirst = tokens.toSorted((left, right) => right.length - left.length)
+  return new RegExp(`(${longestFirst.map((token) => token.replace(/[|[\]]/g, "\\$&")).join("|") || "(?!)"})`)
 }
 
-const splitter = (tokens: ReadonlyArray<string>) =>
-  new RegExp(`(${tokens.map((token) => token.replaceAll("|", "\\|")).join("|") || "(?!)"})`)
-
-const make = (family: Family): Tokenizer.Tokenizer => {
+const make = (name: string, family: Family): Tokenizer.Tokenizer => {
   const ids = new Map([...family.special, ...family.added].map((token, index) => [token, firstAdded + index]))
   const texts = new Map(Array.from(ids, ([token, id]) => [id, token]))
   const whole = splitter([...family.special, ...family.added])
@@ -43,12 +146,23 @@ const make = (family: Family): Tokenizer.Tokenizer => {
       )
     },
     decode: (tokens) => Array.from(tokens, (id) => texts.get(id) ?? String.fromCodePoint(id)).join(""),
-    specialToken: (text) => family.special.includes(text) ? ids.get(text) : undefined,
+    specialToken: (text) => ids.get(text),
     bosToken: family.bos,
     eosTokenId: ids.get(family.eos),
-    fingerprint: `char ${family.eos}`
+    fingerprint: `char ${name}`
   }
 }
 
-export const qwen = make(qwenFamily)
-export const llama = make(llamaFamily)
+const made: ReadonlyMap<string, Tokenizer.Tokenizer> = new Map(
+  Object.entries(families).map(([name, family]) => [name, make(name, family)])
+)
+
+/** The tokenizer of a family. */
+export const of = (name: string): Tokenizer.Tokenizer => {
+  const tokenizer = made.get(name)
+  if (tokenizer === undefined) throw new Error(`no family ${name}; there are: ${[...made.keys()].join(", ")}`)
+  return tokenizer
+}
+
+export const qwen = of("qwen")
+export const llama = of("llama")

@@ -55,7 +55,61 @@ describe("worked examples", () => {
     }))
 })
 
+describe("thinking and calls", () => {
+  const calls = [{ function: { name: "f", arguments: "{}" } }]
+  const block = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>"
+
+  it.effect("separates thinking from calls where the message has no text", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen3.qwen3(qwen)
+      const content: ReadonlyArray<Message.ContentPart> = [{ type: "thinking", thinking: "r" }]
+      const text = yield* Rendered.supervised(renderer, qwen, [
+        Message.user("q"),
+        { role: "assistant", content, toolCalls: calls }
+      ])
+      assert.include(text, `<think>\nr\n</think>\n\n\n${block}<|im_end|>`)
+    }))
+
+  it.effect("writes nothing before calls where the message has neither text nor thinking", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen3.qwen3(qwen)
+      const text = yield* Rendered.supervised(renderer, qwen, [
+        Message.user("q"),
+        { role: "assistant", content: "", toolCalls: calls }
+      ])
+      assert.include(text, `<think>\n\n</think>\n\n${block}<|im_end|>`)
+    }))
+
+  it.effect("passes a string with an unclosed thinking block through as it is", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen3.qwen3(qwen)
+      const text = yield* Rendered.supervised(renderer, qwen, [Message.user("q"), Message.assistant("<think>r")])
+      assert.include(text, "<|im_start|>assistant\n⟦<think>r<|im_end|>⟧")
+    }))
+})
+
 describe("thinking turned off", () => {
+  it.effect("accepts an empty answer in a conversation without a user", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
+      assert.strictEqual(
+        yield* Rendered.prompt(renderer, qwen, [Message.assistant("")]),
+        "<|im_start|>assistant\n<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+      )
+    }))
+
+  it.effect("names the role of the turn to generate as it is given", () =>
+    Effect.gen(function*() {
+      const closed = yield* Qwen3.qwen3DisableThinking(qwen)
+      const open = yield* Qwen3.qwen3(qwen)
+      const options = { role: "tool" }
+      assert.strictEqual(
+        yield* Rendered.prompt(closed, qwen, [], options),
+        "<|im_start|>tool\n<think>\n\n</think>\n\n"
+      )
+      assert.strictEqual(yield* Rendered.prompt(open, qwen, [], options), "<|im_start|>user\n")
+    }))
+
   it.effect("never trains a turn that reasons", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
@@ -97,7 +151,7 @@ describe("tools", () => {
   it.effect("are declared behind the system prompt", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
-      const [message] = renderer.toolsPrefix?.([lookup], "SYS") ?? []
+      const [message] = yield* renderer.toolsPrefix?.([lookup], "SYS") ?? Effect.succeed([])
       const text = message === undefined ? "" : Message.text(message)
       assert.strictEqual(text.length, 614)
       assert.isTrue(text.startsWith("SYS\n\n# Tools\n"))
@@ -110,7 +164,7 @@ describe("tools", () => {
   it.effect("leave the system prompt as it is when there are none", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
-      assert.deepStrictEqual(renderer.toolsPrefix?.([], "SYS"), [Message.system("SYS")])
+      assert.deepStrictEqual(yield* renderer.toolsPrefix?.([], "SYS") ?? Effect.succeed([]), [Message.system("SYS")])
     }))
 
   it.effect("answer in the user's place", () =>

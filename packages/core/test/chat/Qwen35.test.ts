@@ -60,6 +60,25 @@ describe("worked examples", () => {
       )
     }))
 
+  it.effect("writes the separator of calls for an empty list of them too", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen35.qwen35(qwen)
+      const text = yield* Rendered.supervised(renderer, qwen, [
+        ...question,
+        { role: "assistant", content: "4", toolCalls: [] }
+      ])
+      assert.strictEqual(text, `${turn}<think>\n⟦\n</think>\n\n4\n\n<|im_end|>⟧`)
+    }))
+
+  it.effect("names the role of the turn to generate as it is given", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen35.qwen35(qwen)
+      assert.strictEqual(
+        yield* Rendered.prompt(renderer, qwen, [], { role: "tool" }),
+        "<|im_start|>tool\n<think>\n"
+      )
+    }))
+
   it.effect("arguments that are no object are refused", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
@@ -75,7 +94,7 @@ describe("worked examples", () => {
   it.effect("without tools the system prompt stays as it is", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
-      assert.deepStrictEqual(renderer.toolsPrefix?.([], "SYS"), [Message.system("SYS")])
+      assert.deepStrictEqual(yield* renderer.toolsPrefix?.([], "SYS") ?? Effect.succeed([]), [Message.system("SYS")])
     }))
 })
 
@@ -110,9 +129,35 @@ describe("parsing", () => {
       ])
     }))
 
+  it.effect.each(
+    [
+      [" f ", "<parameter= a >1</parameter>", { name: "f", arguments: "{\"a\": 1}" }],
+      ["f", "<parameter=a>\n<function=g>\n</parameter>", { name: "f", arguments: "{\"a\": \"<function=g>\"}" }],
+      ["f", "<parameter=a>\n</function>\n</parameter>", { name: "f", arguments: "{\"a\": \"</function>\"}" }]
+    ] as const
+  )("reads a call of %j with %j", ([name, body, expected]) =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen35.qwen35(qwen)
+      const block = `<tool_call>\n<function=${name}>\n${body}\n</function>\n</tool_call>`
+      const parsed = yield* renderer.parse(qwen.encode(`${block}<|im_end|>`))
+      assert.deepStrictEqual(parsed.message.toolCalls?.map((call) => call.function), [expected])
+    }))
+
+  it.effect("lists the calls it cannot read in the order they were written", () =>
+    Effect.gen(function*() {
+      const renderer = yield* Qwen35.qwen35(qwen)
+      const xml = "<tool_call><function= ></function></tool_call>"
+      const json = "<tool_call>{}</tool_call>"
+      const parsed = yield* renderer.parse(qwen.encode(`${xml}${json}<|im_end|>`))
+      assert.deepStrictEqual(parsed.message.unparsedToolCalls?.map((call) => call.rawText), [xml, json])
+    }))
+
   it.effect.each([
     "<tool_call>\n<function=f>\n<parameter=a>1</parameter>junk</function></tool_call>",
     "<tool_call><function=></function></tool_call>",
+    "<tool_call>\n<function= >\n</function>\n</tool_call>",
+    "<tool_call>\n<function=f\ng>\n</function>\n</tool_call>",
+    "<tool_call>\n<function=f>\n<parameter= >1</parameter>\n</function>\n</tool_call>",
     "<tool_call><function=f></function><function=g></function></tool_call>"
   ])("does not guess at %j", (block) =>
     Effect.gen(function*() {

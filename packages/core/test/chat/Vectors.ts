@@ -1,5 +1,5 @@
 /** The recorded vectors of `test/fixtures/chat`, decoded. */
-import type { Message } from "@effect-rl/core"
+import { type Message, Renderers, type Tokenizer } from "@effect-rl/core"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -20,12 +20,23 @@ const InputMessage = Schema.Struct({
   tool_call_id: Schema.optional(Schema.String),
   name: Schema.optional(Schema.String)
 })
-const Vocabulary = Schema.Literals(["qwen3", "llama3"])
+const TokenizerName = Schema.Literals([
+  "qwen3",
+  "llama3",
+  "char:qwen",
+  "char:ds",
+  "char:ds4",
+  "char:glm",
+  "char:oss",
+  "char:kimi"
+])
 const Failed = Schema.Struct({ error: Schema.String, rendererError: Schema.Boolean })
 const Tokens = {
   ids: Schema.optional(Schema.Array(Schema.Int)),
+  chunks: Schema.optional(Schema.Array(Schema.String)),
   chunkLengths: Schema.optional(Schema.Array(Schema.Int))
 }
+const currentDate = Schema.optional(Schema.String)
 const WeightRuns = Schema.Array(Schema.Tuple([Schema.Number, Schema.Int]))
 export const modes = [
   "last_assistant_message",
@@ -43,19 +54,28 @@ const Prompt = Schema.Struct({
   id: Schema.String,
   input: Schema.Struct({
     renderer: Schema.String,
-    tokenizer: Vocabulary,
+    tokenizer: TokenizerName,
+    currentDate,
     messages: Schema.Array(InputMessage),
     role: Schema.optional(Schema.String),
     prefill: Schema.optional(Schema.String)
   }),
-  expect: Schema.Union([Failed, Schema.Struct({ chunks: Schema.Array(Schema.String), ...Tokens })])
+  expect: Schema.Union([
+    Failed,
+    Schema.Struct({
+      ...Tokens,
+      chunks: Schema.Array(Schema.String),
+      stop: Schema.Union([Schema.Array(Schema.String), Schema.Array(Schema.Int)])
+    })
+  ])
 })
 
 const Supervised = Schema.Struct({
   id: Schema.String,
   input: Schema.Struct({
     renderer: Schema.String,
-    tokenizer: Vocabulary,
+    tokenizer: TokenizerName,
+    currentDate,
     messages: Schema.Array(InputMessage),
     trainable: Schema.Array(Schema.Boolean)
   }),
@@ -70,7 +90,8 @@ const Parse = Schema.Struct({
   id: Schema.String,
   input: Schema.Struct({
     renderer: Schema.String,
-    tokenizer: Vocabulary,
+    tokenizer: TokenizerName,
+    currentDate,
     text: Schema.NullOr(Schema.String),
     ids: Schema.optional(Schema.Array(Schema.Int))
   }),
@@ -91,7 +112,8 @@ const Parse = Schema.Struct({
         })))
       }),
       termination: Schema.Literals(["stop_sequence", "eos", "malformed"]),
-      failure: Schema.NullOr(Schema.Literals(["structural", "content"]))
+      failure: Schema.NullOr(Schema.Literals(["structural", "content"])),
+      openai: Schema.Record(Schema.String, Schema.Json)
     })
   ])
 })
@@ -100,6 +122,8 @@ const Tools = Schema.Struct({
   id: Schema.String,
   input: Schema.Struct({
     renderer: Schema.String,
+    tokenizer: TokenizerName,
+    currentDate,
     systemPrompt: Schema.String,
     tools: Schema.Array(Schema.Struct({
       name: Schema.String,
@@ -116,6 +140,8 @@ const Tools = Schema.Struct({
 export type Prompt = typeof Prompt.Type
 export type Supervised = typeof Supervised.Type
 export type Parse = typeof Parse.Type
+export type Tools = typeof Tools.Type
+export type TokenizerName = typeof TokenizerName.Type
 export type Weights = typeof WeightRuns.Type
 
 const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<A> => {
@@ -125,10 +151,13 @@ const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<
   )
 }
 
-export const prompts = read("prompts.jsonl", Prompt)
-export const supervised = read("supervised.jsonl", Supervised)
-export const parses = read("parse.jsonl", Parse)
-export const tools = read("tools.jsonl", Tools)
+const isKnown = ({ input }: { readonly input: { readonly renderer: string } }) =>
+  Renderers.names.includes(input.renderer)
+
+export const prompts = read("prompts.jsonl", Prompt).filter(isKnown)
+export const supervised = read("supervised.jsonl", Supervised).filter(isKnown)
+export const parses = read("parse.jsonl", Parse).filter(isKnown)
+export const tools = read("tools.jsonl", Tools).filter(isKnown)
 
 export const message = (recorded: typeof InputMessage.Type): Message.Message => ({
   role: recorded.role,
@@ -148,27 +177,37 @@ export const weights = (runs: Weights): Array<number> =>
 
 interface SomeTokens {
   readonly ids?: ReadonlyArray<number> | undefined
+  readonly chunks?: ReadonlyArray<string> | undefined
   readonly chunkLengths?: ReadonlyArray<number> | undefined
 }
 
-/** The tokens of `own` where it has any, else those of `base`. */
-export const tokensOf = (own: SomeTokens, base: SomeTokens) => ({
-  ids: own.ids ?? base.ids ?? [],
-  chunkLengths: own.chunkLengths ?? base.chunkLengths ?? []
-})
+export interface RecordedTokens {
+  readonly ids: ReadonlyArray<number>
+  readonly chunkLengths: ReadonlyArray<number>
+}
+
+/** The tokens of `own` where it has any, else those of `base`; spelled-out chunks are encoded. */
+export const tokensOf = (own: SomeTokens, base: SomeTokens, tokenizer: Tokenizer.Tokenizer): RecordedTokens => {
+  const { chunkLengths, chunks, ids } = own.chunkLengths === undefined ? base : own
+  return {
+    ids: ids ?? chunks?.flatMap((chunk) => [...tokenizer.encode(chunk)]) ?? [],
+    chunkLengths: (chunkLengths ?? []).filter((length) => length > 0)
+  }
+}
 
 /** One of the examples a conversation was split into, with the tokens it shares with an earlier one filled in. */
 export const exampleAt = (
   vector: Supervised,
   mode: string,
-  index: number
-): { readonly ids: ReadonlyArray<number>; readonly chunkLengths: ReadonlyArray<number>; readonly weights: Weights } => {
+  index: number,
+  tokenizer: Tokenizer.Tokenizer
+): RecordedTokens & { readonly weights: Weights } => {
   const recorded = vector.expect.examples[mode]
   const example = recorded === undefined || "error" in recorded ? undefined : recorded[index]
   if (example === undefined) throw new Error(`${vector.id} has no example ${mode}/${index}`)
   if (example.sameAs === undefined || example.sameAs === "base") {
-    return { ...tokensOf(example, vector.expect), weights: example.weights }
+    return { ...tokensOf(example, vector.expect, tokenizer), weights: example.weights }
   }
   const [sameMode = "", sameIndex = ""] = example.sameAs.split("/")
-  return { ...exampleAt(vector, sameMode, Number(sameIndex)), weights: example.weights }
+  return { ...exampleAt(vector, sameMode, Number(sameIndex), tokenizer), weights: example.weights }
 }

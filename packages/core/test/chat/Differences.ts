@@ -1,0 +1,103 @@
+/**
+ * Recorded results that are upstream defects, and what is right instead. A difference names the input it stands for,
+ * never the id of a vector, and its result is compared like any other: nothing is skipped.
+ */
+import { Record } from "effect"
+import type * as Vectors from "./Vectors.ts"
+
+export const prompt = ({ expect }: Vectors.Prompt) => expect
+
+const opened: Record<string, Extract<Vectors.Parse["expect"], { message: unknown }>["message"]> = {
+  "<think>\n\n</think>\n\n4\n\n<tool_call>\n<function=calc2>\n</function>\n</tool_call><tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1.0, \"y\": 1e5, \"z\": -0.0}}\n</tool_call><|im_end|>":
+    {
+      role: "assistant",
+      content: [{ type: "text", text: "4\n\n" }],
+      tool_calls: [
+        { id: null, name: "a.b", arguments: "{\"x\": 1.0, \"y\": 100000.0, \"z\": -0.0}" },
+        { id: null, name: "calc2", arguments: "{}" }
+      ]
+    },
+  "<think>a <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b</think>4<|im_end|>": {
+    role: "assistant",
+    content: [
+      { type: "thinking", thinking: "a <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b" },
+      { type: "text", text: "4" }
+    ]
+  },
+  "<think></think>What is 2+2?<|im_end|>\n": {
+    role: "assistant",
+    content: [{ type: "text", text: "What is 2+2?" }]
+  }
+}
+
+/**
+ * Upstream asks whether a response begins with the token ids of `<think>` and a line end. Where the vocabulary merges that
+ * line end with another one, it opens the thinking block a second time and reads the written tag as thinking.
+ */
+export const parse = ({ expect, input }: Vectors.Parse): Vectors.Parse["expect"] => {
+  const message = input.renderer.startsWith("qwen3_5") ? opened[input.text ?? ""] : undefined
+  return message === undefined || "error" in expect ? expect : { ...expect, message }
+}
+
+/** The vector with `count` tokens less at the end of its last run of weights; `tokens` are its tokens without them. */
+const shorter = (
+  vector: Vectors.Supervised,
+  count: number,
+  tokens: Pick<Vectors.Supervised["expect"], "ids" | "chunkLengths">
+): Vectors.Supervised => {
+  const shorten = <A extends { readonly weights: Vectors.Weights }>(recorded: A): A => {
+    const last = recorded.weights.at(-1) ?? [0, 0]
+    return { ...recorded, weights: [...recorded.weights.slice(0, -1), [last[0], last[1] - count]] }
+  }
+  const { examples, modes } = vector.expect
+  return {
+    ...vector,
+    expect: {
+      ...tokens,
+      modes: Record.map(modes, (recorded) => "error" in recorded ? recorded : shorten(recorded)),
+      examples: Record.map(examples, (recorded) => "error" in recorded ? recorded : recorded.map(shorten))
+    }
+  }
+}
+
+const unused = [27, 95145, 29]
+
+/** Upstream ends a last message that is not the assistant's with a made-up `<UNUSED>`; these three tokens are left out. */
+const withoutUnused = (vector: Vectors.Supervised): Vectors.Supervised => {
+  const { chunkLengths = [], ids = [] } = vector.expect
+  if (vector.input.renderer !== "role_colon" || ids.slice(-3).join() !== unused.join()) return vector
+  return shorter(vector, unused.length, {
+    ids: ids.slice(0, -unused.length),
+    chunkLengths: chunkLengths.slice(0, -1)
+  })
+}
+
+const emptyThinking = [151667, 271, 151668, 271]
+
+/**
+ * Upstream writes an empty thinking block before an answer whose text closes a block that it did not open, and then that
+ * block; the model's own template, like ours, writes one.
+ */
+const withOneThinkingBlock = (vector: Vectors.Supervised): Vectors.Supervised => {
+  const { chunkLengths = [], ids = [] } = vector.expect
+  const content = vector.input.messages.at(-1)?.content
+  if (!/^qwen3(_disable_thinking)?$/.test(vector.input.renderer) || typeof content !== "string") return vector
+  if (!content.includes("</think>") || content.includes("<think>")) return vector
+  const at = ids.length - (chunkLengths.at(-2) ?? 0) - 1
+  return shorter(vector, emptyThinking.length, {
+    ids: ids.toSpliced(at, emptyThinking.length),
+    chunkLengths: chunkLengths.with(-2, (chunkLengths.at(-2) ?? 0) - emptyThinking.length)
+  })
+}
+
+/** Upstream crashes on the last message of a conversation without messages; here it is no example. */
+const withoutMessages = (vector: Vectors.Supervised): Vectors.Supervised => {
+  const { expect, input } = vector
+  const recorded = expect.examples["last_assistant_message"]
+  if (input.messages.length > 0 || recorded === undefined || !("error" in recorded)) return vector
+  return { ...vector, expect: { ...expect, examples: { ...expect.examples, last_assistant_message: [] } } }
+}
+
+export const supervised = (vector: Vectors.Supervised) => withoutMessages(withOneThinkingBlock(withoutUnused(vector)))
+
+export const tools = ({ expect }: Vectors.Tools) => expect
