@@ -107,7 +107,8 @@ export const layerOptions = (
   Layer.unwrap(Effect.gen(function*() {
     const sources = yield* Effect.mapError(ModelSources.make(models), cannotStart)
     const plan = yield* planFor(sources, workers)
-    return Layer.provide(fromSources(sources, checkpoints), Host.layer(plan.workers))
+    const host = Layer.effect(Host, Effect.mapError(Host.make(plan.workers), cannotStart))
+    return Layer.provide(fromSources(sources, checkpoints), host)
   }))
 
 /** Two tiny models, checkpoints under `runs/checkpoints`, one thread per processor. */
