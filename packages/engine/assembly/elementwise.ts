@@ -34,3 +34,11 @@ export function scaleInto(target: usize, factor: f32, count: i32): void {
   const k = f32x4.splat(factor)
   for (let i: usize = 0; i < <usize> count << 2; i += 16) v128.store(target + i, f32x4.mul(v128.load(target + i), k))
 }
+
+/** Adds one vector of `size` values to each of `rows` rows. `size` % 4 = 0. */
+export function addBias(target: usize, bias: usize, rows: i32, size: i32): void {
+  for (let r = 0; r < rows; r++) {
+    addInto(target, bias, size)
+    target += <usize> size << 2
+  }
+}

@@ -1,13 +1,8 @@
 import {
   tile1,
-  tile1Bf16,
-  tile1Bf16Wide,
   tile2,
-  tile2Bf16,
   tile4,
-  tile4Bf16,
   tile6,
-  tile6Bf16,
   transposed1,
   transposed2,
   transposed4,
@@ -20,6 +15,43 @@ import {
 const rowBlock: i32 = 96
 const depthBlock: i32 = 64
 
+/** Rows `start` to `end` of eight columns of C = or += A·B, with those columns of B as one panel. */
+// @ts-ignore: decorator
+@inline
+export function multiplyPanel(
+  c: usize,
+  rc: usize,
+  a: usize,
+  ra: usize,
+  panel: usize,
+  start: i32,
+  end: i32,
+  K: i32,
+  accumulate: i32
+): void {
+  let m = start
+  let cp = c + <usize> m * rc
+  let ap = a + <usize> m * ra
+  for (; m + 6 <= end; m += 6) {
+    tile6(cp, rc, ap, ra, panel, K, accumulate)
+    cp += 6 * rc
+    ap += 6 * ra
+  }
+  if (m + 4 <= end) {
+    tile4(cp, rc, ap, ra, panel, K, accumulate)
+    cp += 4 * rc
+    ap += 4 * ra
+    m += 4
+  }
+  if (m + 2 <= end) {
+    tile2(cp, rc, ap, ra, panel, K, accumulate)
+    cp += 2 * rc
+    ap += 2 * ra
+    m += 2
+  }
+  if (m < end) tile1(cp, rc, ap, ra, panel, K, accumulate)
+}
+
 /** C [M, N] = or += A [M, K]·B with B packed; `lda` and `ldc` are row lengths in floats. N % 8 = 0. */
 export function gemm(c: usize, a: usize, b: usize, M: i32, N: i32, K: i32, lda: i32, ldc: i32, accumulate: i32): void {
   const ra = <usize> lda << 2
@@ -29,85 +61,9 @@ export function gemm(c: usize, a: usize, b: usize, M: i32, N: i32, K: i32, lda: 
     const end = min(M, start + rowBlock)
     let bp = b
     for (let n = 0; n < N; n += 8, bp += panel) {
-      let m = start
-      let cp = c + <usize> m * rc + (<usize> n << 2)
-      let ap = a + <usize> m * ra
-      for (; m + 6 <= end; m += 6) {
-        tile6(cp, rc, ap, ra, bp, K, accumulate)
-        cp += 6 * rc
-        ap += 6 * ra
-      }
-      if (m + 4 <= end) {
-        tile4(cp, rc, ap, ra, bp, K, accumulate)
-        cp += 4 * rc
-        ap += 4 * ra
-        m += 4
-      }
-      if (m + 2 <= end) {
-        tile2(cp, rc, ap, ra, bp, K, accumulate)
-        cp += 2 * rc
-        ap += 2 * ra
-        m += 2
-      }
-      if (m < end) tile1(cp, rc, ap, ra, bp, K, accumulate)
+      multiplyPanel(c + (<usize> n << 2), rc, a, ra, bp, start, end, K, accumulate)
     }
   }
-}
-
-/** `gemm` with B packed to bf16; also K % 4 = 0. */
-export function gemmBf16(
-  c: usize,
-  a: usize,
-  b: usize,
-  M: i32,
-  N: i32,
-  K: i32,
-  lda: i32,
-  ldc: i32,
-  accumulate: i32
-): void {
-  const ra = <usize> lda << 2
-  const rc = <usize> ldc << 2
-  const panel = <usize> K << 4
-  if (M == 1) {
-    rowBf16(c, a, b, N, K, accumulate)
-    return
-  }
-  for (let start = 0; start < M; start += rowBlock) {
-    const end = min(M, start + rowBlock)
-    let bp = b
-    for (let n = 0; n < N; n += 8, bp += panel) {
-      let m = start
-      let cp = c + <usize> m * rc + (<usize> n << 2)
-      let ap = a + <usize> m * ra
-      for (; m + 6 <= end; m += 6) {
-        tile6Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
-        cp += 6 * rc
-        ap += 6 * ra
-      }
-      if (m + 4 <= end) {
-        tile4Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
-        cp += 4 * rc
-        ap += 4 * ra
-        m += 4
-      }
-      if (m + 2 <= end) {
-        tile2Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
-        cp += 2 * rc
-        ap += 2 * ra
-        m += 2
-      }
-      if (m < end) tile1Bf16(cp, rc, ap, ra, bp, panel, K, accumulate)
-    }
-  }
-}
-
-/** One row reads four panels at once: alone it would wait for memory. */
-function rowBf16(c: usize, a: usize, b: usize, N: i32, K: i32, accumulate: i32): void {
-  const panel = <usize> K << 4
-  let n = 0
-  for (; n + 32 <= N; n += 32, b += 4 * panel) tile1Bf16Wide(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
-  for (; n < N; n += 8, b += panel) tile1Bf16(c + (<usize> n << 2), 0, a, 0, b, panel, K, accumulate)
 }
 
 /** C [K, N] += Aᵀ·B of row-major A [M, K] and B [M, N]: the gradient of a weight. N % 8 = 0. */

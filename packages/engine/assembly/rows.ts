@@ -40,16 +40,3 @@ export function gatherPanels(target: usize, panels: usize, ids: usize, rows: i32
     }
   }
 }
-
-export function gatherPanelsBf16(target: usize, panels: usize, ids: usize, rows: i32, size: i32): void {
-  for (let r = 0; r < rows; r++) {
-    const id = <usize> i32.load(ids + (<usize> r << 2))
-    const lane = id & 7
-    let from = panels + (id >> 3) * (<usize> size << 4) + ((lane & 3) << 2) + ((lane >> 2) << 1)
-    for (let i = 0; i < size; i++) {
-      store<u32>(target, <u32> load<u16>(from) << 16)
-      target += 4
-      from += 16
-    }
-  }
-}

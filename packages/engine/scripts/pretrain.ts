@@ -1,6 +1,8 @@
 /** Trains the weights of a preset from nothing: `npm run pretrain -w packages/engine -- tiny-128 [folder]`. */
+import * as BaseParameters from "@effect-rl/engine/model/BaseParameters"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
+import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -63,14 +65,11 @@ const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors
   const narrow = arena.allocate(Math.ceil(size / 2))
   const place = trainer.block + offset * 4
   kernels.narrowBf16(narrow, place, size)
-  kernels.widenBf16(place, narrow, size)
+  kernels.dequantize(place, narrow, TensorType.idOf("BF16"), size)
   arena.reset(mark)
   return { name: slot.name, dtype: "BF16", shape: slot.shape, data: Memory.bytes(memory, narrow, size * 2).slice() }
 })
-for (const { offset, slot } of trainer.layout.tensors) {
-  const rows = slot.shape.length === 1 ? 1 : slot.shape[0]
-  slot.pack(trainer.compute.kernels, trainer.block + offset * 4, 0, rows)
-}
+BaseParameters.pack(trainer.compute.kernels, trainer.layout, trainer.block)
 console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, 8)))
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

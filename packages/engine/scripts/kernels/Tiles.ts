@@ -99,42 +99,6 @@ const transposed = (rows: number): string =>
     store(rows, 1)
   ])
 
-const packedBf16 = (rows: number, panels: number): string => {
-  const step = (u: number) =>
-    lines([
-      "    {",
-      lines(
-        range(panels).map((j) =>
-          `      const w${j} = v128.load(b${j}, ${u * 16})\n` +
-          `      const low${j} = i32x4.shl(w${j}, 16)\n      const high${j} = v128.and(w${j}, mask)`
-        )
-      ),
-      lines(
-        range(rows).map((i) =>
-          lines([
-            `      const x${i} = v128.load32_splat(a${i}, ${u * 4})`,
-            lines(range(panels).map((j) => multiply(i, j, `x${i}`, `low${j}`, `high${j}`)))
-          ])
-        )
-      ),
-      "    }"
-    ])
-  const advance = (k: number) =>
-    [...range(panels).map((j) => `b${j} += ${k * 16}`), ...range(rows).map((i) => `a${i} += ${k * 4}`)].join("\n    ")
-  return lines([
-    header(
-      `tile${rows}Bf16${panels > 1 ? "Wide" : ""}`,
-      "c: usize, rc: usize, a: usize, ra: usize, b: usize, panel: usize, K: i32, accumulate: i32"
-    ),
-    "  const mask = i32x4.splat(-65536)",
-    accumulators(rows, panels),
-    lines(range(rows).map((i) => `  let a${i} = a + ${i} * ra`)),
-    lines(range(panels).map((j) => `  let b${j} = b + ${j} * panel`)),
-    overDepth(step, advance),
-    store(rows, panels)
-  ])
-}
-
 const heights = [6, 4, 2, 1]
 
 /** The text of `assembly/tiles.gen.ts`. */
@@ -142,7 +106,5 @@ export const source = (): string =>
   lines([
     "// Written by scripts/kernels/Tiles.ts.",
     ...heights.map(packed),
-    ...heights.map(transposed),
-    ...heights.map((rows) => packedBf16(rows, 1)),
-    packedBf16(1, 4)
+    ...heights.map(transposed)
   ]) + "\n"

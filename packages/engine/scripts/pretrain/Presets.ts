@@ -14,6 +14,7 @@ const common = {
   family: "qwen3",
   vocabularySize: 512,
   headSize: 32,
+  biases: [],
   normEpsilon: 1e-6,
   ropeTheta: 10_000,
   contextLength,

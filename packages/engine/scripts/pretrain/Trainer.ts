@@ -97,7 +97,7 @@ export const make = (config: ModelConfig, threads: number, random: Random.Random
   const reserver = Memory.reserver(memory)
   const module = Kernels.compile()
   const kernels = Kernels.instantiate(module, memory)
-  const weights = Weights.allocate(memory, reserver, config, "f32")
+  const weights = Weights.allocate(memory, reserver, config, () => "panels")
   const rows = 2 * contextLength
   const scratch = Pass.scratchBytes(config, { rows, longest: contextLength, candidates: 1, paddedRank: 0 })
   const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(reserver.reserve(scratch)) }
@@ -105,7 +105,7 @@ export const make = (config: ModelConfig, threads: number, random: Random.Random
     const workerData: Start = { module, memory, config, weights, arena: reserver.reserve(scratch) }
     return new Worker(workerFile, { workerData })
   })
-  const layout = BaseParameters.layout(Weights.slots(memory, config, weights))
+  const layout = BaseParameters.layout(Weights.slots(config, weights))
   const block = () => reserver.allocate(layout.floats)
   const blocks: Blocks = {
     parameters: block(),

@@ -8,7 +8,8 @@ export type Accumulate = 0 | 1
 /** What each does and requires stands beside its source in `assembly/`. */
 export interface Kernels {
   readonly gemm: Product
-  readonly gemmBf16: Product
+  readonly gemmStored: StoredProduct
+  readonly gemmStoredTransposed: StoredProduct
   readonly gemmTransposed: (
     c: Address,
     a: Address,
@@ -29,10 +30,7 @@ export interface Kernels {
     factor: number
   ) => void
   readonly packColumns: (target: Address, source: Address, K: number, N: number, factor: number) => void
-  readonly packRowsBf16: (target: Address, source: Address, K: number, N: number, panelRows: number) => void
-  readonly packColumnsBf16: (target: Address, source: Address, K: number, N: number) => void
-  readonly widenBf16: (target: Address, source: Address, count: number) => void
-  readonly widenF16: (target: Address, source: Address, count: number) => void
+  readonly dequantize: (target: Address, source: Address, type: number, count: number) => void
   readonly narrowBf16: (target: Address, source: Address, count: number) => void
   readonly normForward: (
     out: Address,
@@ -73,6 +71,7 @@ export interface Kernels {
     up: Address,
     count: number
   ) => void
+  readonly addBias: (target: Address, bias: Address, rows: number, size: number) => void
   readonly addInto: (target: Address, source: Address, count: number) => void
   readonly scaleInto: (target: Address, factor: number, count: number) => void
   readonly attentionForward: (
@@ -110,7 +109,15 @@ export interface Kernels {
   readonly gatherRows: RowMove
   readonly addRowsAt: RowMove
   readonly gatherPanels: RowMove
-  readonly gatherPanelsBf16: RowMove
+  readonly gatherStored: (
+    target: Address,
+    source: Address,
+    type: number,
+    rowBytes: number,
+    ids: Address,
+    rows: number,
+    size: number
+  ) => void
   readonly storeRows: (
     source: Address,
     bases: Address,
@@ -180,6 +187,19 @@ type Product = (
   lda: number,
   ldc: number,
   accumulate: Accumulate
+) => void
+
+type StoredProduct = (
+  c: Address,
+  a: Address,
+  rows: Address,
+  type: number,
+  rowBytes: number,
+  M: number,
+  N: number,
+  K: number,
+  accumulate: Accumulate,
+  scratch: Address
 ) => void
 
 type RowMove = (target: Address, source: Address, ids: Address, rows: number, size: number) => void

@@ -19,20 +19,26 @@ export class SafetensorsError extends Schema.TaggedError<SafetensorsError>()("Sa
   }
 }
 
-/** Bytes of one value of each type this engine reads. */
+/** Bytes of one value of each type that the engine reads. */
 const widths = { F32: 4, F16: 2, BF16: 2 } as const
 
 export type DType = keyof typeof widths
 
 export const widthOf = (dtype: DType): number => widths[dtype]
 
+/** A tensor of any type: a file may have tensors that no model needs. */
 export interface TensorInfo {
   readonly name: string
-  readonly dtype: DType
+  readonly dtype: string
   readonly shape: ReadonlyArray<number>
   /** From the start of the file. */
   readonly start: number
   readonly bytes: number
+}
+
+/** A tensor of a type that the engine reads. */
+export interface ReadableTensor extends TensorInfo {
+  readonly dtype: DType
 }
 
 export interface Header {
@@ -55,7 +61,7 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Recor
 const lengthBytes = 8
 const largestHeader = 100_000_000
 
-const isDType = (dtype: string): dtype is DType => dtype in widths
+const isDType = (dtype: string): dtype is DType => Object.hasOwn(widths, dtype)
 
 const headerError = (file: string, detail: string) => new SafetensorsError({ file, detail })
 
@@ -64,10 +70,10 @@ const tensorInfo = (file: string, name: string, entry: unknown, dataStart: numbe
   const fail = (detail: string) => Effect.fail(new SafetensorsError({ file, tensor: name, detail }))
   if (!isEntry(entry)) return fail("expected dtype, shape and data_offsets")
   const { data_offsets: [start, end], dtype, shape } = entry
-  if (!isDType(dtype)) return fail(`dtype is ${dtype}, expected one of ${Object.keys(widths).join(", ")}`)
-  const bytes = shape.reduce((product, size) => product * size, widths[dtype])
-  if (end - start !== bytes) {
-    return fail(`data_offsets ${start} to ${end} hold ${end - start} bytes, expected ${bytes} for ${dtype} [${shape}]`)
+  const bytes = end - start
+  const expected = isDType(dtype) ? shape.reduce((product, size) => product * size, widths[dtype]) : Math.max(0, bytes)
+  if (bytes !== expected) {
+    return fail(`data_offsets ${start} to ${end} hold ${bytes} bytes, expected ${expected} for ${dtype} [${shape}]`)
   }
   if (dataStart + end > fileBytes) {
     return fail(
@@ -121,8 +127,8 @@ const parseHeader = Effect.fnUntraced(function*(file: string, json: Uint8Array, 
 /** An open file. */
 export interface Reader extends Header {
   readonly file: string
-  /** Fails where the tensor is missing or not of this shape. */
-  readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<TensorInfo, SafetensorsError>
+  /** Fails where the tensor is missing, not of this shape or of a type that the engine does not read. */
+  readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<ReadableTensor, SafetensorsError>
   /** Fills `into` with the bytes of a tensor from `offset` on. */
   readonly read: (info: TensorInfo, offset: number, into: Uint8Array) => Effect.Effect<void, SafetensorsError>
 }
@@ -161,8 +167,13 @@ export const open = Effect.fnUntraced(function*(file: string) {
       const detail = `is missing; the file has ${header.tensors.size} others`
       return yield* new SafetensorsError({ file, tensor: name, detail })
     }
-    if (info.shape.join() === shape.join()) return info
-    const detail = `has shape [${info.shape}], expected [${shape}]`
+    const { dtype } = info
+    if (info.shape.join() !== shape.join()) {
+      const detail = `has shape [${info.shape}], expected [${shape}]`
+      return yield* new SafetensorsError({ file, tensor: name, detail })
+    }
+    if (isDType(dtype)) return { ...info, dtype }
+    const detail = `dtype is ${dtype}, expected one of ${Object.keys(widths).join(", ")}`
     return yield* new SafetensorsError({ file, tensor: name, detail })
   })
   const read: Reader["read"] = (info, offset, into) => fill(info.start + offset, into)

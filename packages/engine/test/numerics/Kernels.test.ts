@@ -1,5 +1,6 @@
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 import { assert, describe, it } from "@effect/vitest"
 import { uniform } from "../TinyModel.ts"
 
@@ -65,31 +66,6 @@ describe("matrix products", () => {
       assertClose(get(c, k * n), expected, 3e-5)
     })
   }
-
-  for (const m of [1, 2, 9]) {
-    it(`multiplies ${m} rows with bf16 weights, each as if alone`, () => {
-      const [k, n] = [12, 72]
-      const { allocate, get, kernels, memory, put } = setup()
-      const [a, b] = [random(m * k, 6), random(k * n, 7)]
-      const rounded = put(b)
-      kernels.narrowBf16(rounded, rounded, k * n)
-      const bits = new Uint16Array(memory.buffer, rounded, k * n).slice()
-      const wide = Float32Array.from(bits, (half) => new Float32Array(Uint32Array.of(half << 16).buffer)[0] ?? 0)
-      const packed = allocate(k * n / 2)
-      const [c, row] = [allocate(m * n), allocate(n)]
-      const place = put(a)
-      kernels.packRowsBf16(packed, put(b), k, n, k)
-      kernels.gemmBf16(c, place, packed, m, n, k, k, n, 0)
-      assertClose(get(c, m * n), product(a, wide, m, k, n), 1e-5)
-      for (let r = 0; r < m; r++) {
-        kernels.gemmBf16(row, place + r * k * 4, packed, 1, n, k, k, n, 0)
-        assert.deepStrictEqual(get(row, n), get(c + r * n * 4, n))
-      }
-      kernels.packColumnsBf16(packed, put(transposed(b, k, n)), k, n)
-      kernels.gemmBf16(row, place, packed, 1, n, k, k, n, 0)
-      assert.deepStrictEqual(get(row, n), get(c, n))
-    })
-  }
 })
 
 describe("number formats", () => {
@@ -119,7 +95,7 @@ describe("number formats", () => {
     ] as const
     const [from, to] = [allocate(8), allocate(16)]
     new Uint16Array(memory.buffer, from, cases.length).set(cases.map(([bits]) => bits))
-    kernels.widenF16(to, from, cases.length)
+    kernels.dequantize(to, from, TensorType.idOf("F16"), cases.length)
     assert.deepStrictEqual([...get(to, cases.length)], cases.map(([, value]) => value))
   })
 })
