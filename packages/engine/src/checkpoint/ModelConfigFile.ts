@@ -1,7 +1,9 @@
-/** A Hugging Face `config.json`, read apart from what it means: threads that compute have no use for schemas. */
+/** The `config.json` of a Hugging Face model: which architecture it names, with which sizes. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { ModelConfig } from "../model/ModelConfig.ts"
+import type * as ModelConfig from "../model/ModelConfig.ts"
+import * as RopeScaling from "./RopeScaling.ts"
+import * as UnsupportedModel from "./UnsupportedModel.ts"
 
 /** The file is not a model configuration. */
 export class Malformed extends Schema.TaggedError<Malformed>()("Malformed", { detail: Schema.String }) {
@@ -32,13 +34,13 @@ export class ModelConfigError extends Schema.TaggedError<ModelConfigError>()("Mo
 
 const Size = Schema.Int.check(Schema.isGreaterThan(0))
 
-const RopeParameters = Schema.Struct({
-  rope_type: Schema.optionalKey(Schema.String),
-  type: Schema.optionalKey(Schema.String),
-  rope_theta: Schema.optionalKey(Schema.Finite)
-})
+const OptionalSize = Schema.optionalKey(Schema.NullOr(Size))
 
-/** The fields of a Hugging Face `config.json` that decide the computation, with the defaults of both model classes. */
+const Rope = Schema.optionalKey(Schema.NullOr(RopeScaling.Parameters))
+
+const ModelType = Schema.Struct({ model_type: Schema.String })
+
+/** The fields of a `config.json` that decide the computation of a Llama, Mistral or Qwen model. */
 const HuggingFaceConfig = Schema.Struct({
   model_type: Schema.String,
   vocab_size: Size,
@@ -46,23 +48,25 @@ const HuggingFaceConfig = Schema.Struct({
   intermediate_size: Size,
   num_hidden_layers: Size,
   num_attention_heads: Size,
-  num_key_value_heads: Schema.optionalKey(Size),
-  head_dim: Schema.optionalKey(Schema.NullOr(Size)),
+  num_key_value_heads: OptionalSize,
+  head_dim: OptionalSize,
   max_position_embeddings: Size,
   rms_norm_eps: Schema.Finite,
-  rope_theta: Schema.optionalKey(Schema.Finite),
-  rope_scaling: Schema.optionalKey(Schema.NullOr(RopeParameters)),
-  rope_parameters: Schema.optionalKey(Schema.NullOr(RopeParameters)),
+  rope_theta: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
+  rope_scaling: Rope,
+  rope_parameters: Rope,
+  partial_rotary_factor: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   tie_word_embeddings: Schema.optionalKey(Schema.Boolean),
   hidden_act: Schema.optionalKey(Schema.String),
   attention_bias: Schema.optionalKey(Schema.Boolean),
   mlp_bias: Schema.optionalKey(Schema.Boolean),
-  use_sliding_window: Schema.optionalKey(Schema.Boolean)
+  use_sliding_window: Schema.optionalKey(Schema.Boolean),
+  sliding_window: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  layer_types: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
+  quantization_config: Schema.optionalKey(Schema.Unknown)
 })
 
 type HuggingFaceConfig = typeof HuggingFaceConfig.Type
-
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(HuggingFaceConfig))
 
 interface Requirement {
   readonly field: string
@@ -85,59 +89,126 @@ const isMultiple = (field: string, found: number, of: number): Requirement => ({
   met: found % of === 0
 })
 
-const ropeTypeOf = (config: HuggingFaceConfig): string => {
-  const rope = config.rope_scaling ?? config.rope_parameters
-  return rope?.rope_type ?? rope?.type ?? "default"
+/** Only Mistral's field counts by itself: Qwen has one that its `use_sliding_window` turns off. */
+const slidingWindow = (source: HuggingFaceConfig, family: ModelConfig.Family): Requirement => {
+  const window = source.sliding_window ?? null
+  return {
+    field: "sliding_window",
+    found: window,
+    expected: `null or at least max_position_embeddings, ${source.max_position_embeddings}`,
+    met: family !== "mistral" || window === null || window >= source.max_position_embeddings
+  }
 }
 
-const requirements = (source: HuggingFaceConfig, config: ModelConfig): ReadonlyArray<Requirement> => [
+const requirements = (
+  source: HuggingFaceConfig,
+  config: ModelConfig.ModelConfig,
+  rope: RopeScaling.Parameters
+): ReadonlyArray<Requirement> => [
   {
-    field: "model_type",
-    found: source.model_type,
-    expected: "\"qwen3\" or \"llama\"",
-    met: source.model_type === config.family
+    field: "rope_scaling type",
+    found: RopeScaling.typeOf(rope),
+    expected: RopeScaling.types.map((type) => JSON.stringify(type)).join(", "),
+    met: RopeScaling.types.some((type) => type === RopeScaling.typeOf(rope))
   },
-  is("rope_scaling type", ropeTypeOf(source), "default"),
+  {
+    field: `rope_scaling ${RopeScaling.missing(rope)}`,
+    found: null,
+    expected: "a number above 0",
+    met: RopeScaling.missing(rope) === undefined
+  },
+  is("partial_rotary_factor", source.partial_rotary_factor ?? rope.partial_rotary_factor ?? 1, 1),
   is("hidden_act", source.hidden_act ?? "silu", "silu"),
-  is("attention_bias", source.attention_bias ?? false, false),
   is("mlp_bias", source.mlp_bias ?? false, false),
   is("use_sliding_window", source.use_sliding_window ?? false, false),
+  slidingWindow(source, config.family),
+  is(
+    "layer_types",
+    source.layer_types?.find((type) => type !== "full_attention") ?? "full_attention",
+    "full_attention"
+  ),
+  is("quantization_config", source.quantization_config ?? null, null),
   isMultiple("hidden_size", config.hiddenSize, 8),
   isMultiple("intermediate_size", config.feedForwardSize, 8),
   isMultiple("head_dim", config.headSize, 8),
   isMultiple("num_attention_heads", config.heads, config.keyHeads)
 ]
 
-const fromSource = (source: HuggingFaceConfig): ModelConfig => ({
-  family: source.model_type === "llama" ? "llama" : "qwen3",
-  vocabularySize: source.vocab_size,
-  hiddenSize: source.hidden_size,
-  feedForwardSize: source.intermediate_size,
-  layers: source.num_hidden_layers,
-  heads: source.num_attention_heads,
-  keyHeads: source.num_key_value_heads ?? source.num_attention_heads,
-  headSize: source.head_dim ?? source.hidden_size / source.num_attention_heads,
-  normEpsilon: source.rms_norm_eps,
-  ropeTheta: source.rope_parameters?.rope_theta ?? source.rope_theta ?? 10_000,
-  contextLength: source.max_position_embeddings,
-  tiedEmbeddings: source.tie_word_embeddings ?? false
-})
+/** Sizes that the classes of transformers assume where the file has none. */
+const defaults = (
+  family: ModelConfig.Family,
+  source: HuggingFaceConfig
+): { readonly headSize: number; readonly keyHeads: number } => {
+  const heads = source.num_attention_heads
+  const headSize = source.hidden_size / heads
+  switch (family) {
+    case "llama":
+      return { headSize, keyHeads: heads }
+    case "mistral":
+      return { headSize, keyHeads: 8 }
+    case "qwen2":
+      return { headSize, keyHeads: 32 }
+    case "qwen3":
+      return { headSize: 128, keyHeads: 32 }
+  }
+}
+
+const biasesOf = (family: ModelConfig.Family, source: HuggingFaceConfig): ModelConfig.ModelConfig["biases"] => {
+  if (family === "qwen2") return ["query", "key", "value"]
+  return source.attention_bias === true ? ["query", "key", "value", "output"] : []
+}
+
+const fromSource = (
+  family: ModelConfig.Family,
+  source: HuggingFaceConfig,
+  rope: RopeScaling.Parameters
+): ModelConfig.ModelConfig => {
+  const assumed = defaults(family, source)
+  const heads = source.num_attention_heads
+  const headSize = source.head_dim ?? assumed.headSize
+  const ropeTheta = rope.rope_theta ?? source.rope_theta ?? 10_000
+  const unscaled = { ropeTheta, headSize, contextLength: source.max_position_embeddings }
+  const ropeDivisors = RopeScaling.divisors(rope, unscaled)
+  return {
+    family,
+    vocabularySize: source.vocab_size,
+    hiddenSize: source.hidden_size,
+    feedForwardSize: source.intermediate_size,
+    layers: source.num_hidden_layers,
+    heads,
+    keyHeads: source.num_key_value_heads === null ? heads : source.num_key_value_heads ?? assumed.keyHeads,
+    headSize,
+    biases: biasesOf(family, source),
+    normEpsilon: source.rms_norm_eps,
+    ropeTheta,
+    ...(ropeDivisors === undefined ? {} : { ropeDivisors }),
+    contextLength: source.max_position_embeddings,
+    tiedEmbeddings: source.tie_word_embeddings ?? false
+  }
+}
 
 /**
  * Reads the text of a Hugging Face `config.json`.
  *
- * Fails with `Malformed` when fields are missing or of the wrong type, with `Unsupported` for another architecture,
- * scaled rotary embeddings, biases, sliding windows or sizes the kernels do not handle.
+ * Fails with `Malformed` when fields are missing or of the wrong type, with `Unsupported` for another architecture or for a
+ * part of it that the engine does not compute, such as sliding windows.
  */
 export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
-  const source = yield* decode(text).pipe(
-    Effect.mapError((error) => new ModelConfigError({ file, reason: new Malformed({ detail: error.message }) }))
-  )
-  const config = fromSource(source)
-  const broken = requirements(source, config).find((requirement) => !requirement.met)
-  if (broken === undefined) return config
-  return yield* new ModelConfigError({
-    file,
-    reason: new Unsupported({ field: broken.field, found: JSON.stringify(broken.found), expected: broken.expected })
-  })
+  const decode = <A>(schema: Schema.Codec<A, unknown>) =>
+    Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text).pipe(
+      Effect.mapError((error) => new ModelConfigError({ file, reason: new Malformed({ detail: error.message }) }))
+    )
+  const refuse = (field: string, found: string, expected: string) =>
+    new ModelConfigError({ file, reason: new Unsupported({ field, found, expected }) })
+  const { model_type } = yield* decode(ModelType)
+  const family = UnsupportedModel.families.find((family) => family === model_type)
+  if (family === undefined) {
+    return yield* refuse("model_type", UnsupportedModel.describe(model_type), UnsupportedModel.expected)
+  }
+  const source = yield* decode(HuggingFaceConfig)
+  const rope = source.rope_scaling ?? source.rope_parameters ?? {}
+  const config = fromSource(family, source, rope)
+  const broken = requirements(source, config, rope).find((requirement) => !requirement.met)
+  if (broken !== undefined) return yield* refuse(broken.field, JSON.stringify(broken.found), broken.expected)
+  return config
 })

@@ -1,8 +1,15 @@
-/** The architecture of a model: Qwen3, or Llama, which is the same without norms on queries and keys. */
+/**
+ * The architecture of a model: Llama and Mistral, Qwen2, which adds biases to queries, keys and values, and Qwen3, which adds
+ * norms to queries and keys.
+ */
+
+export const families = ["llama", "mistral", "qwen2", "qwen3"] as const
+
+export type Family = typeof families[number]
 
 /** Sizes in floats; plain data, so that it can be posted to workers. */
 export interface ModelConfig {
-  readonly family: "qwen3" | "llama"
+  readonly family: Family
   readonly vocabularySize: number
   readonly hiddenSize: number
   readonly feedForwardSize: number
@@ -10,8 +17,12 @@ export interface ModelConfig {
   readonly heads: number
   readonly keyHeads: number
   readonly headSize: number
+  /** The matrices of the attention that add a bias to their result. */
+  readonly biases: ReadonlyArray<BiasName>
   readonly normEpsilon: number
   readonly ropeTheta: number
+  /** What each of the `headSize / 2` rotary frequencies is divided by, in a model whose context was stretched. */
+  readonly ropeDivisors?: ReadonlyArray<number>
   /** The most positions a sequence may have. */
   readonly contextLength: number
   /** Whether the LM head is the embedding. */
@@ -20,6 +31,8 @@ export interface ModelConfig {
 
 /** Whether queries and keys have norms. */
 export const hasHeadNorms = (config: ModelConfig): boolean => config.family === "qwen3"
+
+export const hasBias = (config: ModelConfig, name: LinearName): boolean => config.biases.some((bias) => bias === name)
 
 /** Length of a row of logits: the vocabulary rounded up to a multiple of 8. */
 export const paddedVocabulary = (config: ModelConfig): number => Math.ceil(config.vocabularySize / 8) * 8
@@ -32,6 +45,8 @@ export const keySize = (config: ModelConfig): number => config.keyHeads * config
 export const linearNames = ["query", "key", "value", "output", "gate", "up", "down"] as const
 
 export type LinearName = (typeof linearNames)[number]
+
+export type BiasName = "query" | "key" | "value" | "output"
 
 /** `[inputs, outputs]` of a matrix of a layer. */
 export const linearShape = (config: ModelConfig, name: LinearName): readonly [number, number] => {
@@ -79,7 +94,8 @@ export const parameterCount = (config: ModelConfig): number => {
     const [inputs, outputs] = linearShape(config, name)
     return sum + inputs * outputs
   }, 0)
-  const norms = 2 * hiddenSize + (hasHeadNorms(config) ? 2 * config.headSize : 0)
+  const biases = config.biases.reduce((sum, name) => sum + linearShape(config, name)[1], 0)
+  const vectors = 2 * hiddenSize + (hasHeadNorms(config) ? 2 * config.headSize : 0) + biases
   const embeddings = (config.tiedEmbeddings ? 1 : 2) * vocabularySize * hiddenSize
-  return embeddings + hiddenSize + layers * (matrices + norms)
+  return embeddings + hiddenSize + layers * (matrices + vectors)
 }

@@ -55,6 +55,7 @@ describe("ModelConfigFile", () => {
         heads: 16,
         keyHeads: 8,
         headSize: 128,
+        biases: [],
         normEpsilon: 1e-6,
         ropeTheta: 1000000,
         contextLength: 40960,
@@ -80,13 +81,144 @@ describe("ModelConfigFile", () => {
       assert.strictEqual(config.ropeTheta, 5000)
     }))
 
+  it.effect("reads the rotary base from inside rope_scaling, as transformers does", () =>
+    Effect.gen(function*() {
+      const inside = yield* read({ ...llama, rope_scaling: { rope_type: "default", rope_theta: 7000 } })
+      assert.strictEqual(inside.ropeTheta, 7000)
+      const { rope_theta: _, ...without } = llama
+      assert.strictEqual((yield* read(without)).ropeTheta, 10_000)
+    }))
+
+  it.effect("reads Qwen3 without a head size or key heads with the defaults of its class", () =>
+    Effect.gen(function*() {
+      const { head_dim: _, num_key_value_heads: __, ...without } = qwen3
+      const config = yield* read({ ...without, num_attention_heads: 32 })
+      assert.strictEqual(config.headSize, 128)
+      assert.strictEqual(config.keyHeads, 32)
+    }))
+
+  it.effect("reads Qwen2, whose queries, keys and values have biases", () =>
+    Effect.gen(function*() {
+      const config = yield* read({ ...llama, model_type: "qwen2" })
+      assert.deepStrictEqual(config.biases, ["query", "key", "value"])
+      assert.strictEqual(ModelConfig.hasHeadNorms(config), false)
+      assert.strictEqual(ModelConfig.parameterCount(config), 134_515_008 + 30 * (576 + 2 * 192))
+      const biased = yield* read({ ...llama, attention_bias: true })
+      assert.deepStrictEqual(biased.biases, ["query", "key", "value", "output"])
+    }))
+
+  it.effect("reads Mistral without a sliding window", () =>
+    Effect.gen(function*() {
+      const config = yield* read({ ...llama, model_type: "mistral", sliding_window: null })
+      assert.strictEqual(config.family, "mistral")
+    }))
+
+  it.effect("divides all rotary frequencies by a linear factor", () =>
+    Effect.gen(function*() {
+      const { ropeDivisors } = yield* read({ ...llama, rope_scaling: { type: "linear", factor: 4 } })
+      assert.deepStrictEqual(ropeDivisors, Array.from({ length: 32 }, () => 4))
+    }))
+
+  it.effect("divides the rotary frequencies of Llama 3.2 as transformers does", () =>
+    Effect.gen(function*() {
+      const { ropeDivisors = [] } = yield* read({
+        ...llama,
+        rope_theta: 500_000,
+        rope_scaling: {
+          rope_type: "llama3",
+          factor: 32,
+          low_freq_factor: 1,
+          high_freq_factor: 4,
+          original_max_position_embeddings: 8192
+        }
+      })
+      // Of head size 64; computed with transformers 5.23.
+      const expected = [
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1.651329,
+        3.292263,
+        9.666731,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32,
+        32
+      ]
+      assert.strictEqual(ropeDivisors.length, expected.length)
+      expected.forEach((divisor, i) => assert.closeTo(ropeDivisors[i] ?? NaN, divisor, 1e-5 * divisor))
+    }))
+
+  const families = "\"llama\", \"mistral\", \"qwen2\", \"qwen3\""
+  const others = [
+    ["gpt2", "learned positions, LayerNorm and GELU"],
+    ["opt", "learned positions, LayerNorm and ReLU"],
+    ["gpt_neox", "LayerNorm, parallel residuals and partly rotated heads"],
+    ["gemma3_text", "GELU, scaled embeddings and norms that add 1 to their weights"],
+    ["qwen3_moe", "a mixture of experts"]
+  ] as const
+  for (const [model_type, part] of others) {
+    it.effect(`refuses ${model_type} by its type and the part that the engine lacks`, () =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(read({ model_type, n_embd: 768 }))
+        assert.strictEqual(
+          error.message,
+          `model/config.json: model_type is "${model_type}", which has ${part}, expected ${families}`
+        )
+      }))
+  }
+
+  it.effect("refuses a type it has never heard of", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(read({ model_type: "zebra" }))
+      assert.include(error.message, "model_type is \"zebra\", an architecture that the engine does not know, expected")
+    }))
+
+  const ropeTypes = "\"default\", \"linear\", \"llama3\""
   const unsupported: ReadonlyArray<readonly [changes: object, message: string]> = [
-    [{ model_type: "gpt2" }, "model_type is \"gpt2\", expected \"qwen3\" or \"llama\""],
-    [{ rope_scaling: { rope_type: "llama3", factor: 8 } }, "rope_scaling type is \"llama3\", expected \"default\""],
-    [{ rope_scaling: { type: "yarn" } }, "rope_scaling type is \"yarn\", expected \"default\""],
-    [{ rope_parameters: { rope_type: "dynamic" } }, "rope_scaling type is \"dynamic\", expected \"default\""],
+    [{ rope_scaling: { type: "yarn", factor: 4 } }, `rope_scaling type is "yarn", expected ${ropeTypes}`],
+    [{ rope_parameters: { rope_type: "dynamic" } }, `rope_scaling type is "dynamic", expected ${ropeTypes}`],
+    [{ rope_scaling: { type: "linear" } }, "rope_scaling factor is null, expected a number above 0"],
+    [
+      { rope_scaling: { rope_type: "llama3", factor: 8, low_freq_factor: 1 } },
+      "rope_scaling high_freq_factor is null, expected a number above 0"
+    ],
+    [{ partial_rotary_factor: 0.5 }, "partial_rotary_factor is 0.5, expected 1"],
+    [{ quantization_config: { bits: 4 } }, "quantization_config is {\"bits\":4}, expected null"],
+    [
+      { model_type: "qwen3", layer_types: ["full_attention", "sliding_attention"] },
+      [
+        "layer_types is \"sliding_attention\"",
+        "expected \"full_attention\""
+      ].join(", ")
+    ],
+    [
+      { model_type: "mistral", sliding_window: 4096 },
+      "sliding_window is 4096, expected null or at least max_position_embeddings, 8192"
+    ],
     [{ hidden_act: "gelu" }, "hidden_act is \"gelu\", expected \"silu\""],
-    [{ attention_bias: true }, "attention_bias is true, expected false"],
     [{ mlp_bias: true }, "mlp_bias is true, expected false"],
     [{ use_sliding_window: true }, "use_sliding_window is true, expected false"],
     [{ hidden_size: 580, head_dim: 64 }, "hidden_size is 580, expected a multiple of 8"],

@@ -1,0 +1,60 @@
+/** Rotary embeddings for contexts longer than a model was first trained on, as `rope_scaling` of a `config.json` gives them. */
+import * as Schema from "effect/Schema"
+
+/** The fields of `rope_scaling`, or of `rope_parameters` in newer files. */
+export const Parameters = Schema.Struct({
+  rope_type: Schema.optionalKey(Schema.String),
+  type: Schema.optionalKey(Schema.String),
+  rope_theta: Schema.optionalKey(Schema.Finite),
+  partial_rotary_factor: Schema.optionalKey(Schema.Finite),
+  factor: Schema.optionalKey(Schema.Finite),
+  low_freq_factor: Schema.optionalKey(Schema.Finite),
+  high_freq_factor: Schema.optionalKey(Schema.Finite),
+  original_max_position_embeddings: Schema.optionalKey(Schema.Finite)
+})
+export interface Parameters extends Schema.Schema.Type<typeof Parameters> {}
+
+/** The kinds of scaling that the engine computes. */
+export const types = ["default", "linear", "llama3"] as const
+
+export const typeOf = ({ rope_type, type }: Parameters): string => rope_type ?? type ?? "default"
+
+const fieldsOf: Readonly<Record<string, ReadonlyArray<"factor" | "low_freq_factor" | "high_freq_factor">>> = {
+  linear: ["factor"],
+  llama3: ["factor", "low_freq_factor", "high_freq_factor"]
+}
+
+/** A field that this kind of scaling needs and that is missing or not above 0. */
+export const missing = (parameters: Parameters): string | undefined =>
+  fieldsOf[typeOf(parameters)]?.find((field) => !((parameters[field] ?? 0) > 0))
+
+interface Unscaled {
+  readonly ropeTheta: number
+  readonly headSize: number
+  readonly contextLength: number
+}
+
+/** Llama 3.1 keeps short wavelengths, divides long ones by the factor and blends the two in between. */
+const llama3 = (parameters: Parameters, { contextLength, headSize, ropeTheta }: Unscaled): ReadonlyArray<number> => {
+  const { factor = 8, high_freq_factor: high = 4, low_freq_factor: low = 1 } = parameters
+  const context = parameters.original_max_position_embeddings ?? contextLength
+  return Array.from({ length: headSize / 2 }, (_, i) => {
+    const wavelength = 2 * Math.PI * Math.pow(ropeTheta, 2 * i / headSize)
+    if (wavelength < context / high) return 1
+    if (wavelength > context / low) return factor
+    const share = (context / wavelength - low) / (high - low)
+    return 1 / ((1 - share) / factor + share)
+  })
+}
+
+/** One divisor for each of the `headSize / 2` frequencies; undefined where nothing is scaled. */
+export const divisors = (parameters: Parameters, unscaled: Unscaled): ReadonlyArray<number> | undefined => {
+  switch (typeOf(parameters)) {
+    case "linear":
+      return Array.from({ length: unscaled.headSize / 2 }, () => parameters.factor ?? 1)
+    case "llama3":
+      return llama3(parameters, unscaled)
+    default:
+      return undefined
+  }
+}
