@@ -15,7 +15,7 @@ import * as Library from "./runtime/Library.ts"
 import * as MemoryPlan from "./runtime/MemoryPlan.ts"
 import * as ModelSources from "./runtime/ModelSources.ts"
 
-/** The engine cannot start: an option or a model folder is unusable. */
+/** The engine cannot start with the options it was given. */
 export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", { detail: Schema.String }) {
   override get message() {
     return `the engine cannot start: ${this.detail}`
@@ -30,7 +30,10 @@ export interface EngineOptions {
    * caller's event loop.
    */
   readonly workers?: number
-  /** Folders of further Qwen3 or Llama models as Hugging Face saves them, known by the paths given here. */
+  /**
+   * Folders of further models as Hugging Face saves them, known by the paths given here. One that cannot be used is
+   * refused when it is asked for.
+   */
   readonly models?: ReadonlyArray<string>
 }
 
@@ -41,15 +44,13 @@ const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] =
     )
 })
 
-const cannotStart = (error: { readonly message: string }) => new EngineError({ detail: error.message })
-
 const fromSources = (
-  sources: ReadonlyArray<Library.ModelSource>,
+  { refused, sources }: ModelSources.ModelSources,
   checkpoints = "runs/checkpoints"
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, never, Host | FileSystem.FileSystem | Path.Path> =>
   Layer.effectContext(Effect.gen(function*() {
     const path = yield* Path.Path
-    const library = yield* Library.make(sources)
+    const library = yield* Library.make(sources, refused)
     const store = yield* CheckpointStore.make(path.resolve(checkpoints))
     return Context.make(Tinker.Tinker, yield* EngineTinker.make(library, store)).pipe(
       Context.add(Tokenizer.Tokenizers, tokenizers(library))
@@ -59,11 +60,11 @@ const fromSources = (
 /** The engine over a `Host` that may be observed. */
 export const layerNoDeps = ({ checkpoints, models = [] }: Omit<EngineOptions, "workers"> = {}): Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
-  EngineError,
+  never,
   Host | FileSystem.FileSystem | Path.Path
 > =>
   Layer.unwrap(Effect.map(
-    Effect.mapError(ModelSources.make(models), cannotStart),
+    ModelSources.make(models),
     (sources) => fromSources(sources, checkpoints)
   ))
 
@@ -86,7 +87,7 @@ const planFor = Effect.fnUntraced(function*(
 ) {
   yield* checkWorkers(workers)
   const supply = { threads: Math.max(1, workers ?? availableParallelism()), bytes: Memory.capacity }
-  const models = sources.map(({ config, name }) => ({ name, ...MemoryPlan.of(config, supply) }))
+  const models = sources.map(({ config, name, storageOf }) => ({ name, ...MemoryPlan.of(config, storageOf, supply) }))
   const most = Math.max(1, ...models.map(({ threads }) => threads))
   if (workers !== undefined && workers > most) {
     const detail = `workers is ${workers}, expected at most ${most}: the memory of 4 GiB has no room for more`
@@ -97,7 +98,8 @@ const planFor = Effect.fnUntraced(function*(
 
 /** What an engine with these options would start with; starts nothing. */
 export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
-  return yield* planFor(yield* Effect.mapError(ModelSources.make(models), cannotStart), workers)
+  const { sources } = yield* ModelSources.make(models)
+  return yield* planFor(sources, workers)
 })
 
 /** The engine with its own threads; models are read when first used. */
@@ -105,10 +107,9 @@ export const layerOptions = (
   { checkpoints, models = [], workers }: EngineOptions
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> =>
   Layer.unwrap(Effect.gen(function*() {
-    const sources = yield* Effect.mapError(ModelSources.make(models), cannotStart)
-    const plan = yield* planFor(sources, workers)
-    const host = Layer.effect(Host, Effect.mapError(Host.make(plan.workers), cannotStart))
-    return Layer.provide(fromSources(sources, checkpoints), host)
+    const sources = yield* ModelSources.make(models)
+    const plan = yield* planFor(sources.sources, workers)
+    return Layer.provide(fromSources(sources, checkpoints), Host.layer(plan.workers))
   }))
 
 /** Two tiny models, checkpoints under `runs/checkpoints`, one thread per processor. */

@@ -172,12 +172,7 @@ describe("Engine", () => {
         )
         const datum = TestEngine.textDatum(TestEngine.prompt(1, 4))
         const custom = (gradient: Float32Array) =>
-          failure(
-            Effect.flatMap(
-              forwardBackwardCustom([datum], () => Effect.succeed({ loss: 0, gradients: [gradient] })),
-              (pending) => pending.await
-            )
-          )
+          failure(forwardBackwardCustom([datum], () => Effect.succeed({ loss: 0, gradients: [gradient] })))
         assert.strictEqual(
           yield* custom(Float32Array.of(0)),
           "forwardBackwardCustom: gradients[0] has 1 values, expected 3"
@@ -229,7 +224,19 @@ describe("Engine", () => {
     Effect.gen(function*() {
       const workers = yield* start({ workers: -1 })
       assert.strictEqual(workers.message, "the engine cannot start: workers is -1, expected a whole number from 0")
-      const models = yield* start({ models: ["/no/such/model"] })
-      assert.include(models.message, "the engine cannot start: /no/such/model: config.json cannot be read")
     }))
+
+  it.effect("serves its other models beside one that cannot be used", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const checkpoints = yield* fs.makeTempDirectoryScoped()
+      const program = Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        assert.notInclude([...(yield* tinker.models)], "/no/such/model")
+        const message = yield* failure(Effect.scoped(tinker.createSamplingClient({ baseModel: "/no/such/model" })))
+        assert.include(message, "createSamplingClient: /no/such/model: config.json cannot be read")
+        yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+      })
+      yield* program.pipe(Effect.provide(Engine.layerOptions({ checkpoints, models: ["/no/such/model"], workers: 0 })))
+    }).pipe(Effect.provide(NodeServices.layer)))
 })

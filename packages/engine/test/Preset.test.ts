@@ -19,7 +19,7 @@ const load = Effect.fnUntraced(function*(url: URL) {
     kernels: Kernels.instantiate(Kernels.compile(), memory),
     memory,
     config: opened.config,
-    weights: Weights.allocate(memory, reserver, opened.config),
+    weights: Weights.allocate(memory, reserver, opened.config, opened.storageOf),
     arena: Memory.arena(reserver.reserve(64 << 20))
   }
   yield* ModelFolder.load(opened, compute)

@@ -6,6 +6,7 @@ import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 
 export const qwen3: ModelConfig = {
   family: "qwen3",
@@ -16,10 +17,18 @@ export const qwen3: ModelConfig = {
   heads: 4,
   keyHeads: 2,
   headSize: 16,
+  biases: [],
   normEpsilon: 1e-6,
   ropeTheta: 10_000,
   contextLength: 64,
   tiedEmbeddings: true
+}
+
+export const qwen2: ModelConfig = {
+  ...qwen3,
+  family: "qwen2",
+  biases: ["query", "key", "value"],
+  ropeDivisors: [4, 4, 4, 4, 4, 4, 4, 4]
 }
 
 export const llama: ModelConfig = { ...qwen3, family: "llama", headSize: 8, keyHeads: 4, tiedEmbeddings: false }
@@ -38,7 +47,7 @@ export const uniform = (seed: number): () => number => {
 export interface TinyModel extends Compute {
   readonly reserver: ReturnType<typeof Memory.reserver>
   readonly base: BaseParameters.BaseLayout
-  /** Address of the base weights as one block; `repack` makes changes to it take effect. */
+  /** Address of the base weights as one block; `repack` writes it to where the model is computed, in F32 and BF16. */
   readonly block: Memory.Address
   readonly repack: () => void
 }
@@ -55,7 +64,8 @@ const fill = (view: Float32Array, shape: ReadonlyArray<number>, next: () => numb
 export const make = (
   config: ModelConfig,
   options: {
-    readonly precision?: "f32" | "bf16"
+    /** The type that matrices are stored in, in place of panels. */
+    readonly stored?: TensorType.TensorType
     readonly seed?: number
     /** Bytes of memory that stay unused in front of the model. */
     readonly before?: number
@@ -65,14 +75,21 @@ export const make = (
   const kernels = Kernels.instantiate(module, memory)
   const reserver = Memory.reserver(memory)
   reserver.reserve(options.before ?? 0)
-  const weights = Weights.allocate(memory, reserver, config, options.precision ?? "f32")
-  const base = BaseParameters.layout(Weights.slots(memory, config, weights))
+  const weights = Weights.allocate(memory, reserver, config, () => options.stored ?? "panels")
+  const base = BaseParameters.layout(Weights.slots(config, weights))
   const block = reserver.allocate(base.floats)
   const next = uniform(options.seed ?? 3)
   for (const { offset, size, slot } of base.tensors) {
     fill(Memory.floats(memory, block + offset * 4, size), slot.shape, next)
   }
-  const repack = () => BaseParameters.pack(kernels, base, block)
+  const repack = () => {
+    for (const { offset, slot: { place, shape }, size } of base.tensors) {
+      const source = block + offset * 4
+      if (place._tag === "Packed") place.pack(kernels, source, 0, shape.length === 1 ? 1 : shape[0])
+      else if (place.type === "BF16") kernels.narrowBf16(place.rows, source, size)
+      else if (place.type === "F32") kernels.dequantize(place.rows, source, TensorType.idOf("F32"), size)
+    }
+  }
   repack()
   const arena = Memory.arena(reserver.reserve(16 << 20))
   return { kernels, memory, config, weights, arena, reserver, base, block, repack }

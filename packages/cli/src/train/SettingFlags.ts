@@ -1,6 +1,5 @@
 /** A recipe's settings as flags. */
-import { Setting } from "@effect-rl/core"
-import type { Recipe } from "@effect-rl/recipes"
+import { type Recipe, Setting } from "@effect-rl/recipes"
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -15,7 +14,6 @@ const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.
     case "number":
       return Flag.Finite(name)
     case "text":
-    case "duration":
       return Flag.String(name)
     case "toggle":
       return Flag.Boolean(name)

@@ -34,7 +34,6 @@ const portNames: Record<Operation, string> = {
   ComputeLogprobs: "computeLogprobs",
   Forward: "forward",
   ForwardBackward: "forwardBackward",
-  ForwardBackwardCustom: "forwardBackwardCustom",
   OptimStep: "optimStep",
   SaveState: "saveState",
   SaveWeightsForSampler: "saveWeightsForSampler",

@@ -4,11 +4,12 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import type { Compute } from "../model/Compute.ts"
-import * as ModelConfig from "../model/ModelConfig.ts"
-import * as Weights from "../model/Weights.ts"
-import * as Memory from "../numerics/Memory.ts"
+import type { ModelConfig } from "../model/ModelConfig.ts"
+import type { StorageOf } from "../model/Weights.ts"
 import * as Safetensors from "../numerics/Safetensors.ts"
+import * as TensorType from "../numerics/TensorType.ts"
 import * as ModelConfigFile from "./ModelConfigFile.ts"
+import * as ModelWeights from "./ModelWeights.ts"
 
 /** The folder lacks a file, or a file of it cannot be read. */
 export class ModelFolderError extends Schema.TaggedError<ModelFolderError>()("ModelFolderError", {
@@ -22,15 +23,13 @@ export class ModelFolderError extends Schema.TaggedError<ModelFolderError>()("Mo
 
 export interface ModelFolder {
   readonly folder: string
-  readonly config: ModelConfig.ModelConfig
+  readonly config: ModelConfig
+  readonly storageOf: StorageOf
 }
 
 const configFile = "config.json"
 const singleFile = "model.safetensors"
 const indexFile = "model.safetensors.index.json"
-
-/** Values converted and packed at once. */
-const pieceFloats = 1 << 20
 
 const readText = Effect.fnUntraced(function*(folder: string, name: string) {
   const fs = yield* FileSystem.FileSystem
@@ -38,14 +37,6 @@ const readText = Effect.fnUntraced(function*(folder: string, name: string) {
   return yield* fs.readFileString(path.join(folder, name)).pipe(
     Effect.mapError((error) => new ModelFolderError({ folder, detail: `${name} cannot be read: ${error.message}` }))
   )
-})
-
-/** Reads the configuration; the weights stay where they are until `load`. */
-export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
-  const path = yield* Path.Path
-  const text = yield* readText(folder, configFile)
-  const config = yield* ModelConfigFile.fromJson(path.join(folder, configFile), text)
-  return { folder, config } satisfies ModelFolder
 })
 
 const ShardIndex = Schema.fromJsonString(Schema.Struct({ weight_map: Schema.Record(Schema.String, Schema.String) }))
@@ -63,67 +54,80 @@ const weightFiles = Effect.fnUntraced(function*(folder: string) {
   const index = yield* Schema.decodeUnknownEffect(ShardIndex)(text).pipe(
     Effect.mapError((error) => new ModelFolderError({ folder, detail: `${indexFile}: ${error.message}` }))
   )
-  return Array.from(new Set(Object.values(index.weight_map)))
+  const names = Array.from(new Set(Object.values(index.weight_map)))
+  if (names.length === 0) return yield* new ModelFolderError({ folder, detail: `${indexFile} names no file` })
+  return names
 })
 
-/** Reads rows of a tensor to the start of the arena's free space as f32 and returns where they are. */
-const readRows = Effect.fnUntraced(function*(
-  { arena, kernels, memory }: Compute,
-  reader: Safetensors.Reader,
-  info: Safetensors.TensorInfo,
-  offset: number,
-  count: number,
-  padded: number
-) {
-  const values = arena.allocate(padded)
-  const width = Safetensors.widthOf(info.dtype)
-  const raw = info.dtype === "F32" ? values : arena.allocate(Math.ceil(count / 2))
-  yield* reader.read(info, offset * width, Memory.bytes(memory, raw, count * width))
-  if (info.dtype === "BF16") kernels.widenBf16(values, raw, count)
-  if (info.dtype === "F16") kernels.widenF16(values, raw, count)
-  Memory.floats(memory, values, padded).fill(0, count)
-  return values
-})
+type WeightsError = Safetensors.SafetensorsError | ModelFolderError
 
-const loadSlot = Effect.fnUntraced(function*(
-  compute: Compute,
-  reader: Safetensors.Reader,
-  info: Safetensors.TensorInfo,
-  slot: Weights.Slot
-) {
-  const [rows, columns] = slot.shape.length === 1 ? [1, slot.shape[0]] : slot.shape
-  const pieceRows = Math.max(8, Math.floor(pieceFloats / columns / 8) * 8)
-  for (let first = 0; first < rows; first += pieceRows) {
-    const count = Math.min(pieceRows, rows - first)
-    const mark = compute.arena.mark()
-    const padded = Math.ceil(count / 8) * 8 * columns
-    const place = yield* readRows(compute, reader, info, first * columns, count * columns, padded)
-    slot.pack(compute.kernels, place, first, count)
-    compute.arena.reset(mark)
-  }
-})
-
-/** Scratch that `load` needs for a model, in bytes. */
-export const scratchBytes = (config: ModelConfig.ModelConfig): number => {
-  const widest = Math.max(config.hiddenSize, config.feedForwardSize, ModelConfig.querySize(config))
-  return 6 * Math.max(pieceFloats, 8 * widest) + 256
-}
-
-/**
- * Reads all weights into the packs of `compute.weights`, which were allocated for this folder's configuration.
- *
- * BF16, F16 and F32 files are read; a missing, misshapen or cut off tensor fails by name.
- */
-export const load = Effect.fn("ModelFolder.load")(function*({ folder }: ModelFolder, compute: Compute) {
+/** All weight files of the folder as one; they close with the scope. */
+const openWeights = Effect.fnUntraced(function*(folder: string) {
   const path = yield* Path.Path
   const names = yield* weightFiles(folder)
   const readers = yield* Effect.forEach(names, (name) => Safetensors.open(path.join(folder, name)))
-  for (const slot of Weights.slots(compute.memory, compute.config, compute.weights)) {
-    const reader = readers.find(({ tensors }) => tensors.has(slot.name)) ?? readers[0]
-    if (reader === undefined) {
-      return yield* new ModelFolderError({ folder, detail: `${indexFile} names no file` })
-    }
-    const info = yield* reader.find(slot.name, slot.shape)
-    yield* loadSlot(compute, reader, info, slot)
+  const has = (name: string) => readers.some(({ tensors }) => tensors.has(name))
+  const find: ModelWeights.Find<WeightsError> = (name, shape) => {
+    const reader = readers.find(({ tensors }) => tensors.has(name)) ?? readers[0]
+    if (reader === undefined) return Effect.fail(new ModelFolderError({ folder, detail: "has no weights" }))
+    return Effect.map(reader.find(name, shape), (info) => ({
+      type: info.dtype,
+      read: (offset, into) => reader.read(info, offset, into)
+    }))
   }
+  return { find, has }
+})
+
+const embedding = "model.embed_tokens.weight"
+const head = "lm_head.weight"
+
+/** Bytes compared at once. */
+const compared = 1 << 22
+
+const isEqual = Effect.fnUntraced(function*<E>(a: ModelWeights.FileTensor<E>, b: typeof a, bytes: number) {
+  if (a.type !== b.type) return false
+  for (let offset = 0; offset < bytes; offset += compared) {
+    const size = Math.min(compared, bytes - offset)
+    const [left, right] = [new Uint8Array(size), new Uint8Array(size)]
+    yield* a.read(offset, left)
+    yield* b.read(offset, right)
+    if (Buffer.compare(left, right) !== 0) return false
+  }
+  return true
+})
+
+/** A head that is tied to the embedding may be in the files too, but only as the same values. */
+const checkTied = Effect.fnUntraced(function*(folder: string, config: ModelConfig) {
+  const { find, has } = yield* openWeights(folder)
+  if (!config.tiedEmbeddings || !has(head) || !has(embedding)) return
+  const shape = [config.vocabularySize, config.hiddenSize]
+  const [a, b] = [yield* find(embedding, shape), yield* find(head, shape)]
+  const bytes = TensorType.bytesOf(a.type, config.vocabularySize * config.hiddenSize)
+  if (yield* isEqual(a, b, bytes)) return
+  return yield* new ModelFolderError({
+    folder,
+    detail: `${configFile} ties the embeddings, but ${head} differs from ${embedding}: ` +
+      "set tie_word_embeddings to false to use both"
+  })
+}, Effect.scoped)
+
+/** Reads the configuration and checks that every tensor is there; the weights stay where they are until `load`. */
+export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
+  const path = yield* Path.Path
+  const text = yield* readText(folder, configFile)
+  const config = yield* ModelConfigFile.fromJson(path.join(folder, configFile), text)
+  const { find } = yield* openWeights(folder)
+  const storageOf = yield* ModelWeights.storage(config, find)
+  return { folder, config, storageOf } satisfies ModelFolder
+}, Effect.scoped)
+
+/**
+ * Reads all weights into `compute.weights`, which were allocated for this folder's configuration and storage.
+ *
+ * Fails where a file was cut off since it was opened, and for a tied head that differs from the embedding.
+ */
+export const load = Effect.fn("ModelFolder.load")(function*({ config, folder }: ModelFolder, compute: Compute) {
+  yield* checkTied(folder, config)
+  const { find } = yield* openWeights(folder)
+  yield* ModelWeights.load(find, compute)
 }, Effect.scoped)

@@ -1,4 +1,4 @@
-/** The weights of the base as one trainable block, for pretraining; adapters are trained on packed, frozen weights. */
+/** The weights of the base as one trainable block, for pretraining; adapters are trained on frozen weights. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import type { Address } from "../numerics/Memory.ts"
 import type { BaseGradients } from "./Gradients.ts"
@@ -26,7 +26,12 @@ export const layout = (slots: ReadonlyArray<Slot>): BaseLayout => {
 }
 
 export const pack = (kernels: Kernels, { tensors }: BaseLayout, block: Address): void => {
-  for (const { offset, slot } of tensors) slot.pack(kernels, block + offset * 4, 0, rowsOf(slot))
+  for (const { offset, slot } of tensors) {
+    if (slot.place._tag === "Stored") {
+      throw new RangeError(`${slot.name} is stored as in its file and cannot be trained`)
+    }
+    slot.place.pack(kernels, block + offset * 4, 0, rowsOf(slot))
+  }
 }
 
 /** Where a backward pass adds to a gradient block of this layout. */

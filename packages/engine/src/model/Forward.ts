@@ -1,5 +1,6 @@
 /** All layers over a batch. */
 import type { Address } from "../numerics/Memory.ts"
+import * as TensorType from "../numerics/TensorType.ts"
 import * as Attention from "./Attention.ts"
 import type { Batch } from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
@@ -14,8 +15,14 @@ export interface LayerRecord {
 
 const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch): Address => {
   const x = arena.allocate(batch.rows * config.hiddenSize)
-  const gather = weights.precision === "f32" ? kernels.gatherPanels : kernels.gatherPanelsBf16
-  gather(x, weights.embedding, batch.ids, batch.rows, config.hiddenSize)
+  const { embedding } = weights
+  if (embedding._tag === "Panels") {
+    kernels.gatherPanels(x, embedding.forward, batch.ids, batch.rows, config.hiddenSize)
+    return x
+  }
+  const type = TensorType.idOf(embedding.type)
+  const rowBytes = TensorType.bytesOf(embedding.type, config.hiddenSize)
+  kernels.gatherStored(x, embedding.rows, type, rowBytes, batch.ids, batch.rows, config.hiddenSize)
   return x
 }
 

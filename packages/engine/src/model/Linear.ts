@@ -1,6 +1,7 @@
 /** A matrix of the model with the adapters of each group of rows beside it. */
 import type { Accumulate } from "../numerics/Kernels.ts"
 import type { Address } from "../numerics/Memory.ts"
+import * as TensorType from "../numerics/TensorType.ts"
 import type { AdapterLayout, Target } from "./Adapter.ts"
 import type { Group } from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
@@ -21,9 +22,50 @@ const weightsAt = ({ weights }: Compute, site: Site): Linear => {
   return layer[site.name]
 }
 
-const gemm = ({ kernels, weights }: Compute) => weights.precision === "f32" ? kernels.gemm : kernels.gemmBf16
+/** y = or += x·W. */
+const multiply = (
+  { arena, kernels }: Compute,
+  { inputs, matrix, outputs }: Linear,
+  y: Address,
+  x: Address,
+  rows: number,
+  accumulate: Accumulate
+): void => {
+  if (matrix._tag === "Panels") {
+    return kernels.gemm(y, x, matrix.forward, rows, outputs, inputs, inputs, outputs, accumulate)
+  }
+  const mark = arena.mark()
+  const scratch = arena.allocate(storedScratch(inputs))
+  const type = TensorType.idOf(matrix.type)
+  const rowBytes = TensorType.bytesOf(matrix.type, inputs)
+  kernels.gemmStored(y, x, matrix.rows, type, rowBytes, rows, outputs, inputs, accumulate, scratch)
+  arena.reset(mark)
+}
 
-/** y = or += x·W + (alpha/rank)·(x·A)·B. */
+/** dx = or += dy·Wᵀ. */
+const multiplyTransposed = (
+  { arena, kernels }: Compute,
+  { inputs, matrix, outputs }: Linear,
+  dx: Address,
+  dy: Address,
+  rows: number,
+  accumulate: Accumulate
+): void => {
+  if (matrix._tag === "Panels") {
+    return kernels.gemm(dx, dy, matrix.backward, rows, inputs, outputs, outputs, inputs, accumulate)
+  }
+  const mark = arena.mark()
+  const scratch = arena.allocate(storedScratch(inputs))
+  const type = TensorType.idOf(matrix.type)
+  const rowBytes = TensorType.bytesOf(matrix.type, inputs)
+  kernels.gemmStoredTransposed(dx, dy, matrix.rows, type, rowBytes, rows, outputs, inputs, accumulate, scratch)
+  arena.reset(mark)
+}
+
+/** Floats of scratch that a product with a stored matrix needs. */
+export const storedScratch = (inputs: number): number => Math.max(32 * inputs + 256, 16_384)
+
+/** y = or += x·W + bias + (alpha/rank)·(x·A)·B. */
 export const forward = (
   compute: Compute,
   groups: ReadonlyArray<Group>,
@@ -34,8 +76,10 @@ export const forward = (
   accumulate: Accumulate
 ): void => {
   const { arena, kernels } = compute
-  const { forward: panels, inputs, outputs } = weightsAt(compute, site)
-  gemm(compute)(y, x, panels, rows, outputs, inputs, inputs, outputs, accumulate)
+  const linear = weightsAt(compute, site)
+  const { bias, inputs, outputs } = linear
+  multiply(compute, linear, y, x, rows, accumulate)
+  if (bias !== 0) kernels.addBias(y, bias, rows, outputs)
   for (const group of groups) {
     const target = group.adapter && targetAt(group.adapter.layout, site)
     if (group.adapter === undefined || target === undefined) continue
@@ -62,8 +106,9 @@ export const backward = (
   accumulate: Accumulate
 ): void => {
   const { kernels } = compute
-  const { backward: panels, inputs, outputs } = weightsAt(compute, site)
-  gemm(compute)(dx, dy, panels, rows, inputs, outputs, outputs, inputs, accumulate)
+  const linear = weightsAt(compute, site)
+  const { inputs, outputs } = linear
+  multiplyTransposed(compute, linear, dx, dy, rows, accumulate)
   if (gradients.adapter !== undefined) adapterBackward(compute, gradients.adapter, site, dx, dy, x, rows)
   if (gradients.base !== undefined) {
     const dWeight = site === "head" ? gradients.base.head : gradients.base.layers[site.layer]?.[site.name]

@@ -6,8 +6,10 @@ import type { Compute } from "./Compute.ts"
 import * as Forward from "./Forward.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Head from "./Head.ts"
+import * as Linear from "./Linear.ts"
 import type * as Loss from "./Loss.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import * as Weights from "./Weights.ts"
 
 /** A sequence and what is asked of it: `targets` is `[tokens, candidates]`. */
 export interface Example {
@@ -126,5 +128,6 @@ export const scratchBytes = (config: ModelConfig.ModelConfig, size: PassSize): n
   const head = ModelConfig.paddedVocabulary(config) + 2 * hidden + 3
   const perRow = layers * perLayer + transient + head + hidden + 3 + 2 * size.candidates
   const places = 16 * layers + 32
-  return (size.rows * perRow + 2 * (size.longest + 4)) * 4 + places * 64
+  const stored = Weights.fitsPanels(config) ? 0 : Linear.storedScratch(Math.max(wide, hidden, query))
+  return (size.rows * perRow + 2 * (size.longest + 4) + stored) * 4 + places * 64
 }

@@ -1,14 +1,31 @@
-/** The frozen base model, packed once into the form the matrix kernels read. */
+/** The frozen base model in the shared memory. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
+import * as TensorType from "../numerics/TensorType.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 
-/** Panels of W for y = x·W, and of Wᵀ for dx = dy·Wᵀ. */
+/** Panels of W in f32 for y = x·W, and of Wᵀ for dx = dy·Wᵀ: the fastest to multiply with. */
+export interface Panels {
+  readonly _tag: "Panels"
+  readonly forward: Memory.Address
+  readonly backward: Memory.Address
+}
+
+/** The rows `[outputs, inputs]` of the model's file in its own type: the smallest, and exact. Kernels dequantise them. */
+export interface Stored {
+  readonly _tag: "Stored"
+  readonly type: TensorType.TensorType
+  readonly rows: Memory.Address
+}
+
+export type Matrix = Panels | Stored
+
 export interface Linear {
   readonly inputs: number
   readonly outputs: number
-  readonly forward: Memory.Address
-  readonly backward: Memory.Address
+  readonly matrix: Matrix
+  /** 0 for a matrix without a bias. */
+  readonly bias: Memory.Address
 }
 
 export interface LayerWeights extends Readonly<Record<ModelConfig.LinearName, Linear>> {
@@ -21,9 +38,8 @@ export interface LayerWeights extends Readonly<Record<ModelConfig.LinearName, Li
 
 /** Plain data, so that it can be posted to workers. */
 export interface Weights {
-  readonly precision: "f32" | "bf16"
-  /** Panels [hiddenSize, vocabulary] that rows are gathered from: the head's own when the embeddings are tied. */
-  readonly embedding: Memory.Address
+  /** Rows are gathered from it; the head's own matrix when the embeddings are tied. */
+  readonly embedding: Matrix
   readonly head: Linear
   readonly finalNorm: Memory.Address
   readonly layers: ReadonlyArray<LayerWeights>
@@ -32,28 +48,65 @@ export interface Weights {
   readonly sine: Memory.Address
 }
 
-/** Above this many weights two f32 packs no longer fit comfortably beside everything else. */
-const largestInF32 = 64_000_000
+/** How a matrix is kept: as panels, or as rows of a type. */
+export type Storage = "panels" | TensorType.TensorType
 
-export const precisionFor = (config: ModelConfig.ModelConfig): Weights["precision"] =>
-  ModelConfig.parameterCount(config) > largestInF32 ? "bf16" : "f32"
+/** The storage of each matrix, by its Hugging Face name. */
+export type StorageOf = (tensor: string) => Storage
 
-const allocateLinear = (
+/** Above this many weights two f32 panels of each matrix no longer fit comfortably beside everything else. */
+const largestInPanels = 64_000_000
+
+/** Is the model small enough to be kept as panels? */
+export const fitsPanels = (config: ModelConfig.ModelConfig): boolean =>
+  ModelConfig.parameterCount(config) <= largestInPanels
+
+/** Panels for a small model, the file's own types for a large one: no weight is ever rounded. */
+export const storageFor = (
+  config: ModelConfig.ModelConfig,
+  typeOf: (tensor: string) => TensorType.TensorType
+): StorageOf => fitsPanels(config) ? () => "panels" : typeOf
+
+const embeddingName = "model.embed_tokens.weight"
+
+/** The tensor that the LM head is read from. */
+const headName = (config: ModelConfig.ModelConfig) => config.tiedEmbeddings ? embeddingName : "lm_head.weight"
+
+const layerPath = (index: number) => `model.layers.${index}`
+
+const linearPath = (index: number, name: ModelConfig.LinearName) =>
+  `${layerPath(index)}.${ModelConfig.linearPath(name)}`
+
+const allocateMatrix = (
   allocator: Memory.Allocator,
-  precision: Weights["precision"],
-  [inputs, outputs]: readonly [number, number]
-): Linear => {
-  const size = precision === "f32" ? inputs * outputs : inputs * outputs / 2
-  return { inputs, outputs, forward: allocator.allocate(size), backward: allocator.allocate(size) }
+  storage: Storage,
+  [inputs, outputs]: readonly [number, number],
+  isMultiplied = true
+): Matrix => {
+  const count = inputs * outputs
+  if (storage !== "panels") {
+    return { _tag: "Stored", type: storage, rows: allocator.allocate(TensorType.bytesOf(storage, count) / 4) }
+  }
+  const forward = allocator.allocate(count)
+  return { _tag: "Panels", forward, backward: isMultiplied ? allocator.allocate(count) : 0 }
 }
 
 const allocateLayer = (
   allocator: Memory.Allocator,
-  precision: Weights["precision"],
-  config: ModelConfig.ModelConfig
+  storageOf: StorageOf,
+  config: ModelConfig.ModelConfig,
+  index: number
 ): LayerWeights => {
-  const linear = (name: ModelConfig.LinearName) =>
-    allocateLinear(allocator, precision, ModelConfig.linearShape(config, name))
+  const linear = (name: ModelConfig.LinearName): Linear => {
+    const shape = ModelConfig.linearShape(config, name)
+    const [inputs, outputs] = shape
+    return {
+      inputs,
+      outputs,
+      matrix: allocateMatrix(allocator, storageOf(`${linearPath(index, name)}.weight`), shape),
+      bias: ModelConfig.hasBias(config, name) ? allocator.allocate(outputs) : 0
+    }
+  }
   const headNorm = () => ModelConfig.hasHeadNorms(config) ? allocator.allocate(config.headSize) : 0
   return {
     inputNorm: allocator.allocate(config.hiddenSize),
@@ -75,7 +128,7 @@ const fillRotary = (memory: Memory.Memory, config: ModelConfig.ModelConfig, cosi
   const cosines = Memory.floats(memory, cosine, config.contextLength * half)
   const sines = Memory.floats(memory, sine, config.contextLength * half)
   for (let i = 0; i < half; i++) {
-    const frequency = Math.pow(config.ropeTheta, -2 * i / config.headSize)
+    const frequency = Math.pow(config.ropeTheta, -2 * i / config.headSize) / (config.ropeDivisors?.[i] ?? 1)
     for (let position = 0; position < config.contextLength; position++) {
       cosines[position * half + i] = Math.cos(position * frequency)
       sines[position * half + i] = Math.sin(position * frequency)
@@ -83,22 +136,16 @@ const fillRotary = (memory: Memory.Memory, config: ModelConfig.ModelConfig, cosi
   }
 }
 
-const place = (
-  allocator: Memory.Allocator,
-  config: ModelConfig.ModelConfig,
-  precision: Weights["precision"]
-): Weights => {
+const place = (allocator: Memory.Allocator, config: ModelConfig.ModelConfig, storageOf: StorageOf): Weights => {
   const shape = [config.hiddenSize, ModelConfig.paddedVocabulary(config)] as const
-  const head = allocateLinear(allocator, precision, shape)
+  const [inputs, outputs] = shape
+  const matrix = allocateMatrix(allocator, storageOf(headName(config)), shape)
   const table = config.contextLength * config.headSize / 2
   return {
-    precision,
-    head,
-    embedding: config.tiedEmbeddings
-      ? head.forward
-      : allocator.allocate(precision === "f32" ? shape[0] * shape[1] : shape[0] * shape[1] / 2),
+    head: { inputs, outputs, matrix, bias: 0 },
+    embedding: config.tiedEmbeddings ? matrix : allocateMatrix(allocator, storageOf(embeddingName), shape, false),
     finalNorm: allocator.allocate(config.hiddenSize),
-    layers: Array.from({ length: config.layers }, () => allocateLayer(allocator, precision, config)),
+    layers: Array.from({ length: config.layers }, (_, index) => allocateLayer(allocator, storageOf, config, index)),
     cosine: allocator.allocate(table),
     sine: allocator.allocate(table)
   }
@@ -109,68 +156,82 @@ export const allocate = (
   memory: Memory.Memory,
   allocator: Memory.Allocator,
   config: ModelConfig.ModelConfig,
-  precision: Weights["precision"] = precisionFor(config)
+  storageOf: StorageOf
 ): Weights => {
-  const weights = place(allocator, config, precision)
+  const weights = place(allocator, config, storageOf)
   fillRotary(memory, config, weights.cosine, weights.sine)
   return weights
 }
 
-/** Bytes that the packed weights of a model take. */
-export const bytes = (config: ModelConfig.ModelConfig): number => {
+/** Bytes that the weights of a model take. */
+export const bytes = (config: ModelConfig.ModelConfig, storageOf: StorageOf): number => {
   const counter = Memory.counter()
-  place(counter, config, precisionFor(config))
+  place(counter, config, storageOf)
   return counter.bytes()
 }
 
+/** Takes the bytes of the file's rows as they are; the padding behind the last row must be filled with zeros. */
+export interface StoredSlot {
+  readonly _tag: "Stored"
+  readonly type: TensorType.TensorType
+  readonly rows: Memory.Address
+  /** Bytes of zeros behind the rows. */
+  readonly padding: number
+}
+
 /**
- * A tensor of the model under its Hugging Face name and shape, `[outputs, inputs]` for a matrix.
- *
- * `pack` takes `rows` consecutive rows as f32, from `firstRow` on. Pieces start at multiples of 8; the memory behind a
- * last piece that is not one must hold zeros up to the next multiple.
+ * Takes `rows` consecutive rows as f32, from `firstRow` on. Pieces start at multiples of 8; the memory behind a last piece
+ * that is not one must hold zeros up to the next multiple.
  */
-export interface Slot {
-  readonly name: string
-  readonly shape: readonly [number] | readonly [number, number]
+export interface PackedSlot {
+  readonly _tag: "Packed"
   readonly pack: (kernels: Kernels, source: Memory.Address, firstRow: number, rows: number) => void
 }
 
-const matrixSlot = (name: string, precision: Weights["precision"], linear: Linear, rows = linear.outputs): Slot => {
-  const { backward, forward, inputs, outputs } = linear
+/** A tensor of the model under its Hugging Face name and shape, `[outputs, inputs]` for a matrix. */
+export interface Slot {
+  readonly name: string
+  readonly shape: readonly [number] | readonly [number, number]
+  readonly place: StoredSlot | PackedSlot
+}
+
+const matrixPlace = (matrix: Matrix, inputs: number, outputs: number, rows: number): Slot["place"] => {
+  if (matrix._tag === "Stored") {
+    const { rows: address, type } = matrix
+    return { _tag: "Stored", type, rows: address, padding: TensorType.bytesOf(type, (outputs - rows) * inputs) }
+  }
+  const { backward, forward } = matrix
   return {
-    name,
-    shape: [rows, inputs],
+    _tag: "Packed",
     pack: (kernels, source, firstRow, count) => {
       const padded = Math.ceil(count / 8) * 8
-      if (precision === "f32") {
-        kernels.packColumns(forward + firstRow * inputs * 4, source, inputs, padded, 1)
-        if (backward !== 0) kernels.packRows(backward + firstRow * 32, source, padded, inputs, outputs, 1)
-      } else {
-        kernels.packColumnsBf16(forward + firstRow * inputs * 2, source, inputs, padded)
-        if (backward !== 0) kernels.packRowsBf16(backward + firstRow * 16, source, padded, inputs, outputs)
-      }
+      kernels.packColumns(forward + firstRow * inputs * 4, source, inputs, padded, 1)
+      if (backward !== 0) kernels.packRows(backward + firstRow * 32, source, padded, inputs, outputs, 1)
     }
   }
 }
 
-const vectorSlot = (memory: Memory.Memory, name: string, address: Memory.Address, size: number): Slot => ({
+const vectorSlot = (name: string, address: Memory.Address, size: number): Slot => ({
   name,
   shape: [size],
-  pack: (_kernels, source) => {
-    Memory.floats(memory, address, size).set(Memory.floats(memory, source, size))
+  place: {
+    _tag: "Packed",
+    pack: (kernels, source) => kernels.dequantize(address, source, TensorType.idOf("F32"), size)
   }
 })
 
-const layerSlots = (
-  memory: Memory.Memory,
-  config: ModelConfig.ModelConfig,
-  weights: Weights,
-  layer: LayerWeights,
-  index: number
-): ReadonlyArray<Slot> => {
-  const path = `model.layers.${index}`
+const linearSlots = (path: string, { bias, inputs, matrix, outputs }: Linear): ReadonlyArray<Slot> => [
+  {
+    name: `${path}.weight`,
+    shape: [outputs, inputs],
+    place: matrixPlace(matrix, inputs, outputs, outputs)
+  },
+  ...(bias === 0 ? [] : [vectorSlot(`${path}.bias`, bias, outputs)])
+]
+
+const layerSlots = (config: ModelConfig.ModelConfig, layer: LayerWeights, index: number): ReadonlyArray<Slot> => {
   const norm = (name: string, address: Memory.Address, size: number) =>
-    vectorSlot(memory, `${path}.${name}.weight`, address, size)
+    vectorSlot(`${layerPath(index)}.${name}.weight`, address, size)
   return [
     norm("input_layernorm", layer.inputNorm, config.hiddenSize),
     norm("post_attention_layernorm", layer.feedForwardNorm, config.hiddenSize),
@@ -180,31 +241,26 @@ const layerSlots = (
         norm("self_attn.k_norm", layer.keyNorm, config.headSize)
       ]
       : []),
-    ...ModelConfig.linearNames.map((name) =>
-      matrixSlot(`${path}.${ModelConfig.linearPath(name)}.weight`, weights.precision, layer[name])
-    )
+    ...ModelConfig.linearNames.flatMap((name) => linearSlots(linearPath(index, name), layer[name]))
   ]
 }
 
-/** Every tensor the model is made of and how it enters the packs. */
-export const slots = (
-  memory: Memory.Memory,
-  config: ModelConfig.ModelConfig,
-  weights: Weights
-): ReadonlyArray<Slot> => {
-  const { precision } = weights
-  const embedding = "model.embed_tokens.weight"
-  const head = matrixSlot(
-    config.tiedEmbeddings ? embedding : "lm_head.weight",
-    precision,
-    weights.head,
-    config.vocabularySize
-  )
-  const separate = { ...weights.head, forward: weights.embedding, backward: 0 }
+/** Every tensor the model is made of and how it enters the memory. */
+export const slots = (config: ModelConfig.ModelConfig, weights: Weights): ReadonlyArray<Slot> => {
+  const { vocabularySize } = config
+  const slot = (name: string, matrix: Matrix): Slot => ({
+    name,
+    shape: [vocabularySize, config.hiddenSize],
+    place: matrixPlace(matrix, config.hiddenSize, weights.head.outputs, vocabularySize)
+  })
   return [
-    ...(config.tiedEmbeddings ? [] : [matrixSlot(embedding, precision, separate, config.vocabularySize)]),
-    head,
-    vectorSlot(memory, "model.norm.weight", weights.finalNorm, config.hiddenSize),
-    ...weights.layers.flatMap((layer, index) => layerSlots(memory, config, weights, layer, index))
+    ...(config.tiedEmbeddings ? [] : [slot(embeddingName, weights.embedding)]),
+    slot(headName(config), weights.head.matrix),
+    vectorSlot("model.norm.weight", weights.finalNorm, config.hiddenSize),
+    ...weights.layers.flatMap((layer, index) => layerSlots(config, layer, index))
   ]
 }
+
+/** The tensors that a model is made of. */
+export const tensors = (config: ModelConfig.ModelConfig): ReadonlyArray<Pick<Slot, "name" | "shape">> =>
+  slots(config, place(Memory.counter(), config, () => "panels"))

@@ -16,11 +16,19 @@ type ModelTokenizer = HuggingFaceTokenizer.HuggingFaceTokenizer
 export interface ModelSource {
   readonly name: string
   readonly config: ModelConfig
+  readonly storageOf: Weights.StorageOf
   readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
   /** Bytes of arena that `fill` needs. */
   readonly scratchBytes: number
-  /** Reads every tensor into the packs of `compute.weights`. */
+  /** Reads every tensor into `compute.weights`. */
   readonly fill: (compute: Compute) => Effect.Effect<void, TinkerError.Reason>
+}
+
+/** A model on disk that cannot be used. */
+export interface RefusedModel {
+  readonly name: string
+  /** The reason, with the file it was found in. */
+  readonly detail: string
 }
 
 /** A model in the shared memory. */
@@ -71,15 +79,15 @@ const tooLarge = (name: string, plan: MemoryPlan.MemoryPlan, free: number) =>
 const loadInto = Effect.fnUntraced(function*(
   host: Host["Service"],
   id: number,
-  { config, fill, name, scratchBytes }: ModelSource,
+  { config, fill, name, scratchBytes, storageOf }: ModelSource,
   tokenizer: ModelTokenizer
 ) {
   const { kernels, room, threads } = host
   const { memory } = room
   const free = room.free()
-  const plan = MemoryPlan.of(config, { threads: threads.count, bytes: free })
+  const plan = MemoryPlan.of(config, storageOf, { threads: threads.count, bytes: free })
   if (plan.totalBytes > free) return yield* tooLarge(name, plan, free)
-  const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config))
+  const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config, storageOf))
   yield* Effect.scoped(Effect.flatMap(room.scoped(Math.ceil(scratchBytes / 4)), (start) => {
     const arena = Memory.arena({ start, bytes: scratchBytes })
     return fill({ kernels, memory, config, weights, arena })
@@ -98,7 +106,8 @@ const loadInto = Effect.fnUntraced(function*(
 }, Effect.uninterruptible)
 
 const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
-  const { contextLength } = MemoryPlan.of(source.config, { threads: host.threads.count, bytes: host.room.free() })
+  const supply = { threads: host.threads.count, bytes: host.room.free() }
+  const { contextLength } = MemoryPlan.of(source.config, source.storageOf, supply)
   const config = { ...source.config, contextLength }
   const tokenizer = yield* Effect.cached(source.tokenizer)
   const load = yield* Effect.cached(
@@ -110,17 +119,24 @@ const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number,
   return { contextLength, tokenizer, load } satisfies Entry
 })
 
-export const make = Effect.fnUntraced(function*(sources: ReadonlyArray<ModelSource>) {
+export const make = Effect.fnUntraced(function*(
+  sources: ReadonlyArray<ModelSource>,
+  refused: ReadonlyArray<RefusedModel>
+) {
   const host = yield* Host
   const entries = new Map<string, Entry>()
   for (const [id, source] of sources.entries()) entries.set(source.name, yield* makeEntry(host, id, source))
   const names = [...entries.keys()]
 
-  const find = (name: string) => {
+  const find = (name: string): Effect.Effect<Entry, TinkerError.Rejected | TinkerError.NotFound> => {
     const entry = entries.get(name)
-    return entry === undefined
-      ? Effect.fail(new TinkerError.NotFound({ kind: "model", name, available: names }))
-      : Effect.succeed(entry)
+    if (entry !== undefined) return Effect.succeed(entry)
+    const refusal = refused.find((model) => model.name === name)
+    return Effect.fail(
+      refusal === undefined
+        ? new TinkerError.NotFound({ kind: "model", name, available: names })
+        : new TinkerError.Rejected({ detail: refusal.detail })
+    )
   }
 
   const capabilities = Effect.fnUntraced(function*(name: string) {

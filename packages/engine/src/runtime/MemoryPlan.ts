@@ -73,13 +73,13 @@ const passRows = (config: ModelConfig) => {
  * The plan of a model that is loaded into the free part of the memory. It has one thread at least: the model does not
  * fit if `totalBytes` exceeds the supply.
  */
-export const of = (config: ModelConfig, supply: Supply): MemoryPlan => {
+export const of = (config: ModelConfig, storageOf: Weights.StorageOf, supply: Supply): MemoryPlan => {
   const rows = passRows(config)
   const contextLength = Math.min(config.contextLength, rows)
   const arena = Memory.aligned(arenaBytes(config, rows))
   const slotBytes = Batch.cacheLayout(config, contextLength).bytes
   const mostSlots = Math.max(1, Math.min(maximumSlots, Math.floor(rows / 2), Math.floor(cacheBudget / slotBytes)))
-  const weightBytes = Weights.bytes({ ...config, contextLength })
+  const weightBytes = Weights.bytes({ ...config, contextLength }, storageOf)
   const share = Math.max(0, supply.bytes - weightBytes) * threadShare
   const smallest = arena + Math.min(minimumSlots, mostSlots) * slotBytes
   const threads = Math.max(1, Math.min(supply.threads, Math.floor(share / smallest)))

@@ -1,6 +1,7 @@
 import * as ModelFolder from "@effect-rl/engine/checkpoint/ModelFolder"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Pass from "@effect-rl/engine/model/Pass"
+import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -21,7 +22,8 @@ const huggingFaceConfig = (config: ModelConfig) => ({
   max_position_embeddings: config.contextLength,
   rms_norm_eps: config.normEpsilon,
   rope_theta: config.ropeTheta,
-  tie_word_embeddings: config.tiedEmbeddings
+  tie_word_embeddings: config.tiedEmbeddings,
+  ...(config.ropeDivisors === undefined ? {} : { rope_scaling: { type: "linear", factor: config.ropeDivisors[0] } })
 })
 
 /** Values that all three types hold exactly, so that one reference serves them. */
@@ -65,11 +67,18 @@ const example = (tokens: Int32Array): Pass.Example => ({
   candidates: 1
 })
 
-/** Loads a folder into a model of other random weights and compares what it computes with the float64 model. */
-const checkLoaded = Effect.fnUntraced(function*(folder: string, source: TinyModel.TinyModel) {
+/**
+ * Loads a folder into a model of other random weights and compares what it computes with the float64 model. `stored` is the
+ * type that a large model keeps its matrices in.
+ */
+const checkLoaded = Effect.fnUntraced(function*(
+  folder: string,
+  source: TinyModel.TinyModel,
+  stored?: Safetensors.DType
+) {
   const opened = yield* ModelFolder.open(folder)
   assert.deepStrictEqual(opened.config, source.config)
-  const loaded = TinyModel.make(opened.config, { seed: 99 })
+  const loaded = TinyModel.make(opened.config, { seed: 99, ...(stored === undefined ? {} : { stored }) })
   yield* ModelFolder.load(opened, loaded)
   const [tokens = new Int32Array()] = TinyModel.tokens(source.config, [24], 51)
   const { targets, tokens: inputs } = example(tokens)
@@ -87,7 +96,8 @@ const norm = "model.layers.1.self_attn.q_norm.weight"
 
 describe("ModelFolder", () => {
   layer(NodeServices.layer)((it) => {
-    for (const [name, config] of [["qwen3", TinyModel.qwen3], ["llama", TinyModel.llama]] as const) {
+    const families = [["qwen3", TinyModel.qwen3], ["qwen2", TinyModel.qwen2], ["llama", TinyModel.llama]] as const
+    for (const [name, config] of families) {
       for (const dtype of ["F32", "BF16", "F16"] as const) {
         it.effect(`loads ${name} in ${dtype}`, () =>
           Effect.gen(function*() {
@@ -95,8 +105,68 @@ describe("ModelFolder", () => {
             const bytes = Safetensors.encode(encoded(source, dtype))
             yield* checkLoaded(yield* writeFolder(config, { "model.safetensors": bytes }), source)
           }))
+
+        it.effect(`keeps ${name} in the rows of its file in ${dtype}, as a large model is kept`, () =>
+          Effect.gen(function*() {
+            const source = TinyModel.make(config)
+            const bytes = Safetensors.encode(encoded(source, dtype))
+            yield* checkLoaded(yield* writeFolder(config, { "model.safetensors": bytes }), source, dtype)
+          }))
       }
     }
+
+    it.effect("does not round the weights of a model that is too large for panels", () =>
+      Effect.sync(() => {
+        const large: ModelConfig = { ...TinyModel.llama, vocabularySize: 128_256, hiddenSize: 512 }
+        for (const type of ["F32", "F16", "BF16"] as const) {
+          assert.strictEqual(Weights.storageFor(large, () => type)("lm_head.weight"), type)
+          assert.strictEqual(Weights.storageFor(TinyModel.llama, () => type)("lm_head.weight"), "panels")
+        }
+      }))
+
+    it.effect("loads a tied head that is in the file as well, and refuses one that differs", () =>
+      Effect.gen(function*() {
+        const source = TinyModel.make(TinyModel.qwen3)
+        const tensors = encoded(source, "BF16")
+        const embedding = tensors.find(({ name }) => name === "model.embed_tokens.weight")
+        assert.isDefined(embedding)
+        const data = embedding?.data ?? new Uint8Array()
+        const withHead = (data: Uint8Array) =>
+          writeFolder(TinyModel.qwen3, {
+            "model.safetensors": Safetensors.encode([
+              ...tensors,
+              { name: "lm_head.weight", dtype: "BF16", shape: [61, 32], data }
+            ])
+          })
+        yield* checkLoaded(yield* withHead(data), source)
+        const other = yield* Effect.flatMap(
+          withHead(data.map((byte, i) => i === 99 ? byte ^ 1 : byte)),
+          ModelFolder.open
+        )
+        const error = yield* Effect.flip(ModelFolder.load(other, source))
+        assert.include(error.message, "config.json ties the embeddings, but lm_head.weight differs")
+        assert.include(error.message, "set tie_word_embeddings to false to use both")
+      }))
+
+    it.effect("loads a file that has a tensor of another type which the model does not need", () =>
+      Effect.gen(function*() {
+        const source = TinyModel.make(TinyModel.llama)
+        const bytes = Safetensors.encode(encoded(source, "F32"))
+        const spare = "model.layers.0.self_attn.bias"
+        const text = new TextDecoder().decode(
+          bytes.subarray(8, 8 + Number(new DataView(bytes.buffer).getBigUint64(0, true)))
+        )
+        const end = bytes.length - 8 - text.length
+        const json = `${text.trimEnd().slice(0, -1)},"${spare}":{"dtype":"BOOL","shape":[8],"data_offsets":[${end},${
+          end + 8
+        }]}}`
+        const header = new TextEncoder().encode(json)
+        const file = new Uint8Array(16 + header.length + end)
+        new DataView(file.buffer).setBigUint64(0, BigInt(header.length), true)
+        file.set(header, 8)
+        file.set(bytes.subarray(8 + text.length), 8 + header.length)
+        yield* checkLoaded(yield* writeFolder(TinyModel.llama, { "model.safetensors": file }), source)
+      }))
 
     it.effect("loads weights from several files", () =>
       Effect.gen(function*() {
@@ -145,15 +215,15 @@ describe("ModelFolder", () => {
         const empty = yield* fs.makeTempDirectoryScoped()
         const noConfig = yield* Effect.flip(ModelFolder.open(empty))
         assert.include(noConfig.message, "config.json")
-        const bare = yield* Effect.flatMap(writeFolder(TinyModel.qwen3, {}), ModelFolder.open)
-        const noWeights = yield* Effect.flip(ModelFolder.load(bare, source))
+        const noWeights = yield* Effect.flip(Effect.flatMap(writeFolder(TinyModel.qwen3, {}), ModelFolder.open))
         assert.include(noWeights.message, "has neither model.safetensors nor model.safetensors.index.json")
         const partial = Safetensors.encode(withoutTensor(encoded(source, "BF16"), norm))
-        const opened = yield* Effect.flatMap(
-          writeFolder(TinyModel.qwen3, { "model.safetensors": partial }),
-          ModelFolder.open
+        const missing = yield* Effect.flip(
+          Effect.flatMap(
+            writeFolder(TinyModel.qwen3, { "model.safetensors": partial }),
+            ModelFolder.open
+          )
         )
-        const missing = yield* Effect.flip(ModelFolder.load(opened, source))
         assert.include(missing.message, `tensor ${norm}: is missing`)
       }))
 
@@ -162,11 +232,12 @@ describe("ModelFolder", () => {
         const source = TinyModel.make(TinyModel.qwen3)
         const wrong: Safetensors.Tensor = { name: norm, dtype: "F32", shape: [8], data: new Uint8Array(32) }
         const bytes = Safetensors.encode([...withoutTensor(encoded(source, "F32"), norm), wrong])
-        const opened = yield* Effect.flatMap(
-          writeFolder(TinyModel.qwen3, { "model.safetensors": bytes }),
-          ModelFolder.open
+        const error = yield* Effect.flip(
+          Effect.flatMap(
+            writeFolder(TinyModel.qwen3, { "model.safetensors": bytes }),
+            ModelFolder.open
+          )
         )
-        const error = yield* Effect.flip(ModelFolder.load(opened, source))
         assert.include(error.message, `tensor ${norm}: has shape [8], expected [16]`)
       }))
   })

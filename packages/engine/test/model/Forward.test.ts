@@ -124,7 +124,7 @@ describe("Forward", () => {
     assert.deepStrictEqual(passes[0], passes[1])
   })
 
-  it("computes bf16 weights as their rounded values", () => {
+  it("computes weights that are stored as bf16 rows as their rounded values", () => {
     const rounded = TinyModel.make(TinyModel.qwen3)
     for (const { offset, size, slot } of rounded.base.tensors) {
       if (slot.shape.length === 1) continue
@@ -136,7 +136,7 @@ describe("Forward", () => {
       )
     }
     rounded.repack()
-    const half = TinyModel.make(TinyModel.qwen3, { precision: "bf16" })
+    const half = TinyModel.make(TinyModel.qwen3, { stored: "BF16" })
     const examples = TinyModel.tokens(half.config, [33, 1, 8].map((n) => n + 1), 24).map(example)
     assert.deepStrictEqual(Pass.forward(half, examples, undefined), Pass.forward(rounded, examples, undefined))
   })

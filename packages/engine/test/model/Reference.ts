@@ -28,12 +28,12 @@ const norm = (x: Vector, weight: Float32Array, epsilon: number): Vector => {
 const split = (x: Vector, size: number): ReadonlyArray<Vector> =>
   Array.from({ length: x.length / size }, (_, head) => x.slice(head * size, (head + 1) * size))
 
-/** Rotates the pair (i, i + size/2) by position·θ^(−2i/size). */
-const rotate = (x: Vector, position: number, theta: number): Vector => {
+/** Rotates the pair (i, i + size/2) by position·θ^(−2i/size)/divisorᵢ. */
+const rotate = (x: Vector, position: number, { ropeDivisors, ropeTheta }: ModelConfig): Vector => {
   const half = x.length / 2
   return x.map((value, i) => {
     const pair = i % half
-    const angle = position * Math.pow(theta, -2 * pair / x.length)
+    const angle = position * Math.pow(ropeTheta, -2 * pair / x.length) / (ropeDivisors?.[pair] ?? 1)
     const other = x[(i + half) % x.length] ?? 0
     return value * Math.cos(angle) + (i < half ? -other : other) * Math.sin(angle)
   })
@@ -54,25 +54,30 @@ const attend = (query: Vector, keys: ReadonlyArray<Vector>, values: ReadonlyArra
 
 const layer = (config: ModelConfig, tensors: Tensors, index: number, xT: ReadonlyArray<Vector>) => {
   const at = (name: string) => tensor(tensors, `model.layers.${index}.${name}.weight`)
+  const linear = (path: string, x: Vector) => {
+    const bias = tensors.get(`model.layers.${index}.${path}.bias`)
+    const y = apply(at(path), x)
+    return bias === undefined ? y : add(y, Array.from(bias))
+  }
   const heads = (x: Vector, name: string, normName: string, position: number): ReadonlyArray<Vector> =>
-    split(apply(at(`self_attn.${name}`), x), config.headSize).map((head) =>
+    split(linear(`self_attn.${name}`, x), config.headSize).map((head) =>
       rotate(
         config.family === "qwen3" ? norm(head, at(`self_attn.${normName}`), config.normEpsilon) : head,
         position,
-        config.ropeTheta
+        config
       )
     )
   const normedT = xT.map((x) => norm(x, at("input_layernorm"), config.normEpsilon))
   const queriesT = normedT.map((x, t) => heads(x, "q_proj", "q_norm", t))
   const keysT = normedT.map((x, t) => heads(x, "k_proj", "k_norm", t))
-  const valuesT = normedT.map((x) => split(apply(at("self_attn.v_proj"), x), config.headSize))
+  const valuesT = normedT.map((x) => split(linear("self_attn.v_proj", x), config.headSize))
   return xT.map((x, t) => {
     const attended = (queriesT[t] ?? []).flatMap((query, head) => {
       const shared = Math.floor(head / (config.heads / config.keyHeads))
       const pick = (headsT: ReadonlyArray<ReadonlyArray<Vector>>) => headsT.slice(0, t + 1).map((h) => h[shared] ?? [])
       return attend(query, pick(keysT), pick(valuesT))
     })
-    const middle = add(x, apply(at("self_attn.o_proj"), attended))
+    const middle = add(x, linear("self_attn.o_proj", attended))
     const normed = norm(middle, at("post_attention_layernorm"), config.normEpsilon)
     const gate = apply(at("mlp.gate_proj"), normed)
     const up = apply(at("mlp.up_proj"), normed)

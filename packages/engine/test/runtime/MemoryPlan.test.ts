@@ -37,6 +37,7 @@ const tiny64: ModelConfig = {
   heads: 2,
   keyHeads: 1,
   headSize: 32,
+  biases: [],
   normEpsilon: 1e-6,
   ropeTheta: 10_000,
   contextLength: 1152,
@@ -45,7 +46,8 @@ const tiny64: ModelConfig = {
 
 const tiny128: ModelConfig = { ...tiny64, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 }
 
-const planned = (config: ModelConfig, threads: number) => MemoryPlan.of(config, { threads, bytes: Memory.capacity })
+const planned = (config: ModelConfig, threads: number) =>
+  MemoryPlan.of(config, () => "panels", { threads, bytes: Memory.capacity })
 
 /** Two updates and a sample by an engine of its own. */
 const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
@@ -91,7 +93,7 @@ describe("MemoryPlan", () => {
       const first = planned(tiny128, processors)
       const bytes = Memory.capacity - first.totalBytes
       assert.isAtMost(
-        first.totalBytes + MemoryPlan.of(tiny64, { threads: processors, bytes }).totalBytes,
+        first.totalBytes + MemoryPlan.of(tiny64, () => "panels", { threads: processors, bytes }).totalBytes,
         Memory.capacity
       )
     }

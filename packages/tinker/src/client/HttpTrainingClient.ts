@@ -1,5 +1,6 @@
 /** Trains one model of the service. */
 import {
+  CustomLoss,
   type Datum,
   type Loss,
   Pending,
@@ -105,15 +106,16 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     )
   })
 
+  const customLoss = CustomLoss.forwardBackward({ forward, forwardBackward })
+
   const client: TrainingClient.TrainingClient = {
     info,
     forward,
     forwardBackward,
-    forwardBackwardCustom: Effect.fn("TrainingClient.forwardBackwardCustom")((data, loss) =>
+    forwardBackwardCustom: (data, loss) =>
       limits.capabilities.lossReduction === "sequence-mean"
         ? named("forwardBackwardCustom")(Effect.fail(noSum))
-        : Passes.submitCustom(passes, data, loss)
-    ),
+        : customLoss(data, loss),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       yield* named("optimStep")(dialect.adam(adam.gradClipNorm))
@@ -136,7 +138,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       const pending = yield* queue.submit({
         operation: "loadState",
         change: "whole",
-        submission: (nextSeqId, watchdog) => Effect.map(notFound(load(nextSeqId, watchdog)), notFound)
+        submission: (nextSeqId) => Effect.map(notFound(load(nextSeqId)), notFound)
       })
       return Pending.map(pending, () => undefined)
     }),
