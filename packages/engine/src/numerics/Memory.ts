@@ -21,7 +21,7 @@ const alignment = 64
 const firstAddress = 1_024
 
 /** Bytes that a place of this size takes. */
-export const aligned = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
+export const aligned = (bytes: number): number => Math.max(1, Math.ceil(bytes / alignment)) * alignment
 
 /** Bytes that can be handed out. */
 export const capacity = maximumPages * pageBytes - firstAddress
@@ -52,31 +52,97 @@ export interface Region {
   readonly bytes: number
 }
 
+/** Room in a memory for things that come and go, such as models, adapters and their snapshots. */
 export interface Reserver extends Allocator {
   readonly reserve: (bytes: number) => Region
-  /** Bytes that are left. */
+  /** Gives a place back, which joins what is free on either side of it. */
+  readonly release: (address: Address) => void
+  /** Bytes that are left, in pieces or whole. */
   readonly free: () => number
 }
 
-/** Hands out places that are never given back, growing the memory. Only the host owns one. */
+/** The smallest free piece that is large enough. */
+const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
+  let best = -1
+  let least = Infinity
+  for (let i = 0; i < pieces.length; i++) {
+    const bytes = pieces[i]?.bytes ?? 0
+    if (bytes < size || bytes >= least) continue
+    best = i
+    least = bytes
+  }
+  return best
+}
+
+/** Index of the first piece that starts behind an address. */
+const firstBehind = (pieces: ReadonlyArray<Region>, address: Address): number => {
+  let low = 0
+  let high = pieces.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((pieces[middle]?.start ?? 0) < address) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Hands out places by best fit and grows the memory when no free piece is large enough. Only the host owns one. */
 export const reserver = (memory: Memory): Reserver => {
-  let next = firstAddress
-  const free = () => maximumPages * pageBytes - next
-  const reserve = (size: number): Region => {
-    const start = next
-    const end = start + aligned(size)
-    const missing = end - memory.buffer.byteLength
+  let top = firstAddress
+  /** Ordered by address; no two touch each other or the top. */
+  const pieces: Array<Region> = []
+  const taken = new Map<Address, number>()
+  let used = 0
+
+  const raiseTop = (size: number): Address => {
+    const start = top
+    const end = start + size
     if (end > maximumPages * pageBytes) {
       throw new RangeError(
-        `the engine's memory is full: ${aligned(size)} bytes are needed, ${free()} of ${capacity} are free; ` +
+        `the engine's memory is full: ${size} bytes are needed, ${capacity - used} of ${capacity} are free; ` +
           "close clients that are no longer used, or start the engine with fewer workers or models"
       )
     }
+    const missing = end - memory.buffer.byteLength
     if (missing > 0) memory.grow(Math.ceil(missing / pageBytes))
-    next = end
-    return { start, bytes: aligned(size) }
+    top = end
+    return start
   }
-  return { reserve, free, allocate: (count) => reserve(count * 4).start }
+
+  const takePiece = (index: number, { bytes, start }: Region, size: number): Address => {
+    if (bytes === size) pieces.splice(index, 1)
+    else pieces[index] = { start: start + size, bytes: bytes - size }
+    return start
+  }
+
+  const reserve = (bytes: number): Region => {
+    const size = aligned(bytes)
+    const index = bestFit(pieces, size)
+    const piece = pieces[index]
+    const start = piece === undefined ? raiseTop(size) : takePiece(index, piece, size)
+    taken.set(start, size)
+    used += size
+    return { start, bytes: size }
+  }
+
+  const release = (address: Address) => {
+    const size = taken.get(address)
+    if (size === undefined) throw new RangeError(`address ${address} is not reserved`)
+    taken.delete(address)
+    used -= size
+    let [start, end] = [address, address + size]
+    const index = firstBehind(pieces, address)
+    const [before, behind] = [pieces[index - 1], pieces[index]]
+    const joinsBefore = before !== undefined && before.start + before.bytes === start
+    const joinsBehind = behind !== undefined && behind.start === end
+    if (joinsBefore) start = before.start
+    if (joinsBehind) end += behind.bytes
+    const joined = end === top ? [] : [{ start, bytes: end - start }]
+    if (end === top) top = start
+    pieces.splice(index - Number(joinsBefore), Number(joinsBefore) + Number(joinsBehind), ...joined)
+  }
+
+  return { reserve, release, free: () => capacity - used, allocate: (count) => reserve(count * 4).start }
 }
 
 /** Adds up what an allocation would take. */
@@ -120,30 +186,5 @@ export const arena = (region: Region): Arena => {
       next = mark
     },
     peak: () => peak - region.start
-  }
-}
-
-/** Equal-sized places that come and go, such as adapters and their snapshots. */
-export interface Slabs {
-  readonly acquire: (count: number) => Address
-  readonly release: (address: Address) => void
-}
-
-/** Freed slabs are reused by size; new ones come from the allocator. */
-export const slabs = (allocator: Allocator): Slabs => {
-  const free = new Map<number, Array<Address>>()
-  const sizes = new Map<Address, number>()
-  return {
-    acquire: (count) => {
-      const address = free.get(count)?.pop() ?? allocator.allocate(count)
-      sizes.set(address, count)
-      return address
-    },
-    release: (address) => {
-      const count = sizes.get(address)
-      if (count === undefined) throw new RangeError(`address ${address} holds no slab`)
-      sizes.delete(address)
-      free.set(count, [...(free.get(count) ?? []), address])
-    }
   }
 }

@@ -1,7 +1,10 @@
-/** The models of an engine, read into the shared memory when first used. */
+/** The models of an engine, each read into the shared memory when first used. */
 import { type Capabilities, type RequestRules, TinkerError, type Tokenizer } from "@effect-rl/core"
 import type { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import type { Compute } from "../model/Compute.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Weights from "../model/Weights.ts"
@@ -93,24 +96,46 @@ const loadInto = Effect.fnUntraced(function*(
     return fill({ kernels, memory, config, weights, arena })
   }))
   const { tokenBytes } = tokenizer
+  const region = (bytes: number) => Effect.map(room.scoped(bytes / 4), (start): Memory.Region => ({ start, bytes }))
   const modelT = yield* Effect.forEach(Array.from({ length: plan.threads }), () =>
     Effect.gen(function*() {
-      const arena = yield* room.reserve(plan.arenaBytes)
-      const cache = yield* room.reserve(plan.cacheBytes)
+      const arena = yield* region(plan.arenaBytes)
+      const cache = yield* region(plan.cacheBytes)
       const { prefillRows, slots } = plan
       return { model: id, config, weights, tokenBytes, arena, cache, slots, prefillRows } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
   const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }
   return { id, name, config, plan, limits, hasTokenBytes: tokenBytes !== undefined } satisfies Model
-}, Effect.uninterruptible)
+})
+
+/** Loads a model when it is first asked for; what a load that failed has taken is given back, and the next one tries anew. */
+const onceLoaded = Effect.fnUntraced(function*<A, E>(load: Effect.Effect<A, E, Scope.Scope>) {
+  const permit = yield* Semaphore.make(1)
+  const scope = yield* Scope.make()
+  let loaded: A | undefined
+  const first = Effect.gen(function*() {
+    const attempt = yield* Scope.fork(scope)
+    return yield* Scope.provide(load, attempt).pipe(
+      Effect.onError((cause) => Scope.close(attempt, Exit.failCause(cause)))
+    )
+  })
+  return permit.withPermit(Effect.suspend(() =>
+    loaded === undefined
+      ? Effect.tap(first, (value) => {
+        loaded = value
+        return Effect.void
+      })
+      : Effect.succeed(loaded)
+  )).pipe(Effect.uninterruptible)
+})
 
 const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
   const supply = { threads: host.threads.count, bytes: host.room.free() }
   const { contextLength } = MemoryPlan.of(source.config, source.storageOf, supply)
   const config = { ...source.config, contextLength }
   const tokenizer = yield* Effect.cached(source.tokenizer)
-  const load = yield* Effect.cached(
+  const load = yield* onceLoaded(
     Effect.flatMap(
       Effect.mapError(tokenizer, unusable),
       (tokenizer) => loadInto(host, id, { ...source, config }, tokenizer)

@@ -6,19 +6,17 @@ import * as Memory from "../numerics/Memory.ts"
 
 export interface Room {
   readonly memory: Memory.Memory
-  /** For what stays as long as the engine: model weights, caches and scratch regions. */
-  readonly reserve: (bytes: number) => Effect.Effect<Memory.Region, TinkerError.Unavailable>
-  /** The same for something that allocates its parts itself. */
-  readonly allocated: <A>(build: (allocator: Memory.Allocator) => A) => Effect.Effect<A, TinkerError.Unavailable>
-  /** For what comes and goes; its content is whatever was there before. */
+  /** What `build` allocates stays until the scope closes, or is given back at once if `build` fails. */
+  readonly allocated: <A>(
+    build: (allocator: Memory.Allocator) => A
+  ) => Effect.Effect<A, TinkerError.Unavailable, Scope.Scope>
+  /** A place whose content is whatever was there before. */
   readonly acquire: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable>
   readonly release: (address: Memory.Address) => Effect.Effect<void>
   /** `acquire` until the scope closes. */
   readonly scoped: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable, Scope.Scope>
-  /** Bytes that were never handed out. */
+  /** Bytes that are left. */
   readonly free: () => number
-  /** How many places are acquired. */
-  readonly acquired: () => number
 }
 
 const full = (cause: unknown) =>
@@ -26,30 +24,29 @@ const full = (cause: unknown) =>
 
 export const make = (memory: Memory.Memory): Room => {
   const reserver = Memory.reserver(memory)
-  const slabs = Memory.slabs(reserver)
-  let count = 0
-  const acquire: Room["acquire"] = (floats) =>
-    Effect.try({
-      try: () => {
-        const address = slabs.acquire(floats)
-        count++
+  const acquire: Room["acquire"] = (floats) => Effect.try({ try: () => reserver.allocate(floats), catch: full })
+  const release: Room["release"] = (address) => Effect.sync(() => reserver.release(address))
+  const allocated: Room["allocated"] = (build) =>
+    Effect.acquireRelease(
+      Effect.sync((): Array<Memory.Address> => []),
+      (addresses) =>
+        Effect.sync(() => {
+          for (const address of addresses) reserver.release(address)
+        })
+    ).pipe(Effect.flatMap((addresses) => {
+      const allocate = (count: number) => {
+        const address = reserver.allocate(count)
+        addresses.push(address)
         return address
-      },
-      catch: full
-    })
-  const release: Room["release"] = (address) =>
-    Effect.sync(() => {
-      slabs.release(address)
-      count--
-    })
+      }
+      return Effect.try({ try: () => build({ allocate }), catch: full })
+    }))
   return {
     memory,
     acquire,
     release,
-    reserve: (bytes) => Effect.try({ try: () => reserver.reserve(bytes), catch: full }),
-    allocated: (build) => Effect.try({ try: () => build(reserver), catch: full }),
+    allocated,
     scoped: (floats) => Effect.acquireRelease(acquire(floats), release),
-    free: reserver.free,
-    acquired: () => count
+    free: reserver.free
   }
 }

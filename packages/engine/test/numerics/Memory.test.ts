@@ -1,5 +1,6 @@
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 
 describe("Memory", () => {
   it("grows as places are reserved, and they do not overlap", () => {
@@ -39,15 +40,55 @@ describe("Memory", () => {
     assert.throws(() => arena.allocate(1024), /4096 bytes is too small/)
   })
 
-  it("reuses slabs of the same size only", () => {
-    const memory = Memory.make()
-    const slabs = Memory.slabs(Memory.reserver(memory))
-    const [a, b] = [slabs.acquire(100), slabs.acquire(100)]
-    assert.notStrictEqual(a, b)
-    slabs.release(a)
-    assert.notStrictEqual(slabs.acquire(50), a)
-    assert.strictEqual(slabs.acquire(100), a)
-    slabs.release(b)
-    assert.throws(() => slabs.release(b), /holds no slab/)
+  it("gives a place back once, and to what was reserved alone", () => {
+    const { allocate, release } = Memory.reserver(Memory.make())
+    const place = allocate(100)
+    release(place)
+    assert.throws(() => release(place), /is not reserved/)
+    assert.throws(() => release(4096), /is not reserved/)
   })
+
+  it("hands out a freed place again in pieces of any size", () => {
+    const { allocate, release } = Memory.reserver(Memory.make())
+    const [first, second] = [allocate(1600), allocate(16)]
+    release(first)
+    assert.deepStrictEqual([allocate(800), allocate(400), allocate(400)], [first, first + 3200, first + 4800])
+    assert.isAbove(allocate(16), second)
+  })
+
+  it("joins freed neighbours, in whichever order they are given back", () => {
+    const { allocate, free, release } = Memory.reserver(Memory.make())
+    const last = allocate(16)
+    const before = free()
+    for (const order of [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]]) {
+      const places = [100, 200, 300, 400].map((count) => allocate(count))
+      allocate(16)
+      for (const index of order) release(places[index] ?? 0)
+      const whole = allocate(1000)
+      assert.strictEqual(whole, places[0])
+      release(whole)
+    }
+    assert.strictEqual(free(), before - 4 * 64)
+    release(last)
+  })
+
+  it.prop(
+    "never lets two places overlap, and is empty again when all are given back",
+    [Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -30, maximum: 5000 })))],
+    ([steps]) => {
+      const { allocate, free, release } = Memory.reserver(Memory.make())
+      const live: Array<readonly [start: number, end: number]> = []
+      for (const step of steps) {
+        const [freed] = step < 0 ? live.splice(-step % Math.max(1, live.length), 1) : []
+        if (freed !== undefined) release(freed[0])
+        if (step < 0) continue
+        const start = allocate(step)
+        const end = start + Math.max(step * 4, 1)
+        assert.isTrue(live.every(([from, to]) => end <= from || start >= to))
+        live.push([start, end])
+      }
+      for (const [start] of live) release(start)
+      assert.strictEqual(free(), Memory.capacity)
+    }
+  )
 })
