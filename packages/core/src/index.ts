@@ -1,6 +1,7 @@
 export * as AdamParams from "./model/AdamParams.ts"
 export * as Datum from "./model/Datum.ts"
 export * as Loss from "./model/Loss.ts"
+export * as LossGraph from "./model/LossGraph.ts"
 export * as ModelInput from "./model/ModelInput.ts"
 export * as Sampling from "./model/Sampling.ts"
 

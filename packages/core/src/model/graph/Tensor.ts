@@ -1,0 +1,118 @@
+/** Dense arrays of up to a few dimensions, as the operations of a loss graph see them. */
+
+/**
+ * The element types that matter to the meaning of an operation. Inputs are `float`, which is float64; `single` is float32,
+ * which torch makes of Python numbers alone, and whose results are rounded to it.
+ */
+export type Kind = "float" | "single" | "int" | "bool"
+
+export const isFloat = (kind: Kind): boolean => kind === "float" || kind === "single"
+
+export type Shape = ReadonlyArray<number>
+
+/** Row-major. */
+export interface Tensor {
+  readonly kind: Kind
+  readonly shape: Shape
+  readonly data: Float64Array
+}
+
+/** An operation that its operands do not admit; the interpreter adds the node. */
+export class InvalidOperation extends Error {}
+
+export const refuse = (detail: string): never => {
+  throw new InvalidOperation(detail)
+}
+
+/** Most elements of one tensor, so that a graph from outside cannot exhaust the memory. */
+export const maximumElements = 2 ** 23
+
+export const sizeOf = (shape: Shape): number => {
+  const size = shape.reduce((product, length) => product * length, 1)
+  return size <= maximumElements
+    ? size
+    : refuse(`a tensor of shape [${shape.join(", ")}] has more than ${maximumElements} elements`)
+}
+
+export const make = (kind: Kind, shape: Shape, data: Float64Array): Tensor => ({
+  kind,
+  shape,
+  data: rounded(kind, data)
+})
+
+export const full = (kind: Kind, shape: Shape, value: number): Tensor =>
+  make(kind, shape, new Float64Array(sizeOf(shape)).fill(value))
+
+export const scalar = (value: number, kind: Kind = "float"): Tensor => make(kind, [], Float64Array.of(value))
+
+const ranks: ReadonlyArray<Kind> = ["bool", "int", "single", "float"]
+
+/** The kind of arithmetic on two tensors: a tensor without dimensions does not widen the floats of one with dimensions. */
+export const promote = (left: Tensor, right: Tensor): Kind => {
+  const widest = ranks[Math.max(ranks.indexOf(left.kind), ranks.indexOf(right.kind))] ?? "float"
+  const [narrow, wide] = left.kind === "single" ? [left, right] : [right, left]
+  const keepsSingle = narrow.kind === "single" && wide.kind === "float" && narrow.shape.length > 0 &&
+    wide.shape.length === 0
+  return keepsSingle ? "single" : widest
+}
+
+const rounded = (kind: Kind, data: Float64Array) => kind === "single" ? data.map(Math.fround) : data
+
+export const sameShape = (left: Shape, right: Shape): boolean =>
+  left.length === right.length && left.every((length, axis) => length === right[axis])
+
+/** The shape that both expand to. */
+export const broadcast = (left: Shape, right: Shape): Shape => {
+  const rank = Math.max(left.length, right.length)
+  return Array.from({ length: rank }, (_, axis) => {
+    const a = left[axis - rank + left.length] ?? 1
+    const b = right[axis - rank + right.length] ?? 1
+    if (a !== b && a !== 1 && b !== 1) {
+      refuse(`shapes [${left.join(", ")}] and [${right.join(", ")}] do not go together`)
+    }
+    return a === 1 ? b : a
+  })
+}
+
+export const stridesOf = (shape: Shape): ReadonlyArray<number> => {
+  const strides = Array.from(shape, () => 1)
+  for (let axis = shape.length - 2; axis >= 0; axis--) strides[axis] = (strides[axis + 1] ?? 1) * (shape[axis + 1] ?? 1)
+  return strides
+}
+
+/** Where each element of an array of shape `to`, walked by `strides` from `offset`, lies in its source. */
+export const indexOf = (to: Shape, strides: ReadonlyArray<number>, offset = 0): Int32Array => {
+  const index = new Int32Array(sizeOf(to))
+  const position = Array.from(to, () => 0)
+  let at = offset
+  for (let i = 0; i < index.length; i++) {
+    index[i] = at
+    for (let axis = to.length - 1; axis >= 0; axis--) {
+      const next = (position[axis] ?? 0) + 1
+      at += strides[axis] ?? 0
+      if (next < (to[axis] ?? 0)) {
+        position[axis] = next
+        break
+      }
+      at -= next * (strides[axis] ?? 0)
+      position[axis] = 0
+    }
+  }
+  return index
+}
+
+/** Where each element of shape `to` lies in an array of shape `from` that is expanded to it. */
+export const broadcastIndex = (from: Shape, to: Shape): Int32Array => {
+  const own = stridesOf(from)
+  const missing = to.length - from.length
+  const strides = to.map((_, axis) => axis < missing || from[axis - missing] === 1 ? 0 : own[axis - missing] ?? 0)
+  return indexOf(to, strides)
+}
+
+/** An axis counted from the front; negative axes count from the end. */
+export const axisOf = (axis: number, rank: number): number => {
+  const positive = axis < 0 ? axis + Math.max(rank, 1) : axis
+  return Number.isInteger(axis) && positive >= 0 && positive < Math.max(rank, 1)
+    ? positive
+    : refuse(`dimension ${axis} of a tensor of ${rank} dimensions`)
+}

@@ -1,0 +1,173 @@
+/** Tensors that remember how they were computed, for the gradient of a loss (reverse-mode differentiation). */
+import * as Tensor from "./Tensor.ts"
+
+/** `parents` and, from the gradient of this value, the gradient of each; absent where there is no gradient. */
+interface Origin {
+  readonly parents: ReadonlyArray<Variable>
+  readonly pull: (gradient: Float64Array) => ReadonlyArray<Float64Array | undefined>
+}
+
+export interface Variable {
+  readonly tensor: Tensor.Tensor
+  /** Whether the log-probabilities change this value. */
+  readonly isTracked: boolean
+  readonly origin?: Origin
+}
+
+export const constant = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracked: false })
+
+export const number = (value: number, kind: Tensor.Kind = "float") => constant(Tensor.scalar(value, kind))
+
+/** What gradients are asked for. */
+export const input = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracked: true })
+
+export const isVariable = (value: unknown): value is Variable =>
+  typeof value === "object" && value !== null && "tensor" in value && "isTracked" in value
+
+const derived = (tensor: Tensor.Tensor, parents: ReadonlyArray<Variable>, pull: Origin["pull"]): Variable =>
+  Tensor.isFloat(tensor.kind) && parents.some(({ isTracked }) => isTracked)
+    ? { tensor, isTracked: true, origin: { parents, pull } }
+    : constant(tensor)
+
+/** ∂output/∂operand of one element. */
+type Slope = (x: number, y: number, output: number) => number
+
+/** One value per element. */
+export const unary = (
+  x: Variable,
+  f: (x: number) => number,
+  slope?: (x: number, output: number) => number,
+  kind: Tensor.Kind = "float"
+): Variable => {
+  const { data, shape } = x.tensor
+  const tensor = Tensor.make(kind === "float" && x.tensor.kind === "single" ? "single" : kind, shape, data.map(f))
+  const output = tensor.data
+  if (slope === undefined) return constant(tensor)
+  return derived(tensor, [x], (gradient) => [
+    gradient.map((value, i) => value === 0 ? 0 : value * slope(data[i] ?? 0, output[i] ?? 0))
+  ])
+}
+
+const pulled = (
+  operand: Variable,
+  index: Int32Array,
+  gradient: Float64Array,
+  slopeAt: (i: number) => number
+): Float64Array | undefined => {
+  if (!operand.isTracked) return undefined
+  const own = new Float64Array(operand.tensor.data.length)
+  for (let i = 0; i < gradient.length; i++) {
+    const value = gradient[i] ?? 0
+    const at = index[i] ?? 0
+    if (value !== 0) own[at] = (own[at] ?? 0) + value * slopeAt(i)
+  }
+  return own
+}
+
+/** One value per pair of elements of the operands' common shape. */
+export const binary = (
+  x: Variable,
+  y: Variable,
+  f: (x: number, y: number) => number,
+  slopes?: readonly [Slope, Slope],
+  kind?: Tensor.Kind
+): Variable => {
+  const promoted = Tensor.promote(x.tensor, y.tensor)
+  const shape = Tensor.broadcast(x.tensor.shape, y.tensor.shape)
+  const [fromX, fromY] = [Tensor.broadcastIndex(x.tensor.shape, shape), Tensor.broadcastIndex(y.tensor.shape, shape)]
+  const xAt = (i: number) => x.tensor.data[fromX[i] ?? 0] ?? 0
+  const yAt = (i: number) => y.tensor.data[fromY[i] ?? 0] ?? 0
+  const exact = new Float64Array(fromX.length)
+  for (let i = 0; i < exact.length; i++) exact[i] = f(xAt(i), yAt(i))
+  const tensor = Tensor.make(kind === "float" && promoted === "single" ? promoted : kind ?? promoted, shape, exact)
+  const output = tensor.data
+  if (slopes === undefined) return constant(tensor)
+  const [dx, dy] = slopes
+  return derived(tensor, [x, y], (gradient) => [
+    pulled(x, fromX, gradient, (i) => dx(xAt(i), yAt(i), output[i] ?? 0)),
+    pulled(y, fromY, gradient, (i) => dy(xAt(i), yAt(i), output[i] ?? 0))
+  ])
+}
+
+/** Elements of `x` at given places, in a new shape: slices, transposes, expansions, sorted values. */
+export const gather = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
+  const { data, kind } = x.tensor
+  const output = Float64Array.from(index, (at) => data[at] ?? 0)
+  return derived(Tensor.make(kind, shape, output), [x], (gradient) => [pulled(x, index, gradient, () => 1)])
+}
+
+/** Elements of `x` added up at given places of a new shape. */
+export const scatterSum = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
+  const { data, kind } = x.tensor
+  const output = new Float64Array(Tensor.sizeOf(shape))
+  for (let i = 0; i < data.length; i++) {
+    const at = index[i] ?? 0
+    output[at] = (output[at] ?? 0) + (data[i] ?? 0)
+  }
+  return derived(Tensor.make(kind === "bool" ? "int" : kind, shape, output), [x], (gradient) => [
+    Float64Array.from(index, (at) => gradient[at] ?? 0)
+  ])
+}
+
+/** The elements of all, one tensor after the other, in a new shape. */
+export const concatenate = (parts: ReadonlyArray<Variable>, shape: Tensor.Shape): Variable => {
+  const output = new Float64Array(Tensor.sizeOf(shape))
+  let at = 0
+  const starts = parts.map(({ tensor }) => {
+    output.set(tensor.data, at)
+    at += tensor.data.length
+    return at - tensor.data.length
+  })
+  const [first = Tensor.full("float", [0], 0), ...others] = parts.map(({ tensor }) => tensor)
+  const kind = others.reduce((left, right) => ({ ...left, kind: Tensor.promote(left, right) }), first).kind
+  return derived(Tensor.make(kind, shape, output), parts, (gradient) =>
+    parts.map((part, index) =>
+      part.isTracked
+        ? gradient.slice(starts[index], (starts[index] ?? 0) + part.tensor.data.length)
+        : undefined
+    ))
+}
+
+/** An operation whose gradient is given as a whole. */
+export const whole = (tensor: Tensor.Tensor, x: Variable, pull: (gradient: Float64Array) => Float64Array): Variable =>
+  derived(tensor, [x], (gradient) => [pull(gradient)])
+
+/** The same value, through which no gradient passes. */
+export const detach = ({ tensor }: Variable): Variable => constant(tensor)
+
+/** All that a value was computed from, each after its parents. */
+const ancestry = (last: Variable): ReadonlyArray<Variable> => {
+  const order: Array<Variable> = []
+  const seen = new Set<Variable>()
+  const stack: Array<{ readonly variable: Variable; readonly isDone: boolean }> = [{ variable: last, isDone: false }]
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { isDone, variable } = next
+    if (isDone) order.push(variable)
+    if (isDone || seen.has(variable)) continue
+    seen.add(variable)
+    stack.push({ variable, isDone: true })
+    for (const parent of variable.origin?.parents ?? []) {
+      if (parent.isTracked) stack.push({ variable: parent, isDone: false })
+    }
+  }
+  return order
+}
+
+/** ∂loss/∂`of`, of a loss with one element. */
+export const gradient = (loss: Variable, of: Variable): Float64Array => {
+  const gradients = new Map<Variable, Float64Array>([[loss, Float64Array.of(1)]])
+  const order = ancestry(loss)
+  for (let at = order.length - 1; at >= 0; at--) {
+    const variable = order[at]
+    const own = variable === undefined ? undefined : gradients.get(variable)
+    if (variable?.origin === undefined || own === undefined) continue
+    const pulledP = variable.origin.pull(own)
+    variable.origin.parents.forEach((parent, index) => {
+      const part = pulledP[index]
+      if (!parent.isTracked || part === undefined) return
+      const sum = gradients.get(parent)
+      gradients.set(parent, sum === undefined ? part : sum.map((value, i) => value + (part[i] ?? 0)))
+    })
+  }
+  return gradients.get(of) ?? new Float64Array(of.tensor.data.length)
+}

@@ -1,0 +1,94 @@
+/** The operations that a loss graph may name: pure, deterministic, and differentiable where they have a slope. */
+import * as Elementwise from "./Elementwise.ts"
+import * as Reductions from "./Reductions.ts"
+import * as Shapes from "./Shapes.ts"
+import type { Operation } from "./Value.ts"
+
+const shared: Readonly<Record<string, Operation>> = { ...Elementwise.shared, ...Reductions.shared, ...Shapes.shared }
+
+/** Python's operators under the names that `operator` gives them. */
+const operatorNames: Readonly<Record<string, string>> = {
+  add: "add",
+  sub: "sub",
+  mul: "mul",
+  truediv: "true_divide",
+  floordiv: "floor_divide",
+  mod: "remainder",
+  pow: "pow",
+  neg: "neg",
+  pos: "positive",
+  abs: "abs",
+  lt: "lt",
+  le: "le",
+  eq: "eq",
+  ne: "ne",
+  ge: "ge",
+  gt: "gt",
+  and_: "bitwise_and",
+  or_: "bitwise_or",
+  xor: "bitwise_xor",
+  invert: "bitwise_not",
+  inv: "bitwise_not",
+  not_: "logical_not",
+  matmul: "matmul",
+  iadd: "add",
+  isub: "sub",
+  imul: "mul",
+  itruediv: "true_divide"
+}
+
+/** Functions of `math` on Python numbers, such as lengths. */
+const ofNumber = (f: (x: number, y: number) => number): Operation => ({
+  parameters: ["x", "y"],
+  run: (args) => f(args.number("x"), args.has("y") ? args.number("y") : NaN)
+})
+
+const math: Readonly<Record<string, Operation>> = {
+  exp: ofNumber(Math.exp),
+  log: ofNumber((x, base) => Number.isNaN(base) ? Math.log(x) : Math.log(x) / Math.log(base)),
+  log2: ofNumber(Math.log2),
+  log10: ofNumber(Math.log10),
+  log1p: ofNumber(Math.log1p),
+  expm1: ofNumber(Math.expm1),
+  sqrt: ofNumber(Math.sqrt),
+  pow: ofNumber((x, y) => x ** y),
+  floor: ofNumber(Math.floor),
+  ceil: ofNumber(Math.ceil),
+  trunc: ofNumber(Math.trunc),
+  fabs: ofNumber(Math.abs),
+  sin: ofNumber(Math.sin),
+  cos: ofNumber(Math.cos),
+  tanh: ofNumber(Math.tanh)
+}
+
+const entries = (prefix: string, operations: Readonly<Record<string, Operation>>) =>
+  Object.entries(operations).map(([name, operation]) => [`${prefix}${name}`, operation] as const)
+
+const aliases = Object.entries(operatorNames).flatMap(([name, target]) => {
+  const operation = shared[target]
+  return operation === undefined ? [] : [[`operator.${name}`, operation] as const]
+})
+
+const functions: ReadonlyMap<string, Operation> = new Map([
+  ...entries("torch.", shared),
+  ...aliases,
+  ...entries("operator.", Shapes.operators),
+  ...entries("math.", math),
+  ...entries("", Elementwise.functions),
+  ...entries("", Reductions.functions),
+  ...entries("", Shapes.functions)
+])
+
+const methods: ReadonlyMap<string, Operation> = new Map([
+  ...entries("", shared),
+  ...entries("", Elementwise.methods),
+  ...entries("", Shapes.methods)
+])
+
+/** An operation that changes its first operand, which must not be read afterwards. */
+const changing = /^operator\.i(add|sub|mul|truediv)$/
+
+export const changesOperand = (target: string): boolean => changing.test(target)
+
+export const find = (op: "call_function" | "call_method", target: string): Operation | undefined =>
+  op === "call_function" ? functions.get(target) : methods.get(target)
