@@ -44,6 +44,8 @@ const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] =
     )
 })
 
+const cannotStart = (error: { readonly message: string }) => new EngineError({ detail: error.message })
+
 const fromSources = (
   { refused, sources }: ModelSources.ModelSources,
   checkpoints = "runs/checkpoints"
@@ -109,7 +111,8 @@ export const layerOptions = (
   Layer.unwrap(Effect.gen(function*() {
     const sources = yield* ModelSources.make(models)
     const plan = yield* planFor(sources.sources, workers)
-    return Layer.provide(fromSources(sources, checkpoints), Host.layer(plan.workers))
+    const host = Layer.effect(Host, Effect.mapError(Host.make(plan.workers), cannotStart))
+    return Layer.provide(fromSources(sources, checkpoints), host)
   }))
 
 /** Two tiny models, checkpoints under `runs/checkpoints`, one thread per processor. */

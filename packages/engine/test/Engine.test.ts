@@ -172,7 +172,12 @@ describe("Engine", () => {
         )
         const datum = TestEngine.textDatum(TestEngine.prompt(1, 4))
         const custom = (gradient: Float32Array) =>
-          failure(forwardBackwardCustom([datum], () => Effect.succeed({ loss: 0, gradients: [gradient] })))
+          failure(
+            Effect.flatMap(
+              forwardBackwardCustom([datum], () => Effect.succeed({ loss: 0, gradients: [gradient] })),
+              (pending) => pending.await
+            )
+          )
         assert.strictEqual(
           yield* custom(Float32Array.of(0)),
           "forwardBackwardCustom: gradients[0] has 1 values, expected 3"

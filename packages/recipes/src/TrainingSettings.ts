@@ -1,8 +1,5 @@
 /** The settings that every recipe has, with defaults of its own. */
-import { Advantage, type ChatModel, Loss, Rollout, type Train } from "@effect-rl/core"
-import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-import * as Setting from "./Setting.ts"
+import { Advantage, type ChatModel, Loss, Rollout, Setting, type Train } from "@effect-rl/core"
 
 export interface Defaults {
   readonly model: string
@@ -41,23 +38,21 @@ const estimatorNames = ["centered", "leave_one_out"] as const
 const estimators = { centered: Advantage.centered, leave_one_out: Advantage.leaveOneOut }
 
 const learning = {
-  loss: Schema.Literals(losses).annotate(
-    Setting.choice({ choices: losses, default: losses[0], help: "What is minimised" })
-  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(losses[0]))),
-  clipLow: Setting.optionalPositive({
+  loss: Setting.choice({ choices: losses, default: losses[0], help: "What is minimised" }),
+  clipLow: Setting.number({
+    above: 0,
     help: "Lower bound on the importance ratio, of ppo (0.8 unless given) and cispo (0)"
   }),
-  clipHigh: Setting.optionalPositive({
+  clipHigh: Setting.number({
+    above: 0,
     help: "Upper bound on the importance ratio, of ppo (1.2 unless given) and cispo (4)"
   }),
-  beta: Setting.optionalPositive({ help: "Weight of dro's quadratic term (0.05 unless given)" }),
-  advantage: Schema.Literals(estimatorNames).annotate(
-    Setting.choice({
-      choices: estimatorNames,
-      default: estimatorNames[0],
-      help: "What an attempt's reward is compared with: its group's mean, or the mean of the others"
-    })
-  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(estimatorNames[0]))),
+  beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
+  advantage: Setting.choice({
+    choices: estimatorNames,
+    default: estimatorNames[0],
+    help: "What an attempt's reward is compared with: its group's mean, or the mean of the others"
+  }),
   numSubsteps: Setting.int({
     default: 1,
     least: 1,
@@ -67,14 +62,18 @@ const learning = {
     default: false,
     help: "Train on the first problem when no problem has a signal, as tinker-cookbook does"
   }),
-  loadCheckpointPath: Setting.optionalText({
+  loadCheckpointPath: Setting.text({
     help: "Weights to start from, with a fresh optimizer; the base model unless given"
   })
 }
 
 const sampling = {
-  temperature: Setting.positive({ default: 1, help: "Of training samples; other values need --allow-biased-sampling" }),
-  topP: Setting.positive({ default: 1, help: "Sample from the likeliest tokens of this total probability" }),
+  temperature: Setting.number({
+    above: 0,
+    default: 1,
+    help: "Of training samples; other values need --allow-biased-sampling"
+  }),
+  topP: Setting.number({ above: 0, default: 1, help: "Sample from the likeliest tokens of this total probability" }),
   topK: Setting.int({
     default: 0,
     least: 0,
@@ -91,7 +90,8 @@ const sampling = {
     unit: "problems",
     help: "Problems rolled out at the same time"
   }),
-  memberTimeout: Setting.optionalPositive({
+  memberTimeout: Setting.number({
+    above: 0,
     unit: "seconds",
     help: "Longest time for one attempt; unbounded unless given"
   })
@@ -107,7 +107,11 @@ export const fields = (defaults: Defaults) => ({
     unit: "attempts",
     help: "Attempts at each problem, whose rewards are compared with each other"
   }),
-  learningRate: Setting.positive({ default: defaults.learningRate, help: "Adam's step size, constant over the run" }),
+  learningRate: Setting.number({
+    above: 0,
+    default: defaults.learningRate,
+    help: "Adam's step size, constant over the run"
+  }),
   loraRank: Setting.int({ default: 32, least: 1, unit: "dimensions", help: "Rank of the adapter that is trained" }),
   maxTokens: Setting.int({ default: defaults.maxTokens, least: 1, unit: "tokens", help: "Longest response" }),
   seed: Setting.int({ default: 0, least: 0, help: "Decides the adapter's start, the data's order and every sample" }),

@@ -1,6 +1,5 @@
 export * as Recipe from "./Recipe.ts"
 export * as Recipes from "./Recipes.ts"
-export * as Setting from "./Setting.ts"
 export * as TrainingSettings from "./TrainingSettings.ts"
 
 export * as Boxed from "./grading/Boxed.ts"

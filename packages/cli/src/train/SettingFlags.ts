@@ -1,5 +1,6 @@
 /** A recipe's settings as flags. */
-import { type Recipe, Setting } from "@effect-rl/recipes"
+import { Setting } from "@effect-rl/core"
+import type { Recipe } from "@effect-rl/recipes"
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.
     case "number":
       return Flag.Finite(name)
     case "text":
+    case "duration":
       return Flag.String(name)
     case "toggle":
       return Flag.Boolean(name)

@@ -2,12 +2,16 @@
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Datum from "../model/Datum.ts"
-import * as Loss from "../model/Loss.ts"
-import * as Pending from "./Pending.ts"
 import { Rejected, TinkerError } from "./TinkerError.ts"
-import type { TrainingClient } from "./TrainingClient.ts"
+import type { CustomLoss, ForwardBackwardOutput } from "./TrainingClient.ts"
 
-type Passes = Pick<TrainingClient, "forward" | "forwardBackward">
+type Data = Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
+
+/** The second of the two passes, and its output completed with the loss and metrics of the caller's function. */
+export interface SecondPass {
+  readonly data: Data
+  readonly report: (output: ForwardBackwardOutput) => ForwardBackwardOutput
+}
 
 const complaint = (gradients: ReadonlyArray<Float32Array>, logprobs: ReadonlyArray<Float32Array>) => {
   if (gradients.length !== logprobs.length) {
@@ -22,26 +26,27 @@ const complaint = (gradients: ReadonlyArray<Float32Array>, logprobs: ReadonlyArr
   return undefined
 }
 
-/** Cross entropy's ∂L/∂lp is −weight, so weights of −∂C/∂lp give the gradient of C. */
+/** The gradient of cross entropy is −weight, so weights of −∂loss/∂logprob give the gradient of the loss. */
 const weighted = (datum: Datum.Datum<"WeightedTokens">, gradientT: Float32Array) =>
   Datum.weightedTokens(datum.modelInput, { ...datum.inputs, weights: gradientT.map((slope) => -slope) })
 
 /**
- * Forward, then the caller's function, then its gradient as a weighted backward pass: for backends that have no losses but
- * their own. Fails as `Rejected` where the gradients do not match the data.
+ * Calls the loss function with the log-probabilities of a forward pass and turns its gradient into the data of a cross
+ * entropy. A backend runs this between its two passes, at the place of the call in the order of submission. Fails with the
+ * error of the function, and as `Rejected` where the gradients do not match the data.
  */
-export const forwardBackward = (passes: Passes): TrainingClient["forwardBackwardCustom"] =>
-  Effect.fn("TrainingClient.forwardBackwardCustom")(function*(data, loss) {
-    const { logprobs } = yield* Effect.flatMap(passes.forward(data, Loss.crossEntropy), (pending) => pending.await)
-    const { gradients, loss: value, metrics } = yield* loss(data, logprobs)
-    const detail = complaint(gradients, logprobs)
-    if (detail !== undefined) {
-      return yield* new TinkerError({ operation: "forwardBackwardCustom", reason: new Rejected({ detail }) })
-    }
-    const weightedD = Array.map(data, (datum, index) => weighted(datum, gradients[index] ?? new Float32Array()))
-    const pending = yield* passes.forwardBackward(weightedD, Loss.crossEntropy)
-    return Pending.map(pending, (output) => ({
-      ...output,
-      metrics: { ...output.metrics, ...metrics, "loss:sum": value }
-    }))
-  })
+export const secondPass = Effect.fnUntraced(function*<E, R>(
+  data: Data,
+  loss: CustomLoss<E, R>,
+  logprobs: ReadonlyArray<Float32Array>
+): Effect.fn.Return<SecondPass, E | TinkerError, R> {
+  const { gradients, loss: value, metrics } = yield* loss(data, logprobs)
+  const detail = complaint(gradients, logprobs)
+  if (detail !== undefined) {
+    return yield* new TinkerError({ operation: "forwardBackwardCustom", reason: new Rejected({ detail }) })
+  }
+  return {
+    data: Array.map(data, (datum, index) => weighted(datum, gradients[index] ?? new Float32Array())),
+    report: (output) => ({ ...output, metrics: { ...output.metrics, ...metrics, "loss:sum": value } })
+  }
+})

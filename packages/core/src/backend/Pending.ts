@@ -4,12 +4,15 @@ import type { TinkerError } from "./TinkerError.ts"
 
 /**
  * Submitting is not awaiting: submission order is execution order, `await` is memoised, and interrupting it does not cancel
- * the request. A failure that nobody awaits fails the client.
+ * the request. A failure that is never awaited fails the client. A request that calls a function of the caller, such as a
+ * custom loss, may fail with the error of that function as well.
  *
  * @see tinker `APIFuture`
  */
-export interface Pending<out A> {
-  readonly await: Effect.Effect<A, TinkerError>
+export interface Pending<out A, out E = TinkerError> {
+  readonly await: Effect.Effect<A, E>
 }
 
-export const map = <A, B>(self: Pending<A>, f: (value: A) => B): Pending<B> => ({ await: Effect.map(self.await, f) })
+export const map = <A, B, E = TinkerError>(self: Pending<A, E>, f: (value: A) => B): Pending<B, E> => ({
+  await: Effect.map(self.await, f)
+})

@@ -1,4 +1,4 @@
-/** The calls of one training client, run one after another in the order they were submitted: what `Pending` promises. */
+/** The calls of one training client, run one after another in the order of submission, as `Pending` promises. */
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -10,14 +10,18 @@ import type { Pending } from "./Pending.ts"
 import { Closed, TinkerError } from "./TinkerError.ts"
 
 export interface RequestQueue {
-  /** Accepts a call, which may already fail as `Closed`; `operation` names it in errors. */
-  readonly submit: <A>(
+  /**
+   * Accepts a call, which may already fail as `Closed`; `operation` names it in errors. Where a decisive call fails, calls
+   * that were submitted before its failure are not run and fail as `Closed`.
+   */
+  readonly submit: <A, E>(
     operation: string,
-    call: Effect.Effect<A, TinkerError>
-  ) => Effect.Effect<Pending<A>, TinkerError>
-  /** Refuses later calls; returns when those submitted before are done. */
+    call: Effect.Effect<A, E>,
+    options?: { readonly isDecisive?: boolean }
+  ) => Effect.Effect<Pending<A, E | TinkerError>, TinkerError>
+  /** Refuses later calls; returns when earlier ones are done. */
   readonly close: (detail: string) => Effect.Effect<void>
-  /** Calls accepted and not yet answered. */
+  /** The number of calls accepted and not yet answered. */
   readonly size: () => number
 }
 
@@ -36,20 +40,22 @@ const closed = (operation: string, detail: string) => new TinkerError({ operatio
 
 const scopeClosed = "the scope of the training client closed"
 
-const failureDetail = (cause: Cause.Cause<TinkerError>) =>
-  Option.match(Cause.findErrorOption(cause), {
+const failureDetail = (cause: Cause.Cause<unknown>) =>
+  Option.match(Option.filter(Cause.findErrorOption(cause), (error) => error instanceof TinkerError), {
     onNone: () => Cause.pretty(cause),
     onSome: (error) => error.reason.message
   })
 
-/** Runs calls until the scope closes, which waits for the one that runs. */
+/** Runs calls until the scope closes, which waits for the running one. */
 export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(function*() {
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
   let closedBecause: string | undefined
-  /** The first failure nobody has awaited yet; a later call that meets it closes the client. */
+  /** The first failure that was not awaited yet; a later call that meets it closes the client. */
   let unseen: Failure | undefined
   let failedBecause: string | undefined
+  /** The latest failure of a decisive call. */
+  let decisive: Failure | undefined
 
   const failure = () => {
     if (failedBecause === undefined && unseen !== undefined) {
@@ -58,25 +64,38 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     return failedBecause
   }
 
-  const accept = <A>(operation: string, call: Effect.Effect<A, TinkerError>): Pending<A> => {
-    const result = Deferred.makeUnsafe<A, TinkerError>()
+  /** A decisive call's failure since the submission of another call, which knew of the failure `known` at most. */
+  const failureSince = (known: Failure | undefined) =>
+    decisive === undefined || decisive === known
+      ? undefined
+      : `${decisive.operation} failed after this was submitted: ${decisive.detail}`
+
+  const accept = <A, E>(
+    operation: string,
+    call: Effect.Effect<A, E>,
+    isDecisive: boolean
+  ): Pending<A, E | TinkerError> => {
+    const result = Deferred.makeUnsafe<A, E | TinkerError>()
+    const known = decisive
     let awaiting = 0
-    const settle = (exit: Exit.Exit<A, TinkerError>) => {
+    const settle = (exit: Exit.Exit<A, E | TinkerError>) => {
       unanswered.delete(entry)
-      if (Exit.isFailure(exit) && awaiting === 0) {
-        unseen ??= { call: result, operation, detail: failureDetail(exit.cause) }
+      if (Exit.isFailure(exit)) {
+        const failure = { call: result, operation, detail: failureDetail(exit.cause) }
+        if (isDecisive) decisive = failure
+        if (awaiting === 0) unseen ??= failure
       }
       Deferred.doneUnsafe(result, exit)
     }
     const refuse = (detail: string) => settle(Exit.fail(closed(operation, detail)))
-    const run = Effect.suspend(() => {
-      const detail = failure()
+    const guarded = Effect.suspend((): Effect.Effect<A, E | TinkerError> => {
+      const detail = failure() ?? failureSince(known)
       return detail === undefined ? call : Effect.fail(closed(operation, detail))
     })
     const entry: Entry = {
       refuse,
       run: Effect.onExit(
-        run,
+        guarded,
         (exit) => Effect.sync(() => Exit.hasInterrupts(exit) ? refuse(scopeClosed) : settle(exit))
       ).pipe(
         Effect.exit,
@@ -100,10 +119,12 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     Effect.forkScoped
   )
 
-  const submit: RequestQueue["submit"] = (operation, call) =>
+  const submit: RequestQueue["submit"] = (operation, call, { isDecisive = false } = {}) =>
     Effect.suspend(() => {
       const detail = closedBecause ?? failure()
-      return detail === undefined ? Effect.succeed(accept(operation, call)) : Effect.fail(closed(operation, detail))
+      return detail === undefined
+        ? Effect.succeed(accept(operation, call, isDecisive))
+        : Effect.fail(closed(operation, detail))
     })
 
   yield* Effect.addFinalizer(() =>
@@ -117,7 +138,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     submit,
     close: (detail) =>
       Effect.suspend(() => {
-        const last = closedBecause === undefined ? accept("close", Effect.void).await : Effect.void
+        const last = closedBecause === undefined ? accept("close", Effect.void, false).await : Effect.void
         closedBecause ??= detail
         return Effect.ignore(last)
       }),

@@ -66,11 +66,15 @@ export interface TrainingClient {
     data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
     loss: Loss.Loss<K>
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
-  /** A loss the backend does not have: forward, then the caller's function, then its gradient as a weighted backward pass. */
+  /**
+   * A loss that the caller computes: a forward pass, the caller's function, then its gradient as a weighted backward pass.
+   * Both passes have their place in the order of submission at once: later calls run after both, and do not run where the
+   * loss fails. So the function must not await a later call of this client.
+   */
   readonly forwardBackwardCustom: <E, R>(
     data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
     loss: CustomLoss<E, R>
-  ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError | E, R>
+  ) => Effect.Effect<Pending<ForwardBackwardOutput, TinkerError | E>, TinkerError, R>
   readonly optimStep: (adam: AdamParams) => Effect.Effect<Pending<OptimStepOutput>, TinkerError>
   /** Weights and optimizer, to go on training from. */
   readonly saveState: (name: string, options?: SaveOptions) => Effect.Effect<Pending<Checkpoint>, TinkerError>

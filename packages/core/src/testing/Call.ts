@@ -32,6 +32,7 @@ export type Call = Data.TaggedEnum<{
   ComputeLogprobs: { readonly modelPath: string; readonly prompt: ModelInput.ModelInput }
   Forward: Pass
   ForwardBackward: Pass
+  ForwardBackwardCustom: Omit<Pass, "loss">
   OptimStep: { readonly client: string; readonly adam: AdamParams }
   SaveState: Save
   SaveWeightsForSampler: Save
@@ -59,6 +60,7 @@ export const describe: (call: Call) => string = Call.$match({
   ComputeLogprobs: ({ prompt }) => `compute_logprobs(${prompt.length})`,
   Forward: pass("forward"),
   ForwardBackward: pass("forward_backward"),
+  ForwardBackwardCustom: ({ data }) => `forward_backward_custom(${data.length})`,
   OptimStep: ({ adam }) => `optim_step(${adam.learningRate})`,
   SaveState: save("save_state"),
   SaveWeightsForSampler: save("save_weights_for_sampler"),

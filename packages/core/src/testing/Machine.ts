@@ -34,6 +34,7 @@ const portNames: Record<Operation, string> = {
   ComputeLogprobs: "computeLogprobs",
   Forward: "forward",
   ForwardBackward: "forwardBackward",
+  ForwardBackwardCustom: "forwardBackwardCustom",
   OptimStep: "optimStep",
   SaveState: "saveState",
   SaveWeightsForSampler: "saveWeightsForSampler",

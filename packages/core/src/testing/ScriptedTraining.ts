@@ -1,4 +1,5 @@
 /** The training client of a scripted backend. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
@@ -8,6 +9,7 @@ import * as RequestRules from "../backend/RequestRules.ts"
 import { type Reason, Rejected } from "../backend/TinkerError.ts"
 import type {
   Checkpoint,
+  CustomLoss as CustomLossFunction,
   ForwardBackwardOutput,
   ModelInfo,
   SaveOptions,
@@ -15,6 +17,7 @@ import type {
 } from "../backend/TrainingClient.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
+import * as Loss from "../model/Loss.ts"
 import { Call } from "./Call.ts"
 import * as Machine from "./Machine.ts"
 import * as Script from "./Script.ts"
@@ -92,31 +95,52 @@ export const make = Effect.fnUntraced(
     const current = yield* Ref.make(fromCheckpoint(origin))
     const info: ModelInfo = { modelId, baseModel: origin.baseModel, loraRank: origin.loraRank }
 
-    const submit = Effect.fnUntraced(function*<A>(call: Call, run: (at: Script.At) => Effect.Effect<A, Reason>) {
+    const submitCall = Effect.fnUntraced(function*<A, E>(
+      call: Call,
+      run: (at: Script.At) => Effect.Effect<A, E>
+    ) {
       const operation = Machine.portName(call._tag)
       const execute = Effect.gen(function*() {
         const at = { call: yield* machine.count(call._tag), step: (yield* Ref.get(current)).step }
-        yield* machine.disturb(call._tag, at.call)
+        yield* Machine.failing(operation)(machine.disturb(call._tag, at.call))
         return yield* run(at)
       })
-      const pending = yield* queue.submit(operation, Machine.failing(operation)(execute))
+      const pending = yield* queue.submit(operation, execute, { isDecisive: call._tag === "ForwardBackwardCustom" })
       yield* machine.record(call)
       return pending
     })
 
-    const pass = (call: Script.PassCall) =>
-      submit(
-        call,
-        Effect.fnUntraced(function*(at) {
-          yield* RequestRules.pass(call.data, call.loss, model)
-          if (machine.script.forwardBackward !== undefined) {
-            return yield* Script.answer(machine.script.forwardBackward(call, at))
-          }
-          const { output, state } = toyPass(machine, model, yield* Ref.get(current), call)
-          if (call._tag === "ForwardBackward") yield* Ref.set(current, state)
-          return output
-        })
-      )
+    const submit = <A>(call: Call, run: (at: Script.At) => Effect.Effect<A, Reason>) =>
+      submitCall(call, (at) => Machine.failing(Machine.portName(call._tag))(run(at)))
+
+    const execute = Effect.fnUntraced(function*(call: Script.PassCall, at: Script.At) {
+      yield* RequestRules.pass(call.data, call.loss, model)
+      if (machine.script.forwardBackward !== undefined) {
+        return yield* Script.answer(machine.script.forwardBackward(call, at))
+      }
+      const { output, state } = toyPass(machine, model, yield* Ref.get(current), call)
+      if (call._tag === "ForwardBackward") yield* Ref.set(current, state)
+      return output
+    })
+
+    const pass = (call: Script.PassCall) => submit(call, (at) => execute(call, at))
+
+    const forwardBackwardCustom: TrainingClient["forwardBackwardCustom"] = Effect.fnUntraced(function*<E, R>(
+      data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+      customLoss: CustomLossFunction<E, R>
+    ) {
+      const call = Call.ForwardBackwardCustom({ client, data })
+      const named = Machine.failing(Machine.portName(call._tag))
+      const loss = Loss.crossEntropy
+      const context = yield* Effect.context<R>()
+      const passes = Effect.fnUntraced(function*(at: Script.At) {
+        const { logprobs } = yield* named(execute(Call.Forward({ client, data, loss }), at))
+        const second = yield* CustomLoss.secondPass(data, customLoss, logprobs)
+        const output = yield* named(execute(Call.ForwardBackward({ client, data: second.data, loss }), at))
+        return second.report(output)
+      })
+      return yield* submitCall(call, (at) => Effect.provide(passes(at), context))
+    })
 
     const optimStep = (adam: AdamParams) =>
       submit(
@@ -166,15 +190,11 @@ export const make = Effect.fnUntraced(
       return yield* machine.track("SamplingClient", ScriptedSampling.make(machine, source))
     })
 
-    const passes: Pick<TrainingClient, "forward" | "forwardBackward"> = {
-      forward: (data, loss) => pass(Call.Forward({ client, data, loss })),
-      forwardBackward: (data, loss) => pass(Call.ForwardBackward({ client, data, loss }))
-    }
-
     return {
       info,
-      ...passes,
-      forwardBackwardCustom: CustomLoss.forwardBackward(passes),
+      forward: (data, loss) => pass(Call.Forward({ client, data, loss })),
+      forwardBackward: (data, loss) => pass(Call.ForwardBackward({ client, data, loss })),
+      forwardBackwardCustom,
       optimStep,
       saveState: (name, options) =>
         submit(

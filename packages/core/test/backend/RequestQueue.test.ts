@@ -49,7 +49,25 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* next.await, 1)
     }))
 
-  it.effect("closes when a later call meets a failure nobody awaited, and names it", () =>
+  it.effect("does not run a call that was submitted before a decisive one failed, awaited or not", () =>
+    Effect.gen(function*() {
+      const queue = yield* RequestQueue.make
+      const gate = yield* Deferred.make<void>()
+      const failing = Effect.andThen(Deferred.await(gate), Effect.fail(broken))
+      const pass = yield* queue.submit("forwardBackward", failing, { isDecisive: true })
+      let isTaken = false
+      const step = yield* queue.submit("optimStep", Effect.sync(() => isTaken = true))
+      const failed = yield* Effect.forkChild(Effect.flip(pass.await), { startImmediately: true })
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(yield* Fiber.join(failed), broken)
+      const expected = "forwardBackward failed after this was submitted: disk full"
+      assert.strictEqual(closedBecause(yield* Effect.flip(step.await)), expected)
+      assert.isFalse(isTaken)
+      const next = yield* queue.submit("forward", Effect.succeed(1))
+      assert.strictEqual(yield* next.await, 1)
+    }))
+
+  it.effect("closes when a later call meets a failure that was not awaited, and names it", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const first = yield* queue.submit("optimStep", Effect.fail(broken))
@@ -61,7 +79,7 @@ describe("RequestQueue", () => {
       assert.strictEqual(yield* Effect.flip(first.await), broken)
     }))
 
-  it.effect("counts a failure as unseen where whoever awaited it was interrupted", () =>
+  it.effect("counts a failure as not awaited where the fiber that awaited it was interrupted", () =>
     Effect.gen(function*() {
       const queue = yield* RequestQueue.make
       const gate = yield* Deferred.make<void>()

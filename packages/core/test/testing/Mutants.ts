@@ -38,8 +38,12 @@ const sampling = (change: (client: Sampling) => Partial<Sampling>) =>
       Effect.map(tinker.createSamplingClient(from), (client) => ({ ...client, ...change(client) }))
   }))
 
-const lazily = <A>(submit: Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>) =>
-  Effect.map(Effect.cached(Effect.flatMap(submit, (pending) => pending.await)), (wait) => ({ await: wait }))
+const lazily = <A, E, R>(submit: Effect.Effect<Pending.Pending<A, E>, TinkerError.TinkerError, R>) =>
+  Effect.flatMap(Effect.context<R>(), (context) =>
+    Effect.map(
+      Effect.cached(Effect.provide(Effect.flatMap(submit, (pending) => pending.await), context)),
+      (wait) => ({ await: wait })
+    ))
 
 const everOpen = Scope.makeUnsafe()
 
@@ -187,6 +191,21 @@ export const all: ReadonlyArray<Mutant> = [
           client.forwardBackward(data, loss),
           (pending) => Effect.forkDetach(Effect.exit(pending.await), { startImmediately: true })
         )
+    }))
+  },
+  {
+    rule: "begins a custom loss when it is awaited",
+    breaks: "losses: a custom loss is submitted without waiting for it, and what is submitted later runs after it",
+    layer: training((client) => ({
+      forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss)),
+      optimStep: (adam) => Effect.tap(client.optimStep(adam), (pending) => pending.await)
+    }))
+  },
+  {
+    rule: "takes a step behind a custom loss that failed",
+    breaks: "losses: a step that was submitted behind a custom loss is not taken where the loss fails",
+    layer: training((client) => ({
+      forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss))
     }))
   },
   {

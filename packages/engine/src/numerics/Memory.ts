@@ -3,7 +3,12 @@
 /** A byte offset into a memory. */
 export type Address = number
 
-/** A shared WebAssembly memory. `buffer` changes when it grows: take a new view for each use, never keep one. */
+/**
+ * A shared WebAssembly memory. `buffer` changes when the memory grows: take a new view for each use, never keep one.
+ *
+ * Another thread's growth reaches `buffer` by an interrupt, which a thread takes at its next function call or turn of a
+ * loop, so `buffer` may be too short for an address that the other thread has just sent. `grow(0)` brings it up to date.
+ */
 export interface Memory {
   readonly buffer: SharedArrayBuffer
   readonly grow: (pages: number) => number
@@ -29,17 +34,23 @@ export const capacity = maximumPages * pageBytes - firstAddress
 /** A memory that grows on demand up to 4 GiB. */
 export const make = (): Memory => new WebAssembly.Memory({ initial: 16, maximum: maximumPages, shared: true })
 
+/** The buffer as another thread may have grown it, up to `end` at least. */
+const bufferTo = (memory: Memory, end: Address): SharedArrayBuffer => {
+  if (memory.buffer.byteLength < end) memory.grow(0)
+  return memory.buffer
+}
+
 export const floats = (memory: Memory, address: Address, count: number): Float32Array =>
-  new Float32Array(memory.buffer, address, count)
+  new Float32Array(bufferTo(memory, address + count * 4), address, count)
 
 export const integers = (memory: Memory, address: Address, count: number): Int32Array =>
-  new Int32Array(memory.buffer, address, count)
+  new Int32Array(bufferTo(memory, address + count * 4), address, count)
 
 export const addresses = (memory: Memory, address: Address, count: number): Uint32Array =>
-  new Uint32Array(memory.buffer, address, count)
+  new Uint32Array(bufferTo(memory, address + count * 4), address, count)
 
 export const bytes = (memory: Memory, address: Address, count: number): Uint8Array =>
-  new Uint8Array(memory.buffer, address, count)
+  new Uint8Array(bufferTo(memory, address + count), address, count)
 
 /** Room for `count` four-byte values. */
 export interface Allocator {

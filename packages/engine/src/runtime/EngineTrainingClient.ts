@@ -2,12 +2,13 @@
 import {
   CustomLoss,
   type Datum,
-  type Loss,
+  Loss,
   type RequestQueue,
   RequestRules,
   type SamplingClient,
   type TrainingClient
 } from "@effect-rl/core"
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -52,6 +53,31 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass("forwardBackward", data, loss)
   )
 
+  const crossEntropy = Effect.fnUntraced(function*(
+    pass: TrainedAdapter["forward"],
+    data: Data<"WeightedTokens">
+  ) {
+    const items = yield* TrainingItem.fromData(data)
+    return yield* pass(items, Loss.crossEntropy)
+  })
+
+  const forwardBackwardCustom = Effect.fn("TrainingClient.forwardBackwardCustom")(
+    function*<E, R>(
+      data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+      loss: TrainingClient.CustomLoss<E, R>
+    ) {
+      const operation = "forwardBackwardCustom"
+      yield* named(operation)(RequestRules.pass(data, Loss.crossEntropy, limits))
+      const context = yield* Effect.context<R>()
+      const passes = Effect.gen(function*() {
+        const { logprobs } = yield* named(operation)(crossEntropy(adapter.forward, data))
+        const second = yield* CustomLoss.secondPass(data, loss, logprobs)
+        return second.report(yield* named(operation)(crossEntropy(adapter.forwardBackward, second.data)))
+      })
+      return yield* queue.submit(operation, Effect.provide(passes, context), { isDecisive: true })
+    }
+  )
+
   /** The copy is skipped where nobody waits for it any more, as its room is then somebody else's. */
   const copyTo = (target: AdapterSnapshot) =>
     Effect.suspend(() => target.isReleased() ? Effect.void : target.use(adapter.copyTo(target.adapter)))
@@ -68,7 +94,7 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     info,
     forward,
     forwardBackward,
-    forwardBackwardCustom: CustomLoss.forwardBackward({ forward, forwardBackward }),
+    forwardBackwardCustom,
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       const { beta1, beta2, eps: epsilon, gradClipNorm: gradientClipNorm, learningRate, weightDecay } = adam

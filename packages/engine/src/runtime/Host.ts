@@ -1,4 +1,4 @@
-/** What all clients of one engine share: the memory and the threads that compute in it. */
+/** The memory that all clients of one engine share, and the threads that compute in it. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,18 +14,16 @@ export class Host extends Context.Service<Host, {
   readonly threads: Threads.Threads
 }>()("@effect-rl/engine/runtime/Host") {
   /** 0 workers compute on the caller's thread between turns of its event loop. */
-  static readonly layer = (workers: number) =>
-    Layer.effect(
-      Host,
-      Effect.gen(function*() {
-        const module = Kernels.compile()
-        const memory = Memory.make()
-        const spawn = workers === 0 ? Thread.inline : Thread.worker
-        return {
-          kernels: Kernels.instantiate(module, memory),
-          room: Room.make(memory),
-          threads: yield* Threads.make(Math.max(workers, 1), spawn, { module, memory })
-        }
-      })
-    )
+  static readonly make = Effect.fnUntraced(function*(workers: number) {
+    const module = Kernels.compile()
+    const memory = Memory.make()
+    const spawn = workers === 0 ? Thread.inline : Thread.worker
+    return Host.of({
+      kernels: Kernels.instantiate(module, memory),
+      room: Room.make(memory),
+      threads: yield* Threads.make(Math.max(workers, 1), spawn, { module, memory })
+    })
+  })
+
+  static readonly layer = (workers: number) => Layer.effect(Host, Host.make(workers))
 }

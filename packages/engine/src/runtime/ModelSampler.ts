@@ -113,12 +113,14 @@ export class ModelSampler {
   }
 
   private copyCache(from: number, to: number, length: number) {
-    const bytes = Memory.bytes(this.compute.memory, 0, this.compute.memory.buffer.byteLength)
-    const size = length * ModelConfig.keySize(this.compute.config) * 4
-    for (let layer = 0; layer < this.compute.config.layers; layer++) {
+    const { config, memory } = this.compute
+    const size = length * ModelConfig.keySize(config) * 4
+    const cache = Memory.bytes(memory, this.model.cache.start, this.model.cache.bytes)
+    for (let layer = 0; layer < config.layers; layer++) {
       for (const offset of [0, this.cache.valueOffset]) {
-        const start = this.slotAddress(from) + layer * this.cache.layerStride + offset
-        bytes.copyWithin(this.slotAddress(to) + layer * this.cache.layerStride + offset, start, start + size)
+        const place = layer * this.cache.layerStride + offset
+        const start = from * this.cache.bytes + place
+        cache.copyWithin(to * this.cache.bytes + place, start, start + size)
       }
     }
   }

@@ -1,4 +1,5 @@
 /** One compute thread: a worker of its own, or turns of this thread's event loop. */
+import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Worker } from "node:worker_threads"
@@ -9,21 +10,24 @@ export interface Thread {
   readonly post: (command: Command) => void
 }
 
-/** What a thread tells its host; after a failure it does nothing more. */
+/** How a thread reports to its host; after a failure it does nothing more. */
 export interface Listener {
   readonly onReply: (reply: Reply) => void
   readonly onFailure: (detail: string) => void
 }
 
 /** Starts a thread that ends with the scope. */
-export type Spawn = (start: Start, listener: Listener) => Effect.Effect<Thread, never, Scope.Scope>
+export type Spawn = (start: Start, listener: Listener) => Effect.Effect<Thread, TinkerError.Unavailable, Scope.Scope>
 
 const describe = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
 
-/** Sources run with their types stripped and need the condition that finds other packages' sources. */
+/**
+ * Sources run with their types stripped and need the condition that finds other packages' sources. Flags of this process
+ * are never handed on: a worker refuses flags of V8 or of the whole process, such as --max-old-space-size or --title.
+ */
 const entry = import.meta.url.endsWith(".ts")
-  ? { file: "./worker.ts", execArgv: [...process.execArgv, "--conditions=@effect-rl/source"] }
-  : { file: "./worker.js", execArgv: process.execArgv }
+  ? { file: "./worker.ts", options: { execArgv: ["--conditions=@effect-rl/source"] } }
+  : { file: "./worker.js", options: {} }
 
 /** Long enough to finish a training task; a worker that does not end by then is stopped. */
 const closingMillis = 5000
@@ -45,27 +49,31 @@ const end = ({ hasEnded, worker }: Running) =>
     worker.postMessage({ _tag: "Close" } satisfies Command)
   })
 
-export const worker: Spawn = (start, { onFailure, onReply }) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const worker = new Worker(new URL(entry.file, import.meta.url), { workerData: start, execArgv: entry.execArgv })
-      const running: Running = { worker, hasEnded: false }
-      worker.on("message", onReply)
-      worker.on("error", (cause) => onFailure(`a compute thread crashed: ${describe(cause)}`))
-      worker.on("exit", (code) => {
-        running.hasEnded = true
-        onFailure(`a compute thread ended with code ${code}`)
-      })
-      return running
-    }),
-    end
-  ).pipe(Effect.map(({ worker }) => ({ post: (command) => worker.postMessage(command) })))
+const start = (data: Start, { onFailure, onReply }: Listener): Running => {
+  const worker = new Worker(new URL(entry.file, import.meta.url), { workerData: data, ...entry.options })
+  const running: Running = { worker, hasEnded: false }
+  worker.on("message", onReply)
+  worker.on("error", (cause) => onFailure(`a compute thread crashed: ${describe(cause)}`))
+  worker.on("exit", (code) => {
+    running.hasEnded = true
+    onFailure(`a compute thread ended with code ${code}`)
+  })
+  return running
+}
+
+const cannotStart = (cause: unknown) =>
+  new TinkerError.Unavailable({ detail: `a compute thread cannot be started: ${describe(cause)}` })
+
+export const worker: Spawn = (data, listener) =>
+  Effect.acquireRelease(Effect.try({ try: () => start(data, listener), catch: cannotStart }), end).pipe(
+    Effect.map(({ worker }) => ({ post: (command) => worker.postMessage(command) }))
+  )
 
 /** Computes on the caller's thread, one training task and one sampling step per turn of the event loop. */
-export const inline: Spawn = (start, { onFailure, onReply }) =>
+export const inline: Spawn = (data, { onFailure, onReply }) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const machine = Machine.make(start, onReply)
+      const machine = Machine.make(data, onReply)
       let turn: NodeJS.Immediate | undefined
       const work = () => {
         turn = undefined

@@ -1,12 +1,11 @@
 /** Grade-school word problems, as upstream's first large run. */
-import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
+import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset, Setting } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as Recipe from "../Recipe.ts"
-import * as Setting from "../Setting.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import type { Problem } from "./Gsm8kRow.ts"
 import * as Gsm8kSource from "./Gsm8kSource.ts"

@@ -1,5 +1,5 @@
 /** Plays one object of a backend: either it answers and is written down, or what was written answers. */
-import type { Pending, TinkerError } from "@effect-rl/core"
+import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Call from "./Call.ts"
@@ -18,11 +18,6 @@ export interface Made<A, M> {
 /** `ask` is done to the backend's object while it is recorded. */
 export interface Deck<L> {
   readonly answer: <A>(call: Call.Call<A>, ask: (live: L) => Answer<A>) => Answer<A>
-  /** Submits; what comes back gives the answer. */
-  readonly submit: <A>(
-    call: Call.Call<A>,
-    ask: (live: L) => Answer<Pending.Pending<A>>
-  ) => Effect.Effect<Answer<A>>
   /** Makes another object, which `describe` gives the answer of. */
   readonly make: <A, M>(
     call: Call.Call<A>,
@@ -35,12 +30,6 @@ const same = <A>(value: A) => value
 
 export const recording = <L>({ record }: Recorder, live: L): Deck<L> => ({
   answer: (call, ask) => Effect.map(record(call, ask(live), same), ({ value }) => value),
-  submit: (call, ask) =>
-    Effect.map(Effect.result(ask(live)), (submitted) =>
-      Effect.map(
-        record(call, Effect.flatMap(Effect.fromResult(submitted), (pending) => pending.await), same),
-        ({ value }) => value
-      )),
   make: (call, ask, describe) =>
     Effect.map(record(call, ask(live), describe), ({ id, value }) => ({
       id,
@@ -52,6 +41,5 @@ export const recording = <L>({ record }: Recorder, live: L): Deck<L> => ({
 /** Needs no backend. */
 export const replaying = ({ play }: Tape): Deck<never> => ({
   answer: (call) => Effect.map(play(call), ({ answer }) => answer),
-  submit: (call) => Effect.succeed(Effect.map(play(call), ({ answer }) => answer)),
   make: (call) => Effect.map(play(call), ({ answer, id }) => ({ id, answer, deck: replaying({ play }) }))
 })

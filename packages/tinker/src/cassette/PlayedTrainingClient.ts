@@ -1,13 +1,24 @@
 /** Trains as a deck plays. */
-import { CustomLoss, type Pending, RequestQueue, TinkerError, type TrainingClient } from "@effect-rl/core"
-import * as Deferred from "effect/Deferred"
+import {
+  CustomLoss,
+  type Datum,
+  Loss,
+  type Pending,
+  RequestQueue,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Semaphore from "effect/Semaphore"
+import type * as Scope from "effect/Scope"
 import * as Call from "./Call.ts"
 import type { Deck } from "./Deck.ts"
+import * as Operation from "./Operation.ts"
 import * as PlayedSamplingClient from "./PlayedSamplingClient.ts"
 
 type Live = TrainingClient.TrainingClient
+
+type Weighted = NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 
 export interface Parts {
   readonly info: TrainingClient.ModelInfo
@@ -22,11 +33,9 @@ type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
   const queue = yield* RequestQueue.make
   const calls = Call.training(id)
-  /** Calls are numbered, queued and passed on in one order. */
-  const turn = yield* Semaphore.make(1)
   let lostBecause: string | undefined
 
-  /** What follows a call that was not recorded follows from it. */
+  /** An answer that is `Closed` after a call that was not recorded, as it depends on that call. */
   const known = <A, R>(operation: string, answer: Answer<A, R>): Answer<A, R> =>
     Effect.suspend(() =>
       lostBecause === undefined ? answer : Effect.fail(
@@ -40,48 +49,85 @@ export const make = Effect.fnUntraced(function*({ deck, id, info }: Parts) {
       )
     )
 
-  const submit = <A>(makeCall: () => Call.Call<A>, ask: (live: Live) => Answer<Pending.Pending<A>>) =>
-    Effect.gen(function*() {
-      const submitted = yield* Deferred.make<Answer<A>>()
+  /** Numbers a call and passes it on, in its turn. */
+  const play = <A>(makeCall: () => Call.Call<A>, ask: (live: Live) => Answer<Pending.Pending<A>>) =>
+    Effect.suspend(() => {
       const call = makeCall()
-      const operation = call.operation.name
-      const pending = yield* queue.submit(operation, known(operation, Effect.flatten(Deferred.await(submitted))))
-      yield* Deferred.succeed(submitted, yield* deck.submit(call, ask))
-      return pending
-    }).pipe(Effect.uninterruptible, turn.withPermit)
+      return known(
+        call.operation.name,
+        deck.answer(call, (live) => Effect.flatMap(ask(live), (pending) => pending.await))
+      )
+    })
 
-  /** In its turn, when the calls before have their answers, so that it holds the weights they left. */
+  const submit = <A>(
+    operation: Operation.Operation<A>,
+    makeCall: () => Call.Call<A>,
+    ask: (live: Live) => Answer<Pending.Pending<A>>
+  ) => queue.submit(operation.name, play(makeCall, ask))
+
+  /** In its turn, when the calls before it have their answers, so that it holds the weights they left. */
   const snapshot = Effect.gen(function*() {
-    const call = calls.saveWeightsAndGetSamplingClient()
-    const weights = calls.weights()
-    const before = yield* queue.submit(call.operation.name, Effect.void)
-    yield* before.await
-    const { answer, deck: sampler } = yield* known(
-      call.operation.name,
-      deck.make(call, (live) => live.saveWeightsAndGetSamplingClient, ({ modelPath }) => ({ modelPath }))
-    )
-    return yield* PlayedSamplingClient.make({ ...answer, weights, deck: sampler })
+    const context = yield* Effect.context<Scope.Scope>()
+    const operation = Operation.saveWeightsAndGetSamplingClient
+    const made = Effect.suspend(() => {
+      const weights = calls.weights()
+      const call = calls.saveWeightsAndGetSamplingClient()
+      const ask = (live: Live) => live.saveWeightsAndGetSamplingClient
+      return Effect.map(
+        known(operation.name, deck.make(call, ask, ({ modelPath }) => ({ modelPath }))),
+        ({ answer, deck: sampler }) => ({ ...answer, weights, deck: sampler })
+      )
+    })
+    const pending = yield* queue.submit(operation.name, Effect.provide(made, context))
+    return yield* PlayedSamplingClient.make(yield* pending.await)
   })
 
-  const passes: Pick<Live, "forward" | "forwardBackward"> = {
-    forward: (data, loss) => submit(() => calls.forward(data, loss), (live) => live.forward(data, loss)),
-    forwardBackward: (data, loss) =>
-      submit(() => calls.forwardBackward(data, loss), (live) => live.forwardBackward(data, loss))
-  }
+  const forwardBackwardCustom: Live["forwardBackwardCustom"] = Effect.fnUntraced(function*<E, R>(
+    data: Weighted,
+    customLoss: TrainingClient.CustomLoss<E, R>
+  ) {
+    const context = yield* Effect.context<R>()
+    const loss = Loss.crossEntropy
+    const passes = Effect.gen(function*() {
+      const { logprobs } = yield* play(() => calls.forward(data, loss), (live) => live.forward(data, loss))
+      const second = yield* CustomLoss.secondPass(data, customLoss, logprobs)
+      const output = yield* play(
+        () => calls.forwardBackward(second.data, loss),
+        (live) => live.forwardBackward(second.data, loss)
+      )
+      return second.report(output)
+    })
+    return yield* queue.submit("forwardBackwardCustom", Effect.provide(passes, context), { isDecisive: true })
+  })
 
   const client: Live = {
     info,
-    ...passes,
-    forwardBackwardCustom: CustomLoss.forwardBackward(passes),
-    optimStep: (adam) => submit(() => calls.optimStep(adam), (live) => live.optimStep(adam)),
+    forward: (data, loss) =>
+      submit(Operation.forward, () => calls.forward(data, loss), (live) => live.forward(data, loss)),
+    forwardBackward: (data, loss) =>
+      submit(
+        Operation.forwardBackward,
+        () => calls.forwardBackward(data, loss),
+        (live) => live.forwardBackward(data, loss)
+      ),
+    forwardBackwardCustom,
+    optimStep: (adam) => submit(Operation.optimStep, () => calls.optimStep(adam), (live) => live.optimStep(adam)),
     saveState: (name, options = {}) =>
-      submit(() => calls.saveState(name, options), (live) => live.saveState(name, options)),
+      submit(Operation.saveState, () => calls.saveState(name, options), (live) => live.saveState(name, options)),
     saveWeightsForSampler: (name, options = {}) =>
-      submit(() => calls.saveWeightsForSampler(name, options), (live) => live.saveWeightsForSampler(name, options)),
-    saveWeightsAndGetSamplingClient: turn.withPermit(snapshot),
+      submit(
+        Operation.saveWeightsForSampler,
+        () => calls.saveWeightsForSampler(name, options),
+        (live) => live.saveWeightsForSampler(name, options)
+      ),
+    saveWeightsAndGetSamplingClient: snapshot,
     loadState: (path, { optimizer = false } = {}) =>
-      submit(() => calls.loadState(path, optimizer), (live) => live.loadState(path, { optimizer })),
-    unload: submit(() => calls.unload(), (live) => Effect.succeed({ await: live.unload })).pipe(
+      submit(
+        Operation.loadState,
+        () => calls.loadState(path, optimizer),
+        (live) => live.loadState(path, { optimizer })
+      ),
+    unload: submit(Operation.unload, () => calls.unload(), (live) => Effect.succeed({ await: live.unload })).pipe(
       Effect.flatMap((pending) => pending.await),
       Effect.andThen(queue.close("the training client was unloaded"))
     )

@@ -1,6 +1,5 @@
 /** Trains one model of the service. */
 import {
-  CustomLoss,
   type Datum,
   type Loss,
   Pending,
@@ -106,16 +105,15 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     )
   })
 
-  const customLoss = CustomLoss.forwardBackward({ forward, forwardBackward })
-
   const client: TrainingClient.TrainingClient = {
     info,
     forward,
     forwardBackward,
-    forwardBackwardCustom: (data, loss) =>
+    forwardBackwardCustom: Effect.fn("TrainingClient.forwardBackwardCustom")((data, loss) =>
       limits.capabilities.lossReduction === "sequence-mean"
         ? named("forwardBackwardCustom")(Effect.fail(noSum))
-        : customLoss(data, loss),
+        : Passes.submitCustom(passes, data, loss)
+    ),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       yield* named("optimStep")(dialect.adam(adam.gradClipNorm))
@@ -138,7 +136,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       const pending = yield* queue.submit({
         operation: "loadState",
         change: "whole",
-        submission: (nextSeqId) => Effect.map(notFound(load(nextSeqId)), notFound)
+        submission: (nextSeqId, watchdog) => Effect.map(notFound(load(nextSeqId, watchdog)), notFound)
       })
       return Pending.map(pending, () => undefined)
     }),

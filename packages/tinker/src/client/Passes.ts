@@ -1,5 +1,14 @@
 /** Training passes: split into chunks on the way there, put together on the way back. */
-import { type Datum, type Pending, RequestRules, type TinkerError, type TrainingClient } from "@effect-rl/core"
+import {
+  CustomLoss,
+  type Datum,
+  Loss,
+  type Pending,
+  RequestRules,
+  type TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Result from "effect/Result"
@@ -13,7 +22,7 @@ import * as Connection from "./Connection.ts"
 import type { Dialect } from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
 import * as Reduction from "./Reduction.ts"
-import type { Submission, TrainingQueue } from "./TrainingQueue.ts"
+import { type TrainingQueue, Unchanged, type Work } from "./TrainingQueue.ts"
 import { named, type WireError } from "./WireError.ts"
 import * as Zstd from "./Zstd.ts"
 
@@ -146,7 +155,8 @@ const posted = ({ config }: Parts, posts: ReadonlyArray<Post>, firstSeqId: numbe
   config.sendsChunksTogether ? together(posts, firstSeqId) : inOrder(posts, firstSeqId)
 
 const submission =
-  (parts: Parts, posts: ReadonlyArray<Post>): Submission<TrainingClient.ForwardBackwardOutput> => (nextSeqId) =>
+  (parts: Parts, posts: ReadonlyArray<Post>) =>
+  (nextSeqId: () => number): Effect.Effect<Awaiting<TrainingClient.ForwardBackwardOutput>, WireError> =>
     Effect.gen(function*() {
       const [firstSeqId = 0] = posts.map(nextSeqId)
       const results = yield* Effect.forEach(
@@ -185,3 +195,39 @@ export const submit = (
     }))
   )
 }
+
+type Weighted = NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
+
+/**
+ * Checks the data and sends them forward, and after the caller's function forward and backward. Both passes have their
+ * place in the order of requests from the beginning, with sequence numbers one after the other.
+ */
+export const submitCustom = Effect.fnUntraced(function*<E, R>(
+  parts: Parts,
+  data: Weighted,
+  loss: TrainingClient.CustomLoss<E, R>
+) {
+  const { dialect, limits, queue } = parts
+  const operation = "forwardBackwardCustom"
+  yield* named(operation)(RequestRules.pass(data, Loss.crossEntropy, limits))
+  yield* named(operation)(dialect.loss(Loss.crossEntropy, data, limits.capabilities.lossReduction))
+  const context = yield* Effect.context<R>()
+  const passOf = (data: Weighted, forwardOnly: boolean) =>
+    submission(parts, postsOf(parts, { data, loss: Loss.crossEntropy, forwardOnly }))
+  const both: Work<TrainingClient.ForwardBackwardOutput, E | TinkerError.TinkerError>["submission"] = (
+    nextSeqId,
+    watchdog
+  ) =>
+    Effect.gen(function*() {
+      const forward = Effect.flatten(passOf(data, true)(nextSeqId))
+      const second = yield* watchdog.watch(forward).pipe(
+        named(operation),
+        Effect.flatMap(({ logprobs }) => CustomLoss.secondPass(data, loss, logprobs)),
+        Effect.mapError((error) => new Unchanged(error)),
+        Effect.provide(context)
+      )
+      return Effect.map(yield* passOf(second.data, false)(nextSeqId), second.report)
+    })
+  const pieces = postsOf(parts, { data, loss: Loss.crossEntropy, forwardOnly: false }).length
+  return yield* queue.submit({ operation, submission: both, change: pieces === 1 ? "whole" : "piecewise" })
+})

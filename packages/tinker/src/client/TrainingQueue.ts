@@ -1,25 +1,43 @@
-/** The requests of one model: posted in order without waiting for results, whose failures nobody overlooks. */
+/** The requests of one model: posted in order without waiting for results, whose failures are not overlooked. */
 import { type Pending, RequestQueue, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"
 import type { Watchdog } from "./Watchdog.ts"
-import { named, type WireError } from "./WireError.ts"
+import { named, toReason, type WireError } from "./WireError.ts"
 
-/** Posts, under sequence numbers of its own; what comes back gives the result. */
-export type Submission<A> = (nextSeqId: () => number) => Effect.Effect<Effect.Effect<A, WireError>, WireError>
+/** A failure before anything was posted that changes the model, with the error that the caller gets. */
+export class Unchanged<out E> {
+  readonly _tag = "Unchanged"
+  readonly error: E
+  constructor(error: E) {
+    this.error = error
+  }
+}
 
-export interface Work<A> {
+/**
+ * Posts, under sequence numbers of its own; the effect that comes back gives the result. A result that is needed before the
+ * rest is posted is awaited under the watchdog.
+ */
+export type Submission<A, E = WireError> = (
+  nextSeqId: () => number,
+  watchdog: Watchdog
+) => Effect.Effect<Effect.Effect<A, WireError>, E>
+
+export interface Work<A, E = never> {
   readonly operation: string
-  readonly submission: Submission<A>
+  readonly submission: Submission<A, WireError | Unchanged<E>>
   /** What becomes of the model: nothing, all of it or nothing of it, or possibly only some of it. */
   readonly change: "none" | "whole" | "piecewise"
 }
 
 export interface TrainingQueue {
-  readonly submit: <A>(work: Work<A>) => Effect.Effect<Pending.Pending<A>, TinkerError.TinkerError>
+  readonly submit: <A, E = never>(
+    work: Work<A, E>
+  ) => Effect.Effect<Pending.Pending<A, E | TinkerError.TinkerError>, TinkerError.TinkerError>
   /** Whether nothing has been submitted yet. */
   readonly isFresh: () => boolean
-  /** Refuses later calls; returns when those before are done. */
+  /** Refuses later calls; returns when earlier ones are done. */
   readonly close: (detail: string) => Effect.Effect<void>
 }
 
@@ -28,31 +46,45 @@ interface Trouble {
   readonly detail: string
 }
 
-/** The model may have changed in a way that nobody knows. */
-const isUnclear = <A>({ change }: Work<A>, failure: WireError) =>
-  change === "piecewise" || (change === "whole" && failure.mayBeDone)
+type Failure<E> = WireError | Unchanged<E>
+
+/** What is handed from one queue to the other. */
+type Posted<A, E> = Result.Result<Effect.Effect<A, WireError>, E | TinkerError.TinkerError>
+
+/** Whether the model may have changed in an unknown way. */
+const isUnclear = <A, E>({ change }: Work<A, E>, failure: Failure<E>) =>
+  failure._tag === "WireError" && (change === "piecewise" || (change === "whole" && failure.mayBeDone))
+
+/** What the caller gets. */
+const errorOf = <E>(operation: string, failure: Failure<E>): E | TinkerError.TinkerError =>
+  failure._tag === "WireError"
+    ? new TinkerError.TinkerError({ operation, reason: toReason(failure), cause: failure })
+    : failure.error
+
+const messageOf = (error: unknown) => error instanceof Error ? error.message : Formatter.format(error)
 
 export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const submissions = yield* RequestQueue.make
   const results = yield* RequestQueue.make
   let lastSeqId = 0
   let isFresh = true
-  /** A failure nobody has awaited yet: what follows may rely on what failed. */
+  /** A failure that was not awaited yet: later requests may rely on the one that failed. */
   let unseen: Trouble | undefined
   let latest: Trouble | undefined
   let brokenBecause: string | undefined
 
-  const noticed = <A>(work: Work<A>) => (failure: WireError) =>
-    Effect.flatMap(Effect.flip(named(work.operation)(Effect.fail(failure))), (error) =>
-      Effect.sync(() => {
-        latest = { work, detail: error.message }
-        unseen ??= latest
-        if (isUnclear(work, failure)) {
-          brokenBecause ??= `${error.message}; the model's state is unknown, go on with a new client from a checkpoint`
-        }
-      }))
+  const noticed = <A, E>(work: Work<A, E>) => (failure: Failure<E>) =>
+    Effect.sync(() => {
+      const error = errorOf(work.operation, failure)
+      latest = { work, detail: messageOf(error) }
+      unseen ??= latest
+      if (isUnclear(work, failure)) {
+        brokenBecause ??= `${messageOf(error)}; the model's state is unknown, go on with a new client from a checkpoint`
+      }
+      return error
+    })
 
-  /** What was submitted before the latest failure cannot have taken it into account, whoever awaits it by now. */
+  /** A request that was submitted before the latest failure cannot have taken it into account, awaited or not. */
   const closed = (operation: string, known = latest) =>
     Effect.suspend(() => {
       const trouble = unseen ?? (latest === known ? undefined : latest)
@@ -62,19 +94,18 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
         : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))
     })
 
-  /** Never fails itself: a failure is part of what is handed to the other queue. */
-  const posting = <A>(work: Work<A>) =>
+  /** Never fails: a failure is part of the result handed to the other queue. */
+  const posting = <A, E>(work: Work<A, E>): Effect.Effect<Posted<A, E>> =>
     closed(work.operation).pipe(
       Effect.andThen(
-        Effect.suspend(() => work.submission(() => ++lastSeqId)).pipe(
-          Effect.tapError(noticed(work)),
-          named(work.operation)
+        Effect.suspend(() => work.submission(() => ++lastSeqId, watchdog)).pipe(
+          Effect.catch((failure: Failure<E>) => Effect.flatMap(noticed(work)(failure), Effect.fail))
         )
       ),
       Effect.result
     )
 
-  const submit: TrainingQueue["submit"] = Effect.fnUntraced(function*(work) {
+  const submit: TrainingQueue["submit"] = Effect.fnUntraced(function*<A, E>(work: Work<A, E>) {
     yield* closed(work.operation)
     isFresh = false
     const posted = yield* submissions.submit(work.operation, posting(work))

@@ -1,4 +1,6 @@
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Datum from "../../model/Datum.ts"
 import * as Loss from "../../model/Loss.ts"
@@ -144,11 +146,50 @@ const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
       const client = yield* Fixture.training(options)
       const failed = yield* client.forwardBackwardCustom([Fixture.weighted()], () => Effect.fail(new OwnFailure()))
         .pipe(
+          Effect.flatMap((pending) => pending.await),
           Effect.as("success"),
           Effect.catchTag("OwnFailure", () => Effect.succeed("OwnFailure"))
         )
       yield* Case.expectEqual("the outcome", failed, "OwnFailure")
       yield* Fixture.learn(client)
+    })
+  ),
+  Case.make(
+    "losses: a custom loss is submitted without waiting for it, and what is submitted later runs after it",
+    Effect.gen(function*() {
+      const waiting = yield* Fixture.training(options)
+      yield* Fixture.learn(waiting)
+      const client = yield* Fixture.training(options)
+      const gate = yield* Deferred.make<void>()
+      const gradient = [Fixture.full(-1)]
+      const pass = yield* client.forwardBackwardCustom(
+        [Fixture.weighted()],
+        () => Effect.as(Deferred.await(gate), { loss: 0, gradients: gradient })
+      )
+      const step = yield* Fixture.step(client)
+      yield* Deferred.succeed(gate, undefined)
+      yield* pass.await
+      yield* step.await
+      yield* Case.expectClose("logprobs", yield* Fixture.logprobs(client), yield* Fixture.logprobs(waiting))
+    })
+  ),
+  Case.make(
+    "losses: a step that was submitted behind a custom loss is not taken where the loss fails",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      yield* Fixture.learn(client)
+      const trained = yield* Fixture.logprobs(client)
+      const gate = yield* Deferred.make<void>()
+      const pass = yield* client.forwardBackwardCustom(
+        [Fixture.weighted()],
+        () => Effect.andThen(Deferred.await(gate), Effect.fail(new OwnFailure()))
+      )
+      const step = yield* Fixture.step(client)
+      const failed = yield* Effect.forkChild(Effect.ignore(pass.await), { startImmediately: true })
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(failed)
+      yield* Case.expectFailure(step.await, "Closed")
+      yield* Case.expectClose("logprobs", yield* Fixture.logprobs(client), trained)
     })
   )
 ]

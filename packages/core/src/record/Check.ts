@@ -1,0 +1,83 @@
+/** Checks of options: one wording for each requirement, and the `InvalidOption` for a value that does not meet it. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { InvalidOption } from "./InvalidOption.ts"
+
+/** What a value must be, in words, and whether one is. */
+export interface Requirement<in A> {
+  readonly expected: string
+  readonly accepts: (value: A) => boolean
+}
+
+/** A whole number within a range, both ends included. */
+export const whole = (least: number, most: number = Infinity): Requirement<number> => ({
+  expected: most === Infinity ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
+  accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most
+})
+
+export interface Range {
+  /** Smallest number. */
+  readonly least?: number
+  /** Lower bound that is not itself accepted. */
+  readonly above?: number
+  /** Largest number. */
+  readonly most?: number
+}
+
+const inWords = ({ above, least, most }: Range) => {
+  const lower = above === undefined ? least === undefined ? "" : ` from ${least}` : ` above ${above}`
+  if (most !== undefined) return `a number${lower} up to ${most}`
+  return lower === "" ? "a finite number" : `a number${lower}${above === undefined ? " on" : ""}`
+}
+
+/** A finite number within a range. */
+export const number = (range: Range = {}): Requirement<number> => {
+  const { above = -Infinity, least = -Infinity, most = Infinity } = range
+  return {
+    expected: inWords(range),
+    accepts: (value) => Number.isFinite(value) && value >= least && value > above && value <= most
+  }
+}
+
+/** A duration longer than zero. */
+export const time: Requirement<Duration.Input> = {
+  expected: "a time above 0, such as \"2 minutes\"",
+  accepts: (value) => {
+    const duration = Duration.fromInput(value)
+    return duration._tag === "Some" && Duration.isGreaterThan(duration.value, Duration.zero)
+  }
+}
+
+/** One of a few texts. */
+export const oneOf = (choices: ReadonlyArray<string>): Requirement<string> => ({
+  expected: choices.map((choice) => JSON.stringify(choice)).join(" or "),
+  accepts: (value) => choices.includes(value)
+})
+
+/** One option, checked. */
+export interface Check {
+  readonly field: string
+  readonly found: unknown
+  readonly expected: string
+  readonly holds: boolean
+}
+
+/** Checks an option; one that was left out is accepted. */
+export const option = <A>(field: string, found: A | undefined, { accepts, expected }: Requirement<A>): Check => ({
+  field,
+  found,
+  expected,
+  holds: found === undefined || accepts(found)
+})
+
+/** The error for the first check that does not hold, if any. */
+export const broken = (checks: ReadonlyArray<Check>): InvalidOption | undefined => {
+  const first = checks.find(({ holds }) => !holds)
+  return first && new InvalidOption({ field: first.field, found: String(first.found), expected: first.expected })
+}
+
+/** Fails with the first check that does not hold. */
+export const all = (...checks: ReadonlyArray<Check>): Effect.Effect<void, InvalidOption> => {
+  const invalid = broken(checks)
+  return invalid === undefined ? Effect.void : Effect.fail(invalid)
+}

@@ -1,0 +1,19 @@
+/** An option that cannot be used, refused before the first request. */
+import * as Schema from "effect/Schema"
+
+/**
+ * `field` names the option by its path, such as `sampling.maxTokens`.
+ *
+ * @example
+ * new InvalidOption({ field: "groupSize", found: "0", expected: "a whole number from 1 on" }).message
+ * // "groupSize is 0, expected a whole number from 1 on"
+ */
+export class InvalidOption extends Schema.TaggedError<InvalidOption>()("InvalidOption", {
+  field: Schema.String,
+  found: Schema.String,
+  expected: Schema.String
+}) {
+  override get message() {
+    return `${this.field} is ${this.found}, expected ${this.expected}`
+  }
+}

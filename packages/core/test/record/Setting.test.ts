@@ -1,0 +1,141 @@
+import { Setting } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Schema } from "effect"
+
+const Limits = Schema.Struct({
+  maxTurns: Setting.int({ least: 1, help: "Turns of an episode", identity: true }),
+  turnTimeout: Setting.duration({ help: "Longest time for one turn" })
+})
+
+const Settings = Schema.Struct({
+  maxTokens: Setting.int({
+    least: 1,
+    most: 4096,
+    default: 256,
+    unit: "tokens",
+    help: "Longest response",
+    identity: true
+  }),
+  temperature: Setting.number({ above: 0, default: 1, help: "Temperature", identity: true }),
+  share: Setting.number({ least: 0, most: 1, default: 0.2, help: "Share" }),
+  loss: Setting.choice({ choices: ["ppo", "cispo"], default: "ppo", help: "Loss", identity: true }),
+  renew: Setting.toggle({ default: false, help: "Renew", identity: true }),
+  from: Setting.text({ help: "Weights to start from; the base model unless given", identity: true }),
+  interruptTimeout: Setting.duration({ default: "5 minutes", help: "Longest wait", identity: true }),
+  limits: Setting.group(Limits)
+})
+
+const refusal = (given: unknown) => Effect.flip(Setting.decode(Settings, given, "sampling"))
+
+describe("defaults of settings", () => {
+  it("are the given ones, and settings without a default are left out", () => {
+    assert.deepStrictEqual(Setting.defaults(Settings), {
+      maxTokens: 256,
+      temperature: 1,
+      share: 0.2,
+      loss: "ppo",
+      renew: false,
+      interruptTimeout: "5 minutes",
+      limits: {}
+    })
+  })
+
+  it("can be read from a field, with its help, unit, choices and accepted values", () => {
+    assert.deepStrictEqual(Setting.of(Settings.fields.maxTokens), {
+      kind: "int",
+      expected: "a whole number from 1 to 4096",
+      default: 256,
+      unit: "tokens",
+      help: "Longest response",
+      identity: true
+    })
+    assert.deepStrictEqual(Setting.of(Settings.fields.loss)?.choices, ["ppo", "cispo"])
+    assert.isUndefined(Setting.of(Schema.String))
+  })
+})
+
+describe("decoding settings", () => {
+  it.effect("keeps what was given and adds the defaults", () =>
+    Effect.gen(function*() {
+      const decoded = yield* Setting.decode(Settings, { maxTokens: 8, limits: { maxTurns: 2 } })
+      assert.deepStrictEqual(decoded, { ...Setting.defaults(Settings), maxTokens: 8, limits: { maxTurns: 2 } })
+    }))
+
+  const cases: ReadonlyArray<readonly [given: object, field: string, found: string, expected: string]> = [
+    [{ maxTokens: 0 }, "sampling.maxTokens", "0", "a whole number from 1 to 4096"],
+    [{ maxTokens: 1.5 }, "sampling.maxTokens", "1.5", "a whole number from 1 to 4096"],
+    [{ maxTokens: "8" }, "sampling.maxTokens", "\"8\"", "a whole number from 1 to 4096"],
+    [{ temperature: NaN }, "sampling.temperature", "NaN", "a number above 0"],
+    [{ share: 2 }, "sampling.share", "2", "a number from 0 up to 1"],
+    [{ loss: "pppo" }, "sampling.loss", "\"pppo\"", "\"ppo\" or \"cispo\""],
+    [{ renew: "yes" }, "sampling.renew", "\"yes\"", "true or false"],
+    [{ from: null }, "sampling.from", "null", "a text"],
+    [
+      { interruptTimeout: "5 parsecs" },
+      "sampling.interruptTimeout",
+      "\"5 parsecs\"",
+      "a time above 0, such as \"2 minutes\""
+    ],
+    [{ interruptTimeout: 0 }, "sampling.interruptTimeout", "0", "a time above 0, such as \"2 minutes\""],
+    [{ limits: { maxTurns: 0 } }, "sampling.limits.maxTurns", "0", "a whole number from 1 on"],
+    [{ limits: 3 }, "sampling.limits", "3", "an object of settings"],
+    [
+      { limits: { maxTurn: 3 } },
+      "sampling.limits.maxTurn",
+      "3",
+      "a setting that exists: did you mean \"maxTurns\"? there are: maxTurns, turnTimeout"
+    ]
+  ]
+  for (const [given, field, found, expected] of cases) {
+    it.effect(`refuses ${JSON.stringify(given)} with its field, value and expectation`, () =>
+      Effect.gen(function*() {
+        const error = yield* refusal(given)
+        assert.strictEqual(error._tag, "InvalidOption")
+        assert.deepStrictEqual([error.field, error.found, error.expected], [field, found, expected])
+      }))
+  }
+
+  it.prop(
+    "accepts a whole number exactly where it lies in the range",
+    [Schema.Int],
+    ([value]) => {
+      const decoded = Effect.runSync(Effect.option(Setting.decode(Settings, { maxTokens: value })))
+      assert.strictEqual(decoded._tag, value >= 1 && value <= 4096 ? "Some" : "None")
+    }
+  )
+
+  it.prop(
+    "of decoded settings changes nothing",
+    [Schema.Struct({ maxTokens: Schema.Int, temperature: Schema.Finite, renew: Schema.Boolean, from: Schema.String })],
+    ([given]) => {
+      const once = Effect.runSync(Effect.option(Setting.decode(Settings, given)))
+      if (once._tag === "None") return
+      assert.deepStrictEqual(Effect.runSync(Setting.decode(Settings, once.value)), once.value)
+    }
+  )
+})
+
+describe("the identity of settings", () => {
+  it("has those marked, in snake case, a duration as seconds and a setting left out as null", () => {
+    const settings = { ...Setting.defaults(Settings), interruptTimeout: Duration.minutes(2), limits: { maxTurns: 3 } }
+    assert.deepStrictEqual(Setting.identity(Settings, settings), {
+      max_tokens: 256,
+      temperature: 1,
+      loss: "ppo",
+      renew: false,
+      from: null,
+      interrupt_timeout: 120,
+      limits: { max_turns: 3 }
+    })
+  })
+
+  it.prop(
+    "differs exactly where a marked setting differs",
+    [Schema.Literals([1, 2]), Schema.Literals([1, 2]), Schema.Literals([0, 1])],
+    ([left, right, share]) => {
+      const of = (maxTokens: number, share: number) =>
+        JSON.stringify(Setting.identity(Settings, { ...Setting.defaults(Settings), maxTokens, share }))
+      assert.strictEqual(of(left, share) === of(right, 1 - share), left === right)
+    }
+  )
+})

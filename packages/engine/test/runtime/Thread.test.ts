@@ -1,0 +1,55 @@
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as Thread from "@effect-rl/engine/runtime/Thread"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+
+vi.setConfig({ testTimeout: 60_000 })
+
+/** Prints a log-probability by an engine with one worker. */
+const program = `
+  import { ModelInput, Tinker } from "@effect-rl/core"
+  import { Engine } from "@effect-rl/engine"
+  import * as NodeServices from "@effect/platform-node/NodeServices"
+  import { Effect } from "effect"
+  const score = Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const sampler = yield* tinker.createSamplingClient({ baseModel: "effect-rl/tiny-64" })
+    return yield* sampler.computeLogprobs(ModelInput.fromTokens([40, 41]))
+  })
+  const layers = [Engine.layerOptions({ workers: 1, checkpoints: "unused" })]
+  Effect.runPromise(score.pipe(Effect.scoped, Effect.provide(layers), Effect.provide(NodeServices.layer)))
+    .then((scores) => console.log(scores[1]))
+`
+
+/** Output of the program in a process with these flags. */
+const withFlags = (...flags: ReadonlyArray<string>) =>
+  Effect.callback<string>((resume) => {
+    const args = ["--conditions=@effect-rl/source", "--input-type=module", ...flags, "--eval", program]
+    const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "pipe"] })
+    let text = ""
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (more) => (text += more))
+    child.once("close", () => resume(Effect.succeed(text)))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+describe("compute threads", () => {
+  it.effect.each([
+    "--max-old-space-size=300",
+    "--expose-gc --stack-size=900",
+    "--title=trainer --no-warnings --enable-source-maps"
+  ])("start in a process with %s", (flags) =>
+    Effect.gen(function*() {
+      assert.match(yield* withFlags(...flags.split(" ")), /^-\d+\.\d+\n$/)
+    }))
+
+  it.effect("that cannot be started are a typed error", () =>
+    Effect.gen(function*() {
+      const memory = { ...Memory.make(), grow: () => 0, buffer: new SharedArrayBuffer(0) }
+      const listener = { onReply: () => {}, onFailure: () => {} }
+      const error = yield* Effect.flip(Thread.worker({ module: Kernels.compile(), memory }, listener))
+      assert.strictEqual(error._tag, "Unavailable")
+      assert.strictEqual(error.detail, "a compute thread cannot be started: () => 0 could not be cloned.")
+    }).pipe(Effect.scoped))
+})
