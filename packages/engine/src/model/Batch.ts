@@ -64,6 +64,12 @@ export const make = ({ arena, memory }: Compute, rows: Rows): Batch => {
   return { rows: count, ids, positions, bases, cache: rows.cache, groups: rows.groups, longest }
 }
 
+/** A cache of `positions` positions that each layer overwrites with its own keys and values. */
+const sharedLayout = (config: ModelConfig.ModelConfig, positions: number): CacheLayout => {
+  const { valueOffset } = cacheLayout(config, positions)
+  return { valueOffset, layerStride: 0, bytes: 2 * valueOffset }
+}
+
 /** Whole sequences one after the other, with a cache of their own in the arena. */
 export interface SequenceBatch extends Batch {
   readonly sequences: ReadonlyArray<{ readonly start: number; readonly length: number }>
@@ -71,13 +77,15 @@ export interface SequenceBatch extends Batch {
   readonly base: Memory.Address
 }
 
+/** Each layer has a cache of its own, unless none is read again after the next layer. */
 export const ofSequences = (
   compute: Compute,
   tokensS: ReadonlyArray<Int32Array>,
-  adapter: PackedAdapter | undefined
+  adapter: PackedAdapter | undefined,
+  caches: "per layer" | "shared"
 ): SequenceBatch => {
   const count = tokensS.reduce((sum, tokensT) => sum + tokensT.length, 0)
-  const cache = cacheLayout(compute.config, count)
+  const cache = caches === "shared" ? sharedLayout(compute.config, count) : cacheLayout(compute.config, count)
   const base = compute.arena.allocate(cache.bytes / 4)
   const stride = ModelConfig.keySize(compute.config) * 4
   const ids = new Int32Array(count)

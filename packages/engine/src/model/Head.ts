@@ -7,6 +7,13 @@ import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 
+/** Most logits that exist at once: 16 MiB of them. */
+const mostLogits = 1 << 22
+
+/** Rows whose logits exist at once; the same for any number of threads and any amount of scratch space. */
+export const chunkRows = (config: ModelConfig.ModelConfig): number =>
+  Math.max(1, Math.floor(mostLogits / ModelConfig.paddedVocabulary(config)))
+
 /** Logits `[rows, paddedVocabulary]` in the arena; ids that are padding hold −3e38. */
 export interface Logits {
   readonly rows: number
@@ -77,7 +84,7 @@ export const logprob = (compute: Compute, logits: Logits, row: number, token: nu
 }
 
 /** Log-probabilities of `targets [rows, candidates]`. */
-export const logprobs = (
+const logprobs = (
   compute: Compute,
   logits: Logits,
   targets: Int32Array,
@@ -95,24 +102,77 @@ export const logprobs = (
   return out
 }
 
-/** What a backward pass needs to know of the loss: ∂L/∂logprob of each `[rows, candidates]` target. */
+/** Hidden rows on their way into the head. */
+export interface HeadInput {
+  readonly x: Address
+  readonly rows: number
+  readonly groups: ReadonlyArray<Group>
+}
+
+/** The rows from `start` on, and their groups counted from there. */
+const slice = ({ config }: Compute, { groups, x }: HeadInput, start: number, rows: number): HeadInput => ({
+  x: x + start * config.hiddenSize * 4,
+  rows,
+  groups: groups.flatMap((group) => {
+    const from = Math.max(group.start, start)
+    const to = Math.min(group.start + group.rows, start + rows)
+    return from < to ? [{ start: from - start, rows: to - from, adapter: group.adapter }] : []
+  })
+})
+
+/** First row and number of rows of each chunk. */
+const chunks = ({ config }: Compute, rows: number): ReadonlyArray<readonly [start: number, rows: number]> => {
+  const size = chunkRows(config)
+  return Array.from(
+    { length: Math.ceil(rows / size) },
+    (_, index) => [index * size, Math.min(size, rows - index * size)] as const
+  )
+}
+
+export interface Scored {
+  /** `[rows, candidates]`. */
+  readonly logprobs: Float32Array
+  /** Left in the arena where all rows fit into one chunk, so that `backward` need not compute them again. */
+  readonly logits: Logits | undefined
+}
+
+/** Log-probabilities of `targets [rows, candidates]`, a chunk of logits at a time. */
+export const score = (compute: Compute, input: HeadInput, targets: Int32Array, candidates: number): Scored => {
+  const { arena } = compute
+  if (input.rows <= chunkRows(compute.config)) {
+    const logits = forward(compute, input.groups, input.x, input.rows)
+    return { logprobs: logprobs(compute, logits, targets, candidates), logits }
+  }
+  const out = new Float32Array(targets.length)
+  for (const [start, rows] of chunks(compute, input.rows)) {
+    const mark = arena.mark()
+    const { groups, x } = slice(compute, input, start, rows)
+    const logits = forward(compute, groups, x, rows)
+    const own = targets.subarray(start * candidates, (start + rows) * candidates)
+    out.set(logprobs(compute, logits, own, candidates), start * candidates)
+    arena.reset(mark)
+  }
+  return { logprobs: out, logits: undefined }
+}
+
+/** ∂L/∂logprob of each `[rows, candidates]` target: the loss as a backward pass sees it. */
 export interface TargetGradient {
   readonly targets: Int32Array
   readonly candidates: number
   readonly coefficients: Float32Array
 }
 
-/** The gradient in `x`; overwrites the logits. */
-export const backward = (
+/** Writes the gradient in the rows of the logits to `dx`; overwrites the logits. */
+const backwardInto = (
   compute: Compute,
+  dx: Address,
   logits: Logits,
   { candidates, coefficients, targets }: TargetGradient,
   gradients: Gradients
-): Address => {
+): void => {
   const { arena, config, kernels, memory, weights } = compute
   const { hiddenSize } = config
   const { rows } = logits
-  const dx = arena.allocate(rows * hiddenSize)
   const mark = arena.mark()
   const ids = arena.allocate(targets.length)
   const slopes = arena.allocate(targets.length)
@@ -125,5 +185,34 @@ export const backward = (
   const dNorm = gradients.base?.finalNorm ?? 0
   kernels.normBackward(dx, dNormed, logits.x, weights.finalNorm, logits.inverseRoot, rows, hiddenSize, dNorm, 0)
   arena.reset(mark)
+}
+
+/** The gradient in `input.x`. Logits that were not left by `score` are computed again, where their rows have a gradient. */
+export const backward = (
+  compute: Compute,
+  input: HeadInput,
+  left: Logits | undefined,
+  { candidates, coefficients, targets }: TargetGradient,
+  gradients: Gradients
+): Address => {
+  const { arena, config, memory } = compute
+  const dx = arena.allocate(input.rows * config.hiddenSize)
+  if (left !== undefined) {
+    backwardInto(compute, dx, left, { candidates, coefficients, targets }, gradients)
+    return dx
+  }
+  for (const [start, rows] of chunks(compute, input.rows)) {
+    const mark = arena.mark()
+    const [from, to] = [start * candidates, (start + rows) * candidates]
+    const own = { candidates, coefficients: coefficients.subarray(from, to), targets: targets.subarray(from, to) }
+    const place = dx + start * config.hiddenSize * 4
+    if (own.coefficients.every((slope) => slope === 0)) {
+      Memory.floats(memory, place, rows * config.hiddenSize).fill(0)
+    } else {
+      const { groups, x } = slice(compute, input, start, rows)
+      backwardInto(compute, place, forward(compute, groups, x, rows), own, gradients)
+    }
+    arena.reset(mark)
+  }
   return dx
 }

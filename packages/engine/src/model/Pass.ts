@@ -63,11 +63,10 @@ export const forward = (
   adapter: PackedAdapter | undefined
 ): ReadonlyArray<Float32Array> => {
   const mark = compute.arena.mark()
-  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter)
-  const x = Forward.run(compute, batch)
-  const logits = Head.forward(compute, batch.groups, x, batch.rows)
+  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter, "shared")
+  const input = { x: Forward.run(compute, batch), rows: batch.rows, groups: batch.groups }
   const { candidates, targets } = alignTargets(examples)
-  const logprobs = Head.logprobs(compute, logits, targets, candidates)
+  const { logprobs } = Head.score(compute, input, targets, candidates)
   compute.arena.reset(mark)
   return perExample(examples, logprobs, candidates)
 }
@@ -83,11 +82,15 @@ export const forwardBackward = (
   lossOf: (logprobs: Float32Array, example: number) => Loss.Result
 ): Trained => {
   const mark = compute.arena.mark()
-  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), gradients.adapter?.packed)
-  const { layers, x } = Forward.record(compute, batch)
-  const logits = Head.forward(compute, batch.groups, x, batch.rows)
   const { candidates, targets } = alignTargets(examples)
-  const logprobs = perExample(examples, Head.logprobs(compute, logits, targets, candidates), candidates)
+  const adapter = gradients.adapter?.packed
+  const records = recordsFor(compute, examples, candidates, adapter)
+  const caches = records === "kept" ? "per layer" : "shared"
+  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter, caches)
+  const recorded = Forward.record(compute, batch, records)
+  const input = { x: recorded.x, rows: batch.rows, groups: batch.groups }
+  const scored = Head.score(compute, input, targets, candidates)
+  const logprobs = perExample(examples, scored.logprobs, candidates)
   const coefficients = new Float32Array(targets.length)
   let loss = 0
   let row = 0
@@ -102,7 +105,8 @@ export const forwardBackward = (
     }
   })
   if (coefficients.some((slope) => slope !== 0)) {
-    Backward.run(compute, batch, layers, logits, { targets, candidates, coefficients }, gradients)
+    const target = { targets, candidates, coefficients }
+    Backward.run(compute, batch, recorded, Head.backward(compute, input, scored.logits, target, gradients), gradients)
   }
   compute.arena.reset(mark)
   return { logprobs, loss }
@@ -117,17 +121,44 @@ export interface PassSize {
   readonly paddedRank: number
 }
 
+/** Floats per row that one layer keeps for the backward pass. */
+const recordFloats = (config: ModelConfig.ModelConfig): number => {
+  const query = ModelConfig.querySize(config)
+  const { feedForwardSize: wide, heads, hiddenSize: hidden, keyHeads } = config
+  const attention = 2 * query + ModelConfig.keySize(config) + 3 * heads + keyHeads +
+    (ModelConfig.hasHeadNorms(config) ? query : 0)
+  return hidden + attention + 2 * wide + 2
+}
+
 /** Bytes of arena that a pass forward and backward needs. */
-export const scratchBytes = (config: ModelConfig.ModelConfig, size: PassSize): number => {
+export const scratchBytes = (
+  config: ModelConfig.ModelConfig,
+  size: PassSize,
+  records: Forward.Records = "kept"
+): number => {
   const query = ModelConfig.querySize(config)
   const key = ModelConfig.keySize(config)
-  const { feedForwardSize: wide, heads, hiddenSize: hidden, keyHeads, layers } = config
-  const attention = 2 * query + 3 * key + 3 * heads + keyHeads + (ModelConfig.hasHeadNorms(config) ? query : 0)
-  const perLayer = 2 * hidden + attention + 2 * wide + 2
+  const { feedForwardSize: wide, hiddenSize: hidden, layers } = config
   const transient = 2 * hidden + Math.max(3 * wide, 2 * query + 2 * key) + size.paddedRank
-  const head = ModelConfig.paddedVocabulary(config) + 2 * hidden + 3
-  const perRow = layers * perLayer + transient + head + hidden + 3 + 2 * size.candidates
-  const places = 16 * layers + 32
+  const perLayer = recordFloats(config) + 2 * key
+  const record = records === "kept" ? layers * perLayer : perLayer + hidden
+  const perRow = (layers + 2) * hidden + record + transient + 3 + 2 * size.candidates
+  const logitRows = Math.min(size.rows, Head.chunkRows(config))
+  const logits = logitRows * (ModelConfig.paddedVocabulary(config) + 2 * hidden + 3)
+  const places = 16 * layers + 48
   const stored = Weights.fitsPanels(config) ? 0 : Linear.storedScratch(Math.max(wide, hidden, query))
-  return (size.rows * perRow + 2 * (size.longest + 4) + stored) * 4 + places * 64
+  return (size.rows * perRow + logits + 2 * (size.longest + 4) + stored) * 4 + places * 64
+}
+
+/** Records are kept where they fit into the arena; the results are the same to the bit. */
+const recordsFor = (
+  { arena, config }: Compute,
+  examples: ReadonlyArray<Example>,
+  candidates: number,
+  adapter: PackedAdapter | undefined
+): Forward.Records => {
+  const lengths = examples.map(({ tokens }) => tokens.length)
+  const rows = lengths.reduce((sum, length) => sum + length, 0)
+  const size = { rows, longest: Math.max(0, ...lengths), candidates, paddedRank: adapter?.layout.paddedRank ?? 0 }
+  return scratchBytes(config, size, "kept") <= arena.free() ? "kept" : "recomputed"
 }

@@ -172,6 +172,8 @@ export const counter = (): Allocator & { readonly bytes: () => number } => {
 export interface Arena extends Allocator {
   readonly mark: () => number
   readonly reset: (mark: number) => void
+  /** Bytes that are left. */
+  readonly free: () => number
   /** The most bytes that were in use at once. */
   readonly peak: () => number
 }
@@ -196,6 +198,7 @@ export const arena = (region: Region): Arena => {
     reset: (mark) => {
       next = mark
     },
+    free: () => end - next,
     peak: () => peak - region.start
   }
 }

@@ -174,4 +174,51 @@ describe("Backward", () => {
       checkAdapter(model, adapter, examples, lossOf, name === "cispo" ? frozen : lossOf)
     })
   }
+
+  /** The gradient of an adapter and all log-probabilities, computed within `bytes` of scratch. */
+  const within = (
+    model: TinyModel.TinyModel,
+    examples: ReadonlyArray<Pass.Example>,
+    bytes: number,
+    lossOf = crossEntropy(examples)
+  ) => {
+    const { gradients, layout, packed } = TinyModel.adapter(model, { rank: 8 })
+    const arena = Memory.arena(model.reserver.reserve(bytes))
+    const block = Memory.floats(model.memory, gradients, layout.parameterFloats).fill(0)
+    const { logprobs } = Pass.forwardBackward(
+      { ...model, arena },
+      examples,
+      { adapter: { packed, block: gradients } },
+      lossOf
+    )
+    return { logprobs, gradient: block.slice() }
+  }
+
+  it("is the same to the bit whether records are kept or computed again", () => {
+    for (const config of [TinyModel.qwen3, TinyModel.llama]) {
+      const model = TinyModel.make(config)
+      const examples = examplesOf(model)
+      const size = { rows: 43, longest: 23, candidates: 1, paddedRank: 8 }
+      const [kept, recomputed] = [
+        Pass.scratchBytes(config, size, "kept"),
+        Pass.scratchBytes(config, size, "recomputed")
+      ]
+      assert.isBelow(recomputed, kept)
+      assert.deepStrictEqual(within(model, examples, recomputed), within(model, examples, kept))
+    }
+  })
+
+  it("is that of the separate sequences where the logits of all rows do not exist at once", () => {
+    const model = TinyModel.make({ ...TinyModel.qwen3, vocabularySize: 1 << 17 })
+    const lengths = [30, 1, 28, 31]
+    const tokens = TinyModel.tokens(model.config, lengths, 31)
+    const examples = tokens.map((tokens): Pass.Example => ({ tokens, targets: tokens.toReversed(), candidates: 1 }))
+    const likelihood: LossOf = (logprobs) => ({ loss: 0, gradient: logprobs.map((_, t) => t % 3 - 1) })
+    const together = within(model, examples, 64 << 20, likelihood)
+    const apart = examples.map((example) => within(model, [example], 64 << 20, likelihood))
+    assert.deepStrictEqual(together.logprobs, apart.flatMap(({ logprobs }) => logprobs))
+    const sums = together.gradient.map((_, i) => apart.reduce((sum, { gradient }) => sum + (gradient[i] ?? 0), 0))
+    const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+    assert.isBelow(largest(sums.map((sum, i) => sum - (together.gradient[i] ?? 0))), 1e-5 * largest(sums))
+  })
 })

@@ -156,25 +156,27 @@ describe("Forward", () => {
     }
   })
 
-  it("fits into the scratch it asks for", () => {
-    for (const config of [TinyModel.qwen3, TinyModel.llama]) {
-      const size = { rows: 300, longest: 60, candidates: 2, paddedRank: 16 }
-      const model = TinyModel.make(config)
-      const adapter = TinyModel.adapter(model, { rank: 16 })
-      const bytes = Pass.scratchBytes(config, size)
-      const arena = Memory.arena(model.reserver.reserve(bytes))
-      const examples = TinyModel.tokens(config, [60, 60, 60, 60, 60], 26).map((tokens): Pass.Example => ({
-        tokens,
-        targets: new Int32Array(120),
-        candidates: 2
-      }))
-      Pass.forwardBackward(
-        { ...model, arena },
-        examples,
-        { adapter: { packed: adapter.packed, block: adapter.gradients } },
-        (logprobs) => ({ loss: 0, gradient: logprobs.map(() => 1) })
-      )
-      assert.isAbove(arena.peak(), 0.8 * bytes)
-    }
-  })
+  for (const records of ["kept", "recomputed"] as const) {
+    it(`fits into the scratch it asks for, with records ${records}`, () => {
+      for (const config of [TinyModel.qwen3, TinyModel.llama]) {
+        const size = { rows: 300, longest: 60, candidates: 2, paddedRank: 16 }
+        const model = TinyModel.make(config)
+        const adapter = TinyModel.adapter(model, { rank: 16 })
+        const bytes = Pass.scratchBytes(config, size, records)
+        const arena = Memory.arena(model.reserver.reserve(bytes))
+        const examples = TinyModel.tokens(config, [60, 60, 60, 60, 60], 26).map((tokens): Pass.Example => ({
+          tokens,
+          targets: new Int32Array(120),
+          candidates: 2
+        }))
+        Pass.forwardBackward(
+          { ...model, arena },
+          examples,
+          { adapter: { packed: adapter.packed, block: adapter.gradients } },
+          (logprobs) => ({ loss: 0, gradient: logprobs.map(() => 1) })
+        )
+        assert.isAbove(arena.peak(), 0.8 * bytes)
+      }
+    })
+  }
 })
