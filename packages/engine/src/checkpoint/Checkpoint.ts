@@ -6,20 +6,13 @@ import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as Schema from "effect/Schema"
 import * as Adapter from "../model/Adapter.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Safetensors from "../numerics/Safetensors.ts"
+import { CheckpointError } from "./CheckpointError.ts"
+import * as PeftConfig from "./PeftConfig.ts"
 
-/** The folder does not hold a checkpoint that this model can use, or cannot be read or written. */
-export class CheckpointError extends Schema.TaggedError<CheckpointError>()("CheckpointError", {
-  file: Schema.String,
-  detail: Schema.String
-}) {
-  override get message() {
-    return `${this.file}: ${this.detail}`
-  }
-}
+export { CheckpointError }
 
 /** Blocks of the adapter's parameter layout; `step` counts the updates made. */
 export interface OptimizerState {
@@ -40,21 +33,6 @@ const configFile = "adapter_config.json"
 const adapterFile = "adapter_model.safetensors"
 const optimizerFile = "optimizer.safetensors"
 
-const attentionModules = ["q_proj", "k_proj", "v_proj", "o_proj"]
-const mlpModules = ["gate_proj", "up_proj", "down_proj"]
-const headModule = "lm_head"
-
-const PeftConfig = Schema.Struct({
-  peft_type: Schema.Literal("LORA"),
-  r: Schema.Int.check(Schema.isGreaterThan(0)),
-  lora_alpha: Schema.Finite,
-  target_modules: Schema.Array(Schema.String),
-  base_model_name_or_path: Schema.NullOr(Schema.String),
-  use_rslora: Schema.optionalKey(Schema.Literal(false))
-})
-
-const decodeConfig = Schema.decodeUnknownEffect(Schema.fromJsonString(PeftConfig))
-
 const fail = (file: string) => (error: { readonly message: string }) =>
   new CheckpointError({ file, detail: error.message })
 
@@ -73,15 +51,17 @@ const configOf = ({ baseModel, layout }: Checkpoint): object => ({
   inference_mode: true,
   use_rslora: false,
   target_modules: [
-    ...(hasModule(layout, "query") ? attentionModules : []),
-    ...(hasModule(layout, "gate") ? mlpModules : []),
-    ...(layout.head === undefined ? [] : [headModule])
+    ...(hasModule(layout, "query") ? PeftConfig.attentionModules : []),
+    ...(hasModule(layout, "gate") ? PeftConfig.mlpModules : []),
+    ...(layout.head === undefined ? [] : [PeftConfig.headModule])
   ]
 })
 
 /** One factor of an adapted matrix as a tensor: element (i, j) lies at `offset + i·rowStride + j·columnStride`. */
 interface Factor {
   readonly name: string
+  /** The module in PEFT's names, such as `q_proj`. */
+  readonly module: string
   readonly shape: readonly [number, number]
   readonly offset: number
   readonly rowStride: number
@@ -92,6 +72,7 @@ const factorsOf = (model: ModelConfig, layout: Adapter.AdapterLayout): ReadonlyA
   Adapter.namedTargets(model, layout).flatMap(({ outputs, path, target }): ReadonlyArray<Factor> => [
     {
       name: `base_model.model.${path}.lora_A.weight`,
+      module: path.slice(path.lastIndexOf(".") + 1),
       shape: [layout.rank, target.inputs],
       offset: target.a,
       rowStride: 1,
@@ -99,6 +80,7 @@ const factorsOf = (model: ModelConfig, layout: Adapter.AdapterLayout): ReadonlyA
     },
     {
       name: `base_model.model.${path}.lora_B.weight`,
+      module: path.slice(path.lastIndexOf(".") + 1),
       shape: [outputs, layout.rank],
       offset: target.b,
       rowStride: 1,
@@ -170,6 +152,42 @@ export const write = Effect.fn("Checkpoint.write")(function*(
   yield* put(optimizerFile, Safetensors.encode(moments, { format: "pt", step: String(optimizer.step) }))
 })
 
+/** A tensor's values as f32, whichever of its types another tool chose. */
+const widen = (dtype: Safetensors.DType, bytes: Uint8Array): Float32Array => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const count = bytes.length / Safetensors.widthOf(dtype)
+  switch (dtype) {
+    case "F32":
+      return Float32Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true))
+    case "F16":
+      return Float32Array.from({ length: count }, (_, i) => halfToFloat(view.getUint16(2 * i, true)))
+    case "BF16": {
+      const bits = Uint32Array.from({ length: count }, (_, i) => view.getUint16(2 * i, true) << 16)
+      return new Float32Array(bits.buffer)
+    }
+  }
+}
+
+const halfToFloat = (bits: number): number => {
+  const sign = bits & 0x8000 ? -1 : 1
+  const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023]
+  if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25)
+}
+
+/** A tensor that stands for something the engine does not compute would change the adapter if it were left out. */
+const checkNothingLeft = (
+  reader: Safetensors.Reader,
+  factors: ReadonlyArray<Factor>,
+  suffixes: ReadonlyArray<string>
+) => {
+  const known = new Set(factors.flatMap(({ name }) => suffixes.map((suffix) => name + suffix)))
+  const left = Array.from(reader.tensors.keys()).find((name) => !known.has(name))
+  if (left === undefined) return Effect.void
+  const detail = "is not a part of a LoRA adapter of this model that the engine computes"
+  return Effect.fail(new Safetensors.SafetensorsError({ file: reader.file, tensor: left, detail }))
+}
+
 const readBlock = Effect.fnUntraced(function*(
   reader: Safetensors.Reader,
   factors: ReadonlyArray<Factor>,
@@ -179,13 +197,9 @@ const readBlock = Effect.fnUntraced(function*(
   const block = new Float32Array(floats)
   for (const factor of factors) {
     const info = yield* reader.find(factor.name + suffix, factor.shape)
-    if (info.dtype !== "F32") {
-      const detail = `has type ${info.dtype}, expected F32`
-      return yield* new Safetensors.SafetensorsError({ file: reader.file, tensor: info.name, detail })
-    }
-    const values = new Float32Array(info.bytes / 4)
-    yield* reader.read(info, 0, new Uint8Array(values.buffer))
-    scatter(factor, values, block)
+    const bytes = new Uint8Array(info.bytes)
+    yield* reader.read(info, 0, bytes)
+    scatter(factor, widen(info.dtype, bytes), block)
   }
   return block
 })
@@ -197,39 +211,43 @@ const readOptimizer = Effect.fnUntraced(function*(file: string, factors: Readonl
     const detail = `step is ${reader.metadata.step}, expected a whole number from 0`
     return yield* new Safetensors.SafetensorsError({ file, detail })
   }
+  yield* checkNothingLeft(reader, factors, [firstSuffix, secondSuffix])
   const first = yield* readBlock(reader, factors, floats, firstSuffix)
   const second = yield* readBlock(reader, factors, floats, secondSuffix)
   return { first, second, step } satisfies OptimizerState
 }, Effect.scoped)
 
-/** Which adapter a checkpoint holds, for which base model. */
-export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: string) {
+const readPeftConfig = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = path.join(folder, configFile)
   const text = yield* fs.readFileString(file).pipe(Effect.mapError(fail(file)))
-  const peft = yield* decodeConfig(text).pipe(Effect.mapError(fail(file)))
-  const targets = new Set(peft.target_modules)
-  const known = [...attentionModules, ...mlpModules, headModule]
-  const unknown = peft.target_modules.find((module) => !known.includes(module))
-  if (unknown !== undefined) {
-    const detail = `target_modules has ${unknown}, expected only ${known.join(", ")}`
-    return yield* new CheckpointError({ file, detail })
-  }
-  const config: Required<Adapter.AdapterConfig> = {
+  return yield* PeftConfig.fromJson(file, text)
+})
+
+const adapterConfig = (peft: PeftConfig.PeftConfig): Required<Adapter.AdapterConfig> => {
+  const has = (modules: ReadonlyArray<string>) => modules.some((module) => peft.target_modules.includes(module))
+  return {
     rank: peft.r,
     alpha: peft.lora_alpha,
-    trainAttention: attentionModules.some((module) => targets.has(module)),
-    trainMlp: mlpModules.some((module) => targets.has(module)),
-    trainUnembed: targets.has(headModule)
+    trainAttention: has(PeftConfig.attentionModules),
+    trainMlp: has(PeftConfig.mlpModules),
+    trainUnembed: has([PeftConfig.headModule])
   }
-  return { config, baseModel: peft.base_model_name_or_path ?? "" }
+}
+
+/** The adapter that a checkpoint holds, and the base model it is for. */
+export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: string) {
+  const peft = yield* readPeftConfig(folder)
+  return { config: adapterConfig(peft), baseModel: peft.base_model_name_or_path ?? "" }
 })
 
 /**
  * Reads a checkpoint for a model. With `optimizer: true` the optimizer must be there as well.
  *
- * Fails where files are missing or corrupt, or their tensors do not fit the model.
+ * An adapter of another tool may leave out modules of the attention or the feed-forward half: their factors are zero, which
+ * is no change, and stay so in training. Fails where files are missing or corrupt, where their tensors do not fit the model,
+ * and for a tensor that is not a part of the adapter.
  */
 export const read = Effect.fn("Checkpoint.read")(function*(
   folder: string,
@@ -237,17 +255,19 @@ export const read = Effect.fn("Checkpoint.read")(function*(
   options: { readonly optimizer: boolean }
 ) {
   const path = yield* Path.Path
-  const { baseModel, config } = yield* readConfig(folder)
-  const layout = Adapter.layout(model, config)
-  const factors = factorsOf(model, layout)
+  const peft = yield* readPeftConfig(folder)
+  const layout = Adapter.layout(model, adapterConfig(peft))
+  const factors = factorsOf(model, layout).filter(({ module }) => peft.target_modules.includes(module))
   const floats = layout.parameterFloats
   const parameters = yield* Safetensors.open(path.join(folder, adapterFile)).pipe(
+    Effect.tap((reader) => checkNothingLeft(reader, factors, [""])),
     Effect.flatMap((reader) => readBlock(reader, factors, floats)),
     Effect.scoped
   )
   const optimizer = options.optimizer
     ? yield* readOptimizer(path.join(folder, optimizerFile), factors, floats)
     : undefined
+  const baseModel = peft.base_model_name_or_path ?? ""
   const checkpoint: Checkpoint = { layout, baseModel, parameters, optimizer }
   return checkpoint
 })

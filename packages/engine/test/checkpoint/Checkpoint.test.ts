@@ -109,7 +109,17 @@ describe("Checkpoint", () => {
       ["{", "adapter_config.json"],
       [JSON.stringify({ ...peft, peft_type: "IA3" }), "peft_type"],
       [JSON.stringify({ ...peft, r: 0 }), "\"r\""],
-      [JSON.stringify({ ...peft, use_rslora: true }), "use_rslora"],
+      [JSON.stringify({ ...peft, use_rslora: true }), "use_rslora is true, which the engine does not compute"],
+      [JSON.stringify({ ...peft, use_dora: true }), "use_dora is true, which the engine does not compute"],
+      [JSON.stringify({ ...peft, alpha_pattern: { q_proj: 8 } }), "alpha_pattern is {\"q_proj\":8}, which"],
+      [JSON.stringify({ ...peft, rank_pattern: { q_proj: 8 } }), "rank_pattern is {\"q_proj\":8}, which"],
+      [JSON.stringify({ ...peft, lora_bias: true }), "lora_bias is true, which"],
+      [JSON.stringify({ ...peft, bias: "lora_only" }), "bias is \"lora_only\", which"],
+      [JSON.stringify({ ...peft, modules_to_save: ["lm_head"] }), "modules_to_save is [\"lm_head\"], which"],
+      [JSON.stringify({ ...peft, layers_to_transform: [0] }), "layers_to_transform is [0], which"],
+      [JSON.stringify({ ...peft, fan_in_fan_out: true }), "fan_in_fan_out is true, which"],
+      [JSON.stringify({ ...peft, init_lora_weights: "pissa" }), "init_lora_weights is \"pissa\", which"],
+      [JSON.stringify({ ...peft, a_field_of_the_future: 3 }), "a_field_of_the_future is 3, which"],
       [JSON.stringify({ ...peft, target_modules: ["q_proj", "c_attn"] }), "target_modules has c_attn, expected only"]
     ]
     for (const [content, message] of configs) {
@@ -121,6 +131,74 @@ describe("Checkpoint", () => {
           assert.include(error.message, message)
         }))
     }
+
+    /** The file of an adapter with one tensor more or less, or of another type. */
+    const changeTensors = Effect.fnUntraced(function*(
+      place: string,
+      update: (tensors: ReadonlyArray<Safetensors.Tensor>) => ReadonlyArray<Safetensors.Tensor>
+    ) {
+      const path = yield* Path.Path
+      const reader = yield* Safetensors.open(path.join(place, "adapter_model.safetensors"))
+      const tensors = yield* Effect.forEach(reader.tensors.values(), (info) =>
+        Effect.gen(function*() {
+          const data = new Uint8Array(info.bytes)
+          yield* reader.read(info, 0, data)
+          return { name: info.name, dtype: "F32", shape: info.shape, data } satisfies Safetensors.Tensor
+        }))
+      yield* change(place, "adapter_model.safetensors", Safetensors.encode(update(tensors)))
+    })
+
+    const q = "base_model.model.model.layers.0.self_attn.q_proj"
+    for (const spare of [`${q}.lora_magnitude_vector`, `${q}.lora_B.bias`, "base_model.model.lm_head.weight"]) {
+      it.effect(`refuses an adapter with the tensor ${spare}`, () =>
+        Effect.gen(function*() {
+          const place = yield* written(checkpoint({ rank: 8 }))
+          const extra: Safetensors.Tensor = { name: spare, dtype: "F32", shape: [1], data: new Uint8Array(4) }
+          yield* changeTensors(place, (tensors) => [...tensors, extra])
+          const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: false }))
+          assert.include(error.message, `tensor ${spare}: is not a part of a LoRA adapter of this model`)
+        }))
+    }
+
+    it.effect("reads an adapter of queries and values alone, the other factors zero", () =>
+      Effect.gen(function*() {
+        const value = checkpoint({ rank: 8, trainMlp: false, trainUnembed: false })
+        const place = yield* written(value)
+        yield* changeTensors(place, (tensors) => tensors.filter(({ name }) => /[qv]_proj/.test(name)))
+        yield* change(
+          place,
+          "adapter_config.json",
+          JSON.stringify({
+            ...peft,
+            r: 8,
+            target_modules: ["q_proj", "v_proj"],
+            peft_version: "0.21.2",
+            lora_dropout: 0.1
+          })
+        )
+        const { layout, parameters } = yield* Checkpoint.read(place, model, { optimizer: false })
+        for (const { path, target } of Adapter.namedTargets(model, layout)) {
+          const from = (values: Float32Array) =>
+            values.slice(target.a, target.a + layout.paddedRank * (target.inputs + target.outputs))
+          const expected = from(value.parameters)
+          assert.deepStrictEqual(from(parameters), /[qv]_proj/.test(path) ? expected : expected.fill(0))
+        }
+      }))
+
+    it.effect("reads an adapter that was saved in half precision", () =>
+      Effect.gen(function*() {
+        const value = checkpoint({ rank: 8 })
+        const place = yield* written(value)
+        yield* changeTensors(place, (tensors) =>
+          tensors.map((tensor, index) => {
+            const dtype = index % 2 === 0 ? "BF16" : "F16"
+            const data = new Uint8Array(tensor.data.length / 2)
+            for (let i = 0; i < data.length; i += 2) data.set(dtype === "BF16" ? [0x80, 0x3f] : [0x00, 0xb8], i)
+            return { ...tensor, dtype, data }
+          }))
+        const { parameters } = yield* Checkpoint.read(place, model, { optimizer: false })
+        assert.deepStrictEqual(new Set(parameters.filter((value) => value !== 0)), new Set([1, -0.5]))
+      }))
 
     it.effect("refuses an adapter of another model or rank, naming the tensor", () =>
       Effect.gen(function*() {

@@ -1,0 +1,78 @@
+/** PEFT's `adapter_config.json`: the LoRA adapters that the engine computes, and the fields of others, which it refuses. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as CheckpointError from "./CheckpointError.ts"
+
+/** The modules of a model that an adapter can stand beside, in PEFT's names. */
+export const attentionModules = ["q_proj", "k_proj", "v_proj", "o_proj"] as const
+export const mlpModules = ["gate_proj", "up_proj", "down_proj"] as const
+export const headModule = "lm_head"
+
+const modules: ReadonlyArray<string> = [...attentionModules, ...mlpModules, headModule]
+
+const Fields = Schema.Struct({
+  peft_type: Schema.Literal("LORA"),
+  r: Schema.Int.check(Schema.isGreaterThan(0)),
+  lora_alpha: Schema.Finite,
+  target_modules: Schema.Array(Schema.String),
+  base_model_name_or_path: Schema.NullOr(Schema.String)
+})
+export interface PeftConfig extends Schema.Schema.Type<typeof Fields> {}
+
+/** Fields that do not change what a trained adapter computes. */
+const harmless: ReadonlySet<string> = new Set([
+  ...Object.keys(Fields.fields),
+  "task_type",
+  "auto_mapping",
+  "revision",
+  "inference_mode",
+  "lora_dropout",
+  "runtime_config",
+  "peft_version",
+  "megatron_config",
+  "megatron_core",
+  "qalora_group_size",
+  "layers_pattern",
+  "eva_config"
+])
+
+/** Ways to begin an adapter that leave the base model's weights as they are. */
+const initializations: ReadonlySet<unknown> = new Set([true, false, "gaussian", "eva", "orthogonal"])
+
+/** As a field reads that is not used: null, false, "none", or nothing inside. */
+const isUnused = (value: unknown): boolean => {
+  if (value === null || value === undefined || value === false || value === "none") return true
+  if (typeof value !== "object") return false
+  return Object.keys(value).length === 0
+}
+
+const isSupported = (field: string, value: unknown): boolean =>
+  harmless.has(field) || isUnused(value) || (field === "init_lora_weights" && initializations.has(value))
+
+const decodeRecord = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown))
+)
+const decodeFields = Schema.decodeUnknownEffect(Fields)
+
+/**
+ * Reads the text of an `adapter_config.json`.
+ *
+ * Fails with `CheckpointError` for anything but plain LoRA of a model's linear modules: a field that the engine does not
+ * compute, such as `use_dora` or `rank_pattern`, is refused with its value unless it is unused.
+ */
+export const fromJson = Effect.fnUntraced(function*(file: string, text: string) {
+  const refuse = (detail: string) => new CheckpointError.CheckpointError({ file, detail })
+  const asError = Effect.mapError(({ message }: { readonly message: string }) => refuse(message))
+  const all = yield* asError(decodeRecord(text))
+  const config = yield* asError(decodeFields(all))
+  const unsupported = Object.entries(all).find(([field, value]) => !isSupported(field, value))
+  if (unsupported !== undefined) {
+    const [field, value] = unsupported
+    return yield* refuse(`${field} is ${JSON.stringify(value)}, which the engine does not compute`)
+  }
+  const unknown = config.target_modules.find((module) => !modules.includes(module))
+  if (unknown !== undefined) {
+    return yield* refuse(`target_modules has ${unknown}, expected only ${modules.join(", ")}`)
+  }
+  return config
+})
