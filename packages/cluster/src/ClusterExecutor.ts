@@ -7,6 +7,7 @@ import * as EntityId from "effect/cluster/EntityId"
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as Sharding from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
@@ -40,8 +41,7 @@ const forget = Effect.map(
   }
 )
 
-/** Sends each group to the runner that is responsible for it. */
-export const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageStorage.MessageStorage> = Effect
+const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageStorage.MessageStorage> = Effect
   .gen(function*() {
     const clientFor = yield* Group.client
     const forgetEntity = yield* forget
@@ -54,7 +54,6 @@ export const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | M
         reason: new RolloutError.ExecutorFailed({ detail: message })
       })
     return {
-      others: "fail",
       roll: (job) =>
         Effect.suspend(() => {
           const id = `${run}/${count++}`
@@ -66,3 +65,9 @@ export const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | M
         })
     }
   })
+
+/** Rolls groups out on the runners of an effect/cluster, each on the runner that its shard is assigned to. */
+export const layer: Layer.Layer<never, never, Sharding.Sharding | MessageStorage.MessageStorage> = Layer.effect(
+  Executor.Executor,
+  make
+)

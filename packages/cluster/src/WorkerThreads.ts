@@ -52,8 +52,8 @@ const start = Effect.fnUntraced(function*({ file }: Options) {
 /** A thread that ends is started again within a second: as often as a group may lose its thread. */
 const lostThreads = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 5 }))
 
-/** Sends each group to the thread that has least to do. What a thread leaves behind when it ends, another does again. */
-export const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, Scope.Scope> =>
+/** Sends each group to the thread with the fewest groups. Groups of a thread that ends are done again by another. */
+const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, Scope.Scope> =>
   Effect.map(Effect.forEach(Array.from({ length: options.threads }), () => start(options)), (threads) => {
     const once = (job: Executor.Job) =>
       Effect.suspend(() => {
@@ -68,7 +68,6 @@ export const make = (options: Options): Effect.Effect<Executor.Executor, WorkerE
         reason: new RolloutError.ExecutorFailed({ detail: message })
       })
     return {
-      others: "fail",
       roll: (job) =>
         once(job).pipe(
           Effect.retry(lostThreads),
@@ -77,3 +76,7 @@ export const make = (options: Options): Effect.Effect<Executor.Executor, WorkerE
         )
     }
   })
+
+/** Rolls groups out in worker threads of this process, which end when the Layer's scope closes. */
+export const layer = (options: Options): Layer.Layer<never, WorkerError> =>
+  Layer.effect(Executor.Executor, make(options))

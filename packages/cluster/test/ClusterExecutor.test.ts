@@ -2,7 +2,7 @@
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import type { GroupResult } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { DatabaseSync } from "node:sqlite"
 import * as Machines from "./Machines.ts"
 import * as Walks from "./Walks.ts"
@@ -19,21 +19,22 @@ const rowsOf = (database: string) => {
   return count
 }
 
+const executor = (machines: LocalCluster.Options) => Layer.provide(ClusterExecutor.layer, LocalCluster.client(machines))
+
 describe("a cluster of three processes", { concurrent: false }, () => {
   it.live(`gives back every group exactly once, ${kills} times killed`, () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const { lines, value: results } = yield* Effect.gen(function*() {
-        const executor = yield* ClusterExecutor.make
         const killing = yield* Effect.forkChild(Effect.repeat(machines.kill, { times: kills - 1 }))
         const results: Array<GroupResult.GroupResult> = []
         while (killing.pollUnsafe() === undefined || results.length === 0) {
           const walks = Walks.payloads(groupsAtOnce, results.length)
-          results.push(...yield* Stream.runCollect(Walks.groups(walks, { executor })))
+          results.push(...yield* Stream.runCollect(Walks.groups(walks)))
         }
         yield* Fiber.join(killing)
         return results
-      }).pipe(Effect.provide(LocalCluster.client(machines)), Walks.logged)
+      }).pipe(Effect.provide(executor(machines)), Walks.logged)
 
       const { value: here } = yield* Walks.logged(Walks.here(Walks.payloads(results.length)))
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder(here))
@@ -49,13 +50,12 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       const machines = yield* Machines.make(seed)
       const trace = `${machines.folder}/trace`
       yield* Effect.gen(function*() {
-        const executor = yield* ClusterExecutor.make
         const long = [{ index: 0, turns: 1000, millis: 50, trace }]
-        const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long, { executor })))
+        const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long)))
         yield* Walks.until(() => Walks.held(trace).acquired === 2)
         yield* Fiber.interrupt(fiber)
         yield* Walks.until(() => Walks.held(trace).released === 2)
-      }).pipe(Effect.provide(LocalCluster.client(machines)))
+      }).pipe(Effect.provide(executor(machines)))
       assert.deepStrictEqual(Walks.held(trace), { acquired: 2, released: 2 })
     }))
 
@@ -63,10 +63,9 @@ describe("a cluster of three processes", { concurrent: false }, () => {
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const error = yield* Effect.gen(function*() {
-        const executor = yield* ClusterExecutor.make
         const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
-        return yield* Effect.flip(Stream.runDrain(Walks.groups(failing, { executor })))
-      }).pipe(Effect.provide(LocalCluster.client(machines)))
+        return yield* Effect.flip(Stream.runDrain(Walks.groups(failing)))
+      }).pipe(Effect.provide(executor(machines)))
       assert.strictEqual(error.message, `group "walk/0": Stumbled in the worker: stumbled`)
     }))
 })

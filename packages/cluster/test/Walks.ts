@@ -1,5 +1,14 @@
 /** Walks rolled out here and elsewhere, and what can be said of them. */
-import { type GroupResult, Policy, Rollout, type RolloutError, Tinker, type TinkerError } from "@effect-rl/core"
+import {
+  Executor,
+  type GroupResult,
+  type InvalidOption,
+  Policy,
+  Rollout,
+  type RolloutError,
+  Tinker,
+  type TinkerError
+} from "@effect-rl/core"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Effect, Logger, References, Schedule, Stream } from "effect"
 import { readFileSync } from "node:fs"
@@ -10,15 +19,18 @@ const policy = Effect.map(
   (client) => Policy.fromSamplingClient(client, { maxTokens: 4, seed: 1 })
 )
 
-type Groups = Stream.Stream<
-  GroupResult.GroupResult,
-  Walk.Stumbled | TinkerError.TinkerError | RolloutError.RolloutError
->
+type Failure = Walk.Stumbled | TinkerError.TinkerError | RolloutError.RolloutError | InvalidOption.InvalidOption
 
-export const groups = (payloads: ReadonlyArray<Walk.Payload>, options: Rollout.StreamOptions = {}): Groups =>
+export const groups = (
+  payloads: ReadonlyArray<Walk.Payload>,
+  options: Rollout.StreamOptions = {}
+): Stream.Stream<GroupResult.GroupResult, Failure> =>
   Stream.unwrap(Effect.gen(function*() {
-    const builders = yield* Effect.forEach(payloads, Walk.task.builder)
-    return Rollout.stream(builders, yield* policy, { concurrency: 30, unordered: true, ...options })
+    return Rollout.stream(payloads.map(Walk.task.builder), yield* policy, {
+      concurrency: 30,
+      unordered: true,
+      ...options
+    })
   })).pipe(Stream.provide(ScriptedTinker.layer()))
 
 export const payloads = (count: number, first = 0): ReadonlyArray<Walk.Payload> =>
@@ -30,10 +42,10 @@ export const inOrder = <A extends { readonly key: string }>(results: ReadonlyArr
 /** The same walks, here and without waiting. */
 export const here = (
   walks: ReadonlyArray<Walk.Payload>
-): Effect.Effect<
-  ReadonlyArray<GroupResult.GroupResult>,
-  Walk.Stumbled | TinkerError.TinkerError | RolloutError.RolloutError
-> => Stream.runCollect(groups(walks.map((walk) => ({ ...walk, millis: 0 })), { concurrency: 100 }))
+): Effect.Effect<ReadonlyArray<GroupResult.GroupResult>, Failure> =>
+  Stream.runCollect(groups(walks.map((walk) => ({ ...walk, millis: 0 })), { concurrency: 100 })).pipe(
+    Effect.provideService(Executor.Executor, undefined)
+  )
 
 /** Lines of a worker's log, and whose they are. */
 export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Walks from "./Walks.ts"
 
-const executor = WorkerThreads.make({ file: new URL("./workers/Thread.ts", import.meta.url), threads: 2 })
+const threads = WorkerThreads.layer({ file: new URL("./workers/Thread.ts", import.meta.url), threads: 2 })
 
 const traceFile = Effect.sync(() => join(mkdtempSync(join(tmpdir(), "effect-rl-threads-")), "trace"))
 
@@ -15,39 +15,39 @@ describe("worker threads", { concurrent: false }, () => {
     Effect.gen(function*() {
       const walks = Walks.payloads(20)
       const { lines, value: results } = yield* Effect.gen(function*() {
-        return yield* Stream.runCollect(Walks.groups(walks, { executor: yield* executor }))
+        return yield* Stream.runCollect(Walks.groups(walks))
       }).pipe(Walks.logged)
       assert.deepStrictEqual(Walks.inOrder(results), Walks.inOrder((yield* Walks.logged(Walks.here(walks))).value))
       assert.strictEqual(lines.filter(({ message }) => message.startsWith("walked")).length, 2 * walks.length)
-    }))
+    }).pipe(Effect.provide(threads)))
 
   it.live("release what they hold when whoever asked goes away", () =>
     Effect.gen(function*() {
       const trace = yield* traceFile
       const long = [{ index: 0, turns: 1000, millis: 50, trace }]
-      const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long, { executor: yield* executor })))
+      const fiber = yield* Effect.forkChild(Stream.runDrain(Walks.groups(long)))
       yield* Walks.until(() => Walks.held(trace).acquired === 2)
       yield* Fiber.interrupt(fiber)
       yield* Walks.until(() => Walks.held(trace).released === 2)
-    }))
+    }).pipe(Effect.provide(threads)))
 
   it.live("do again what one of them left behind when it ended", () =>
     Effect.gen(function*() {
       const walks = Walks.payloads(10)
       const fatal = { index: 10, turns: 1, millis: 0, isFatal: true, trace: yield* traceFile }
       const { value: results } = yield* Effect.gen(function*() {
-        return yield* Stream.runCollect(Walks.groups([...walks, fatal], { executor: yield* executor }))
+        return yield* Stream.runCollect(Walks.groups([...walks, fatal]))
       }).pipe(Walks.logged)
       assert.deepStrictEqual(
         Walks.inOrder(results),
         Walks.inOrder((yield* Walks.logged(Walks.here([...walks, fatal]))).value)
       )
-    }))
+    }).pipe(Effect.provide(threads)))
 
   it.live("say which error a group met", () =>
     Effect.gen(function*() {
       const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
-      const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing, { executor: yield* executor })))
+      const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing)))
       assert.strictEqual(error.message, `group "walk/0": Stumbled in the worker: stumbled`)
-    }))
+    }).pipe(Effect.provide(threads)))
 })

@@ -47,7 +47,6 @@ export * as Policy from "./policy/Policy.ts"
 
 export * as Env from "./env/Env.ts"
 export * as EnvGroupBuilder from "./env/EnvGroupBuilder.ts"
-export * as EnvOptionError from "./env/EnvOptionError.ts"
 export * as Game from "./env/Game.ts"
 export * as Judge from "./env/Judge.ts"
 export * as Limits from "./env/Limits.ts"

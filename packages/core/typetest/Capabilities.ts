@@ -1,7 +1,7 @@
 /** What an environment cannot do cannot be asked of it; what its tools and grader fail with adds up. */
 import {
   type ChatModel,
-  type EnvOptionError,
+  type InvalidOption,
   type Message,
   MessageEnv,
   type Policy,
@@ -81,7 +81,7 @@ holds<
     MessageEnv.TokenEnv<JudgeAway | SandboxLost | ToolEnv.GraderTimedOut, Judge | Sandbox>
   >
 >()
-holds<Same<Effect.Error<typeof task>, EnvOptionError.EnvOptionError | Renderer.RendererError>>()
+holds<Same<Effect.Error<typeof task>, InvalidOption.InvalidOption | Renderer.RendererError>>()
 
 /** Inline, with nothing said of its errors. */
 export const rolledOut = Rollout.group({
@@ -98,7 +98,8 @@ holds<
     | SandboxLost
     | ToolEnv.GraderTimedOut
     | Renderer.RendererError
-    | EnvOptionError.EnvOptionError
+    | InvalidOption.InvalidOption
+    | InvalidOption.InvalidOption
     | RolloutError.RolloutError
   >
 >()

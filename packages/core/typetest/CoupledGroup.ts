@@ -2,6 +2,7 @@
 import {
   type Env,
   type EnvGroupBuilder,
+  type InvalidOption,
   type Policy,
   Rollout,
   type RolloutError,
@@ -47,6 +48,9 @@ declare const policy: Policy.Policy<TinkerError.TinkerError>
 export const played = Rollout.group(duel, policy, { iteration: 0 })
 
 holds<
-  Same<Effect.Error<typeof played>, Forfeit | TinkerError.TinkerError | RolloutError.RolloutError>
+  Same<
+    Effect.Error<typeof played>,
+    Forfeit | TinkerError.TinkerError | InvalidOption.InvalidOption | RolloutError.RolloutError
+  >
 >()
 holds<Same<Effect.Services<typeof played>, never>>()

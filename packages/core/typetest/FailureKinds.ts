@@ -5,6 +5,7 @@ import {
   FailurePolicy,
   type GroupResult,
   type Hooks,
+  type InvalidOption,
   type Policy,
   Rollout,
   type RolloutError,
@@ -45,7 +46,12 @@ declare const config: Train.Config<SandboxLost, Sandboxes>
 /** Sees the errors of environments, hooks and policy alike. */
 declare const onFailure: FailurePolicy.FailurePolicy<SandboxLost | DiskFull, TinkerError.TinkerError>
 
-type Failures = SandboxLost | DiskFull | TinkerError.TinkerError | RolloutError.RolloutError
+type Failures =
+  | SandboxLost
+  | DiskFull
+  | TinkerError.TinkerError
+  | InvalidOption.InvalidOption
+  | RolloutError.RolloutError
 
 const group = Rollout.group(builder, policy, { hooks, onFailure })
 holds<Same<Effect.Error<typeof group>, Failures>>()

@@ -3,6 +3,7 @@ import {
   type ChatModel,
   type Env,
   type EnvGroupBuilder,
+  type InvalidOption,
   Loss,
   ProblemEnv,
   ProblemGroupBuilder,
@@ -92,6 +93,7 @@ holds<
     | SandboxLost
     | JudgeAway
     | Renderer.RendererError
+    | InvalidOption.InvalidOption
     | RolloutError.RolloutError
     | RunStore.RunError
     | TinkerError.TinkerError

@@ -3,6 +3,7 @@ import {
   type Env,
   type EnvGroupBuilder,
   type FailurePolicy,
+  type InvalidOption,
   type Policy,
   Rollout,
   type RolloutError,
@@ -63,6 +64,9 @@ const onFailure: FailurePolicy.FailurePolicy<BrowserCrashed, TinkerError.TinkerE
 export const careful = Rollout.group(browsing, policy, { onFailure, memberTimeout: "5 minutes" })
 
 holds<
-  Same<Effect.Error<typeof careful>, BrowserCrashed | TinkerError.TinkerError | RolloutError.RolloutError>
+  Same<
+    Effect.Error<typeof careful>,
+    BrowserCrashed | TinkerError.TinkerError | InvalidOption.InvalidOption | RolloutError.RolloutError
+  >
 >()
 holds<Same<Effect.Services<typeof careful>, Browsers>>()

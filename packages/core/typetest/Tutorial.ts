@@ -2,6 +2,7 @@
 import {
   ChatModel,
   Datum,
+  type InvalidOption,
   Loss,
   Message,
   ModelInput,
@@ -46,6 +47,7 @@ export const gsm8k = (name: string) =>
 type Failures =
   | ChatModel.ChatModelError
   | Renderer.RendererError
+  | InvalidOption.InvalidOption
   | RolloutError.RolloutError
   | RunStore.RunError
   | TinkerError.TinkerError

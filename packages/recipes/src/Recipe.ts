@@ -1,11 +1,11 @@
 /** A task with all that is needed to train on it. Names no backend. */
-import type { ChatModel, EnvOptionError, Renderer, RolloutError, TinkerError, ToolEnv, Train } from "@effect-rl/core"
+import type { ChatModel, InvalidOption, Renderer, RolloutError, TinkerError, ToolEnv, Train } from "@effect-rl/core"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 
 /** What the environments of a task fail with. */
-export type EnvError = Renderer.RendererError | EnvOptionError.EnvOptionError | ToolEnv.GraderTimedOut
+export type EnvError = Renderer.RendererError | InvalidOption.InvalidOption | ToolEnv.GraderTimedOut
 
 export type EvaluationError = EnvError | TinkerError.TinkerError | RolloutError.RolloutError
 

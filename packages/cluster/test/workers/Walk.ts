@@ -54,7 +54,4 @@ const builder = (payload: Payload): EnvGroupBuilder.EnvGroupBuilder<Stumbled> =>
   return { key: `walk/${payload.index}`, size: 2, tags: ["walk"], open: Effect.as(endAtOnce(payload), { makeEnv }) }
 }
 
-export const task = RolloutTask.make("walk", {
-  payload: Payload,
-  builder: (payload) => Effect.succeed(builder(payload))
-})
+export const task = RolloutTask.make("walk", { payload: Payload, builder })

@@ -1,9 +1,17 @@
-/** As many requests at the same time as a backend takes, shared by everything that samples from it. */
+/**
+ * An adaptive limit on concurrent sampling requests, shared by rollouts, evaluations and judges. Requests are not limited unless
+ * `AdaptiveLimiter.layer` is provided.
+ *
+ * @example
+ * const limited = yield* AdaptiveLimiter.limit(client, "judge")
+ */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -33,6 +41,16 @@ export interface AdaptiveLimiter {
   /** The state now, and whenever the number of permits or the breaker changes. */
   readonly changes: Stream.Stream<Admission.State>
 }
+
+/** The limiter of everything that samples; undefined sends every request at once. */
+export const AdaptiveLimiter = Context.Reference<AdaptiveLimiter | undefined>(
+  "@effect-rl/core/backend/AdaptiveLimiter",
+  { defaultValue: () => undefined }
+)
+
+/** The client behind the limiter that a Layer provides, or the client itself. */
+export const limit = (client: SamplingClient, lane: PermitQueue.Lane): Effect.Effect<SamplingClient> =>
+  Effect.map(AdaptiveLimiter, (limiter) => limiter === undefined ? client : limiter.sampling(client, lane))
 
 /** How often a request is sent again after the backend turned it away. */
 const mostRejections = 10
@@ -156,3 +174,6 @@ export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.g
     changes: SubscriptionRef.changes(states)
   }
 })
+
+/** Limits everything that samples. */
+export const layer: Layer.Layer<never> = Layer.effect(AdaptiveLimiter, make)

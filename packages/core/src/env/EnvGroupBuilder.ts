@@ -1,7 +1,9 @@
 /** Environments whose rewards are compared with each other. */
 import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
 import type { Trajectory } from "./Trajectory.ts"
@@ -38,8 +40,11 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly tags: ReadonlyArray<string>
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
-  /** Where it was made by a `RolloutTask`. Only the key goes with it: who changes anything else of the builder leaves it out. */
-  readonly task?: TaskDescription
+  /**
+   * The task and payload it was made of, where a `RolloutTask` made it. A copy of the builder with anything but another key must
+   * leave it out: another process builds the group from the payload alone.
+   */
+  readonly task?: Result.Result<TaskDescription, InvalidOption>
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }
 

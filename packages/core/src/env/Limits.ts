@@ -1,5 +1,6 @@
 /** How far an episode may go. What is not given is not limited. */
 import * as Duration from "effect/Duration"
+import * as Check from "../record/Check.ts"
 import * as Fields from "../record/Fields.ts"
 
 /** @see tinker-cookbook `RolloutLimits` */
@@ -27,35 +28,11 @@ export const unlimited: Limits = {}
 const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnTokens", "maxToolCalls"] as const
 const times = ["rolloutTimeout", "turnTimeout", "stepTimeout"] as const
 
-/** A field that limits nothing sensibly. */
-export interface Invalid {
-  readonly field: string
-  readonly value: string
-  readonly expected: string
-}
-
-/** Whether time can run out after it. */
-export const isTime = (value: Duration.Input) => {
-  const duration = Duration.fromInput(value)
-  return duration._tag === "Some" && Duration.isGreaterThan(duration.value, Duration.zero)
-}
-
-export const expectedTime = "a time above 0, such as \"2 minutes\""
-
-/** The first field that is no limit, if any. */
-export const invalid = (self: Limits): Invalid | undefined => {
-  for (const field of counts) {
-    const value = self[field]
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1)) {
-      return { field, value: String(value), expected: "a whole number from 1 on" }
-    }
-  }
-  for (const field of times) {
-    const value = self[field]
-    if (value !== undefined && !isTime(value)) return { field, value: String(value), expected: expectedTime }
-  }
-  return undefined
-}
+/** Checks of all limits; `prefix` begins their names, such as `limits.`. */
+export const checks = (self: Limits, prefix = ""): ReadonlyArray<Check.Check> => [
+  ...counts.map((field) => Check.option(`${prefix}${field}`, self[field], Check.whole(1))),
+  ...times.map((field) => Check.option(`${prefix}${field}`, self[field], Check.time))
+]
 
 const smaller = (left: number | undefined, right: number | undefined) =>
   left === undefined || right === undefined ? left ?? right : Math.min(left, right)

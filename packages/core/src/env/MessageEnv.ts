@@ -4,10 +4,11 @@ import type * as Message from "../chat/Message.ts"
 import * as Renderer from "../chat/Renderer.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import * as Continuation from "./Continuation.ts"
 import * as Env from "./Env.ts"
-import * as EnvOptionError from "./EnvOptionError.ts"
 import type {
   Conversation,
   Error,
@@ -176,12 +177,12 @@ const stepOnce = <E, R>(self: Playing<E, R>, action: Env.Action) =>
         }))
   )
 
-const rules = (options: Model & Settings): ReadonlyArray<EnvOptionError.Rule> => [
-  EnvOptionError.finite("failedParseReward", options.failedParseReward),
-  EnvOptionError.finite("contextOverflowReward", options.contextOverflowReward),
-  EnvOptionError.positive("maxTrajectoryTokens", options.maxTrajectoryTokens),
-  EnvOptionError.count("maxGenerationTokens", options.maxGenerationTokens),
-  ...(options.parseErrors === undefined ? [] : ParseErrorPolicy.rules(options.parseErrors))
+const checks = (options: Model & Settings): ReadonlyArray<Check.Check> => [
+  Check.option("failedParseReward", options.failedParseReward, Check.number()),
+  Check.option("contextOverflowReward", options.contextOverflowReward, Check.number()),
+  Check.option("maxTrajectoryTokens", options.maxTrajectoryTokens, Check.whole(1)),
+  Check.option("maxGenerationTokens", options.maxGenerationTokens, Check.whole(0)),
+  ...(options.parseErrors === undefined ? [] : ParseErrorPolicy.checks(options.parseErrors))
 ]
 
 const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.RendererError, R>> => {
@@ -211,12 +212,12 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
 export function toEnv<M extends MessageEnv<unknown, unknown>>(
   env: M,
   options: Options<M>
-): Effect.Effect<TokenEnv<Error<M>, Requirements<M>>, EnvOptionError.EnvOptionError>
+): Effect.Effect<TokenEnv<Error<M>, Requirements<M>>, InvalidOption>
 export function toEnv<E, R>(
   env: MessageEnv<E, R>,
   options: Model & Settings
-): Effect.Effect<TokenEnv<E, R>, EnvOptionError.EnvOptionError> {
-  return EnvOptionError.check(rules(options)).pipe(
+): Effect.Effect<TokenEnv<E, R>, InvalidOption> {
+  return Check.all(...checks(options)).pipe(
     Effect.map(() => {
       const { renderer } = options.model
       const self: Playing<E, R> = {

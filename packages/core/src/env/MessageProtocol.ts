@@ -4,8 +4,8 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as Env from "./Env.ts"
-import type * as EnvOptionError from "./EnvOptionError.ts"
 import type { Limits } from "./Limits.ts"
 import type { ParseErrorPolicy } from "./ParseErrorPolicy.ts"
 
@@ -97,5 +97,5 @@ export type Error<M> = [M] extends [MessageEnv<infer E, infer _R>] ? E : never
 /** The requirements of a message environment; of a union of them, all of theirs. */
 export type Requirements<M> = [M] extends [MessageEnv<infer _E, infer R>] ? R : never
 
-/** An environment that may fail for its conversation, its renderer, or, before all, what was asked of it. */
-export type TokenEnv<E, R> = Env.Env<E | Renderer.RendererError | EnvOptionError.EnvOptionError, R>
+/** The environment of tokens: its errors are those of the conversation, of the renderer, and of an invalid option. */
+export type TokenEnv<E, R> = Env.Env<E | Renderer.RendererError | InvalidOption, R>

@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import * as Count from "../record/Count.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import type { EnvGroupBuilder, GroupReward } from "./EnvGroupBuilder.ts"
 import * as Judge from "./Judge.ts"
@@ -59,23 +60,25 @@ const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajecto
 
 /**
  * Reward = wins minus losses over a member's comparisons, and −1 for an answer that did not end at the renderer's own stop.
- * Comparisons go on at the same time; one that fails fails the group's grading. Throws where `matchupGroupSize` or
- * `concurrency` is not a positive whole number.
+ * Comparisons run at the same time; one that fails fails the group's grading. Opening the group fails with `InvalidOption` where
+ * `matchupGroupSize` or `concurrency` is not a whole number from 1 on.
  *
  * @see tinker-cookbook `PairwisePreferenceGroupBuilder`
  */
 export const make = <E, R>(
   options: Options<E, R>
-): EnvGroupBuilder<E | Judge.JudgeError | Renderer.RendererError, R> => {
-  Count.check("PairwisePreferenceGroupBuilder: matchupGroupSize", options.matchupGroupSize ?? 4)
-  Count.check("PairwisePreferenceGroupBuilder: concurrency", options.concurrency ?? Judge.defaultConcurrency)
-  return {
-    key: options.key,
-    size: options.size,
-    tags: options.tags ?? ["pair_pref"],
-    open: Effect.succeed({
+): EnvGroupBuilder<E | Judge.JudgeError | InvalidOption | Renderer.RendererError, R> => ({
+  key: options.key,
+  size: options.size,
+  tags: options.tags ?? ["pair_pref"],
+  open: Effect.as(
+    Check.all(
+      Check.option("matchupGroupSize", options.matchupGroupSize, Check.whole(1)),
+      Check.option("concurrency", options.concurrency, Check.whole(1))
+    ),
+    {
       makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
       groupRewards: (trajectories) => grade(options, trajectories)
-    })
-  }
-}
+    }
+  )
+})

@@ -1,7 +1,7 @@
 /** What follows when a response cannot be read. */
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
-import { cost, count, finite, type Rule } from "./EnvOptionError.ts"
+import * as Check from "../record/Check.ts"
 
 /**
  * A response that did not end as it should ends the episode. One that ended well, but whose tool calls cannot be read, is
@@ -31,15 +31,13 @@ export const defaultRetryMessage =
 export const correction = (self: ParseErrorPolicy, { detail }: Renderer.Failure): Message.Message =>
   Message.user((self.retryMessage ?? defaultRetryMessage).replaceAll(details, () => detail))
 
-/** What its fields must be. */
-export const rules = (self: ParseErrorPolicy): ReadonlyArray<Rule> => [
-  count("parseErrors.maxConsecutive", self.maxConsecutive),
-  {
-    field: "parseErrors.retryMessage",
-    found: self.retryMessage,
+/** Checks of its fields. */
+export const checks = (self: ParseErrorPolicy): ReadonlyArray<Check.Check> => [
+  Check.option("parseErrors.maxConsecutive", self.maxConsecutive, Check.whole(0)),
+  Check.option("parseErrors.retryMessage", self.retryMessage, {
     expected: `a text that holds ${details}`,
-    holds: self.retryMessage?.includes(details) ?? true
-  },
-  cost("parseErrors.penaltyPerError", self.penaltyPerError),
-  finite("parseErrors.terminalReward", self.terminalReward)
+    accepts: (text) => text.includes(details)
+  }),
+  Check.option("parseErrors.penaltyPerError", self.penaltyPerError, Check.number({ least: 0 })),
+  Check.option("parseErrors.terminalReward", self.terminalReward, Check.number())
 ]

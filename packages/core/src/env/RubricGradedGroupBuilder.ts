@@ -5,7 +5,8 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
-import * as Count from "../record/Count.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import type { EnvGroupBuilder, GroupReward } from "./EnvGroupBuilder.ts"
 import * as Judge from "./Judge.ts"
@@ -54,22 +55,19 @@ const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajecto
 
 /**
  * Reward = mean score over the rubrics + formatCoef·(format − 1), where format needs an answer that ends at the renderer's
- * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Throws
- * where `concurrency` is not a positive whole number.
+ * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Opening the group
+ * fails with `InvalidOption` where `concurrency` is not a whole number from 1 on.
  *
  * @see tinker-cookbook `RubricGradedEnvGroupBuilder`
  */
 export const make = <E, R>(
   options: Options<E, R>
-): EnvGroupBuilder<E | Judge.JudgeError | Renderer.RendererError, R> => {
-  Count.check("RubricGradedGroupBuilder: concurrency", options.concurrency ?? Judge.defaultConcurrency)
-  return {
-    key: options.key,
-    size: options.size,
-    tags: options.tags ?? ["rubric"],
-    open: Effect.succeed({
-      makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
-      groupRewards: (trajectories) => grade(options, trajectories)
-    })
-  }
-}
+): EnvGroupBuilder<E | Judge.JudgeError | InvalidOption | Renderer.RendererError, R> => ({
+  key: options.key,
+  size: options.size,
+  tags: options.tags ?? ["rubric"],
+  open: Effect.as(Check.all(Check.option("concurrency", options.concurrency, Check.whole(1))), {
+    makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
+    groupRewards: (trajectories) => grade(options, trajectories)
+  })
+})

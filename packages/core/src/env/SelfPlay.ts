@@ -5,8 +5,8 @@ import * as Ref from "effect/Ref"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type { RendererError } from "../chat/Renderer.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
-import type { EnvOptionError } from "./EnvOptionError.ts"
 import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 import * as MessageEnv from "./MessageEnv.ts"
@@ -64,7 +64,7 @@ const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.M
  *
  * @see tinker-cookbook `TwoPlayerEnvGroupBuilder`
  */
-export const make = <State>(options: Options<State>): EnvGroupBuilder<EnvOptionError | RendererError> => ({
+export const make = <State>(options: Options<State>): EnvGroupBuilder<InvalidOption | RendererError> => ({
   key: options.key,
   size: options.game.players,
   tags: options.tags ?? ["self_play"],

@@ -5,9 +5,10 @@ import * as Schema from "effect/Schema"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import { type Renderer, RendererError } from "../chat/Renderer.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import type { GroupReward } from "./EnvGroupBuilder.ts"
-import * as EnvOptionError from "./EnvOptionError.ts"
 import * as Limits from "./Limits.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 import type { StopReason } from "./StopReason.ts"
@@ -147,13 +148,14 @@ const prefix = (
   return Effect.fail(new RendererError({ renderer: renderer.name, detail }))
 }
 
-const rules = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>): ReadonlyArray<EnvOptionError.Rule> => {
+const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>): ReadonlyArray<Check.Check> => {
   const names = tools.map(({ spec }) => spec.name)
   const twice = names.find((name, index) => names.indexOf(name) < index)
   return [
-    EnvOptionError.positive("maxTurns", options.maxTurns),
-    EnvOptionError.count("maxToolCalls", options.maxToolCalls),
-    EnvOptionError.time("graderTimeout", options.graderTimeout),
+    Check.option("maxTurns", options.maxTurns, Check.whole(1)),
+    Check.option("maxToolCalls", options.maxToolCalls, Check.whole(0)),
+    ...Limits.checks(options.limits ?? Limits.unlimited, "limits."),
+    Check.option("graderTimeout", options.graderTimeout, Check.time),
     { field: "tools", found: `two of the name "${twice}"`, expected: "names that differ", holds: twice === undefined }
   ]
 }
@@ -169,13 +171,13 @@ export function make<T extends Tool.Tool<unknown, unknown> = never, E = never, R
   options: Options<T, E, R>
 ): Effect.Effect<
   MessageEnv.TokenEnv<E | Tool.Error<T> | GraderTimedOut, R | Tool.Requirements<T>>,
-  EnvOptionError.EnvOptionError | RendererError
+  InvalidOption | RendererError
 >
 export function make<E, R>(
   options: Options<Tool.Tool<E, R>, E, R>
-): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimedOut, R>, EnvOptionError.EnvOptionError | RendererError> {
+): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimedOut, R>, InvalidOption | RendererError> {
   return Effect.gen(function*() {
-    yield* EnvOptionError.check(rules(options, options.tools))
+    yield* Check.all(...checks(options, options.tools))
     const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options
     const isBudgeted = [limits?.maxTrajectoryTokens, limits?.maxSampledTokens, limits?.maxTurnTokens].some(
       Number.isFinite

@@ -4,8 +4,8 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type { RendererError } from "../chat/Renderer.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
-import type { EnvOptionError } from "./EnvOptionError.ts"
 import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 import * as MessageEnv from "./MessageEnv.ts"
@@ -87,7 +87,7 @@ const acquire = <State, E, R>({ game, key, model, opponent }: Options<State, E, 
  */
 export const make = <State, E, R>(
   options: Options<State, E, R>
-): EnvGroupBuilder<E | EnvOptionError | RendererError, R> => {
+): EnvGroupBuilder<E | InvalidOption | RendererError, R> => {
   const { game, player = (member) => member % game.players } = options
   return {
     key: options.key,

@@ -1,6 +1,5 @@
 /** Measures a sampler on problems it was not trained on. */
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
@@ -8,7 +7,8 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Trajectory from "../env/Trajectory.ts"
 import * as Policy from "../policy/Policy.ts"
-import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Hooks } from "../rollout/Hooks.ts"
 import * as Rollout from "../rollout/Rollout.ts"
@@ -44,8 +44,8 @@ export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollo
 }
 
 /** One problem's failure says nothing of the others. */
-const dropMembers: FailurePolicy.FailurePolicy = {
-  retry: Schedule.recurs(0),
+const dropMembers = FailurePolicy.fromDescription({
+  maxRetries: 0,
   otherwise: {
     AcquireFailed: "drop",
     StepFailed: "drop",
@@ -55,7 +55,7 @@ const dropMembers: FailurePolicy.FailurePolicy = {
     TimedOut: "drop",
     Died: "drop"
   }
-}
+})
 
 /** Per member that finished: whether it was correct; undefined where its environment does not say. */
 const correctOf = (group: GroupResult.Group) =>
@@ -111,7 +111,7 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
  */
 export const testSet = <E, R, HE = never, HR = never>(
   options: TestSetOptions<E, R, HE, HR>
-): Evaluator<E | HE | TinkerError | RolloutError, Exclude<R | HR, Scope.Scope>> => ({
+): Evaluator<E | HE | TinkerError | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope>> => ({
   name: options.name,
   evaluate: Effect.fn("Evaluator.testSet")(function*(sampler: SamplingClient) {
     const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options

@@ -1,5 +1,6 @@
 /** Chooses the next message: a judge, a simulated user, an opponent. */
 import * as Effect from "effect/Effect"
+import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
@@ -27,7 +28,8 @@ export interface SamplingOptions extends Omit<Policy.SamplingOptions, "coalesceF
 }
 
 /**
- * Samples every message from one client. A response that was cut or did not end well is taken as far as it goes.
+ * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`. A response that was cut or did not end well is
+ * taken as it is.
  *
  * @see tinker-cookbook `TinkerMessageCompleter`
  */
@@ -40,7 +42,8 @@ export const fromSamplingClient = (
     respond: Effect.fnUntraced(function*({ key, messages }) {
       const prompt = yield* renderer.generationPrompt(messages)
       const params = { ...shape, stop, seed: Seed.derive(seed, key) }
-      const { sequences } = yield* client.sample({ prompt, params })
+      const limited = yield* AdaptiveLimiter.limit(client, "judge")
+      const { sequences } = yield* limited.sample({ prompt, params })
       const { tokens } = yield* Policy.onlySequence(sequences)
       return (yield* renderer.parse(tokens)).message
     })

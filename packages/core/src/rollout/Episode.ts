@@ -214,8 +214,8 @@ const bounds = <E, R>(env: Env.Env<E, R>, { limits }: Options<E, R>) => {
 }
 
 const misuse = <E, R>(env: Env.Env<E, R>, key: Key.MemberKey, limits: Limits.Limits) => {
-  const invalid = Limits.invalid(limits)
-  if (invalid !== undefined) return Given.wrongLimits(key, invalid)
+  const invalid = env.limits && Given.wrongLimits(key, env.limits)
+  if (invalid !== undefined) return invalid
   if (limits.maxToolCalls === undefined || env.countsToolCalls === true) return undefined
   return errorOf(key, new Unsupported({ asked: "limits.maxToolCalls", missing: "countsToolCalls" }))
 }

@@ -1,4 +1,10 @@
-/** Where groups are rolled out: in this process, or wherever an executor sends them. */
+/**
+ * Where groups are rolled out: in this process unless a Layer provides an executor, which sends them to threads or other processes.
+ *
+ * @example
+ * Rollout.stream(builders, policy).pipe(Stream.provide(WorkerThreads.layer({ file, threads: 8 })))
+ */
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -7,12 +13,15 @@ import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type * as Limits from "../env/Limits.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fields from "../record/Fields.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Attempts from "./Attempts.ts"
+import * as FailurePolicy from "./FailurePolicy.ts"
 import * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
-import { NotPortable, RolloutError, type Violation } from "./RolloutError.ts"
+import { NotPortable, RolloutError } from "./RolloutError.ts"
 
 const Count = Schema.optionalKey(Schema.Int)
+const Consequence = Schema.Literals(["drop", "skip", "abort"])
 const Millis = Schema.optionalKey(Schema.Number)
 
 /** One group as it is sent; times are milliseconds. */
@@ -48,6 +57,21 @@ export const Job = Schema.Struct({
       limitStopReasons: Schema.optionalKey(Schema.Array(Schema.String)),
       skipGradingOnTimeout: Schema.optionalKey(Schema.Boolean)
     })),
+    onFailure: Schema.optionalKey(Schema.Struct({
+      maxRetries: Schema.Number,
+      minSuccessful: Schema.optionalKey(
+        Schema.Struct({ unit: Schema.Literals(["members", "share"]), value: Schema.Number })
+      ),
+      otherwise: Schema.Struct({
+        AcquireFailed: Consequence,
+        StepFailed: Consequence,
+        GraderFailed: Consequence,
+        PolicyFailed: Consequence,
+        HookFailed: Consequence,
+        TimedOut: Consequence,
+        Died: Consequence
+      })
+    })),
     memberTimeout: Millis,
     graderTimeout: Millis,
     releaseTimeout: Millis
@@ -55,10 +79,19 @@ export const Job = Schema.Struct({
 })
 export type Job = typeof Job.Type
 
-/** A place to roll groups out. `others` says what becomes of a group that cannot be sent there. */
+/** Rolls out one group, given as a job that can be sent. */
 export interface Executor {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
-  readonly others: "fail" | "here"
+}
+
+/** The executor of rollouts, evaluations and everything else that rolls groups out; undefined rolls them out in this process. */
+export const Executor = Context.Reference<Executor | undefined>("@effect-rl/core/rollout/Executor", {
+  defaultValue: () => undefined
+})
+
+interface Settings extends GroupOptions.Bounds {
+  readonly onFailure?: FailurePolicy.FailurePolicy<never, never>
+  readonly hooks?: unknown
 }
 
 const millis = (duration: Duration.Input | undefined) =>
@@ -72,8 +105,9 @@ const limits = ({ rolloutTimeout, stepTimeout, turnTimeout, ...counts }: Limits.
     turnTimeout: millis(turnTimeout)
   })
 
-const bounds = (options: GroupOptions.Bounds): Job["options"] =>
+const settings = (options: Settings): Job["options"] =>
   Fields.given({
+    onFailure: options.onFailure && FailurePolicy.description(options.onFailure),
     iteration: options.iteration,
     samplerStep: options.samplerStep,
     limits: options.limits === undefined ? undefined : limits(options.limits),
@@ -85,39 +119,38 @@ const bounds = (options: GroupOptions.Bounds): Job["options"] =>
 
 const notPortable = (what: string, expected: string) => Result.fail(new NotPortable({ what, expected }))
 
-interface Settings extends GroupOptions.Bounds {
-  readonly onFailure?: unknown
-  readonly hooks?: unknown
-}
-
-/** What is sent for a group, or what of it is known here alone, or wrong anywhere. */
+/** The job to send for a group, or why it cannot be sent: an invalid option, or a part that only this process has. */
 export const job = (
-  { key, size, task }: EnvGroupBuilder<unknown, unknown>,
+  builder: EnvGroupBuilder<unknown, unknown>,
   { description }: Policy.Policy<unknown, unknown>,
   options: Settings
-): Result.Result<Job, NotPortable | Violation> => {
-  const wrong = GroupOptions.violation(size, options)
-  if (wrong !== undefined) return Result.fail(wrong)
+): Result.Result<Job, NotPortable | InvalidOption> => {
+  const invalid = GroupOptions.invalid(builder, options)
+  if (invalid !== undefined) return Result.fail(invalid)
+  const { key, task } = builder
   if (task === undefined) return notPortable("a group's builder", "make it with a RolloutTask")
+  if (Result.isFailure(task)) return Result.fail(task.failure)
   if (description === undefined) return notPortable("the policy", "make it with Policy.fromSamplingClient")
-  for (const field of ["onFailure", "hooks"] as const) {
-    if (options[field] !== undefined) return notPortable(field, "give it to the RolloutTask")
+  if (options.onFailure !== undefined && FailurePolicy.description(options.onFailure) === undefined) {
+    return notPortable("onFailure", "make it with FailurePolicy.fromDescription, or give it to the RolloutTask")
   }
-  return Result.succeed({ group: key, task, policy: description, options: bounds(options) })
+  if (options.hooks !== undefined) return notPortable("hooks", "give them to the RolloutTask")
+  return Result.succeed({ group: key, task: task.success, policy: description, options: settings(options) })
 }
 
-/** Sends a group away, or rolls it out `here`. */
-export const roll = <E, R>(
+/** Sends a group to an executor. */
+export const roll = (
   executor: Executor,
   builder: EnvGroupBuilder<unknown, unknown>,
   policy: Policy.Policy<unknown, unknown>,
-  options: Settings,
-  here: Effect.Effect<GroupResult, E, R>
-): Effect.Effect<GroupResult, E | RolloutError, R> =>
+  options: Settings
+): Effect.Effect<GroupResult, RolloutError | InvalidOption> =>
   Result.match(job(builder, policy, options), {
-    onSuccess: (job): Effect.Effect<GroupResult, E | RolloutError, R> => executor.roll(job),
+    onSuccess: executor.roll,
     onFailure: (reason) =>
-      executor.others === "here"
-        ? here
-        : Effect.fail(new RolloutError({ group: builder.key, member: Attempts.wholeGroup, reason }))
+      Effect.fail(
+        reason._tag === "NotPortable"
+          ? new RolloutError({ group: builder.key, member: Attempts.wholeGroup, reason })
+          : reason
+      )
   })

@@ -1,8 +1,9 @@
 /** What environments and policies give is checked: types do not reach what is written in JavaScript or fed from outside. */
 import * as Predicate from "effect/Predicate"
 import type * as Env from "../env/Env.ts"
-import type * as Limits from "../env/Limits.ts"
+import * as Limits from "../env/Limits.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import * as Check from "../record/Check.ts"
 import type * as Key from "../record/Key.ts"
 import { RolloutError, Violation } from "./RolloutError.ts"
 
@@ -65,5 +66,8 @@ export const wrongAction = (
     : violation(key, "tokens", `${tokens.length} tokens`, `at most the ${maxTokens} that were asked for`)
 }
 
-export const wrongLimits = (key: Key.MemberKey, { expected, field, value }: Limits.Invalid) =>
-  violation(key, `limits.${field}`, value, expected)
+/** The limits of an environment. */
+export const wrongLimits = (key: Key.MemberKey, limits: Limits.Limits) => {
+  const invalid = Check.broken(Limits.checks(limits, "limits."))
+  return invalid && violation(key, invalid.field, invalid.found, invalid.expected)
+}

@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { MemberKey } from "../record/Key.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
@@ -207,19 +208,21 @@ export const roll = <E, R, PE, PR>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
   options: GroupOptions.Settings<E, R, PE>
-): Effect.Effect<GroupResult, E | PE | RolloutError, Exclude<R, Scope.Scope> | PR> =>
-  Effect.suspend(() => {
-    const failures = options.onFailure ?? FailurePolicy.failFast
-    const wrong = GroupOptions.violation(builder.size, options, failures)
-    if (wrong !== undefined) return Effect.fail(errorOf(builder, Attempts.wholeGroup, wrong))
-    const scope = Scope.makeUnsafe()
-    const release: Release.Release = {
-      group: builder.key,
-      timeout: Duration.fromInputUnsafe(options.releaseTimeout ?? defaultReleaseTimeout),
-      aborts: failures.otherwise.Died === "abort"
+): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> =>
+  Effect.suspend(
+    (): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> => {
+      const failures: FailurePolicy.FailurePolicy<E, PE> = options.onFailure ?? FailurePolicy.failFast
+      const invalid = GroupOptions.invalid(builder, options, failures)
+      if (invalid !== undefined) return Effect.fail(invalid)
+      const scope = Scope.makeUnsafe()
+      const release: Release.Release = {
+        group: builder.key,
+        timeout: Duration.fromInputUnsafe(options.releaseTimeout ?? defaultReleaseTimeout),
+        aborts: failures.otherwise.Died === "abort"
+      }
+      const budget = Attempts.budget(failures, builder.size)
+      return rollIn({ builder, policy, options, failures, budget, release, scope, retried: [], dropped: [] }).pipe(
+        Effect.onExit((exit) => Release.close(scope, exit, release, Attempts.wholeGroup))
+      )
     }
-    const budget = Attempts.budget(failures, builder.size)
-    return rollIn({ builder, policy, options, failures, budget, release, scope, retried: [], dropped: [] }).pipe(
-      Effect.onExit((exit) => Release.close(scope, exit, release, Attempts.wholeGroup))
-    )
-  })
+  )

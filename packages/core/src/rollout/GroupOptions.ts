@@ -1,12 +1,14 @@
-/** What a caller says of how a group is rolled out. */
+/** Options of rolling out a group. */
 import type * as Duration from "effect/Duration"
+import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as TerminationReward from "../env/TerminationReward.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Hooks } from "./Hooks.ts"
-import { Violation } from "./RolloutError.ts"
 
-/** What holds wherever a group is rolled out. */
+/** Options that can be sent to where a group is rolled out. */
 export interface Bounds {
   /** Part of every key and seed; default 0. */
   readonly iteration?: number
@@ -31,36 +33,33 @@ export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** The same with hooks and environment as one. */
+/** The same options, where hooks and environment share their error and requirement types. */
 export interface Settings<E, R, PE> extends Bounds {
   readonly onFailure?: FailurePolicy.FailurePolicy<E, PE>
   readonly hooks?: Hooks<E, R>
 }
 
-const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
-
-const wrong = (field: string, found: unknown, expected: string) =>
-  new Violation({ field, found: String(found), expected })
-
-/** What no group can be rolled out with. */
-export const violation = (
-  size: number,
+/** The first option with which no group can be rolled out. */
+export const invalid = (
+  { key, size }: Pick<EnvGroupBuilder<unknown, unknown>, "key" | "size">,
   options: Bounds,
-  { maxRetries = 0, minSuccessful }: Pick<FailurePolicy.FailurePolicy, "maxRetries" | "minSuccessful"> = {}
-): Violation | undefined => {
-  if (!isCount(size)) return wrong("size", size, "a whole number of at least 1")
-  const limit = Limits.invalid(options.limits ?? Limits.unlimited)
-  if (limit !== undefined) return wrong(`limits.${limit.field}`, limit.value, limit.expected)
-  for (const field of ["memberTimeout", "graderTimeout", "releaseTimeout"] as const) {
-    const value = options[field]
-    if (value !== undefined && !Limits.isTime(value)) return wrong(field, value, Limits.expectedTime)
-  }
-  if (!(maxRetries >= 0)) return wrong("onFailure.maxRetries", maxRetries, "a number from 0 on")
-  const floor = minSuccessful?.(size) ?? size
-  if (isCount(floor) && floor <= size) return undefined
-  return wrong("onFailure.minSuccessful", floor, `a whole number from 1 to the group's size of ${size}`)
+  { maxRetries, minSuccessful }: Pick<FailurePolicy.FailurePolicy, "maxRetries" | "minSuccessful"> = {}
+): InvalidOption | undefined => {
+  const sizeIsValid = Check.option(`size of group "${key}"`, size, Check.whole(1))
+  return Check.broken([
+    sizeIsValid,
+    ...Limits.checks(options.limits ?? Limits.unlimited, "limits."),
+    ...(["memberTimeout", "graderTimeout", "releaseTimeout"] as const).map((field) =>
+      Check.option(field, options[field], Check.time)
+    ),
+    Check.option("onFailure.maxRetries", maxRetries, {
+      expected: "a number from 0 on",
+      accepts: (value) => value >= 0
+    }),
+    Check.option("onFailure.minSuccessful", sizeIsValid.holds ? minSuccessful?.(size) : undefined, Check.whole(1, size))
+  ])
 }
 
-/** How many groups can be rolled out at the same time. */
-export const wrongConcurrency = (concurrency: number): Violation | undefined =>
-  isCount(concurrency) ? undefined : wrong("concurrency", concurrency, "a whole number of at least 1")
+/** Checks how many groups are rolled out at the same time. */
+export const invalidConcurrency = (concurrency: number): InvalidOption | undefined =>
+  Check.broken([Check.option("concurrency", concurrency, Check.whole(1))])

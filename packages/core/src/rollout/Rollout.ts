@@ -8,15 +8,15 @@ import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
 import type { MemberKey } from "../record/Key.ts"
-import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
-import { type Options, wrongConcurrency } from "./GroupOptions.ts"
+import { invalidConcurrency, type Options } from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
-import { RolloutError, Violation } from "./RolloutError.ts"
+import type { RolloutError } from "./RolloutError.ts"
 
 export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
 
@@ -30,8 +30,6 @@ export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR =
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
   readonly unordered?: boolean
-  /** Where groups are rolled out; in this process unless given. */
-  readonly executor?: Executor.Executor
 }
 
 /**
@@ -60,26 +58,24 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
   builder: EnvGroupBuilder<E, R>,
   policy: Policy.Policy<PE, PR>,
   options: Options<NoInfer<E>, NoInfer<PE>, HE, HR> = {}
-): Effect.Effect<GroupResult, E | PE | HE | RolloutError, Exclude<R | HR, Scope.Scope> | PR> =>
+): Effect.Effect<GroupResult, E | PE | HE | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope> | PR> =>
   Effect.withSpan(Group.roll<E | HE, R | HR, PE, PR>(builder, policy, options), "Rollout.group", {
     attributes: { group: builder.key }
   })
 
-/** What no groups can be rolled out with; seeds and order come from their keys. */
-const misuse = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>, concurrency: number) => {
-  const tooFew = wrongConcurrency(concurrency)
+/** The first invalid option: the concurrency, or a key of two groups, whose seeds and order would then be the same. */
+const invalidOption = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>, concurrency: number) => {
   const keys = new Set<string>()
   for (const { key } of builders) {
-    const reason = tooFew ?? (keys.has(key)
-      ? new Violation({ field: "key", found: "that of two groups", expected: "a key of its own for each" })
-      : undefined)
-    if (reason !== undefined) return new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
+    if (keys.has(key)) {
+      return new InvalidOption({ field: "key", found: `"${key}" twice`, expected: "a key of its own for each group" })
+    }
     keys.add(key)
   }
-  return undefined
+  return invalidConcurrency(concurrency)
 }
 
-/** Groups that begin in one turn of the event loop: others have theirs in between, however many groups there are. */
+/** Groups that begin in one turn of the event loop, so that many groups do not block it. */
 const groupsPerTurn = 64
 
 const inTurns = <A>(builders: ReadonlyArray<A>) =>
@@ -89,9 +85,9 @@ const inTurns = <A>(builders: ReadonlyArray<A>) =>
   )
 
 /**
- * Rolls out many groups with bounded concurrency; the first group that fails interrupts the others, all of them together: a stream
- * by itself would interrupt them one by one, and those that wait for their turn would go on sampling. Fails before the first where
- * two share a key, or where `concurrency` is not a positive whole number.
+ * Rolls out many groups with bounded concurrency, in this process or where the `Executor` sends them. The first group that fails
+ * interrupts all others at once: a stream by itself would interrupt them one by one, and the last would go on sampling meanwhile.
+ * Fails with `InvalidOption` before the first group where two share a key or `concurrency` is not a whole number from 1 on.
  */
 export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE = never, HR = never>(
   builders: ReadonlyArray<B>,
@@ -99,7 +95,7 @@ export function stream<B extends EnvGroupBuilder<unknown, unknown>, PE, PR, HE =
   options?: StreamOptions<Env.Error<NoInfer<B>>, NoInfer<PE>, HE, HR>
 ): Stream.Stream<
   GroupResult,
-  Env.Error<B> | PE | HE | RolloutError,
+  Env.Error<B> | PE | HE | RolloutError | InvalidOption,
   Exclude<Env.Requirements<B> | HR, Scope.Scope> | PR
 >
 export function stream<E, R, PE, PR, HE, HR>(
@@ -107,14 +103,17 @@ export function stream<E, R, PE, PR, HE, HR>(
   policy: Policy.Policy<PE, PR>,
   options: StreamOptions<E, PE, HE, HR> = {}
 ) {
-  const { concurrency = defaultConcurrency, executor, unordered = false, ...groupOptions } = options
-  const wrong = misuse(builders, concurrency)
-  if (wrong !== undefined) return Stream.fail(wrong)
-  const rolling = Effect.map(FiberSet.make<GroupResult, E | PE | HE | RolloutError>(), (groups) => {
+  const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
+  const invalid = invalidOption(builders, concurrency)
+  if (invalid !== undefined) return Stream.fail(invalid)
+  const rolling = Effect.gen(function*() {
+    const executor = yield* Executor.Executor
+    const groups = yield* FiberSet.make<GroupResult, E | PE | HE | RolloutError | InvalidOption>()
     const roll = (builder: EnvGroupBuilder<E, R>) => {
-      const here = group(builder, policy, groupOptions)
-      const there = executor === undefined ? here : Executor.roll(executor, builder, policy, groupOptions, here)
-      return Effect.flatMap(FiberSet.run(groups, there), Fiber.join)
+      const rolled = executor === undefined
+        ? group(builder, policy, groupOptions)
+        : Executor.roll(executor, builder, policy, groupOptions)
+      return Effect.flatMap(FiberSet.run(groups, rolled), Fiber.join)
     }
     return Stream.mapEffect(inTurns(builders), roll, { concurrency, unordered })
   })

@@ -1,29 +1,41 @@
-/** Groups that can be built in another process: a name and a payload in place of a closure. */
+/**
+ * Groups that can be built in another process: a name and a payload in place of a closure.
+ *
+ * @example
+ * const task = RolloutTask.make("sums", {
+ *   payload: Schema.Struct({ index: Schema.Int }),
+ *   builder: ({ index }) => ProblemGroupBuilder.make({ key: `sum/${index}`, size: 8, env: () => sumEnv(index) })
+ * })
+ * RLDataset.fromArray(rows, { groupsPerBatch: 16, group: (_, index) => task.builder({ index }) })
+ */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type * as Policy from "../policy/Policy.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
 import * as Attempts from "./Attempts.ts"
 import type { Job } from "./Executor.ts"
+import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
 import type * as GroupOptions from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, TaskFailed } from "./RolloutError.ts"
 
-/** What a worker needs of a task. */
+/** A task as a worker runs it. */
 export interface Portable<out R = never> {
   readonly name: string
   readonly roll: (job: Job, policy: Policy.Policy<unknown>) => Effect.Effect<GroupResult, RolloutError, R>
 }
 
 export interface RolloutTask<in P, out E = never, out R = never> extends Portable<Exclude<R, Scope.Scope>> {
-  /** A group as any other, which can also be rolled out elsewhere. Dies where the payload is not what its schema says. */
-  readonly builder: (payload: P) => Effect.Effect<EnvGroupBuilder<E, R>, E, R>
+  /** A group builder that an executor can send elsewhere. Opening it fails where the payload does not fit its schema. */
+  readonly builder: (payload: P) => EnvGroupBuilder<E | InvalidOption, R>
 }
 
-/** What a group's failure says of itself in another process. */
+/** The error of a group that failed in another process. */
 export const failed = (group: string, error: unknown) => {
   if (error instanceof RolloutError) return error
   const name = Predicate.isError(error) ? error.name : "Error"
@@ -36,31 +48,38 @@ export const failed = (group: string, error: unknown) => {
 }
 
 /**
- * `builder` must depend on the payload alone, and on services that the worker has. `rollout` is what cannot be sent along: a
- * failure policy and hooks; it holds wherever an executor rolls the task out.
+ * `builder` must depend on the payload alone; the group it builds may use services that the worker has. `rollout` holds hooks and a
+ * failure policy for every executor that rolls the task out; a failure policy that the caller sends comes first.
  */
 export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {
   readonly payload: Schema.Codec<P, unknown>
-  readonly builder: (payload: P) => Effect.Effect<EnvGroupBuilder<E, R>, E, R>
+  readonly builder: (payload: P) => EnvGroupBuilder<E, R>
   readonly rollout?: Pick<GroupOptions.Options<NoInfer<E>, unknown, HE, HR>, "onFailure" | "hooks">
 }): RolloutTask<P, E, R | HR> => {
   const codec = Schema.toCodecJson(options.payload)
-  const encode = Schema.encodeEffect(codec)
+  const encode = Schema.encodeResult(codec)
   const decode = Schema.decodeUnknownEffect(codec)
   return {
     name,
-    builder: (payload) =>
-      Effect.flatMap(
-        Effect.orDie(encode(payload)),
-        (encoded) =>
-          Effect.map(options.builder(payload), (builder) => ({ ...builder, task: { name, payload: encoded } }))
-      ),
+    builder: (payload) => {
+      const task = Result.mapBoth(encode(payload), {
+        onSuccess: (encoded) => ({ name, payload: encoded }),
+        onFailure: ({ message }) =>
+          new InvalidOption({ field: `payload of "${name}"`, found: message, expected: "its schema" })
+      })
+      const builder = options.builder(payload)
+      return { ...builder, task, open: Result.isFailure(task) ? Effect.fail(task.failure) : builder.open }
+    },
     roll: (job, policy) =>
       decode(job.task.payload).pipe(
-        Effect.flatMap(options.builder),
-        Effect.flatMap((builder) => {
-          const named = { ...builder, key: job.group }
-          return Group.roll<E | HE, R | HR, unknown, never>(named, policy, { ...job.options, ...options.rollout })
+        Effect.flatMap((payload) => {
+          const named = { ...options.builder(payload), key: job.group }
+          const { onFailure, ...bounds } = job.options
+          return Group.roll<E | HE, R | HR, unknown, never>(named, policy, {
+            ...options.rollout,
+            ...bounds,
+            ...(onFailure !== undefined && { onFailure: FailurePolicy.fromDescription(onFailure) })
+          })
         }),
         Effect.scoped,
         Effect.catchDefect((defect) => Effect.fail(defect)),

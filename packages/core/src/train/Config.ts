@@ -2,7 +2,6 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { AdaptiveLimiter } from "../backend/AdaptiveLimiter.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
@@ -11,6 +10,7 @@ import * as TerminationReward from "../env/TerminationReward.ts"
 import type * as Evaluator from "../evaluate/Evaluator.ts"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Loss from "../model/Loss.ts"
+import * as Check from "../record/Check.ts"
 import { type Json, type JsonObject, RunStore } from "../record/RunStore.ts"
 import type * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import type { Hooks } from "../rollout/Hooks.ts"
@@ -43,11 +43,6 @@ interface Common<EE, ER> extends Pick<Rollout.GroupOptions, "termination" | "gra
   readonly allowBiasedSampling?: boolean
   /** Groups rolled out at the same time; default 64. */
   readonly concurrency?: number
-  /**
-   * Shared by rollouts, evaluators and whatever else was given it, such as a judge. Without one every request is sent at once:
-   * the embedded engine has a queue of its own, and how much a service takes is learned best by one limiter for all that use it.
-   */
-  readonly limiter?: AdaptiveLimiter
   /** See `Policy.SamplingOptions`. */
   readonly coalesceFirstTurns?: boolean
   /** Longest time for one member of a group. */
@@ -154,18 +149,14 @@ const fields = (config: Shape, resolved: Resolved) => {
   ] satisfies ReadonlyArray<readonly [string, number, (value: number) => boolean, string]>
 }
 
-/** The first limit or time that is none. */
-const wrongTime = (config: Shape): Limits.Invalid | undefined => {
-  const limit = Limits.invalid(config.limits ?? Limits.unlimited)
-  if (limit !== undefined) return { ...limit, field: `limits.${limit.field}` }
-  for (const field of ["memberTimeout", "graderTimeout", "releaseTimeout", "interruptTimeout"] as const) {
-    const value = config[field]
-    if (value !== undefined && !Limits.isTime(value)) {
-      return { field, value: String(value), expected: Limits.expectedTime }
-    }
-  }
-  return undefined
-}
+/** The first invalid limit or timeout. */
+const wrongTime = (config: Shape) =>
+  Check.broken([
+    ...Limits.checks(config.limits ?? Limits.unlimited, "limits."),
+    ...(["memberTimeout", "graderTimeout", "releaseTimeout", "interruptTimeout"] as const).map((field) =>
+      Check.option(field, config[field], Check.time)
+    )
+  ])
 
 /** Settings under which the sampler's log-probabilities are not those of what it sampled from. */
 const bias = ({ temperature, topK, topP }: Shape): readonly [field: string, value: number] | undefined => {
@@ -183,7 +174,7 @@ export const validate = (config: Shape, resolved: Resolved): Effect.Effect<void,
     if (!isValid(value)) return Effect.fail(invalid(field, value, expected))
   }
   const wrong = wrongTime(config)
-  if (wrong !== undefined) return Effect.fail(invalid(wrong.field, wrong.value, wrong.expected))
+  if (wrong !== undefined) return Effect.fail(invalid(wrong.field, wrong.found, wrong.expected))
   const biased = bias(config)
   return biased === undefined || config.allowBiasedSampling === true
     ? Effect.void

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Lane } from "../backend/AdaptiveLimiter.ts"
+import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
@@ -18,6 +18,7 @@ import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
 import * as Policy from "../policy/Policy.ts"
 import * as Fields from "../record/Fields.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunError, RunStore } from "../record/RunStore.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
@@ -52,7 +53,7 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never>(
   config: Config.Config<E, R, EE, ER, HE, HR>
 ): Stream.Stream<
   Event.Event,
-  E | EE | HE | TinkerError | TrainError | RunError | RolloutError,
+  E | EE | HE | TinkerError | TrainError | RunError | RolloutError | InvalidOption,
   Exclude<R | HR, Scope.Scope> | ER | Tinker | RunStore
 > =>
   Stream.unwrap(Effect.map(Run.open<E | HE, R | HR, EE, ER>(config), (run) => {
@@ -70,14 +71,16 @@ const iterate = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, iteration: number) =>
     if (yield* run.budget.isExhausted) return Stream.empty
     const client = yield* run.client.saveWeightsAndGetSamplingClient
     const isDue = run.resolved.evalEvery > 0 && iteration % run.resolved.evalEvery === 0
-    return (isDue ? evaluate(run, sampler(run, client, "evaluation"), iteration) : Stream.empty).pipe(
-      Stream.concat(sampleAndLearn(run, sampler(run, client, "training"), iteration))
+    const evaluated = yield* sampler(run, client, "evaluation")
+    const trained = yield* sampler(run, client, "training")
+    return (isDue ? evaluate(run, evaluated, iteration) : Stream.empty).pipe(
+      Stream.concat(sampleAndLearn(run, trained, iteration))
     )
   }))
 
 /** Metered around the limiter, as a request that waits for tokens may wait forever and must not hold a permit. */
-const sampler = <E, R, EE, ER>({ budget, config }: Run.Run<E, R, EE, ER>, client: SamplingClient, lane: Lane) =>
-  budget.meter(config.limiter?.sampling(client, lane) ?? client)
+const sampler = <E, R, EE, ER>({ budget }: Run.Run<E, R, EE, ER>, client: SamplingClient, lane: AdaptiveLimiter.Lane) =>
+  Effect.map(AdaptiveLimiter.limit(client, lane), budget.meter)
 
 const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: SamplingClient, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
@@ -213,7 +216,7 @@ const finish = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>) =>
     if (exhausted || !isEvaluated) return Stream.fromEffect(ending)
     const client = yield* run.client.saveWeightsAndGetSamplingClient
     return Stream.concat(
-      evaluate(run, sampler(run, client, "evaluation"), iterations),
+      evaluate(run, yield* sampler(run, client, "evaluation"), iterations),
       Stream.fromEffect(ending)
     )
   }))

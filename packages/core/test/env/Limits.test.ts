@@ -6,28 +6,28 @@ const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnT
 const times = ["rolloutTimeout", "turnTimeout", "stepTimeout"] as const
 
 describe("limits", () => {
-  it("L1: are none unless given", () => {
+  const invalid = (limits: Limits.Limits) => Limits.checks(limits, "limits.").filter(({ holds }) => !holds)
+
+  it("that were left out are valid", () => {
     assert.deepStrictEqual(Limits.unlimited, {})
-    assert.isUndefined(Limits.invalid({}))
+    assert.deepStrictEqual(invalid({}), [])
   })
 
-  it.each(counts)("L1: of %s are whole numbers from 1 on", (field) => {
-    for (const value of [0, -1, 1.5, NaN, Infinity]) {
-      assert.deepStrictEqual(Limits.invalid({ [field]: value }), {
-        field,
-        value: String(value),
-        expected: "a whole number from 1 on"
-      })
+  it.each(counts)("%s is a whole number from 1 on", (field) => {
+    for (const found of [0, -1, 1.5, NaN, Infinity]) {
+      assert.deepStrictEqual(invalid({ [field]: found }), [
+        { field: `limits.${field}`, found, expected: "a whole number from 1 on", holds: false }
+      ])
     }
-    assert.isUndefined(Limits.invalid({ [field]: 1 }))
+    assert.deepStrictEqual(invalid({ [field]: 1 }), [])
   })
 
-  it.each(times)("L1: of %s are times above 0", (field) => {
-    for (const value of [0, -0.5, "0 seconds", NaN] as const) {
-      assert.deepInclude(Limits.invalid({ [field]: value }), { field, value: String(value) })
+  it.each(times)("%s is a time above 0", (field) => {
+    for (const found of [0, -0.5, "0 seconds", NaN] as const) {
+      assert.deepInclude(invalid({ [field]: found })[0], { field: `limits.${field}`, found })
     }
-    assert.isUndefined(Limits.invalid({ [field]: 0.1 }))
-    assert.isUndefined(Limits.invalid({ [field]: "2 minutes" }))
+    assert.deepStrictEqual(invalid({ [field]: 0.1 }), [])
+    assert.deepStrictEqual(invalid({ [field]: "2 minutes" }), [])
   })
 })
 

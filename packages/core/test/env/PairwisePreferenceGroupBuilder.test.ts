@@ -139,9 +139,9 @@ it.effect("a preference is asked for under headings, and A, B and Tie are −1, 
     assert.deepStrictEqual(scores, [-1, 1, 0])
   }))
 
-it.effect("sizes that are none are refused at once", () =>
+it.effect("sizes below 1 are refused when the group is opened", () =>
   Effect.gen(function*() {
     const wrong = yield* Effect.exit(group({ preferenceModel: shorter, matchupGroupSize: 0 }))
-    assert.include(String(wrong), "matchupGroupSize is 0, expected a whole number of at least 1")
+    assert.include(String(wrong), "matchupGroupSize is 0, expected a whole number from 1 on")
     assert.include(String(yield* Effect.exit(group({ preferenceModel: shorter, concurrency: 0 }))), "concurrency is 0")
   }))

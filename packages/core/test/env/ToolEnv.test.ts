@@ -321,7 +321,7 @@ describe("what is no environment is refused", () => {
     Effect.gen(function*() {
       const refused = [
         [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number from 0 on"],
-        [{ penaltyPerError: -0.1 }, "parseErrors.penaltyPerError is -0.1, expected a finite number from 0 on"],
+        [{ penaltyPerError: -0.1 }, "parseErrors.penaltyPerError is -0.1, expected a number from 0 on"],
         [{ retryMessage: "again!" }, "parseErrors.retryMessage is again!, expected a text that holds {details}"],
         [{ terminalReward: NaN }, "parseErrors.terminalReward is NaN, expected a finite number"]
       ] as const

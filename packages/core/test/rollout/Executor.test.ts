@@ -1,8 +1,9 @@
 import {
+  EnvGroupBuilder,
   Executor,
+  FailurePolicy,
   Policy,
   ProblemEnv,
-  ProblemGroupBuilder,
   Rollout,
   RolloutTask,
   TaskRegistry,
@@ -17,14 +18,20 @@ import * as Scripted from "./Scripted.ts"
 
 /** A group asks for one of the known sums. */
 const sums = RolloutTask.make("sums", {
-  payload: Schema.Struct({ index: Schema.Int, size: Schema.Int }),
-  builder: Effect.fnUntraced(function*({ index, size }) {
-    const model = yield* Task.model
+  payload: Schema.Struct({ index: Schema.Int, size: Schema.Int.check(Schema.isLessThan(100)) }),
+  builder: ({ index, size }) => {
     const [question, answer] = Task.sums[index] ?? ["", ""]
-    const env = () =>
-      ProblemEnv.make({ model, question, referenceAnswer: answer, checkAnswer: (text) => text.trim() === answer })
-    return ProblemGroupBuilder.make({ key: `sum/${index}`, size, env })
-  })
+    return EnvGroupBuilder.make({
+      key: `sum/${index}`,
+      size,
+      makeEnv: () =>
+        Effect.map(
+          Task.model,
+          (model) =>
+            ProblemEnv.make({ model, question, referenceAnswer: answer, checkAnswer: (text) => text.trim() === answer })
+        )
+    })
+  }
 })
 
 class Sandbox extends Context.Service<Sandbox, { readonly name: string }>()("test/Sandbox") {}
@@ -32,17 +39,16 @@ class Sandbox extends Context.Service<Sandbox, { readonly name: string }>()("tes
 const broken = RolloutTask.make("broken", {
   payload: Schema.Literals(["fails", "throws"]),
   builder: (how) =>
-    Effect.map(Sandbox, ({ name }) =>
-      Scripted.group({
-        key: `${name}/${how}`,
-        size: 2,
-        env: () => how === "throws" ? Scripted.throwing : Scripted.failing()
-      }))
+    EnvGroupBuilder.make({
+      key: how,
+      size: 2,
+      makeEnv: () => Effect.map(Sandbox, () => how === "throws" ? Scripted.throwing : Scripted.failing())
+    })
 })
 
 const skipping = RolloutTask.make("skipping", {
   payload: Schema.Null,
-  builder: () => Effect.succeed(Scripted.group({ size: 2, env: () => Scripted.failing() })),
+  builder: () => Scripted.group({ size: 2, env: () => Scripted.failing() }),
   rollout: { onFailure: Scripted.always("skip") }
 })
 
@@ -50,7 +56,6 @@ const Sent = Schema.toCodecJson(Executor.Job)
 
 /** A worker in this process, to which jobs are sent as text. */
 const executor = Effect.map(TaskRegistry.TaskRegistry, (registry): Executor.Executor => ({
-  others: "fail",
   roll: (job) =>
     Schema.encodeEffect(Sent)(job).pipe(
       Effect.flatMap((sent) => Schema.decodeUnknownEffect(Sent)(JSON.parse(JSON.stringify(sent)))),
@@ -58,6 +63,9 @@ const executor = Effect.map(TaskRegistry.TaskRegistry, (registry): Executor.Exec
       Effect.flatMap(registry.roll)
     )
 }))
+
+const away = <A, E, R>(groups: Stream.Stream<A, E, R>) =>
+  Effect.flatMap(executor, (executor) => Stream.runCollect(Stream.provideService(groups, Executor.Executor, executor)))
 
 const policy = Effect.map(
   Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel })),
@@ -71,43 +79,38 @@ const answers = Task.layer({ sample: Task.answersHalf })
 const withSums = Effect.provide(Layer.provideMerge(registry, answers))
 
 describe("groups of a task", () => {
-  it.effect("X2: come out the same, wherever they are rolled out", () =>
+  it.effect("come out the same, wherever they are rolled out", () =>
     Effect.gen(function*() {
-      const builders = yield* Effect.forEach([0, 1, 2, 3], (index) => sums.builder({ index, size: 4 }))
+      const builders = [0, 1, 2, 3].map((index) => sums.builder({ index, size: 4 }))
       const options = { iteration: 3, samplerStep: 2, limits: { maxTurns: 2, rolloutTimeout: "1 minute" } } as const
       const here = yield* Stream.runCollect(Rollout.stream(builders, yield* policy, options))
-      const away = { ...options, executor: yield* executor }
-      const there = yield* Stream.runCollect(Rollout.stream(builders, yield* policy, away))
+      const there = yield* away(Rollout.stream(builders, yield* policy, options))
       assert.deepStrictEqual(there, here)
       assert.deepStrictEqual(there.map(({ _tag }) => _tag), ["Completed", "Completed", "Completed", "Completed"])
     }).pipe(withSums))
 
   it.effect("keep a name that they were given later, and with it their seeds", () =>
     Effect.gen(function*() {
-      const builder = yield* sums.builder({ index: 0, size: 4 })
+      const builder = sums.builder({ index: 0, size: 4 })
       const renamed = { ...builder, key: "again/sum/0" }
       const here = yield* Stream.runCollect(Rollout.stream([renamed], yield* policy))
-      const there = yield* Stream.runCollect(Rollout.stream([renamed], yield* policy, { executor: yield* executor }))
+      const there = yield* away(Rollout.stream([renamed], yield* policy))
       assert.deepStrictEqual(there, here)
       assert.deepStrictEqual(there.map(({ key }) => key), ["again/sum/0"])
     }).pipe(withSums))
 
   it.effect("may be given endless time", () =>
     Effect.gen(function*() {
-      const builder = yield* sums.builder({ index: 0, size: 4 })
-      const options = {
-        memberTimeout: "Infinity",
-        limits: { turnTimeout: "Infinity" },
-        executor: yield* executor
-      } as const
-      const [there] = yield* Stream.runCollect(Rollout.stream([builder], yield* policy, options))
+      const builder = sums.builder({ index: 0, size: 4 })
+      const options = { memberTimeout: "Infinity", limits: { turnTimeout: "Infinity" } } as const
+      const [there] = yield* away(Rollout.stream([builder], yield* policy, options))
       assert.strictEqual(there?._tag, "Completed")
     }).pipe(withSums))
 
   it.effect("follow the failure policy of their task", () =>
     Effect.gen(function*() {
-      const builder = yield* skipping.builder(null)
-      const [result] = yield* Stream.runCollect(Rollout.stream([builder], yield* policy, { executor: yield* executor }))
+      const builder = skipping.builder(null)
+      const [result] = yield* away(Rollout.stream([builder], yield* policy))
       assert.strictEqual(result?._tag, "Skipped")
     }).pipe(withSums))
 
@@ -118,9 +121,9 @@ describe("groups of a task", () => {
     ] as const
   )("say which error a worker met: $how", ({ how, says }) =>
     Effect.gen(function*() {
-      const builder = yield* broken.builder(how)
-      const groups = Rollout.stream([builder], yield* policy, { executor: yield* executor })
-      assert.strictEqual((yield* Effect.flip(Stream.runDrain(groups))).message, `group "there/${how}": ${says}`)
+      const builder = broken.builder(how)
+      const groups = Rollout.stream([builder], yield* policy)
+      assert.strictEqual((yield* Effect.flip(away(groups))).message, `group "${how}": ${says}`)
     }).pipe(
       Effect.provide(Layer.provideMerge(TaskRegistry.TaskRegistry.layer(broken), answers)),
       Effect.provideService(Sandbox, { name: "there" })
@@ -128,9 +131,9 @@ describe("groups of a task", () => {
 
   it.effect("say whether the backend may answer later", () =>
     Effect.gen(function*() {
-      const builder = yield* sums.builder({ index: 0, size: 1 })
-      const groups = Rollout.stream([builder], yield* policy, { executor: yield* executor })
-      const error = yield* Effect.flip(Stream.runDrain(groups))
+      const builder = sums.builder({ index: 0, size: 1 })
+      const groups = Rollout.stream([builder], yield* policy)
+      const error = yield* Effect.flip(away(groups))
       assert.include(error.message, "TinkerError in the worker: sample: gone")
       assert.deepInclude("reason" in error ? error.reason : {}, { _tag: "TaskFailed", isRetryable: true })
     }).pipe(Effect.provide(Layer.provideMerge(
@@ -142,10 +145,8 @@ describe("groups of a task", () => {
 
   it.effect("ask anew for weights that the backend did not give", () =>
     Effect.gen(function*() {
-      const builder = yield* sums.builder({ index: 0, size: 1 })
-      const there = Stream.runCollect(
-        Rollout.stream([builder], yield* policy, { executor: yield* executor })
-      )
+      const builder = sums.builder({ index: 0, size: 1 })
+      const there = away(Rollout.stream([builder], yield* policy))
       assert.include((yield* Effect.flip(there)).message, "TinkerError in the worker")
       const [result] = yield* there
       assert.strictEqual(result?._tag, "Completed")
@@ -160,9 +161,9 @@ describe("groups of a task", () => {
   it.effect("need a worker that knows them", () =>
     Effect.gen(function*() {
       const unknown = RolloutTask.make("unknown", { payload: Schema.Null, builder: () => skipping.builder(null) })
-      const builder = yield* unknown.builder(null)
-      const groups = Rollout.stream([builder], yield* policy, { executor: yield* executor })
-      const error = yield* Effect.flip(Stream.runDrain(groups))
+      const builder = unknown.builder(null)
+      const groups = Rollout.stream([builder], yield* policy)
+      const error = yield* Effect.flip(away(groups))
       assert.strictEqual(error.message, `group "group": the worker has no task "unknown", it has: sums, skipping`)
     }).pipe(withSums))
 })
@@ -172,42 +173,59 @@ describe("a group that cannot be sent", () => {
 
   it.effect("is refused, and says what is in the way", () =>
     Effect.gen(function*() {
-      const task = yield* skipping.builder(null)
+      const task = skipping.builder(null)
       const sampling = yield* policy
-      const away = { executor: yield* executor }
       const message = <A, E extends Error, R>(groups: Stream.Stream<A, E, R>) =>
-        Effect.map(Effect.flip(Stream.runDrain(groups)), ({ message }) => message)
+        Effect.map(Effect.flip(away(groups)), ({ message }) => message)
       const where = "cannot be sent to where the group is rolled out"
       assert.deepStrictEqual(
         [
-          yield* message(Rollout.stream([plain], sampling, away)),
-          yield* message(Rollout.stream([task], Scripted.policy, away)),
-          yield* message(Rollout.stream([task], sampling, { ...away, onFailure: Scripted.always("skip") }))
+          yield* message(Rollout.stream([plain], sampling)),
+          yield* message(Rollout.stream([task], Scripted.policy)),
+          yield* message(Rollout.stream([task], sampling, { onFailure: Scripted.always("skip") }))
         ],
         [
           `group "plain": a group's builder ${where}: make it with a RolloutTask`,
           `group "group": the policy ${where}: make it with Policy.fromSamplingClient`,
-          `group "group": onFailure ${where}: give it to the RolloutTask`
+          `group "group": onFailure ${where}: make it with FailurePolicy.fromDescription, or give it to the RolloutTask`
         ]
       )
     }).pipe(withSums))
 
-  it.effect("is refused as it would be here, where its options are none", () =>
+  it.effect("is refused for an invalid option, as it would be in this process", () =>
     Effect.gen(function*() {
-      const task = yield* skipping.builder(null)
-      const limits = { maxTurns: 1.5 }
-      const message = <A, E extends Error, R>(groups: Stream.Stream<A, E, R>) =>
-        Effect.map(Effect.flip(Stream.runDrain(groups)), ({ message }) => message)
-      const here = yield* message(Rollout.stream([task], yield* policy, { limits }))
-      const there = yield* message(Rollout.stream([task], yield* policy, { limits, executor: yield* executor }))
-      assert.strictEqual(there, here)
-      assert.include(there, "limits.maxTurns is 1.5")
+      const task = skipping.builder(null)
+      const groups = Rollout.stream([task], yield* policy, { limits: { maxTurns: 1.5 } })
+      const here = yield* Effect.flip(Stream.runDrain(groups))
+      assert.deepStrictEqual(yield* Effect.flip(away(groups)), here)
+      assert.strictEqual(here.message, "limits.maxTurns is 1.5, expected a whole number from 1 on")
     }).pipe(withSums))
 
-  it.effect("is rolled out here where the executor says so", () =>
+  it.effect("is refused when it is opened or sent, where its payload does not fit the task's schema", () =>
     Effect.gen(function*() {
-      const here: Executor.Executor = { ...(yield* executor), others: "here" }
-      const results = yield* Stream.runCollect(Rollout.stream([plain], Scripted.policy, { executor: here }))
-      assert.deepStrictEqual(results.map(({ _tag, key }) => [_tag, key]), [["Completed", "plain"]])
+      const groups = Rollout.stream([sums.builder({ index: 0, size: 100 })], yield* policy)
+      const here = yield* Effect.flip(Stream.runDrain(groups))
+      assert.strictEqual(here._tag, "InvalidOption")
+      assert.include(here.message, `payload of "sums"`)
+      assert.deepStrictEqual(yield* Effect.flip(away(groups)), here)
     }).pipe(withSums))
+})
+
+describe("a failure policy", () => {
+  it.effect.each([
+    { name: "retryOnFailure", onFailure: FailurePolicy.retryOnFailure({ maxRetries: 1 }) },
+    { name: "minViableGroup", onFailure: FailurePolicy.minViableGroup({ maxRetries: 1 }) },
+    { name: "minViableGroup of one", onFailure: FailurePolicy.minViableGroup({ minSuccessful: 1 }) }
+  ])("that is data holds wherever the group is rolled out: $name", ({ onFailure }) =>
+    Effect.gen(function*() {
+      const groups = Rollout.stream([skipping.builder(null)], yield* policy, { onFailure })
+      const here = yield* Stream.runCollect(groups)
+      assert.deepStrictEqual(yield* away(groups), here)
+      assert.strictEqual(here[0]?._tag, "Skipped")
+    }).pipe(withSums))
+
+  it("that was changed after it was made is not data", () => {
+    assert.isDefined(FailurePolicy.description(FailurePolicy.failFast))
+    assert.isUndefined(FailurePolicy.description({ ...FailurePolicy.failFast }))
+  })
 })

@@ -197,7 +197,7 @@ describe("a group under a strategy", () => {
     Effect.gen(function*() {
       if (empty === undefined) return assert.fail("not recorded")
       const { exit } = yield* rolled(empty)
-      assert.include(String(exit), `group "group": size is 0, expected a whole number of at least 1`)
+      assert.include(String(exit), `size of group "group" is 0, expected a whole number from 1 on`)
     }))
 
   it.effect("W5: a release that fails does not hide a group that finished", () => {

@@ -57,7 +57,7 @@ describe("many groups", () => {
     (concurrency) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(keys(equal(2), { concurrency }))
-        assert.include(String(error), `concurrency is ${concurrency}, expected a whole number of at least 1`)
+        assert.include(String(error), `concurrency is ${concurrency}, expected a whole number from 1 on`)
       })
   )
 
@@ -156,7 +156,7 @@ describe("many groups", () => {
       const error = yield* Effect.flip(Stream.runDrain(Rollout.stream([builder, other, builder], policy)))
       assert.strictEqual(
         error.message,
-        `group "sum/0": key is that of two groups, expected a key of its own for each`
+        `key is "sum/0" twice, expected a key of its own for each group`
       )
       assert.deepStrictEqual(log, [])
     }))

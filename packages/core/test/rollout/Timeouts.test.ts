@@ -1,5 +1,5 @@
 /** Pinned cases R22–R27: time as an outcome, and time as a failure that says whose it was. */
-import { type Env, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
+import { type Env, type InvalidOption, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
@@ -139,7 +139,7 @@ describe("rolloutTimeout", () => {
 })
 
 describe("what takes too long says whose time it was", () => {
-  const reasonOf = (error: Scripted.Broken | RolloutError.RolloutError) =>
+  const reasonOf = (error: Scripted.Broken | InvalidOption.InvalidOption | RolloutError.RolloutError) =>
     error._tag === "RolloutError" ? error.reason._tag : error._tag
 
   it.effect.each([{}, { rolloutTimeout: "30 seconds" }] as const)(
@@ -216,7 +216,7 @@ describe("what takes too long says whose time it was", () => {
           field === "limits.turnTimeout" ? { limits: { turnTimeout: -1 } } : { [field]: -1 },
           {}
         )
-        assert.strictEqual(error.message, `group "group": ${field} is -1, expected a time above 0, such as "2 minutes"`)
+        assert.strictEqual(error.message, `${field} is -1, expected a time above 0, such as "2 minutes"`)
       })
   )
 })

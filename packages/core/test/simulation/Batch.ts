@@ -1,12 +1,19 @@
 /** One simulated batch: rolled out by a runner, and what it left behind. */
-import { AdaptiveLimiter, type GroupResult, Rollout, type RolloutError, type TinkerError } from "@effect-rl/core"
+import {
+  AdaptiveLimiter,
+  type GroupResult,
+  type InvalidOption,
+  Rollout,
+  type RolloutError,
+  type TinkerError
+} from "@effect-rl/core"
 import { type EventLog, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { Effect, Fiber, Logger, Stream } from "effect"
 import type * as Faults from "./Faults.ts"
 import * as Ledger from "./Ledger.ts"
 import * as Scenario from "./Scenario.ts"
 
-export type Failure = Faults.Broken | TinkerError.TinkerError | RolloutError.RolloutError
+export type Failure = Faults.Broken | TinkerError.TinkerError | InvalidOption.InvalidOption | RolloutError.RolloutError
 
 /** Rolls out groups, results in the builders' order. */
 export type Runner = (

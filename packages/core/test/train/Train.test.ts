@@ -73,8 +73,10 @@ describe("Train.run", () => {
       const faults = [Fault.call("Sample", 1, turnsAway)]
       const limiter = yield* AdaptiveLimiter.make
       const direct = yield* Stream.runCollect(run()).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
-      const limited = yield* Scripted.inTime(Stream.runCollect(run({ limiter, coalesceFirstTurns: true }))).pipe(
-        Effect.provide(Task.layer({ sample: Task.answersHalf, faults }))
+      const limited = yield* Stream.runCollect(run({ coalesceFirstTurns: true })).pipe(
+        Effect.provideService(AdaptiveLimiter.AdaptiveLimiter, limiter),
+        Effect.provide(Task.layer({ sample: Task.answersHalf, faults })),
+        Scripted.inTime
       )
       const numbers = (events: ReadonlyArray<Train.Event>) =>
         iterations(events).map(({ meanReward, metrics }) => [meanReward, metrics["tokens/total_sampled"]])
@@ -353,7 +355,7 @@ describe("A configuration", () => {
       const error = yield* Effect.flip(Stream.runDrain(Train.run({ ...config, dataset })))
       assert.strictEqual(
         error.message,
-        "group \"sum/0\": key is that of two groups, expected a key of its own for each"
+        "key is \"sum/0\" twice, expected a key of its own for each group"
       )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -2,8 +2,8 @@
 import {
   type ChatModel,
   type EnvGroupBuilder,
-  type EnvOptionError,
   Evaluator,
+  type InvalidOption,
   type Renderer,
   type ToolEnv
 } from "@effect-rl/core"
@@ -27,7 +27,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 
 const evaluated = 64
 
-type Failure = EnvOptionError.EnvOptionError | Renderer.RendererError | ToolEnv.GraderTimedOut
+type Failure = InvalidOption.InvalidOption | Renderer.RendererError | ToolEnv.GraderTimedOut
 
 export const group = (
   model: ChatModel.ChatModel,
