@@ -88,7 +88,7 @@ const planFor = Effect.fnUntraced(function*(
   workers: number | undefined
 ) {
   yield* checkWorkers(workers)
-  const supply = { threads: Math.max(1, workers ?? availableParallelism()), bytes: Memory.capacity }
+  const supply = { threads: Math.max(1, workers ?? availableParallelism()), bytes: Memory.capacity, arenaBytes: 0 }
   const models = sources.map(({ config, name, storageOf }) => ({ name, ...MemoryPlan.of(config, storageOf, supply) }))
   const most = Math.max(1, ...models.map(({ threads }) => threads))
   if (workers !== undefined && workers > most) {

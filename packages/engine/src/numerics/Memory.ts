@@ -172,33 +172,40 @@ export const counter = (): Allocator & { readonly bytes: () => number } => {
 export interface Arena extends Allocator {
   readonly mark: () => number
   readonly reset: (mark: number) => void
+  /** Goes on in another region; nothing may be taken at that time. */
+  readonly move: (region: Region) => void
   /** Bytes that are left. */
   readonly free: () => number
   /** The most bytes that were in use at once. */
   readonly peak: () => number
 }
 
-export const arena = (region: Region): Arena => {
-  const end = region.start + region.bytes
-  let next = region.start
-  let peak = next
+/** An arena in a region, or without any space until it is moved to one. */
+export const arena = (region: Region = { start: firstAddress, bytes: 0 }): Arena => {
+  let { bytes, start } = region
+  let next = start
+  let peak = 0
   return {
     allocate: (count) => {
       const place = next
       next += aligned(count * 4)
-      if (next > end) {
-        throw new RangeError(
-          `a scratch region of ${region.bytes} bytes is too small: ${next - region.start} are needed`
-        )
+      if (next > start + bytes) {
+        throw new RangeError(`a scratch region of ${bytes} bytes is too small: ${next - start} are needed`)
       }
-      peak = Math.max(peak, next)
+      peak = Math.max(peak, next - start)
       return place
     },
     mark: () => next,
     reset: (mark) => {
       next = mark
     },
-    free: () => end - next,
-    peak: () => peak - region.start
+    move: (region) => {
+      if (next !== start) throw new RangeError(`${next - start} bytes of the scratch region are in use`)
+      start = region.start
+      bytes = region.bytes
+      next = start
+    },
+    free: () => start + bytes - next,
+    peak: () => peak
   }
 }

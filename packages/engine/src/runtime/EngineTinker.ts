@@ -42,6 +42,7 @@ export const make = Effect.fnUntraced(function*(library: Library, store: Checkpo
   })
 
   const parts = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
+    yield* host.arenas.ensure(model.plan.threads, model.plan.trainingBytes)
     const modelId = yield* store.claim(model.name)
     const place = { ...host, model: model.id, plan: model.plan }
     const adapter = yield* TrainedAdapter.make(place, Adapter.layout(model.config, config))

@@ -72,11 +72,21 @@ const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Rejected({
 
 const gigabytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(2)} GiB`
 
-const tooLarge = (name: string, plan: MemoryPlan.MemoryPlan, free: number) =>
+const tooLarge = (name: string, { contextLength }: ModelConfig, plan: MemoryPlan.MemoryPlan, free: number) =>
   new TinkerError.Unavailable({
-    detail: `"${name}" needs ${gigabytes(plan.totalBytes)} of the engine's memory, ${gigabytes(free)} are free: ` +
-      "close clients that are no longer used, or use a smaller model"
+    detail: `"${name}" takes ${gigabytes(plan.weightBytes)} and room for sequences of ${contextLength} tokens; ` +
+      `${
+        gigabytes(free)
+      } of the engine's memory are free: close clients that are no longer used, or use a smaller model`
   })
+
+/** Weights of this size take a while to read and leave less room for everything else. */
+const largeBytes = 64 * 1024 * 1024
+
+/** The plan of a model, as it is logged before the model is read. */
+const describe = (name: string, plan: MemoryPlan.MemoryPlan, available: number) =>
+  `${name}: ${gigabytes(plan.weightBytes)} of weights, ${plan.threads} of ${available} compute threads with ` +
+  `${gigabytes(plan.trainingBytes + plan.cacheBytes)} each, context of ${plan.contextLength} tokens`
 
 /** Plans the model's share of what is free now and takes it; its threads know the model before this returns. */
 const loadInto = Effect.fnUntraced(function*(
@@ -85,11 +95,15 @@ const loadInto = Effect.fnUntraced(function*(
   { config, fill, name, scratchBytes, storageOf }: ModelSource,
   tokenizer: ModelTokenizer
 ) {
-  const { kernels, room, threads } = host
+  const { arenas, kernels, room, threads } = host
   const { memory } = room
-  const free = room.free()
-  const plan = MemoryPlan.of(config, storageOf, { threads: threads.count, bytes: free })
-  if (plan.totalBytes > free) return yield* tooLarge(name, plan, free)
+  const supply = { threads: threads.count, bytes: room.free(), arenaBytes: arenas.bytes() }
+  const plan = MemoryPlan.of(config, storageOf, supply)
+  if (plan.contextLength < config.contextLength || plan.totalBytes > supply.bytes) {
+    return yield* tooLarge(name, config, plan, supply.bytes)
+  }
+  const isWorthKnowing = plan.weightBytes > largeBytes || plan.threads < threads.count
+  yield* Effect.logWithLevel(isWorthKnowing ? "Info" : "Debug")(describe(name, plan, threads.count))
   const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config, storageOf))
   yield* Effect.scoped(Effect.flatMap(room.scoped(Math.ceil(scratchBytes / 4)), (start) => {
     const arena = Memory.arena({ start, bytes: scratchBytes })
@@ -97,12 +111,12 @@ const loadInto = Effect.fnUntraced(function*(
   }))
   const { tokenBytes } = tokenizer
   const region = (bytes: number) => Effect.map(room.scoped(bytes / 4), (start): Memory.Region => ({ start, bytes }))
+  yield* arenas.ensure(plan.threads, plan.samplingBytes)
   const modelT = yield* Effect.forEach(Array.from({ length: plan.threads }), () =>
     Effect.gen(function*() {
-      const arena = yield* region(plan.arenaBytes)
       const cache = yield* region(plan.cacheBytes)
-      const { prefillRows, slots } = plan
-      return { model: id, config, weights, tokenBytes, arena, cache, slots, prefillRows } satisfies LoadedModel
+      const { positions, prefillRows, sequences } = plan
+      return { model: id, config, weights, tokenBytes, cache, positions, sequences, prefillRows } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
   const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }
@@ -131,7 +145,7 @@ const onceLoaded = Effect.fnUntraced(function*<A, E>(load: Effect.Effect<A, E, S
 })
 
 const makeEntry = Effect.fnUntraced(function*(host: Host["Service"], id: number, source: ModelSource) {
-  const supply = { threads: host.threads.count, bytes: host.room.free() }
+  const supply = { threads: host.threads.count, bytes: Memory.capacity, arenaBytes: 0 }
   const { contextLength } = MemoryPlan.of(source.config, source.storageOf, supply)
   const config = { ...source.config, contextLength }
   const tokenizer = yield* Effect.cached(source.tokenizer)

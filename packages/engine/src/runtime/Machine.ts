@@ -24,6 +24,7 @@ const nothing: TaskOutput = { logprobs: [], metrics: {} }
 
 export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): Machine => {
   const kernels = Kernels.instantiate(module, memory)
+  const arena = Memory.arena()
   const models = new Map<number, Loaded>()
   const tasks: Array<{ readonly id: number; readonly task: Task }> = []
 
@@ -35,7 +36,7 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
 
   const load = (model: LoadedModel) => {
     const { config, weights } = model
-    const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(model.arena) }
+    const compute: Compute = { kernels, memory, config, weights, arena }
     models.set(model.model, { compute, sampler: new ModelSampler(compute, model) })
   }
 
@@ -54,6 +55,9 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
     switch (command._tag) {
       case "Load":
         return load(command.model)
+      case "MoveArena":
+        arena.move(command.region)
+        return reply({ _tag: "MovedArena", id: command.id })
       case "Sample":
         return loaded(command.order.model).sampler.add(command.order)
       case "Cancel":

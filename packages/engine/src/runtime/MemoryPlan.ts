@@ -1,35 +1,43 @@
 /**
- * How a model shares the engine's memory: the number of compute threads that work with it, and the scratch space and
- * key-value cache of each.
+ * How a model shares the engine's memory: the number of compute threads that work with it, the scratch space and
+ * key-value cache of each, and the longest sequence that follows from them.
  */
+import * as Adapter from "../model/Adapter.ts"
 import * as Batch from "../model/Batch.ts"
-import type { ModelConfig } from "../model/ModelConfig.ts"
+import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Pass from "../model/Pass.ts"
 import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as MicroBatch from "./MicroBatch.ts"
+import { gradientBlocksPerThread } from "./TrainedAdapter.ts"
 import { maximumCandidates } from "./TrainingItem.ts"
 
 /** LoRA ranks that scratch space is reserved for. */
 export const loraRank = [1, 32] as const
 
-/** Most scratch space of one thread; tiny models need a tenth of it. */
-const arenaBudget = 512 * 1024 * 1024
+/** Rank of the adapter that a plan leaves room for. */
+const plannedRank = 32
 
-/** Most key-value cache of one thread. */
-const cacheBudget = 256 * 1024 * 1024
+/** Most scratch space of a micro-batch of several sequences. */
+const microBatchBudget = 256 * 1024 * 1024
 
 /** More rows in one step make it longer without making a token cheaper. */
-const maximumSlots = 128
-
-/** Below this many sequences at once, a thread more costs other threads more than it adds. */
-const minimumSlots = 4
+const maximumSequences = 128
 
 /** A training task on the same thread waits no longer than for a step of these. */
 const maximumPrefillRows = 256
 
-/** Share of the memory beside the weights that threads may take; adapters and further models need the rest. */
-const threadShare = 0.5
+/** Positions that a sampled sequence is expected to take. */
+const positionsPerSequence = 256
+
+/** A third thread, and each further one, is not worth a shorter context than this. */
+const enoughContext = 2048
+
+/** A second thread is not worth a shorter context than this. */
+const leastContext = 512
+
+/** Share of the memory beside the weights that a plan uses; further adapters and models need the rest. */
+const plannedShare = 0.75
 
 /** What a plan may use. */
 export interface Supply {
@@ -37,63 +45,110 @@ export interface Supply {
   readonly threads: number
   /** Free bytes of the memory. */
   readonly bytes: number
+  /** Bytes of scratch space that each thread has already. */
+  readonly arenaBytes: number
 }
 
 export interface MemoryPlan {
   /** Threads that work with the model. */
   readonly threads: number
-  /** The model's own context, or less where a pass over it would not fit. */
+  /** The model's own context, or as much of it as fits. */
   readonly contextLength: number
-  /** Rows of a micro-batch of several sequences. */
+  /** Most rows of a micro-batch of several sequences. */
   readonly microBatchRows: number
   readonly weightBytes: number
-  /** Scratch space of each thread. */
-  readonly arenaBytes: number
-  /** Sequences that each thread samples at once. */
-  readonly slots: number
+  /** Scratch space of each thread while the model is only sampled from. */
+  readonly samplingBytes: number
+  /** Scratch space of each thread once the model is trained. */
+  readonly trainingBytes: number
+  /** Samples that each thread draws at once. */
+  readonly sequences: number
+  /** Key-value positions of each thread, which its samples share. */
+  readonly positions: number
+  readonly cacheBytes: number
   /** Prompt rows of one sampling step. */
   readonly prefillRows: number
-  /** Key-value cache of each thread. */
-  readonly cacheBytes: number
-  /** Weights, scratch space and caches together. */
+  /** Weights, caches and scratch space together, without what the threads have already. */
   readonly totalBytes: number
 }
 
-const arenaBytes = (config: ModelConfig, rows: number) =>
-  Pass.scratchBytes(config, { rows, longest: rows, candidates: maximumCandidates, paddedRank: loraRank[1] })
-
-/** Most rows of a pass; the same for any number of threads, as results must not depend on it. */
-const passRows = (config: ModelConfig) => {
-  const wanted = Math.max(MicroBatch.maximumRows, config.contextLength)
-  const perRow = arenaBytes(config, 2) - arenaBytes(config, 1)
-  return Math.max(1, Math.min(wanted, Math.floor(arenaBudget / perRow)))
+/** The largest number up to `most` for which `fits` holds, as it does for all smaller ones; 0 where there is none. */
+const largest = (most: number, fits: (value: number) => boolean): number => {
+  let [low, high] = [0, most]
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (fits(middle)) low = middle
+    else high = middle - 1
+  }
+  return low
 }
 
+const sizeOf = (rows: number, longest: number): Pass.PassSize => ({
+  rows,
+  longest,
+  candidates: maximumCandidates,
+  paddedRank: loraRank[1]
+})
+
+/** Rows of a micro-batch whose layers keep their records; the same for any number of threads, as sums depend on it. */
+const microBatchRows = (config: ModelConfig.ModelConfig): number =>
+  Math.max(
+    1,
+    largest(MicroBatch.maximumRows, (rows) => Pass.scratchBytes(config, sizeOf(rows, rows)) <= microBatchBudget)
+  )
+
+const samplingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
+  const rows = maximumSequences + maximumPrefillRows
+  const picking = 4 * ModelConfig.paddedVocabulary(config) * 4
+  return Memory.aligned(Pass.scratchBytes(config, sizeOf(rows, context), "recomputed") + picking)
+}
+
+/** A micro-batch with its records kept, or one sequence as long as the context with its records computed again. */
+const trainingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
+  const rows = Math.min(microBatchRows(config), Math.max(context, MicroBatch.maximumRows))
+  const microBatch = Pass.scratchBytes(config, sizeOf(rows, rows))
+  const sequence = Pass.scratchBytes(config, sizeOf(context, context), "recomputed")
+  return Memory.aligned(Math.max(microBatch, sequence, samplingBytes(config, context)))
+}
+
+/** An adapter with its gradient, moments and packs, a snapshot, and the gradients of micro-batches on their way. */
+const adapterBytes = (config: ModelConfig.ModelConfig, threads: number): number =>
+  Adapter.layout(config, { rank: plannedRank }).parameterFloats * 4 * (7 + gradientBlocksPerThread * threads)
+
 /**
- * The plan of a model that is loaded into the free part of the memory. It has one thread at least: the model does not
- * fit if `totalBytes` exceeds the supply.
+ * The plan of a model that is loaded into the free part of the memory. It has one thread and one position at least: the
+ * model does not fit if `totalBytes` exceeds the supply.
  */
-export const of = (config: ModelConfig, storageOf: Weights.StorageOf, supply: Supply): MemoryPlan => {
-  const rows = passRows(config)
-  const contextLength = Math.min(config.contextLength, rows)
-  const arena = Memory.aligned(arenaBytes(config, rows))
-  const slotBytes = Batch.cacheLayout(config, contextLength).bytes
-  const mostSlots = Math.max(1, Math.min(maximumSlots, Math.floor(rows / 2), Math.floor(cacheBudget / slotBytes)))
-  const weightBytes = Weights.bytes({ ...config, contextLength }, storageOf)
-  const share = Math.max(0, supply.bytes - weightBytes) * threadShare
-  const smallest = arena + Math.min(minimumSlots, mostSlots) * slotBytes
-  const threads = Math.max(1, Math.min(supply.threads, Math.floor(share / smallest)))
-  const slots = Math.max(1, Math.min(mostSlots, Math.floor((share / threads - arena) / slotBytes)))
-  const cacheBytes = Memory.aligned(slots * slotBytes)
+export const of = (
+  config: ModelConfig.ModelConfig,
+  storageOf: Weights.StorageOf,
+  supply: Supply
+): MemoryPlan => {
+  const weightBytes = Weights.bytes(config, storageOf)
+  const positionBytes = Batch.cacheLayout(config, 1).bytes
+  const arena = (context: number) => Math.max(0, trainingBytes(config, context) - supply.arenaBytes)
+  const perThread = (threads: number) =>
+    ((supply.bytes - weightBytes) * plannedShare - adapterBytes(config, threads)) / threads
+  const fits = (context: number, threads: number) => arena(context) + context * positionBytes <= perThread(threads)
+  const threadsWith = (context: number) =>
+    largest(supply.threads, (threads) => fits(Math.min(config.contextLength, context), threads))
+  const threads = Math.max(1, Math.min(2, threadsWith(leastContext)), threadsWith(enoughContext))
+  const contextLength = Math.max(1, largest(config.contextLength, (context) => fits(context, threads)))
+  const wanted = Math.max(contextLength, maximumSequences * positionsPerSequence)
+  const possible = Math.floor((perThread(threads) - arena(contextLength)) / positionBytes)
+  const positions = Math.max(contextLength, Math.min(wanted, possible))
+  const cacheBytes = Memory.aligned(positions * positionBytes)
   return {
     threads,
     contextLength,
-    microBatchRows: Math.min(MicroBatch.maximumRows, rows),
+    microBatchRows: microBatchRows(config),
     weightBytes,
-    arenaBytes: arena,
-    slots,
-    prefillRows: Math.max(1, Math.min(maximumPrefillRows, rows - slots)),
+    samplingBytes: samplingBytes(config, contextLength),
+    trainingBytes: trainingBytes(config, contextLength),
+    sequences: maximumSequences,
+    positions,
     cacheBytes,
-    totalBytes: weightBytes + threads * (arena + cacheBytes)
+    prefillRows: maximumPrefillRows,
+    totalBytes: weightBytes + threads * (arena(contextLength) + cacheBytes)
   }
 }

@@ -13,7 +13,7 @@ import * as Head from "../model/Head.ts"
 import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Memory from "../numerics/Memory.ts"
 import type { LoadedModel, SampleOrder, SampleResult } from "./Protocol.ts"
-import { type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
+import { type Copy, type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
 import * as Stops from "./Stops.ts"
 
 /** One continuation's own randomness, stops and findings. */
@@ -23,9 +23,15 @@ interface Draw {
   readonly logprobs: Array<number>
 }
 
+/** A row of a step whose logits are wanted. */
+interface ChosenRow {
+  readonly sample: Sample
+  readonly position: number
+  readonly row: number
+}
+
 interface Request {
   readonly order: SampleOrder
-  readonly samples: ReadonlyArray<Sample>
   readonly draws: ReadonlyArray<Draw>
   readonly sequences: Array<Sampling.SampledTokens | undefined>
   readonly promptLogprobs: Float32Array
@@ -43,7 +49,7 @@ export class ModelSampler {
   constructor(compute: Compute, model: LoadedModel) {
     this.compute = compute
     this.model = model
-    this.cache = Batch.cacheLayout(compute.config, compute.config.contextLength)
+    this.cache = Batch.cacheLayout(compute.config, model.positions)
     this.scheduler = new Scheduler(model)
   }
 
@@ -62,7 +68,6 @@ export class ModelSampler {
     })
     this.requests.set(order.id, {
       order,
-      samples,
       draws: order.seeds.map((seed) => ({
         uniform: uniform(seed),
         isStop: Stops.matcher(order.stops, (token) => this.bytesOf(token)),
@@ -85,22 +90,19 @@ export class ModelSampler {
     if (step === undefined) return undefined
     const { arena } = this.compute
     const mark = arena.mark()
-    for (const copy of step.copies) this.copyCache(copy.from, copy.to, copy.length)
-    const logits = this.forward(step)
+    for (const copy of step.copies) this.copyCache(copy)
     this.scheduler.computed(step)
-    const results: Array<SampleResult> = []
-    let row = 0
-    for (const span of step.spans) {
-      const request = this.requests.get(span.sample.order.id)
-      if (request !== undefined && logits !== undefined) this.read(request, span, logits, row)
-      row += span.to - span.logitsFrom
-      if (request?.unfinished === 0) {
-        this.requests.delete(request.order.id)
-        results.push({ id: request.order.id, response: toResponse(request) })
-      }
-    }
+    this.computeRows(step)
     arena.reset(mark)
-    return results
+    return step.spans.flatMap(({ sample, to }) => {
+      const request = this.requests.get(sample.order.id)
+      if (request === undefined) return []
+      const { order } = request
+      if (order.maxTokens === 0 && to >= order.prompt.length - 1) this.finish(request, sample, "length")
+      if (request.unfinished > 0) return []
+      this.requests.delete(order.id)
+      return [{ id: order.id, response: toResponse(request) }]
+    })
   }
 
   private bytesOf(token: number): string {
@@ -108,42 +110,47 @@ export class ModelSampler {
     return tokenBytes === undefined ? "" : Buffer.from(bytesOfToken(tokenBytes, token)).toString("latin1")
   }
 
-  private slotAddress(slot: number): Memory.Address {
-    return this.model.cache.start + slot * this.cache.bytes
-  }
-
-  private copyCache(from: number, to: number, length: number) {
+  private copyCache({ from, length, to }: Copy) {
     const { config, memory } = this.compute
-    const size = length * ModelConfig.keySize(config) * 4
+    const row = ModelConfig.keySize(config) * 4
     const cache = Memory.bytes(memory, this.model.cache.start, this.model.cache.bytes)
     for (let layer = 0; layer < config.layers; layer++) {
       for (const offset of [0, this.cache.valueOffset]) {
         const place = layer * this.cache.layerStride + offset
-        const start = from * this.cache.bytes + place
-        cache.copyWithin(to * this.cache.bytes + place, start, start + size)
+        cache.copyWithin(place + to * row, place + from * row, place + (from + length) * row)
       }
     }
   }
 
-  private forward(step: Step): Head.Logits | undefined {
-    const { ids, positions, bases, chosen } = this.rows(step.spans)
-    const groups = this.groups(step.spans)
-    const batch = Batch.make(this.compute, { ids, positions, bases, cache: this.cache, groups })
-    const x = Forward.run(this.compute, batch)
-    return chosen.length === 0 ? undefined : Head.forwardAt(this.compute, groups, x, chosen)
+  /** All layers over the rows of a step, then the logits of the chosen rows, a chunk at a time. */
+  private computeRows({ spans }: Step) {
+    const { arena, config } = this.compute
+    const { ids, positions, bases, chosen } = this.rows(spans)
+    const groups = this.groups(spans)
+    const x = Forward.run(this.compute, Batch.make(this.compute, { ids, positions, bases, cache: this.cache, groups }))
+    const size = Head.chunkRows(config)
+    for (let start = 0; start < chosen.length; start += size) {
+      const mark = arena.mark()
+      const chunk = chosen.slice(start, start + size)
+      const logits = Head.forwardAt(this.compute, groups, x, chunk.map(({ row }) => row))
+      for (const [row, { position, sample }] of chunk.entries()) this.read(sample, position, logits, row)
+      arena.reset(mark)
+    }
   }
 
   private rows(spans: ReadonlyArray<Span>) {
     const ids: Array<number> = []
     const positions: Array<number> = []
     const bases: Array<number> = []
-    const chosen: Array<number> = []
+    const chosen: Array<ChosenRow> = []
+    const row = ModelConfig.keySize(this.compute.config) * 4
     for (const { from, logitsFrom, sample, to } of spans) {
+      const base = this.model.cache.start + (sample.place?.start ?? 0) * row
       for (let position = from; position < to; position++) {
-        if (position >= logitsFrom) chosen.push(ids.length)
+        if (position >= logitsFrom) chosen.push({ sample, position, row: ids.length })
         ids.push(tokenAt(sample, position))
         positions.push(position)
-        bases.push(this.slotAddress(sample.slot))
+        bases.push(base)
       }
     }
     return { ids, positions, bases, chosen }
@@ -165,30 +172,24 @@ export class ModelSampler {
     return groups
   }
 
-  /** Takes from a span's logits, which start at `row`, what the request asked for. */
-  private read(request: Request, span: Span, logits: Head.Logits, row: number) {
-    const { order, samples } = request
-    const { from, logitsFrom, sample, to } = span
-    if (sample.index === 0 && logitsFrom === from) this.scorePrompt(request, span, logits, row)
-    const known = order.prompt.length + sample.tokens.length
-    if (order.maxTokens === 0) {
-      if (to >= known - 1) this.finish(request, sample, "length")
-    } else if (to === known) this.draw(request, samples[sample.index] ?? sample, logits, row + to - logitsFrom - 1)
+  /** Takes from the logits of one position what the request asked for. */
+  private read(sample: Sample, position: number, logits: Head.Logits, row: number) {
+    const request = this.requests.get(sample.order.id)
+    if (request === undefined) return
+    const { maxTokens, prompt } = request.order
+    if (sample.index === 0 && position < prompt.length - 1) this.scorePrompt(request, position, logits, row)
+    if (maxTokens > 0 && position === prompt.length + sample.tokens.length - 1) this.draw(request, sample, logits, row)
   }
 
   private scorePrompt(
     { order, promptLogprobs, topkPromptLogprobs }: Request,
-    span: Span,
+    position: number,
     logits: Head.Logits,
     row: number
   ) {
-    const last = order.prompt.length - 1
-    for (let position = span.from; position < Math.min(span.to, last); position++) {
-      const at = row + position - span.from
-      const next = order.prompt[position + 1] ?? 0
-      if (order.promptLogprobs) promptLogprobs[position + 1] = Head.logprob(this.compute, logits, at, next)
-      if (order.topkPromptLogprobs > 0) topkPromptLogprobs.push(this.top(logits, at, order.topkPromptLogprobs))
-    }
+    const next = order.prompt[position + 1] ?? 0
+    if (order.promptLogprobs) promptLogprobs[position + 1] = Head.logprob(this.compute, logits, row, next)
+    if (order.topkPromptLogprobs > 0) topkPromptLogprobs.push(this.top(logits, row, order.topkPromptLogprobs))
   }
 
   private top(logits: Head.Logits, row: number, count: number): ReadonlyArray<Sampling.TokenLogprob> {

@@ -22,9 +22,11 @@ export interface LoadedModel {
   readonly weights: Weights
   /** What string stops are looked for in; undefined where tokens are not bytes. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
-  readonly arena: Region
   readonly cache: Region
-  readonly slots: number
+  /** Positions of the cache. */
+  readonly positions: number
+  /** Most samples of one step. */
+  readonly sequences: number
   readonly prefillRows: number
 }
 
@@ -103,6 +105,8 @@ export interface ThreadStats {
 
 export type Command =
   | { readonly _tag: "Load"; readonly model: LoadedModel }
+  /** Scratch space from now on; the thread stops using what it had. */
+  | { readonly _tag: "MoveArena"; readonly id: number; readonly region: Region }
   | { readonly _tag: "Sample"; readonly order: SampleOrder }
   | { readonly _tag: "Cancel"; readonly id: number }
   | { readonly _tag: "Run"; readonly id: number; readonly task: Task }
@@ -112,4 +116,5 @@ export type Command =
 export type Reply =
   | { readonly _tag: "Sampled"; readonly results: ReadonlyArray<SampleResult> }
   | { readonly _tag: "Ran"; readonly id: number; readonly output: TaskOutput }
+  | { readonly _tag: "MovedArena"; readonly id: number }
   | { readonly _tag: "Reported"; readonly id: number; readonly stats: ThreadStats }

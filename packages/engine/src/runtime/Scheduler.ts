@@ -1,4 +1,5 @@
 /** Continuous batching as a state machine: which rows of which samples the next forward pass computes. */
+import { type Piece, Positions } from "./Positions.ts"
 
 /** What one request asks of a model: `samples` continuations of one prompt. */
 export interface Order {
@@ -13,12 +14,22 @@ export interface Order {
   readonly scorePrompt: boolean
 }
 
-/** One continuation in progress: known tokens are the prompt and `tokens`, the first `computed` of them are in the slot. */
+/** Where the keys and values of one sample lie in the cache, and stay for others with the same prompt. */
+interface Place extends Piece {
+  readonly prefixKey: string
+  /** Whether its prompt is what others with the same key copy. */
+  isShared: boolean
+  isIdle: boolean
+  /** The sample that computes, or has computed, the prompt. */
+  owner: Sample
+}
+
+/** One continuation in progress: known tokens are the prompt and `tokens`, the first `computed` of them are in the cache. */
 export interface Sample {
   readonly order: Order
   readonly index: number
   readonly tokens: Array<number>
-  slot: number
+  place: Place | undefined
   computed: number
 }
 
@@ -30,7 +41,7 @@ export interface Span {
   readonly logitsFrom: number
 }
 
-/** The first `length` positions of one slot's cache go to another's, before the spans are computed. */
+/** `length` positions of the cache go from one start to another, before the spans are computed. */
 export interface Copy {
   readonly from: number
   readonly to: number
@@ -44,7 +55,10 @@ export interface Step {
 }
 
 export interface Limits {
-  readonly slots: number
+  /** Most samples of one step. */
+  readonly sequences: number
+  /** Positions of the cache; at least those of the longest sequence. */
+  readonly positions: number
   /** Prompt rows of one step; every running sample adds one more. */
   readonly prefillRows: number
 }
@@ -62,27 +76,33 @@ const prefixLength = (order: Order) => order.prompt.length - 1
 const knownTokens = ({ order, tokens }: Sample) =>
   order.maxTokens === 0 ? prefixLength(order) : order.prompt.length + tokens.length
 
+/** The last token is never read again. */
+const positionsOf = ({ maxTokens, prompt }: Order) => prompt.length + Math.max(maxTokens, 1) - 1
+
 /** The token at a position of the prompt or of what was sampled. */
 export const tokenAt = ({ order, tokens }: Sample, position: number) =>
   (position < order.prompt.length ? order.prompt[position] : tokens[position - order.prompt.length]) ?? 0
 
 export class Scheduler {
-  private waiting: Array<Waiting> = []
+  /** In the order of arrival. */
+  private readonly waiting = new Set<Waiting>()
+  private readonly waitingOf = new Map<number, Set<Waiting>>()
   private running: Array<Sample> = []
-  /** Longest unused first, so that prefixes in free slots live long. */
-  private readonly free: Array<number>
-  private readonly slotKeys = new Map<number, string>()
-  /** The sample whose slot holds, or will hold, a prefix. */
-  private readonly prefixes = new Map<string, { readonly owner: Sample; readonly slot: number }>()
+  private readonly positions: Positions<Place>
+  /** Places of finished samples, longest unused first. */
+  private readonly idle = new Set<Place>()
+  /** The place that holds, or will hold, a prompt. */
+  private readonly prefixes = new Map<string, Place>()
   private readonly limits: Limits
 
   constructor(limits: Limits) {
     this.limits = limits
-    this.free = Array.from({ length: limits.slots }, (_, slot) => slot)
+    this.positions = new Positions(limits.positions)
   }
 
   get stats() {
-    return { waiting: this.waiting.length, running: this.running.length, free: this.free.length }
+    const idle = [...this.idle].reduce((sum, { length }) => sum + length, 0)
+    return { waiting: this.waiting.size, running: this.running.length, free: this.positions.free + idle }
   }
 
   /** Queues all samples of an order and returns them. */
@@ -90,15 +110,17 @@ export class Scheduler {
     const prefixKey = `${order.weights}:${order.prompt.join()}`
     const samples = Array.from(
       { length: order.samples },
-      (_, index): Sample => ({ order, index, tokens: [], slot: -1, computed: 0 })
+      (_, index): Sample => ({ order, index, tokens: [], place: undefined, computed: 0 })
     )
-    for (const sample of samples) this.waiting.push({ sample, prefixKey })
+    const waiting = samples.map((sample) => ({ sample, prefixKey }))
+    for (const one of waiting) this.waiting.add(one)
+    this.waitingOf.set(order.id, new Set(waiting))
     return samples
   }
 
   /** Drops an order's waiting and running samples. */
   cancel(id: number) {
-    this.waiting = this.waiting.filter(({ sample }) => sample.order.id !== id)
+    for (const one of this.waitingOf.get(id) ?? []) this.leaveQueue(one)
     for (const sample of this.running.filter(({ order }) => order.id === id)) this.finish(sample)
   }
 
@@ -122,13 +144,22 @@ export class Scheduler {
     for (const { sample, to } of step.spans) sample.computed = to
   }
 
-  /** Frees a running sample's slot; its prefix stays usable until the slot is given away. */
+  /** Frees the place of a running sample; a prompt that others may copy stays until its place is needed. */
   finish(sample: Sample) {
+    const { place } = sample
     this.running = this.running.filter((other) => other !== sample)
-    this.free.push(sample.slot)
-    if (sample.computed >= prefixLength(sample.order)) return
-    const key = this.slotKeys.get(sample.slot)
-    if (key !== undefined && this.prefixes.get(key)?.owner === sample) this.prefixes.delete(key)
+    sample.place = undefined
+    if (place === undefined) return
+    if (place.isShared && place.owner.computed >= prefixLength(place.owner.order)) {
+      place.isIdle = true
+      this.idle.add(place)
+    } else this.drop(place)
+  }
+
+  private drop(place: Place) {
+    this.positions.giveBack(place)
+    this.idle.delete(place)
+    if (place.isShared) this.prefixes.delete(place.prefixKey)
   }
 
   private span(sample: Sample, rows: number): Span {
@@ -138,54 +169,76 @@ export class Scheduler {
     return { sample, from, to, logitsFrom }
   }
 
+  private leaveQueue(waiting: Waiting) {
+    const { id } = waiting.sample.order
+    const others = this.waitingOf.get(id)
+    this.waiting.delete(waiting)
+    others?.delete(waiting)
+    if (others?.size === 0) this.waitingOf.delete(id)
+  }
+
+  /** Samples begin in the order of arrival; only those whose prompt another sample is computing are passed over. */
   private admit(): ReadonlyArray<Copy> {
     const copies: Array<Copy> = []
     let prefillRows = this.limits.prefillRows -
       this.running.reduce((rows, { order, computed }) => rows + Math.max(0, order.prompt.length - computed), 0)
-    const skipped: Array<Waiting> = []
-    let next = 0
-    for (; next < this.waiting.length && this.free.length > 0 && prefillRows > 0; next++) {
-      const waiting = this.waiting[next]
-      if (waiting === undefined) continue
-      if (this.isBeingComputed(waiting)) skipped.push(waiting)
-      else {
-        copies.push(...this.place(waiting))
-        prefillRows -= waiting.sample.order.prompt.length - waiting.sample.computed
-      }
+    for (const waiting of this.waiting) {
+      if (this.running.length >= this.limits.sequences || prefillRows <= 0) break
+      if (this.isBeingComputed(waiting)) continue
+      const copy = this.start(waiting)
+      if (copy === undefined) break
+      copies.push(...copy)
+      this.leaveQueue(waiting)
+      prefillRows -= waiting.sample.order.prompt.length - waiting.sample.computed
     }
-    this.waiting = skipped.concat(this.waiting.slice(next))
     return copies
   }
 
-  /** Whether another sample is computing this one's prefix right now. */
+  /** Whether another sample is computing this one's prompt right now. */
   private isBeingComputed({ prefixKey, sample }: Waiting) {
-    const prefix = this.prefixes.get(prefixKey)
-    return prefix !== undefined && !isScored(sample) && prefix.owner.computed < prefixLength(sample.order)
+    const place = this.prefixes.get(prefixKey)
+    return place !== undefined && !isScored(sample) && place.owner.computed < prefixLength(sample.order)
   }
 
-  private place({ prefixKey, sample }: Waiting): ReadonlyArray<Copy> {
-    const prefix = isScored(sample) ? undefined : this.prefixes.get(prefixKey)
-    sample.slot = this.takeSlot(prefix?.slot)
-    this.running.push(sample)
-    if (prefix === undefined) {
-      this.giveSlot(sample.slot, prefixKey)
-      this.prefixes.set(prefixKey, { owner: sample, slot: sample.slot })
+  /** Gives a sample its place and the prompt that lies in the cache; undefined where no place is large enough. */
+  private start({ prefixKey, sample }: Waiting): ReadonlyArray<Copy> | undefined {
+    const length = positionsOf(sample.order)
+    const known = isScored(sample) ? undefined : this.prefixes.get(prefixKey)
+    if (known?.isIdle === true && known.length >= length) {
+      this.idle.delete(known)
+      known.isIdle = false
+      this.run(sample, known, prefixLength(sample.order))
       return []
     }
-    sample.computed = prefixLength(sample.order)
-    if (prefix.slot === sample.slot) return []
-    this.giveSlot(sample.slot, prefixKey)
-    return [{ from: prefix.slot, to: sample.slot, length: sample.computed }]
+    const place = this.take(length, prefixKey, sample, known)
+    if (place === undefined) return undefined
+    const prefix = isScored(sample) ? undefined : this.prefixes.get(prefixKey)
+    this.run(sample, place, prefix === undefined ? 0 : prefixLength(sample.order))
+    if (prefix !== undefined) return [{ from: prefix.start, to: place.start, length: sample.computed }]
+    if (!this.prefixes.has(prefixKey)) {
+      place.isShared = true
+      this.prefixes.set(prefixKey, place)
+    }
+    return []
   }
 
-  private takeSlot(preferred: number | undefined) {
-    const at = preferred === undefined ? 0 : Math.max(0, this.free.indexOf(preferred))
-    return this.free.splice(at, 1)[0] ?? -1
+  private run(sample: Sample, place: Place, computed: number) {
+    sample.place = place
+    sample.computed = computed
+    this.running.push(sample)
   }
 
-  private giveSlot(slot: number, prefixKey: string) {
-    const before = this.slotKeys.get(slot)
-    if (before !== undefined && this.prefixes.get(before)?.slot === slot) this.prefixes.delete(before)
-    this.slotKeys.set(slot, prefixKey)
+  /** Takes positions, from idle places where there is no gap; `wanted` is given up last. */
+  private take(length: number, prefixKey: string, owner: Sample, wanted: Place | undefined): Place | undefined {
+    const make = (piece: Piece): Place => ({ ...piece, prefixKey, owner, isShared: false, isIdle: false })
+    const victims = [...this.idle].filter((place) => place !== wanted)
+    if (wanted?.isIdle === true) victims.push(wanted)
+    let place = this.positions.take(length, make)
+    for (const victim of victims) {
+      if (place !== undefined) break
+      this.drop(victim)
+      place = this.positions.take(length, make)
+    }
+    return place
   }
 }

@@ -2,6 +2,7 @@
 import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type { Region } from "../numerics/Memory.ts"
 import type { Command, LoadedModel, Reply, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
 import type { Spawn, Thread } from "./Thread.ts"
 
@@ -11,6 +12,8 @@ export interface Threads {
   readonly count: number
   /** Tells the first threads of a model before anything that uses it: one thread per element, each its own part. */
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
+  /** Gives one thread other scratch space; returns when the thread no longer uses what it had. */
+  readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
   /** Interruption frees what the order holds in its thread. */
   readonly sample: (order: Omit<SampleOrder, "id">) => Effect.Effect<Sampling.SampleResponse, Unavailable>
   /** Once a thread has begun, interruption waits for it: it writes to memory that must not be freed before. */
@@ -148,6 +151,16 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
           members[index]?.thread.post({ _tag: "Load", model })
         }
       }),
+    moveArena: (index, region) => {
+      const member = members[index]
+      return member === undefined
+        ? Effect.die(new RangeError(`there are ${count} threads and no thread ${index}`))
+        : Effect.asVoid(ask(
+          member.thread,
+          (id) => ({ _tag: "MoveArena", id, region }),
+          (reply) => reply._tag === "MovedArena" ? true : undefined
+        ))
+    },
     sample,
     health: Effect.suspend(() => failure === undefined ? Effect.void : Effect.fail(failure)),
     run: (task) => permits.withPermit(Effect.uninterruptible(runOn(task))),

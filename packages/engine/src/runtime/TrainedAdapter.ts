@@ -47,8 +47,8 @@ export interface TrainedAdapter {
   readonly restored: (steps: number) => Computed<void>
 }
 
-/** Micro-batches on their way per thread: one computed, one waiting, one being added. */
-const window = 3
+/** Micro-batches on their way per thread, each with a gradient: one computed, one waiting, one being added. */
+export const gradientBlocksPerThread = 3
 
 const concat = (outputs: ReadonlyArray<TaskOutput>): TrainingClient.ForwardBackwardOutput => ({
   logprobs: outputs.flatMap(({ logprobs }) => logprobs),
@@ -87,7 +87,7 @@ export const make = Effect.fnUntraced(function*(
   const forward: TrainedAdapter["forward"] = (items, loss) =>
     Effect.map(
       Effect.forEach(MicroBatch.split(items, microBatchRows), (piece) => pass(piece, loss, undefined), {
-        concurrency: window * count
+        concurrency: gradientBlocksPerThread * count
       }),
       concat
     )
@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function*(
   /** Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. */
   const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
     const pieces = MicroBatch.split(items, microBatchRows)
-    const concurrency = Math.min(pieces.length, window * count)
+    const concurrency = Math.min(pieces.length, gradientBlocksPerThread * count)
     const spare = yield* Queue.unbounded<Address>()
     for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
     const outputs = yield* Stream.fromIterable(pieces).pipe(

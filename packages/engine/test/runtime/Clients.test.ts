@@ -9,10 +9,11 @@ const clients = isSoak ? 100_000 : 400
 
 vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 60_000 })
 
-const loadModel = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: TestEngine.model }))
-
 const create = (loraRank: number) =>
   Tinker.Tinker.use((tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank, seed: 1 }))
+
+/** Loads the model, and gives threads the scratch space that training needs. */
+const prepare = Effect.scoped(create(1))
 
 /** Makes clients until the memory is full: how many there were, and the message of the one that did not fit. */
 const fill = Effect.fnUntraced(function*(loraRank: number) {
@@ -40,7 +41,7 @@ const use = Effect.fnUntraced(function*(index: number) {
 describe("clients", () => {
   it.effect("fill the memory with a typed error, and what they had serves clients of any other rank", () =>
     Effect.gen(function*() {
-      yield* loadModel
+      yield* prepare
       const { room } = yield* Host
       yield* room.acquire((room.free() - (48 << 20)) / 4)
       const before = room.free()
@@ -54,7 +55,7 @@ describe("clients", () => {
 
   it.effect(`made, used and closed ${clients} times under load leave nothing behind`, () =>
     Effect.gen(function*() {
-      yield* loadModel
+      yield* prepare
       const { room, threads } = yield* Host
       const before = room.free()
       const lengths = yield* Effect.forEach(Array.range(1, clients), use, { concurrency: 8 })
@@ -64,5 +65,25 @@ describe("clients", () => {
       const stats = yield* threads.stats
       assert.strictEqual(stats.unanswered, 0)
       assert.deepStrictEqual(stats.threads.map(({ orders, running, waiting }) => orders + running + waiting), [0, 0])
+    }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
+
+  it.effect("that only sample take no scratch space for training", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const { room, threads } = yield* Host
+      yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+      const sampling = room.free()
+      yield* prepare
+      assert.isAbove(sampling - room.free(), threads.count * (7 << 20))
+    }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
+
+  it.effect("train on sequences as long as the context", () =>
+    Effect.gen(function*() {
+      const client = yield* create(32)
+      const text = TestEngine.textDatum(TestEngine.prompt(1, 1153))
+      const pass = yield* client.forwardBackward([text, text], Loss.crossEntropy)
+      const { logprobs: [first, second] } = yield* pass.await
+      assert.strictEqual(first?.length, 1152)
+      assert.deepStrictEqual(first, second)
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
 })

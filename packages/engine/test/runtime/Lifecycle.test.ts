@@ -28,7 +28,7 @@ const everything = Effect.gen(function*() {
   yield* Effect.all([sampling, training, sampling], { concurrency: "unbounded" })
 }).pipe(Effect.scoped)
 
-/** What threads and memory hold; memory besides what the loaded model takes. */
+/** What threads and memory hold; memory besides the loaded model and its scratch space. */
 const held = (loaded: number) =>
   Effect.gen(function*() {
     const { room, threads } = yield* Host
@@ -45,9 +45,8 @@ describe("lifecycle", () => {
   layer(TestEngine.layer(2), { excludeTestServices: true })("interruption", (it) => {
     it.effect("leaks nothing, at whichever of 200 random points it comes", () =>
       Effect.gen(function*() {
-        yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: TestEngine.model }))
-        const loaded = yield* Host.use(({ room }) => Effect.sync(room.free))
         yield* everything
+        const loaded = yield* Host.use(({ room }) => Effect.sync(room.free))
         assert.deepStrictEqual(yield* held(loaded), nothing)
         let interrupted = 0
         yield* Effect.forEach(Array.range(1, 50), () =>

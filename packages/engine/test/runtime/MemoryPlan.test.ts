@@ -1,9 +1,11 @@
 import { Loss, Tinker } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
+import * as Adapter from "@effect-rl/engine/model/Adapter"
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import { Host } from "@effect-rl/engine/runtime/Host"
 import * as MemoryPlan from "@effect-rl/engine/runtime/MemoryPlan"
+import { gradientBlocksPerThread } from "@effect-rl/engine/runtime/TrainedAdapter"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Array, Effect, FileSystem, Layer } from "effect"
@@ -46,8 +48,33 @@ const tiny64: ModelConfig = {
 
 const tiny128: ModelConfig = { ...tiny64, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 }
 
+const smolLM2: ModelConfig = {
+  ...tiny64,
+  family: "llama",
+  vocabularySize: 49_152,
+  hiddenSize: 576,
+  feedForwardSize: 1536,
+  layers: 30,
+  heads: 9,
+  keyHeads: 3,
+  headSize: 64,
+  contextLength: 8192
+}
+
+const qwen3: ModelConfig = {
+  ...tiny64,
+  vocabularySize: 151_936,
+  hiddenSize: 1024,
+  feedForwardSize: 3072,
+  layers: 28,
+  heads: 16,
+  keyHeads: 8,
+  headSize: 128,
+  contextLength: 40_960
+}
+
 const planned = (config: ModelConfig, threads: number) =>
-  MemoryPlan.of(config, () => "panels", { threads, bytes: Memory.capacity })
+  MemoryPlan.of(config, () => "panels", { threads, bytes: Memory.capacity, arenaBytes: 0 })
 
 /** Two updates and a sample by an engine of its own. */
 const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
@@ -71,20 +98,37 @@ const trained = (options: Omit<Engine.EngineOptions, "checkpoints">) =>
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
 describe("MemoryPlan", () => {
-  const expected = [
-    [tiny64, 2, { threads: 2, slots: 128, mebibytes: 253 }],
-    [tiny64, 16, { threads: 16, slots: 128, mebibytes: 2011 }],
-    [tiny64, 64, { threads: 64, slots: 17, mebibytes: 2046 }],
-    [tiny64, 128, { threads: 97, slots: 4, mebibytes: 2036 }],
-    [tiny128, 2, { threads: 2, slots: 113, mebibytes: 594 }],
-    [tiny128, 16, { threads: 16, slots: 39, mebibytes: 2039 }],
-    [tiny128, 64, { threads: 42, slots: 4, mebibytes: 2034 }],
-    [tiny128, 128, { threads: 42, slots: 4, mebibytes: 2034 }]
+  const presets = [
+    [tiny64, 2, { threads: 2, positions: 32_768, mebibytes: 73 }],
+    [tiny64, 16, { threads: 16, positions: 32_768, mebibytes: 571 }],
+    [tiny64, 64, { threads: 64, positions: 32_768, mebibytes: 2281 }],
+    [tiny64, 128, { threads: 128, positions: 14_751, mebibytes: 2871 }],
+    [tiny128, 2, { threads: 2, positions: 32_768, mebibytes: 176 }],
+    [tiny128, 16, { threads: 16, positions: 32_768, mebibytes: 1363 }],
+    [tiny128, 64, { threads: 64, positions: 11_879, mebibytes: 2822 }],
+    [tiny128, 128, { threads: 113, positions: 1270, mebibytes: 2636 }]
   ] as const
-  for (const [config, processors, numbers] of expected) {
+  for (const [config, processors, numbers] of presets) {
     it(`plans a model of hidden size ${config.hiddenSize} for ${processors} processors`, () => {
-      const { slots, threads, totalBytes } = planned(config, processors)
-      assert.deepStrictEqual({ slots, threads, mebibytes: Math.round(totalBytes / 2 ** 20) }, numbers)
+      const { positions, threads, totalBytes } = planned(config, processors)
+      assert.deepStrictEqual({ threads, positions, mebibytes: Math.round(totalBytes / 2 ** 20) }, numbers)
+    })
+  }
+
+  const large = [
+    ["SmolLM2-135M", smolLM2, 1, { threads: 1, contextLength: 8192 }],
+    ["SmolLM2-135M", smolLM2, 2, { threads: 2, contextLength: 7143 }],
+    ["SmolLM2-135M", smolLM2, 64, { threads: 5, contextLength: 2306 }],
+    ["Qwen3-0.6B", qwen3, 1, { threads: 1, contextLength: 2759 }],
+    ["Qwen3-0.6B", qwen3, 64, { threads: 2, contextLength: 1025 }]
+  ] as const
+  for (const [name, config, processors, numbers] of large) {
+    it(`plans ${name} in BF16 for ${processors} processors, with room for an adapter of rank 32`, () => {
+      const supply = { threads: processors, bytes: Memory.capacity, arenaBytes: 0 }
+      const { contextLength, threads, totalBytes } = MemoryPlan.of(config, () => "BF16", supply)
+      assert.deepStrictEqual({ threads, contextLength }, numbers)
+      const blocks = 7 + gradientBlocksPerThread * threads
+      assert.isAtMost(totalBytes + blocks * 4 * Adapter.layout(config, { rank: 32 }).parameterFloats, Memory.capacity)
     })
   }
 
@@ -93,7 +137,9 @@ describe("MemoryPlan", () => {
       const first = planned(tiny128, processors)
       const bytes = Memory.capacity - first.totalBytes
       assert.isAtMost(
-        first.totalBytes + MemoryPlan.of(tiny64, () => "panels", { threads: processors, bytes }).totalBytes,
+        first.totalBytes +
+          MemoryPlan.of(tiny64, () => "panels", { threads: processors, bytes, arenaBytes: first.trainingBytes })
+            .totalBytes,
         Memory.capacity
       )
     }
@@ -110,7 +156,7 @@ describe("MemoryPlan", () => {
 describe("Engine on machines with many processors", () => {
   it.effect("starts one thread per processor as far as the memory holds them", () =>
     Effect.gen(function*() {
-      for (const [processors, workers] of [[2, 2], [16, 16], [64, 64], [128, 97]] as const) {
+      for (const [processors, workers] of [[2, 2], [16, 16], [64, 64], [128, 128]] as const) {
         yield* pretendProcessors(processors)
         assert.strictEqual((yield* Engine.plan()).workers, workers)
       }
@@ -137,10 +183,10 @@ describe("Engine on machines with many processors", () => {
 
   it.effect("refuses more workers than the memory holds, and says how many it does", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(Effect.scoped(Layer.build(Engine.layerOptions({ workers: 200 }))))
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Engine.layerOptions({ workers: 1000 }))))
       assert.strictEqual(
         error.message,
-        "the engine cannot start: workers is 200, expected at most 97: the memory of 4 GiB has no room for more"
+        "the engine cannot start: workers is 1000, expected at most 219: the memory of 4 GiB has no room for more"
       )
     }).pipe(Effect.provide(NodeServices.layer)))
 })

@@ -33,20 +33,20 @@ const advance = (scheduler: Scheduler, sample: Sample, to: number) => {
 
 describe("Scheduler", () => {
   it("computes a prompt once and then one row per token", () => {
-    const scheduler = new Scheduler({ slots: 2, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 3 }))
     assert.deepStrictEqual(drain(scheduler), [3, 1, 1])
-    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 2 })
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 100 })
   })
 
   it("shares a prompt among the samples of an order: each computes its last token alone", () => {
-    const scheduler = new Scheduler({ slots: 8, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 16 })
     scheduler.add(order(1, [1, 2, 3, 4], { samples: 4, maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 3])
   })
 
   it("shares a prompt among equal orders of the same weights, also after the first is done", () => {
-    const scheduler = new Scheduler({ slots: 2, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [3])
     scheduler.add(order(2, [1, 2, 3], { maxTokens: 1 }))
@@ -56,7 +56,7 @@ describe("Scheduler", () => {
   })
 
   it("cuts a long prompt into pieces, so that running samples never wait for all of it", () => {
-    const scheduler = new Scheduler({ slots: 2, prefillRows: 4 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 4 })
     scheduler.add(order(1, [1, 2], { maxTokens: 4 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5, 6, 7, 8, 9], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 5, 4, 1])
@@ -64,7 +64,7 @@ describe("Scheduler", () => {
 
   it("asks for logits where tokens are drawn, and at every prompt position of a scored prompt", () => {
     const wantedS = (scorePrompt: boolean) => {
-      const scheduler = new Scheduler({ slots: 2, prefillRows: 16 })
+      const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
       scheduler.add(order(1, [1, 2, 3], { scorePrompt, maxTokens: 2 }))
       const rows: Array<number> = []
       drain(scheduler, ({ spans }) => rows.push(...spans.map(({ logitsFrom, to }) => to - logitsFrom)))
@@ -75,13 +75,13 @@ describe("Scheduler", () => {
   })
 
   it("scores a prompt without sampling", () => {
-    const scheduler = new Scheduler({ slots: 1, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 1, positions: 100, prefillRows: 16 })
     scheduler.add(order(1, [1, 2, 3], { scorePrompt: true, maxTokens: 0 }))
     assert.deepStrictEqual(drain(scheduler), [2])
   })
 
   it("keeps rows of equal weights together", () => {
-    const scheduler = new Scheduler({ slots: 8, prefillRows: 64 })
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 64 })
     for (const [id, weights] of [3, 1, 3, 2, 1].entries()) scheduler.add(order(id, [id, 9], { weights, maxTokens: 2 }))
     drain(scheduler, ({ spans }) => {
       const weightsS = spans.map(({ sample }) => sample.order.weights)
@@ -90,14 +90,14 @@ describe("Scheduler", () => {
   })
 
   it("frees what a cancelled order holds, and lets others compute the prefix it had begun", () => {
-    const scheduler = new Scheduler({ slots: 2, prefillRows: 2 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 2 })
     scheduler.add(order(1, [1, 2, 3, 4, 5], { samples: 3 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5], { maxTokens: 1 }))
     const step = scheduler.plan()
     assert.isDefined(step)
     if (step !== undefined) scheduler.computed(step)
     scheduler.cancel(1)
-    assert.deepStrictEqual(scheduler.stats, { waiting: 1, running: 0, free: 2 })
+    assert.deepStrictEqual(scheduler.stats, { waiting: 1, running: 0, free: 100 })
     assert.deepStrictEqual(drain(scheduler), [2, 2, 1])
   })
 
@@ -110,22 +110,71 @@ describe("Scheduler", () => {
     })
   ).check(Schema.isMaxLength(12))
 
-  it.prop("every slot holds exactly the tokens its sample has computed", [Load], ([load]) => {
-    const scheduler = new Scheduler({ slots: 3, prefillRows: 4 })
+  it.prop("every position of the cache holds the token that its sample has computed there", [Load], ([load]) => {
+    const scheduler = new Scheduler({ sequences: 3, positions: 20, prefillRows: 4 })
     for (const [id, { prompt, ...options }] of load.entries()) scheduler.add(order(id, prompt, options))
-    const slots: Array<Array<string>> = [[], [], []]
+    const cache = Array.from({ length: 20 }, () => "")
     let finished = 0
     drain(scheduler, ({ copies, spans }) => {
-      for (const { from, length, to } of copies) slots[to]?.splice(0, length, ...(slots[from] ?? []).slice(0, length))
+      for (const { from, length, to } of copies) cache.splice(to, length, ...cache.slice(from, from + length))
       for (const { from, sample, to } of spans) {
-        const held = slots[sample.slot] ?? []
+        const start = sample.place?.start ?? NaN
+        assert.isAtMost(start + to, 20)
         const name = (position: number) => `${sample.order.weights}:${tokenAt(sample, position)}`
-        for (let position = 0; position < from; position++) assert.strictEqual(held[position], name(position))
-        for (let position = from; position < to; position++) held[position] = name(position)
+        for (let position = 0; position < from; position++) assert.strictEqual(cache[start + position], name(position))
+        for (let position = from; position < to; position++) cache[start + position] = name(position)
         if (to === sample.order.prompt.length + sample.order.maxTokens - 1) finished++
       }
     })
     assert.strictEqual(finished, load.reduce((sum, { samples }) => sum + samples, 0))
-    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 3 })
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 20 })
+  })
+
+  it("gives each sample the positions it can reach, so that short ones run beside a long one", () => {
+    const scheduler = new Scheduler({ sequences: 100, positions: 100, prefillRows: 100 })
+    scheduler.add(order(1, [1, 2], { maxTokens: 59 }))
+    scheduler.add(order(2, [3, 4], { samples: 5, maxTokens: 9 }))
+    scheduler.plan()
+    assert.deepStrictEqual(scheduler.stats, { waiting: 4, running: 2, free: 30 })
+    assert.strictEqual(drain(scheduler).length > 0, true)
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 100 })
+  })
+
+  it("lets a long sample begin before shorter ones that came later", () => {
+    const scheduler = new Scheduler({ sequences: 10, positions: 100, prefillRows: 100 })
+    scheduler.add(order(1, [1], { maxTokens: 30 }))
+    scheduler.add(order(2, [2], { maxTokens: 90 }))
+    for (let id = 3; id < 20; id++) scheduler.add(order(id, [id], { maxTokens: 30 }))
+    const begun: Array<number> = []
+    drain(scheduler, ({ spans }) => {
+      for (const { sample: { order } } of spans) if (!begun.includes(order.id)) begun.push(order.id)
+    })
+    assert.deepStrictEqual(begun, [...begun].sort((left, right) => left - right))
+  })
+
+  it("keeps a prompt for later until its positions are needed, the longest unused first", () => {
+    const scheduler = new Scheduler({ sequences: 10, positions: 20, prefillRows: 100 })
+    const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
+      scheduler.add(order(id, prompt, { maxTokens: 1 }))
+      return drain(scheduler)
+    }
+    const [first, second] = [[1, 1, 1, 1, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2, 2, 2]]
+    assert.deepStrictEqual([rowsOf(1, first), rowsOf(2, second)], [[8], [8]])
+    assert.deepStrictEqual([rowsOf(3, first), rowsOf(4, second)], [[1], [1]])
+    assert.deepStrictEqual(rowsOf(5, [3, 3, 3, 3, 3, 3]), [6])
+    assert.deepStrictEqual([rowsOf(6, second), rowsOf(7, first)], [[1], [8]])
+  })
+
+  it("queues and cancels ten thousand requests, and frees their positions at once", () => {
+    const scheduler = new Scheduler({ sequences: 128, positions: 4096, prefillRows: 256 })
+    for (let id = 0; id < 10_000; id++) scheduler.add(order(id, [id, id + 1, 7], { maxTokens: 40 }))
+    for (let step = 0; step < 5; step++) {
+      const planned = scheduler.plan()
+      if (planned !== undefined) scheduler.computed(planned)
+    }
+    assert.isAbove(scheduler.stats.running, 80)
+    for (let id = 0; id < 9_999; id++) scheduler.cancel(id)
+    assert.deepStrictEqual(scheduler.stats, { waiting: 1, running: 0, free: 4096 })
+    assert.strictEqual(drain(scheduler).length, 40)
   })
 })

@@ -1,0 +1,42 @@
+/** The scratch space of each thread: one region for all models, as a thread computes with one model at a time. */
+import type { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type * as Memory from "../numerics/Memory.ts"
+import type { Room } from "./Room.ts"
+import type { Threads } from "./Threads.ts"
+
+export interface Arenas {
+  /** Gives the first `threads` threads at least so many bytes each; a region that was smaller is given back. */
+  readonly ensure: (threads: number, bytes: number) => Effect.Effect<void, TinkerError.Unavailable>
+  /** Bytes that every thread has at least. */
+  readonly bytes: () => number
+}
+
+export const make = Effect.fnUntraced(function*(room: Room, threads: Threads) {
+  const permit = yield* Semaphore.make(1)
+  const regions = new Map<number, Memory.Region>()
+
+  /** The old region is free as soon as the thread says that it uses the new one. */
+  const replace = Effect.fnUntraced(function*(thread: number, bytes: number) {
+    const before = regions.get(thread)
+    if (before !== undefined && before.bytes >= bytes) return
+    const start = yield* room.acquire(bytes / 4)
+    yield* threads.moveArena(thread, { start, bytes }).pipe(Effect.onError(() => room.release(start)))
+    regions.set(thread, { start, bytes })
+    if (before !== undefined) yield* room.release(before.start)
+  }, Effect.uninterruptible)
+
+  return {
+    ensure: (count, bytes) =>
+      permit.withPermit(
+        Effect.forEach(Array.from({ length: count }, (_, thread) => thread), (thread) => replace(thread, bytes), {
+          discard: true
+        })
+      ),
+    bytes: () =>
+      regions.size < threads.count
+        ? 0
+        : [...regions.values()].reduce((least, { bytes }) => Math.min(least, bytes), Infinity)
+  } satisfies Arenas
+})
