@@ -4,6 +4,8 @@ export * as TrainingSettings from "./TrainingSettings.ts"
 
 export * as Boxed from "./grading/Boxed.ts"
 export * as BoxedAnswer from "./grading/BoxedAnswer.ts"
+export * as MathAnswer from "./grading/MathAnswer.ts"
+export * as MathGrader from "./grading/MathGrader.ts"
 export * as Rational from "./grading/Rational.ts"
 
 export * as MathEnv from "./math/MathEnv.ts"

@@ -10,8 +10,11 @@ export interface Rational {
 /** Longer texts are not read as numbers, so that reading stays quick whatever a model writes. */
 const longest = 400
 
-const greatestCommonDivisor = (a: bigint, b: bigint): bigint =>
-  b === 0n ? (a < 0n ? -a : a) : greatestCommonDivisor(b, a % b)
+const greatestCommonDivisor = (a: bigint, b: bigint): bigint => {
+  let [larger, smaller] = [a, b]
+  while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller]
+  return larger < 0n ? -larger : larger
+}
 
 const make = (numerator: bigint, denominator: bigint): Option.Option<Rational> => {
   if (denominator === 0n) return Option.none()
@@ -89,6 +92,40 @@ export const negate = ({ denominator, numerator }: Rational): Rational => ({ num
 
 export const multiply = (left: Rational, right: Rational): Rational =>
   lowest(left.numerator * right.numerator, left.denominator * right.denominator)
+
+/** Of a number other than 0. */
+export const reciprocal = ({ denominator, numerator }: Rational): Rational =>
+  numerator < 0n
+    ? { numerator: -denominator, denominator: -numerator }
+    : { numerator: denominator, denominator: numerator }
+
+const largestDouble = 2n ** 1023n
+
+/** The nearest double, within one unit in the last place where a part exceeds 2⁵³. */
+export const toNumber = ({ denominator, numerator }: Rational): number => {
+  const size = numerator < 0n ? -numerator : numerator
+  if (size < largestDouble && denominator < largestDouble) return Number(numerator) / Number(denominator)
+  const scale = 2n ** 64n
+  return Number((numerator * scale) / denominator) / 2 ** 64
+}
+
+/** Undefined where `square` is negative or not a square. */
+const wholeRoot = (square: bigint): bigint | undefined => {
+  if (square < 0n) return undefined
+  if (square < 2n) return square
+  let root = 1n << BigInt((square.toString(2).length + 1) >> 1)
+  for (;;) {
+    const better = (root + square / root) >> 1n
+    if (better >= root) return root * root === square ? root : undefined
+    root = better
+  }
+}
+
+/** Undefined where the root is not rational. */
+export const squareRoot = ({ denominator, numerator }: Rational): Rational | undefined => {
+  const [above, below] = [wholeRoot(numerator), wholeRoot(denominator)]
+  return above === undefined || below === undefined ? undefined : { numerator: above, denominator: below }
+}
 
 /** `-3`, `7/2`. */
 export const toString = ({ denominator, numerator }: Rational): string =>

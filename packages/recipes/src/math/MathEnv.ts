@@ -1,11 +1,13 @@
 /** A problem whose answer is expected in a box. */
 import type { ChatModel } from "@effect-rl/core"
 import { Message, ProblemEnv } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Boxed from "../grading/Boxed.ts"
-import * as BoxedAnswer from "../grading/BoxedAnswer.ts"
+import type * as MathAnswer from "../grading/MathAnswer.ts"
+import { MathGrader } from "../grading/MathGrader.ts"
 
-export interface Options {
+export interface Options extends MathAnswer.Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly problem: string
   readonly answer: string
@@ -27,17 +29,25 @@ export const strawberry: ReadonlyArray<Message.Message> = [
   )
 ]
 
+/** Grades the boxed answer of a response by `MathGrader`; a response without one is wrong. */
+export const checkAnswer =
+  (reference: string, options: MathAnswer.Options = {}) => (response: string): Effect.Effect<boolean> =>
+    Option.match(Boxed.extract(response), {
+      onNone: () => Effect.succeed(false),
+      onSome: (answer) => MathGrader.use((grader) => grader.isCorrect(answer, reference, options))
+    })
+
 /**
  * Reward = correct + 0.1·(format − 1), where format asks for a box in a response that ended by itself.
  *
  * @see tinker-cookbook `MathEnv`
  */
-export const make = (options: Options): ProblemEnv.ProblemEnv =>
+export const make = ({ answer, model, prefix, problem, ...options }: Options): ProblemEnv.ProblemEnv =>
   ProblemEnv.make({
-    model: options.model,
-    question: question(options.problem),
-    referenceAnswer: options.answer,
-    checkAnswer: (response) => BoxedAnswer.grade(response, options.answer)._tag === "Correct",
+    model,
+    question: question(problem),
+    referenceAnswer: answer,
+    checkAnswer: checkAnswer(answer, options),
     checkFormat: (response) => Option.isSome(Boxed.extract(response)),
-    ...(options.prefix === undefined ? {} : { prefix: options.prefix })
+    ...(prefix === undefined ? {} : { prefix })
   })

@@ -1,0 +1,35 @@
+/** Numbers as Python's `float()` reads and writes them. */
+import * as PythonText from "@effect-rl/core/chat/PythonText"
+import * as Option from "effect/Option"
+
+const digits = "[0-9](?:_?[0-9])*"
+const finite = new RegExp(`^[+-]?(?:${digits}\\.?(?:${digits})?|\\.${digits})(?:[eE][+-]?${digits})?$`)
+const named = /^([+-]?)(inf|infinity|nan)$/i
+
+/** `float(text)`: white space around the number and `_` between digits are allowed, `inf` and `nan` are numbers. */
+export const parse = (text: string): Option.Option<number> => {
+  const number = PythonText.strip(text)
+  if (finite.test(number)) return Option.some(Number(number.replaceAll("_", "")))
+  const [, sign, name] = named.exec(number) ?? []
+  if (name === undefined) return Option.none()
+  if (name.toLowerCase() === "nan") return Option.some(NaN)
+  return Option.some(sign === "-" ? -Infinity : Infinity)
+}
+
+/** `round(value)`: halves go to the even neighbour. */
+const round = (value: number) => {
+  const below = Math.floor(value)
+  const rest = value - below
+  if (rest !== 0.5) return rest < 0.5 ? below : below + 1
+  return below % 2 === 0 ? below : below + 1
+}
+
+/** The whole number within 1e-7 of a finite value, in all its digits. */
+export const nearestInteger = (value: number): Option.Option<bigint> => {
+  if (!Number.isFinite(value)) return Option.none()
+  const whole = round(value)
+  return Math.abs(value - whole) <= 1e-7 ? Option.some(BigInt(whole)) : Option.none()
+}
+
+/** `int(value)` of a finite value, in all its digits. */
+export const truncate = (value: number): bigint => BigInt(Math.trunc(value))
