@@ -28,9 +28,9 @@ const isTranscendental = (part: Formula.Formula) =>
 
 const trials = [0, 1, 2, 3, 4]
 
-/** Symbols take values without relations between each other and to small numbers. */
+/** Symbols take scattered values, without relations between each other. */
 const residuePoint = (names: ReadonlyArray<string>, trial: number): FormulaResidue.Point =>
-  Object.fromEntries(names.map((name, index) => [name, 7n ** BigInt(40 + 11 * index + 5 * trial) % (2n ** 61n - 1n)]))
+  Object.fromEntries(names.map((name, index) => [name, FormulaResidue.scattered(index * trials.length + trial)]))
 
 const complexPoint = (names: ReadonlyArray<string>, trial: number): FormulaValue.Point =>
   Object.fromEntries(names.map((name, index) => {

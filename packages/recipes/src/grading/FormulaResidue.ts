@@ -12,6 +12,13 @@ const residue = (value: bigint) => {
   return rest < 0n ? rest + prime : rest
 }
 
+/** The residue that belongs to an index: neighbours are as unlike as random ones. */
+export const scattered = (index: number): bigint => {
+  let value = BigInt(index + 3)
+  for (let round = 0; round < 8; round++) value = residue(value * value * value + 0x9e3779b97f4a7c15n)
+  return value
+}
+
 const power = (base: bigint, exponent: bigint): bigint => {
   let [result, square] = [1n, base]
   for (let left = exponent; left > 0n; left >>= 1n) {
