@@ -1,8 +1,11 @@
 export * as AdamParams from "./model/AdamParams.ts"
 export * as Datum from "./model/Datum.ts"
 export * as Loss from "./model/Loss.ts"
+export * as LossExpression from "./model/LossExpression.ts"
 export * as LossGraph from "./model/LossGraph.ts"
+export * as LossTerm from "./model/LossTerm.ts"
 export * as ModelInput from "./model/ModelInput.ts"
+export * as PolicyLoss from "./model/PolicyLoss.ts"
 export * as Sampling from "./model/Sampling.ts"
 
 export * as AdaptiveLimiter from "./backend/AdaptiveLimiter.ts"

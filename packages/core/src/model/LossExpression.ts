@@ -1,0 +1,199 @@
+/**
+ * A loss as one typed expression over the log-probabilities of one datum. From it come its value and gradient in this process, the
+ * graph that Tinker servers and the engine compute in one pass, its formula, and its law by finite differences.
+ *
+ * Its scope is one datum: an expression sees no other. A loss across datums, such as a preference between two, is a
+ * `TrainingClient.CustomLoss`.
+ *
+ * @example
+ * ```ts
+ * const { exp, mul, neg, sub } = LossTerm
+ *
+ * export const reinforce = LossExpression.make(
+ *   "reinforce",
+ *   {},
+ *   ({ advantages, logprobs, samplerLogprobs }) => neg(mul(exp(sub(logprobs, samplerLogprobs)), advantages))
+ * )
+ *
+ * LossExpression.formula(reinforce) // L = \sum_{t} \left[-…\right]
+ * ```
+ */
+import * as Record from "effect/Record"
+import * as Result from "effect/Result"
+import type * as Datum from "./Datum.ts"
+import * as Emit from "./expression/Emit.ts"
+import * as Formula from "./expression/Formula.ts"
+import type * as Loss from "./Loss.ts"
+import * as LossGraph from "./LossGraph.ts"
+import type { Shape, Term } from "./LossTerm.ts"
+
+/** Inputs beyond those every policy loss has, by name: a number per token, or one per sequence. */
+export type Extras = Readonly<Record<string, Shape>>
+
+/** What a body reads: ℓ of the current policy, q of the sampler, A, the mask, and the extras. */
+export type Inputs<X extends Extras> = Readonly<
+  & Record<"logprobs" | "samplerLogprobs" | "advantages" | "mask", Term<"token", "number">>
+  & { [K in keyof X]: Term<X[K], "number"> }
+>
+
+/** The values of the extras for one datum. */
+export type ExtraValues<X extends Extras> = { readonly [K in keyof X]: X[K] extends "token" ? Float32Array : number }
+
+/** A datum with what a loss reads beyond the datum itself. */
+export type Example<X extends Extras> =
+  & Datum.Datum<"PolicyTokens">
+  & (keyof X extends never ? unknown : { readonly extras: ExtraValues<X> })
+
+export interface LossExpression<in out X extends Extras = {}> {
+  /** What it reads: no datum but its own. */
+  readonly scope: "datum"
+  readonly name: string
+  readonly parameters: Readonly<Record<string, number>>
+  readonly extras: X
+  /** The loss of a backend that computes the same, if there is one. */
+  readonly equivalent: Loss.Loss<"PolicyTokens"> | undefined
+  readonly body: Term<Shape, "number">
+  readonly graph: LossGraph.LossGraph
+}
+
+/** `parameters` are numbers that the body gets as terms; `symbols` are their LaTeX and that of extras, their names unless given. */
+export interface Options<P extends Readonly<Record<string, number>>, X extends Extras> {
+  readonly parameters?: P
+  readonly extras?: X
+  readonly symbols?: { readonly [K in keyof NoInfer<P> | keyof NoInfer<X>]?: string }
+  readonly equivalent?: Loss.Loss<"PolicyTokens"> | undefined
+}
+
+const standard = {
+  logprobs: "\\ell_t",
+  samplerLogprobs: "q_t",
+  advantages: "A_t",
+  mask: "m_t"
+} as const
+
+/** The wire's names are in lower case. */
+const wireName = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const symbolOf = (symbols: Readonly<Record<string, string | undefined>>, name: string) =>
+  symbols[name] ?? `\\mathrm{${name}}`
+
+const inputTerm = <S extends Shape>(name: string, shape: S, symbol: string): Term<S, "number"> => ({
+  shape,
+  type: "number",
+  node: { _tag: "Input", name: wireName(name), symbol }
+})
+
+function inputTerms<X extends Extras>(extras: X, symbols: Readonly<Record<string, string | undefined>>): Inputs<X>
+function inputTerms(
+  extras: Extras,
+  symbols: Readonly<Record<string, string | undefined>>
+): Readonly<Record<string, Term<Shape, "number">>> {
+  return {
+    ...Record.map(standard, (symbol, name) => inputTerm(name, "token", symbol)),
+    ...Record.map(
+      extras,
+      (shape, name) => inputTerm(name, shape, symbols[name] ?? `${symbolOf({}, name)}${shape === "token" ? "_t" : ""}`)
+    )
+  }
+}
+
+const parameterTerm = (value: number, symbol: string): Term<"sequence", "number"> => ({
+  shape: "sequence",
+  type: "number",
+  node: { _tag: "Parameter", symbol, value }
+})
+
+function parameterTerms<P extends Readonly<Record<string, number>>>(
+  parameters: P,
+  symbols: Readonly<Record<string, string | undefined>>
+): { readonly [K in keyof P]: Term<"sequence", "number"> }
+function parameterTerms(
+  parameters: Readonly<Record<string, number>>,
+  symbols: Readonly<Record<string, string | undefined>>
+): Readonly<Record<string, Term<"sequence", "number">>> {
+  return Record.map(parameters, (value, name) => parameterTerm(value, symbolOf(symbols, name)))
+}
+
+/** Options left out are empty. */
+function withDefaults<P extends Readonly<Record<string, number>>, X extends Extras>(options: Options<P, X>): [P, X]
+function withDefaults(options: Options<Readonly<Record<string, number>>, Extras>) {
+  return [options.parameters ?? {}, options.extras ?? {}]
+}
+
+interface Extended {
+  readonly extras?: Readonly<Record<string, Float32Array | number>>
+}
+
+function extraEntries<X extends Extras>(example: Example<X>): ReadonlyArray<readonly [string, Float32Array | number]>
+function extraEntries({ extras = {} }: Extended) {
+  return Object.entries(extras)
+}
+
+/** All inputs as the graph declares them. */
+const declared = (extras: Extras): ReadonlyArray<LossGraph.Input> => [
+  ...Object.keys(standard).map((name): LossGraph.Input => ({ name: wireName(name), rank: 1 })),
+  ...Object.entries(extras).map(([name, shape]): LossGraph.Input => ({
+    name: wireName(name),
+    rank: shape === "token" ? 1 : 0
+  }))
+]
+
+/**
+ * A loss from a body, which gives a number per token, summed over the action tokens, or one per sequence. Positions whose mask is 0
+ * contribute nothing, and may lack log-probabilities.
+ */
+export const make = <const P extends Readonly<Record<string, number>> = {}, const X extends Extras = {}>(
+  name: string,
+  options: Options<P, X>,
+  body: (
+    inputs: Inputs<NoInfer<X>>,
+    parameters: { readonly [K in keyof P]: Term<"sequence", "number"> }
+  ) => Term<Shape, "number">
+): LossExpression<X> => {
+  const { equivalent, symbols = {} } = options
+  const [parameters, extras] = withDefaults(options)
+  const terms = parameterTerms(parameters, symbols)
+  const term = body(inputTerms(extras, symbols), terms)
+  const graph = Emit.emit(name, term, declared(extras))
+  return { scope: "datum", name, parameters, extras, equivalent, body: term, graph }
+}
+
+/** LaTeX: the loss of one datum, then the definitions of the symbols it uses. */
+export const formula = <X extends Extras>({ body }: LossExpression<X>): string => Formula.formula(body)
+
+const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGraph.Values => ({
+  data: data.map((value, at) => Number.isNaN(value) && isMissing(at) ? 0 : value),
+  shape: [data.length]
+})
+
+/** The inputs of the graph for one datum, but for `logprobs`; a log-probability that is missing outside of the mask is 0. */
+export const values = <X extends Extras>(
+  expression: LossExpression<X>,
+  example: Example<X>
+): Readonly<Record<string, LossGraph.Values>> => {
+  const { advantages, logprobs, mask } = example.inputs
+  const isMissing = (at: number) => mask[at] === 0
+  const read = new Set(expression.graph.inputs.map(({ name }) => name))
+  const all: ReadonlyArray<readonly [string, LossGraph.Values]> = [
+    ["sampler_logprobs", vector(logprobs, isMissing)],
+    ["advantages", vector(advantages, isMissing)],
+    ["mask", vector(mask, isMissing)],
+    ...extraEntries(example).map(([name, value]): [string, LossGraph.Values] => [
+      wireName(name),
+      typeof value === "number" ? { data: [value], shape: [] } : vector(value, isMissing)
+    ])
+  ]
+  return Object.fromEntries(all.filter(([name]) => read.has(name)))
+}
+
+/** Value and gradient for the log-probabilities `[T]` of one datum. */
+export const evaluate = <X extends Extras>(
+  expression: LossExpression<X>,
+  example: Example<X>,
+  logprobs: ArrayLike<number>
+): Result.Result<LossGraph.Evaluation, LossGraph.LossGraphError> =>
+  Result.flatMap(LossGraph.compile(expression.graph), (compiled) =>
+    LossGraph.evaluate(compiled, {
+      ...values(expression, example),
+      logprobs: { data: logprobs, shape: [logprobs.length] }
+    }))

@@ -1,0 +1,188 @@
+/**
+ * Terms of a loss expression: numbers and conditions per token, or one per sequence. What a term may be combined with is in its
+ * type, so that a condition used as a number, or a sum over what is already one value per sequence, does not compile.
+ *
+ * Reductions go over the action tokens, those whose mask is not 0, unless they are given weights of their own.
+ */
+
+export type Shape = "token" | "sequence"
+export type Type = "number" | "boolean"
+
+export type Unary =
+  | "neg"
+  | "exp"
+  | "log"
+  | "sigmoid"
+  | "logSigmoid"
+  | "square"
+  | "sqrt"
+  | "abs"
+  | "sign"
+  | "stopGradient"
+export type Binary = "add" | "sub" | "mul" | "div" | "minimum" | "maximum"
+export type Comparison = "gt" | "ge" | "lt" | "le"
+export type Logic = "and" | "or" | "not"
+export type Operator = Unary | Binary | Comparison | Logic | "where"
+
+/** How a term is computed. Terms that are used twice are computed once. */
+export type Node =
+  | { readonly _tag: "Input"; readonly name: string; readonly symbol: string }
+  | { readonly _tag: "Parameter"; readonly symbol: string; readonly value: number }
+  | { readonly _tag: "Number"; readonly value: number }
+  | { readonly _tag: "Apply"; readonly operator: Operator; readonly operands: ReadonlyArray<Any> }
+  | { readonly _tag: "Clamp"; readonly of: Any; readonly low: Any | undefined; readonly high: Any | undefined }
+  | { readonly _tag: "Sum" | "Mean"; readonly of: Any; readonly weights: Any | undefined }
+  | { readonly _tag: "Named"; readonly symbol: string; readonly of: Any }
+
+/** A value per token `[T]`, or one per sequence. */
+export interface Term<out S extends Shape, out T extends Type> {
+  readonly shape: S
+  readonly type: T
+  readonly node: Node
+}
+
+export type Any = Term<Shape, Type>
+
+/** A number per token or per sequence; numbers of JavaScript are constants. */
+export type Value = Term<Shape, "number"> | number
+
+export type Condition = Term<Shape, "boolean">
+
+type ShapeOf<A> = A extends Term<infer S, Type> ? S : "sequence"
+
+/** Per token where any operand is. */
+export type Wider<A> = "token" extends ShapeOf<A> ? "token" : "sequence"
+
+export const isTerm = (value: Value | Condition): value is Any => typeof value === "object"
+
+const shapeOf = (value: Value | Condition): Shape => isTerm(value) ? value.shape : "sequence"
+
+const lift = (value: Value | Condition): Any =>
+  isTerm(value) ? value : { shape: "sequence", type: "number", node: { _tag: "Number", value } }
+
+function widest<A extends Value | Condition>(operands: ReadonlyArray<A>): Wider<A>
+function widest(operands: ReadonlyArray<Value | Condition>): Shape {
+  return operands.some((operand) => shapeOf(operand) === "token") ? "token" : "sequence"
+}
+
+const apply = <A extends Value | Condition, T extends Type>(
+  operator: Operator,
+  type: T,
+  operands: ReadonlyArray<A>
+): Term<Wider<A>, T> => ({
+  shape: widest(operands),
+  type,
+  node: { _tag: "Apply", operator, operands: operands.map(lift) }
+})
+
+const unary = (operator: Unary) => <A extends Value>(operand: A): Term<Wider<A>, "number"> =>
+  apply(operator, "number", [operand])
+
+const compare =
+  (operator: Comparison) => <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
+    apply<A | B, "boolean">(operator, "boolean", [left, right])
+
+/** The same operation on two operands or on more, from left to right. */
+const chain =
+  (operator: "add" | "mul" | "minimum" | "maximum") =>
+  <A extends Value, B extends Value, C extends Value = never>(
+    first: A,
+    second: B,
+    ...others: ReadonlyArray<C>
+  ): Term<Wider<A | B | C>, "number"> => {
+    const start = apply<A | B | C, "number">(operator, "number", [first, second])
+    return others.reduce<Term<Wider<A | B | C>, "number">>(
+      (sum, other) => ({
+        ...start,
+        shape: widest<A | B | C>([first, second, ...others]),
+        node: { _tag: "Apply", operator, operands: [sum, lift(other)] }
+      }),
+      start
+    )
+  }
+
+export const add = chain("add")
+export const mul = chain("mul")
+export const minimum = chain("minimum")
+export const maximum = chain("maximum")
+
+export const sub = <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "number"> =>
+  apply<A | B, "number">("sub", "number", [left, right])
+
+export const div = <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "number"> =>
+  apply<A | B, "number">("div", "number", [left, right])
+
+export const neg = unary("neg")
+export const exp = unary("exp")
+export const log = unary("log")
+/** 1 / (1 + e⁻ˣ). */
+export const sigmoid = unary("sigmoid")
+/** log σ(x), which does not overflow. */
+export const logSigmoid = unary("logSigmoid")
+export const square = unary("square")
+export const sqrt = unary("sqrt")
+export const abs = unary("abs")
+/** −1, 0 or 1. */
+export const sign = unary("sign")
+/** The same value, as a constant to the gradient. */
+export const stopGradient = unary("stopGradient")
+
+export const gt = compare("gt")
+export const ge = compare("ge")
+export const lt = compare("lt")
+export const le = compare("le")
+
+export const and = <A extends Condition, B extends Condition>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
+  apply<A | B, "boolean">("and", "boolean", [left, right])
+
+export const or = <A extends Condition, B extends Condition>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
+  apply<A | B, "boolean">("or", "boolean", [left, right])
+
+export const not = <A extends Condition>(condition: A): Term<Wider<A>, "boolean"> =>
+  apply("not", "boolean", [condition])
+
+/** One of two values, with no gradient through the other. */
+export const where = <C extends Condition, A extends Value, B extends Value>(
+  condition: C,
+  yes: A,
+  no: B
+): Term<Wider<A | B | C>, "number"> => apply<A | B | C, "number">("where", "number", [condition, yes, no])
+
+/** Within bounds; a value on a bound keeps its gradient. */
+export const clamp = <A extends Value, B extends Value>(
+  value: A,
+  bounds: { readonly low?: B | undefined; readonly high?: B | undefined }
+): Term<Wider<A | B>, "number"> => {
+  const limits = [bounds.low, bounds.high].flatMap((bound) => bound === undefined ? [] : [bound])
+  return {
+    shape: widest<A | B>([value, ...limits]),
+    type: "number",
+    node: {
+      _tag: "Clamp",
+      of: lift(value),
+      low: bounds.low === undefined ? undefined : lift(bounds.low),
+      high: bounds.high === undefined ? undefined : lift(bounds.high)
+    }
+  }
+}
+
+type PerToken = Term<"token", "number">
+
+const reduce = (_tag: "Sum" | "Mean") => (of: PerToken, weights?: PerToken): Term<"sequence", "number"> => ({
+  shape: "sequence",
+  type: "number",
+  node: { _tag, of, weights }
+})
+
+/** Over the action tokens, or weighted over all tokens. */
+export const sum = reduce("Sum")
+
+/** `sum` by the number of action tokens, or by the sum of the weights; 0 where there are none. */
+export const mean = reduce("Mean")
+
+/** The same value under a symbol of LaTeX: the formula defines it once and uses it by name. */
+export const named = <S extends Shape, T extends Type>(symbol: string, of: Term<S, T>): Term<S, T> => ({
+  shape: of.shape,
+  type: of.type,
+  node: { _tag: "Named", symbol, of }
+})

@@ -1,0 +1,124 @@
+import { Datum, LossExpression, LossTerm, ModelInput, PolicyLoss } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as Samples from "./Samples.ts"
+
+const { exp, mean, mul, named, neg, square, sub, sum } = LossTerm
+
+const lossOf = (sample: Samples.Sample, logprobs: ReadonlyArray<number>) =>
+  Result.getOrThrow(LossExpression.evaluate(sample.expression, sample.example, logprobs))
+
+const nudged = (logprobs: ReadonlyArray<number>, at: number, step: number) =>
+  logprobs.map((value, index) => index === at ? value + step : value)
+
+describe("the gradient of every policy loss is that of finite differences", () => {
+  for (const sample of Samples.smooth) {
+    it(`${sample.expression.name}, seed ${sample.seed}`, () => {
+      const { gradient } = lossOf(sample, sample.logprobs)
+      const step = 1e-6
+      for (const at of sample.logprobs.keys()) {
+        const [above, below] = [nudged(sample.logprobs, at, step), nudged(sample.logprobs, at, -step)]
+        const slope = (lossOf(sample, above).loss - lossOf(sample, below).loss) / (2 * step)
+        const found = gradient[at] ?? NaN
+        assert.isBelow(Math.abs(found - slope), 1e-5 * Math.max(1, Math.abs(slope)), `[${at}] ${found}, ${slope}`)
+      }
+    })
+  }
+})
+
+describe("an expression", () => {
+  const inputs = {
+    targetTokens: new Int32Array(4),
+    logprobs: Float32Array.of(NaN, -1, -2, -1),
+    advantages: Float32Array.of(0, 1, 1, -2),
+    mask: Float32Array.of(0, 1, 1, 1)
+  }
+  const example = Datum.policyTokens(ModelInput.fromTokens([1, 2, 3, 4]), inputs)
+
+  it("adds up over the action tokens, and needs no log-probability elsewhere", () => {
+    const { gradient, loss } = Result.getOrThrow(
+      LossExpression.evaluate(PolicyLoss.importanceSampling, example, [-9, -1, -2, -1])
+    )
+    assert.strictEqual(loss, 0)
+    assert.deepStrictEqual([...gradient], [0, -1, -1, 2])
+  })
+
+  it("has means over the action tokens", () => {
+    const squared = LossExpression.make("squared", {}, ({ logprobs }) => square(mean(logprobs)))
+    const { gradient, loss } = Result.getOrThrow(LossExpression.evaluate(squared, example, [-9, -1, -2, -3]))
+    assert.strictEqual(loss, 4)
+    gradient.forEach((slope, at) => assert.closeTo(slope, at === 0 ? 0 : -4 / 3, 1e-12))
+  })
+
+  it("reads what a datum has besides", () => {
+    const scaled = LossExpression.make(
+      "scaled",
+      { extras: { weights: "token", scale: "sequence" } },
+      ({ logprobs, scale, weights }) => neg(mul(scale, sum(logprobs, weights)))
+    )
+    const extras = { weights: Float32Array.of(1, 0, 0.5, 0), scale: 2 }
+    const { gradient, loss } = Result.getOrThrow(
+      LossExpression.evaluate(scaled, { ...example, extras }, [-1, -2, -3, -4])
+    )
+    assert.strictEqual(loss, 5)
+    assert.deepStrictEqual([...gradient].map((slope) => slope + 0), [-2, 0, -1, 0])
+  })
+
+  it("is written as LaTeX, each symbol defined once", () => {
+    const ratio = ({ logprobs, samplerLogprobs }: LossExpression.Inputs<{}>) =>
+      named("\\rho_t", exp(sub(logprobs, samplerLogprobs)))
+    const squared = LossExpression.make(
+      "squared",
+      { parameters: { beta: 0.1 }, symbols: { beta: "\\beta" } },
+      (inputs, { beta }) => sub(mul(beta, square(ratio(inputs))), mul(ratio(inputs), inputs.advantages))
+    )
+    assert.strictEqual(
+      LossExpression.formula(squared),
+      "L = \\sum_{t} \\left[\\beta\\,\\rho_t^2 - \\rho_t\\,A_t\\right], \\quad \\rho_t = e^{\\ell_t - q_t}"
+    )
+    assert.strictEqual(
+      LossExpression.formula(PolicyLoss.cispo()),
+      "L = \\sum_{t} \\left[-\\operatorname{sg}\\left(\\operatorname{clip}\\left(\\rho_t, \\rho_-, \\rho_+\\right)\\right)\\,A_t\\,\\ell_t\\right]"
+        + ", \\quad d_t = \\ell_t - q_t, \\quad \\rho_t = e^{d_t}"
+    )
+  })
+
+  it("declares to a server the inputs that it reads", () => {
+    const names = ({ graph }: { readonly graph: LossExpression.LossExpression["graph"] }) =>
+      graph.inputs.map(({ name, rank }) => `${name}:${rank}`)
+    assert.deepStrictEqual(names(PolicyLoss.gspo()), [
+      "logprobs:1",
+      "sampler_logprobs:1",
+      "advantages:1",
+      "mask:1"
+    ])
+    assert.deepStrictEqual(names(PolicyLoss.withObservations()), [
+      "logprobs:1",
+      "sampler_logprobs:1",
+      "advantages:1",
+      "mask:1",
+      "observation_mask:1",
+      "action_tokens:0",
+      "observation_tokens:0"
+    ])
+  })
+})
+
+it("a mixture divides each component by the token count of the whole batch", () => {
+  const datum = (mask: ReadonlyArray<number>) =>
+    Datum.policyTokens(ModelInput.fromTokens(mask.map(() => 1)), {
+      targetTokens: new Int32Array(mask.length),
+      logprobs: new Float32Array(mask.length).fill(-1),
+      advantages: Float32Array.from(mask),
+      mask: Float32Array.from(mask)
+    })
+  const data = PolicyLoss.countTokens([
+    [datum([1, 1, 0]), Float32Array.of(0, 0, 1)],
+    [datum([1, 0, 0]), Float32Array.of(0, 1, 1)]
+  ])
+  const expression = PolicyLoss.withObservations({ weight: 0.5 })
+  const losses = data.map((example) =>
+    Result.getOrThrow(LossExpression.evaluate(expression, example, [-1, -1, -1])).loss
+  )
+  assert.deepStrictEqual(losses, [-2 / 3 + 0.5 / 3, -1 / 3 + 1 / 3])
+})
