@@ -1,7 +1,10 @@
+import { horizontalSum } from "./vector"
+
 /**
  * One Adam step with decoupled weight decay over `count` floats; `count` % 4 = 0.
  * `correction1` = 1/(1 − beta1ᵗ), likewise 2. Gradients are multiplied by `gradientScale` first.
- * Returns the sum of the squared changes.
+ * Writes nothing unless `isKept` is 1. Returns the sum of the squared changes, or NaN where a moment or the square of a
+ * parameter would not be finite.
  */
 export function adam(
   parameters: usize,
@@ -16,7 +19,8 @@ export function adam(
   correction1: f32,
   correction2: f32,
   weightDecay: f32,
-  gradientScale: f32
+  gradientScale: f32,
+  isKept: i32
 ): f64 {
   const keep1 = f32x4.splat(beta1)
   const keep2 = f32x4.splat(beta2)
@@ -28,21 +32,29 @@ export function adam(
   const decay = f32x4.splat(learningRate * weightDecay)
   const scale = f32x4.splat(gradientScale)
   let squares = f64x2.splat(0)
+  // Every finite x gives x − x = 0, every other x gives NaN.
+  let excess = f32x4.splat(0)
   for (let i: usize = 0; i < <usize> count << 2; i += 16) {
     const g = f32x4.mul(v128.load(gradients + i), scale)
     const m = f32x4.add(f32x4.mul(v128.load(first + i), keep1), f32x4.mul(g, take1))
     const v = f32x4.add(f32x4.mul(v128.load(second + i), keep2), f32x4.mul(f32x4.mul(g, g), take2))
-    v128.store(first + i, m)
-    v128.store(second + i, v)
     const old = v128.load(parameters + i)
     const move = f32x4.div(f32x4.mul(m, step), f32x4.add(f32x4.sqrt(f32x4.mul(v, root2)), eps))
     const change = f32x4.add(move, f32x4.mul(old, decay))
-    v128.store(parameters + i, f32x4.sub(old, change))
+    const next = f32x4.sub(old, change)
+    const square = f32x4.mul(next, next)
+    excess = f32x4.add(excess, f32x4.sub(square, square))
+    excess = f32x4.add(excess, f32x4.add(f32x4.sub(m, m), f32x4.sub(v, v)))
+    if (isKept) {
+      v128.store(first + i, m)
+      v128.store(second + i, v)
+      v128.store(parameters + i, next)
+    }
     const low = f64x2.promote_low_f32x4(change)
     const high = f64x2.promote_low_f32x4(i32x4.shuffle(change, change, 2, 3, 0, 1))
     squares = f64x2.add(squares, f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high)))
   }
-  return f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1)
+  return f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1) + <f64> horizontalSum(excess)
 }
 
 export function sumSquares(values: usize, count: i32): f64 {

@@ -8,6 +8,9 @@ export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void 
   }
 }
 
+/** Bytes of logits that are summed in f32 before their sum is added in f64: longer f32 sums lose small addends. */
+const blockBytes: usize = 1024
+
 /** Per row the maximum logit and Σ exp(logit − maximum), from which the caller takes the logarithm in f64. */
 export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32): void {
   const bytes = <usize> vocabulary << 2
@@ -16,10 +19,15 @@ export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32)
     for (let i: usize = 16; i < bytes; i += 16) most = f32x4.max(most, v128.load(logits + i))
     const maximum = horizontalMax(most)
     const shift = f32x4.splat(maximum)
-    let sum = f32x4.splat(0)
-    for (let i: usize = 0; i < bytes; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(logits + i), shift)))
+    let total: f64 = 0
+    for (let start: usize = 0; start < bytes; start += blockBytes) {
+      const end = min(start + blockBytes, bytes)
+      let sum = f32x4.splat(0)
+      for (let i = start; i < end; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(logits + i), shift)))
+      total += <f64> horizontalSum(sum)
+    }
     f32.store(out, maximum)
-    f32.store(out, horizontalSum(sum), 4)
+    f32.store(out, <f32> total, 4)
     out += 8
     logits += bytes
   }

@@ -31,7 +31,7 @@ describe("Engine", () => {
           seeds: true,
           promptLogprobs: true,
           topkPromptLogprobs: 20,
-          loraRank: [1, 32]
+          loraRank: [1, 128]
         })
         const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))
         assert.strictEqual(tokenizerFingerprint, tokenizer.fingerprint)
@@ -64,8 +64,8 @@ describe("Engine", () => {
         const create = (options: Partial<Tinker.LoraOptions>) =>
           failure(Effect.scoped(tinker.createLoraTrainingClient({ baseModel: TestEngine.model, ...options })))
         assert.strictEqual(
-          yield* create({ loraRank: 64 }),
-          "createLoraTrainingClient: loraRank is not supported: loraRank is 64, expected a whole number from 1 to 32"
+          yield* create({ loraRank: 129 }),
+          "createLoraTrainingClient: loraRank is not supported: loraRank is 129, expected a whole number from 1 to 128"
         )
         assert.strictEqual(
           yield* create({ trainAttn: false, trainMlp: false, trainUnembed: false }),

@@ -55,8 +55,8 @@ const files: ReadonlyArray<File> = [
 
 const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
   ["--learning-rate 0", "--learning-rate: \"0\". Expected a number above 0"],
-  ["--workers 1000", "workers is 1000, expected at most 219: the memory of 4 GiB has no room for more"],
-  ["--lora-rank 64", "loraRank is 64, expected from 1 to 32"],
+  ["--workers 1000", "workers is 1000, expected at most 212: the memory of 4 GiB has no room for more"],
+  ["--lora-rank 129", "loraRank is 129, expected from 1 to 128"],
   ["--max-tokens 1152", "maxTokens is 1152, expected less than the context of 1152 tokens"]
 ]
 

@@ -34,7 +34,7 @@ export interface Blocks {
 export interface StepNorms {
   /** L2 norm of all gradients before clipping. */
   readonly gradient: number
-  /** L2 norm of the change. */
+  /** L2 norm of the change; NaN where the step was refused. */
   readonly update: number
 }
 
@@ -44,24 +44,30 @@ export const reset = (memory: Memory.Memory, { first, floats, second }: Blocks):
   Memory.floats(memory, second, floats).fill(0)
 }
 
-/** Step number `step`, from 1. The gradients stay as they are. */
+/**
+ * Step number `step`, from 1. The gradients stay as they are.
+ *
+ * A step after which a moment or the square of a parameter would not be finite is refused: it changes nothing.
+ */
 export const step = (kernels: Kernels, blocks: Blocks, config: AdamConfig, step: number): StepNorms => {
   const gradient = Math.sqrt(kernels.sumSquares(blocks.gradients, blocks.floats))
   const { gradientClipNorm: limit } = config
-  const squares = kernels.adam(
-    blocks.parameters,
-    blocks.gradients,
-    blocks.first,
-    blocks.second,
-    blocks.floats,
-    config.learningRate,
-    config.beta1,
-    config.beta2,
-    config.epsilon,
-    1 / (1 - Math.pow(config.beta1, step)),
-    1 / (1 - Math.pow(config.beta2, step)),
-    config.weightDecay,
-    limit > 0 && gradient > limit ? limit / (gradient + 1e-6) : 1
-  )
-  return { gradient, update: Math.sqrt(squares) }
+  const apply = (isKept: 0 | 1) =>
+    kernels.adam(
+      blocks.parameters,
+      blocks.gradients,
+      blocks.first,
+      blocks.second,
+      blocks.floats,
+      config.learningRate,
+      config.beta1,
+      config.beta2,
+      config.epsilon,
+      1 / (1 - Math.pow(config.beta1, step)),
+      1 / (1 - Math.pow(config.beta2, step)),
+      config.weightDecay,
+      limit > 0 && gradient > limit ? limit / (gradient + 1e-6) : 1,
+      isKept
+    )
+  return { gradient, update: Number.isFinite(apply(0)) ? Math.sqrt(apply(1)) : NaN }
 }

@@ -172,7 +172,8 @@ export interface Kernels {
     correction1: number,
     correction2: number,
     weightDecay: number,
-    gradientScale: number
+    gradientScale: number,
+    isKept: 0 | 1
   ) => number
   readonly sumSquares: (values: Address, count: number) => number
 }

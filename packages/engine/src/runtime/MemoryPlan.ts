@@ -13,7 +13,7 @@ import { gradientBlocksPerThread } from "./TrainedAdapter.ts"
 import { maximumCandidates } from "./TrainingItem.ts"
 
 /** LoRA ranks that scratch space is reserved for. */
-export const loraRank = [1, 32] as const
+export const loraRank = [1, 128] as const
 
 /** Rank of the adapter that a plan leaves room for. */
 const plannedRank = 32

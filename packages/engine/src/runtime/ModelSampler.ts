@@ -23,6 +23,9 @@ interface Draw {
   readonly logprobs: Array<number>
 }
 
+/** The kernels' f32 holds no larger 1/temperature; with an infinite one the most likely token's weight would be NaN. */
+const largestHeat = 3e38
+
 /** A row of a step whose logits are wanted. */
 interface ChosenRow {
   readonly sample: Sample
@@ -226,7 +229,7 @@ export class ModelSampler {
     const padded = ModelConfig.paddedVocabulary(config)
     const mark = arena.mark()
     const scratch = arena.allocate(2 * padded)
-    const heat = 1 / temperature
+    const heat = Math.min(1 / temperature, largestHeat)
     const token = topK === 0 && topP === 1
       ? kernels.sample(values, vocabularySize, padded, maximum, heat, u, scratch)
       : kernels.sampleFiltered(values, vocabularySize, padded, maximum, heat, topK, topP, u, scratch)

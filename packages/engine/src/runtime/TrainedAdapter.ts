@@ -1,5 +1,5 @@
 /** The adapter of one training client: its blocks in the shared memory and what threads do to them. */
-import type { Datum, Loss, TinkerError, TrainingClient } from "@effect-rl/core"
+import { type Datum, type Loss, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
@@ -38,8 +38,10 @@ export interface TrainedAdapter {
     items: ReadonlyArray<Item>,
     loss: Loss.Loss<Datum.Kind>
   ) => Computed<TrainingClient.ForwardBackwardOutput>
-  /** Uses the gradient up. */
-  readonly optimize: (config: AdamConfig) => Computed<TrainingClient.OptimStepOutput>
+  /** Uses the gradient up. An update that is not finite is rejected and leaves weights and moments as they were. */
+  readonly optimize: (
+    config: AdamConfig
+  ) => Effect.Effect<TrainingClient.OptimStepOutput, TinkerError.Unavailable | TinkerError.Rejected>
   /** Copies the weights to where a snapshot of the same layout keeps them. */
   readonly copyTo: (target: PackedAdapter) => Computed<void>
   readonly initialize: (seed: number) => Computed<void>
@@ -54,6 +56,12 @@ const concat = (outputs: ReadonlyArray<TaskOutput>): TrainingClient.ForwardBackw
   logprobs: outputs.flatMap(({ logprobs }) => logprobs),
   metrics: { "loss:sum": outputs.reduce((sum, { metrics }) => sum + (metrics["loss:sum"] ?? 0), 0) }
 })
+
+const notFinite = ({ learningRate }: AdamConfig, gradientNorm = NaN) =>
+  new TinkerError.Rejected({
+    detail: `the update is not finite: the gradient's norm is ${gradientNorm} and learningRate is ${learningRate}; ` +
+      "the weights stay as they were and the gradient is dropped"
+  })
 
 const allocate = Effect.fnUntraced(function*(room: Room, layout: AdapterLayout) {
   const blocks: Blocks = {
@@ -123,6 +131,7 @@ export const make = Effect.fnUntraced(function*(
     forwardBackward,
     optimize: Effect.fnUntraced(function*(config) {
       const { metrics } = yield* run({ _tag: "Optimize", blocks, config, step: steps + 1 })
+      if (!Number.isFinite(metrics["update_norm"])) return yield* notFinite(config, metrics["grad_norm"])
       steps++
       yield* pack
       return { metrics }

@@ -75,6 +75,26 @@ describe("Adam", () => {
     assert.deepStrictEqual(norms, { gradient: 0, update: 0 })
   })
 
+  const refused: ReadonlyArray<readonly [name: string, slope: number, options: Partial<Adam.AdamConfig>]> = [
+    ["a gradient that is NaN", NaN, {}],
+    ["an infinite gradient", Infinity, { gradientClipNorm: 1 }],
+    ["a gradient whose square is infinite", 1e20, {}],
+    ["a learning rate that leads to weights whose products are infinite", 1, { learningRate: 1e30 }],
+    ["a weight decay that leads to weights whose products are infinite", 1, { weightDecay: 1e38 }]
+  ]
+  for (const [name, slope, options] of refused) {
+    it(`refuses ${name}, and changes nothing`, () => {
+      const { blocks, kernels, memory } = make()
+      Adam.step(kernels, blocks, Adam.defaults, 1)
+      Memory.floats(memory, blocks.gradients, floats)[3] = slope
+      const state = () =>
+        [blocks.parameters, blocks.first, blocks.second].map((block) => [...Memory.floats(memory, block, floats)])
+      const before = state()
+      assert.isNaN(Adam.step(kernels, blocks, { ...Adam.defaults, ...options }, 2).update)
+      assert.deepStrictEqual(state(), before)
+    })
+  }
+
   it("forgets its moments on reset", () => {
     const { blocks, kernels, memory } = make()
     Adam.step(kernels, blocks, Adam.defaults, 1)

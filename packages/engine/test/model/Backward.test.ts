@@ -115,6 +115,13 @@ describe("Backward", () => {
       checkAdapter(model, adapter, examples, crossEntropy(examples))
     })
 
+    it(`agrees with finite differences in every adapter tensor of rank 128: ${name}`, () => {
+      const model = TinyModel.make(config)
+      const adapter = TinyModel.adapter(model, { rank: 128 })
+      const examples = examplesOf(model)
+      checkAdapter(model, adapter, examples, crossEntropy(examples))
+    })
+
     it(`computes the gradients of a stored base like those of a packed one: ${name}`, () => {
       const [packed, stored] = ([{}, { stored: "F32" }] as const).map((options) => {
         const model = TinyModel.make(config, options)

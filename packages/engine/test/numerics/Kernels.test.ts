@@ -2,6 +2,7 @@ import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 import { assert, describe, it } from "@effect/vitest"
+import * as TinyModel from "../TinyModel.ts"
 import { uniform } from "../TinyModel.ts"
 
 const module = Kernels.compile()
@@ -133,6 +134,23 @@ describe("sampling", () => {
     }
     return counts.map((count) => count / draws)
   }
+
+  it("sums the exponentials of a large vocabulary as exactly as f32 holds the sum", () => {
+    const { allocate, kernels, memory, put } = setup()
+    const [size, rows] = [49_152, 20]
+    const next = TinyModel.uniform(8)
+    const values = Float32Array.from({ length: size * rows }, () => 4 * (next() + next() + next()) - 6)
+    const out = allocate(2 * rows)
+    kernels.logSumExp(out, put(values), rows, size)
+    const found = Memory.floats(memory, out, 2 * rows)
+    const errors = Array.from({ length: rows }, (_, row) => {
+      const most = found[2 * row] ?? NaN
+      const exact = values.subarray(row * size, (row + 1) * size).reduce((sum, x) => sum + Math.exp(x - most), 0)
+      return Math.log(found[2 * row + 1] ?? NaN) - Math.log(exact)
+    })
+    assert.isBelow(Math.abs(errors.reduce((sum, error) => sum + error, 0) / rows), 1e-7)
+    assert.isBelow(Math.max(...errors.map(Math.abs)), 3e-7)
+  })
 
   it("draws each id as often as its probability says", () => {
     const { allocate, kernels, put } = setup()

@@ -120,6 +120,18 @@ describe("sampling", () => {
         assert.deepStrictEqual(best.map((top) => top?.logprob), Array.fromIterable(greedy?.logprobs ?? []))
       }))
 
+    it.effect("takes the most likely token at temperatures whose inverse f32 cannot hold", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const sample = (options: Partial<Sampling.SamplingParams>) =>
+          sampler.sample({ prompt: TestEngine.prompt(4), params: params({ maxTokens: 12, seed: 9, ...options }) })
+        const greedy = yield* sample({ temperature: 0 })
+        for (const temperature of [2.9e-39, 1e-45, 5e-324]) {
+          assert.deepStrictEqual(yield* sample({ temperature }), greedy)
+          assert.deepStrictEqual(yield* sample({ temperature, topK: 5, topP: 0.9 }), greedy)
+        }
+      }))
+
     it.effect("samples in proportion to the probabilities, sharpened or flattened by the temperature", () =>
       Effect.gen(function*() {
         const prompt = TestEngine.prompt(4)

@@ -119,6 +119,46 @@ describe("training", () => {
         assert.isBelow(again.grad_norm ?? NaN, 1.5 * (expected.grad_norm ?? NaN))
       }))
 
+    it.effect("refuses an update that is not finite, keeps the weights and goes on", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        yield* step(client)
+        const before = yield* scores(client)
+        yield* client.forwardBackward(texts, Loss.crossEntropy)
+        const pending = yield* client.optimStep({ learningRate: 1e30 })
+        const { message } = yield* Effect.flip(pending.await)
+        assert.match(
+          message,
+          /^optimStep: the update is not finite: the gradient's norm is \d.*; the weights stay as they were/
+        )
+        assert.deepStrictEqual(yield* scores(client), before)
+        const other = yield* create()
+        yield* step(other)
+        assert.deepStrictEqual(yield* step(client), yield* step(other))
+        assert.deepStrictEqual(yield* scores(client), yield* scores(other))
+      }))
+
+    for (const loraRank of [64, 100, 128]) {
+      it.effect(`learns with rank ${loraRank}, and samples with the log-probabilities it trains with`, () =>
+        Effect.gen(function*() {
+          const client = yield* create({ loraRank })
+          const first = yield* step(client)
+          yield* step(client)
+          const last = yield* step(client)
+          assert.isBelow(last["loss:sum"] ?? NaN, first["loss:sum"] ?? NaN)
+          const sampler = yield* client.saveWeightsAndGetSamplingClient
+          const prompt = TestEngine.prompt(3, 20)
+          const { sequences } = yield* sampler.sample({ prompt, numSamples: 4, params: { maxTokens: 16, seed: 2 } })
+          const samples = sequences.map((sequence) => TestEngine.policyDatum(prompt, sequence, 1))
+          if (!Array.isArrayNonEmpty(samples)) return assert.fail("there are no samples")
+          const pass = yield* client.forward(samples, Loss.importanceSampling)
+          const { logprobs } = yield* pass.await
+          for (const [index, { logprobs: sampled }] of sequences.entries()) {
+            assert.deepStrictEqual(logprobs[index]?.slice(19), sampled)
+          }
+        }))
+    }
+
     it.effect("clips gradients to a norm and reports the norm before", () =>
       Effect.gen(function*() {
         const [free, clipped] = [yield* create(), yield* create()]
