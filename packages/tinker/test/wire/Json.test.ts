@@ -18,6 +18,29 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual(yield* Json.parse("[1.5,1e300]"), [1.5, 1e300])
     }))
 
+  it.effect("leave digits in strings and in fractions alone", () =>
+    Effect.gen(function*() {
+      const text = `{"a":"1,12345678901234567890,\\"","b":0.1234567890123456789,"c":[-12345678901234567890,9007199254740991]}`
+      assert.deepStrictEqual(yield* Json.parse(text), {
+        a: "1,12345678901234567890,\"",
+        b: 0.1234567890123456789,
+        c: [-12345678901234567890n, 9007199254740991]
+      })
+    }))
+
+  it.effect.prop(
+    "are what JSON.parse makes of them, whichever strings and numbers they hold",
+    [Schema.Json],
+    ([value]) =>
+      Effect.gen(function*() {
+        const text = JSON.stringify([value, 0.30000000000000004])
+        assert.deepStrictEqual(
+          yield* Json.parse(`[12345678901234567890,${text}]`),
+          [12345678901234567890n, JSON.parse(text)]
+        )
+      })
+  )
+
   it.effect("that are torn or of another shape cannot be read", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(decode("{\"seq_id\":")))._tag, "MalformedBody")
