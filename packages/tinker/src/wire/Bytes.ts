@@ -38,3 +38,15 @@ export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, strin
     aligned(bytes, 2),
     (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
   )
+
+/** Int64 values as int32; those that 32 bits cannot hold become −1. */
+export const toTokens = (bytes: Uint8Array): Result.Result<Int32Array, string> =>
+  Result.map(aligned(bytes, 8), (buffer) => {
+    const halves = new Int32Array(buffer)
+    const tokens = new Int32Array(halves.length / 2)
+    for (let index = 0; index < tokens.length; index++) {
+      const low = halves[2 * index] ?? 0
+      tokens[index] = halves[2 * index + 1] === low >> 31 ? low : -1
+    }
+    return tokens
+  })

@@ -5,20 +5,25 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-const Text = Schema.Struct({ type: Schema.Literal("encoded_text"), tokens: Schema.Array(Schema.Int) })
+/** Official SDKs up to 0.16.1 leave `type` out: a chunk is known by its other keys. */
+const type = <const L extends string>(literal: L) => Schema.optionalKey(Schema.Literal(literal))
+
+const Text = Schema.Struct({ type: type("encoded_text"), tokens: Schema.Array(Schema.Int) })
 
 const Image = Schema.Struct({
-  type: Schema.Literal("image"),
+  type: type("image"),
   /** Base64. */
   data: Schema.String,
-  format: Schema.Literals(["png", "jpeg"]),
-  expected_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int))
+  format: Schema.String,
+  expected_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  override_dimensions: Schema.optionalKey(Schema.Unknown)
 })
 
-/** Kinds that no backend of this project reads: known so that they can be refused by name. */
-const Other = Schema.Struct({ type: Schema.Literals(["image_asset_pointer", "dmel"]) })
+/** Kinds that no backend of this project reads, so that they are refused by name. */
+const Dmel = Schema.Struct({ type: type("dmel"), dmel: Schema.String })
+const Pointer = Schema.Struct({ type: type("image_asset_pointer"), location: Schema.String })
 
-export const Chunk = Schema.Union([Text, Image, Other])
+export const Chunk = Schema.Union([Text, Image, Dmel, Pointer])
 export type Chunk = typeof Chunk.Type
 
 export const Input = Schema.Struct({ chunks: Schema.Array(Chunk) })
@@ -41,15 +46,21 @@ const rejected = (detail: string) => Effect.fail(new TinkerError.Rejected({ deta
 
 const isInt32 = (value: number) => value === (value | 0)
 
+/** What a chunk that is neither text nor an image is called. */
+export const otherName = (chunk: Chunk) => "dmel" in chunk ? "dmel" : "image_asset_pointer"
+
 const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, TinkerError.Rejected> => {
   const at = `chunks[${index}]`
-  if (chunk.type === "encoded_text") {
+  if ("tokens" in chunk) {
     const outside = chunk.tokens.find((token) => !isInt32(token))
     return outside === undefined
       ? Effect.succeed({ _tag: "EncodedText", tokens: Int32Array.from(chunk.tokens) })
       : rejected(`${at}.tokens has ${outside}, expected token ids of 32 bits`)
   }
-  if (chunk.type !== "image") return rejected(`${at}.type is ${chunk.type}, expected encoded_text or image`)
+  if (!("data" in chunk)) return rejected(`${at}.type is ${otherName(chunk)}, expected encoded_text or image`)
+  if ((chunk.override_dimensions ?? undefined) !== undefined) {
+    return rejected(`${at}.override_dimensions is not supported by this server, expected none`)
+  }
   const bytes = Base64.decode(chunk.data)
   if (Result.isFailure(bytes)) return rejected(`${at}.data is not base64`)
   return image(at, bytes.success, chunk.format, chunk.expected_tokens ?? undefined)
@@ -63,7 +74,10 @@ export const image = (
   expectedTokens: number | undefined
 ): Effect.Effect<ModelInput.Image, TinkerError.Rejected> => {
   if (format !== "png" && format !== "jpeg") return rejected(`${at}.format is "${format}", expected png or jpeg`)
-  if (expectedTokens === undefined) return rejected(`${at}.expected_tokens is missing, expected the image's positions`)
+  if (expectedTokens === undefined) {
+    const detail = `${at} is an image without expected_tokens: give the number of positions that it takes`
+    return rejected(detail)
+  }
   return Effect.succeed({ _tag: "Image", data, format, expectedTokens })
 }
 

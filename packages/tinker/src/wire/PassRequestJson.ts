@@ -2,6 +2,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bytes from "./Bytes.ts"
@@ -12,6 +14,7 @@ import {
   ForwardBackwardRequestSchema,
   type TensorSchema
 } from "./gen/TinkerPublic.gen.ts"
+import * as Input from "./Input.ts"
 import { MalformedBody, SequenceId } from "./Json.ts"
 import type { PassRequest } from "./PassRequest.ts"
 
@@ -26,21 +29,14 @@ const TensorData = Schema.Struct({
 })
 type TensorData = typeof TensorData.Type
 
-const Chunk = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("encoded_text"), tokens: Schema.Array(Schema.Int) }),
-  Schema.Struct({
-    type: Schema.Literal("image"),
-    data: Schema.String,
-    format: Schema.String,
-    expected_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int))
-  }),
-  Schema.Struct({ type: Schema.Literal("dmel"), dmel: Schema.String })
-])
-type Chunk = typeof Chunk.Type
+const Spans = Schema.optionalKey(Schema.Null)
 
+/** Provenance travels as protobuf alone: official SDKs that have it send no JSON. */
 const Datum = Schema.Struct({
-  model_input: Schema.Struct({ chunks: Schema.Array(Chunk) }),
-  loss_fn_inputs: Schema.Record(Schema.String, TensorData)
+  model_input: Input.Input,
+  loss_fn_inputs: Schema.Record(Schema.String, TensorData),
+  model_input_spans: Spans,
+  loss_fn_input_spans: Spans
 })
 type Datum = typeof Datum.Type
 
@@ -48,7 +44,9 @@ type Datum = typeof Datum.Type
 export const PassInput = Schema.Struct({
   data: Schema.Array(Datum),
   loss_fn: Schema.String,
-  loss_fn_config: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Number)))
+  loss_fn_config: Schema.optionalKey(Schema.NullOr(
+    Schema.Record(Schema.String, Schema.Union([Schema.Number, Schema.String]))
+  ))
 })
 export type PassInput = typeof PassInput.Type
 
@@ -60,7 +58,8 @@ export const ForwardBody = Schema.Struct({ ...head, forward_input: PassInput })
 
 const malformed = (detail: string) => Effect.fail(new MalformedBody({ detail }))
 
-const isInt64 = (value: number | bigint) => typeof value === "bigint" || Number.isSafeInteger(value)
+const isInt64 = (value: number | bigint) =>
+  typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
 
 const toInt64 = (values: ReadonlyArray<number | bigint>) => Bytes.of(BigInt64Array.from(values, BigInt))
 
@@ -99,22 +98,29 @@ const base64 = (field: string, text: string) => {
 
 const isInt32 = (value: number) => value === (value | 0)
 
-const chunk = (value: Chunk): Effect.Effect<MessageInitShape<typeof ChunkSchema>, MalformedBody> => {
-  switch (value.type) {
-    case "encoded_text":
-      return value.tokens.every(isInt32)
-        ? Effect.succeed({ chunk: { case: "encodedText", value: { tokens: Bytes.of(Int32Array.from(value.tokens)) } } })
-        : malformed("tokens has a value that 32 bits cannot hold")
-    case "image":
-      return Effect.map(base64("image data", value.data), (data) => ({
-        chunk: {
-          case: "image",
-          value: { data, format: value.format, expectedTokens: value.expected_tokens ?? undefined }
-        }
-      }))
-    case "dmel":
-      return Effect.map(base64("dmel", value.dmel), (dmel) => ({ chunk: { case: "dmel", value: { dmel } } }))
+const chunk = (
+  value: Input.Chunk,
+  index: number
+): Effect.Effect<MessageInitShape<typeof ChunkSchema>, MalformedBody> => {
+  const at = `model_input.chunks[${index}]`
+  if ("tokens" in value) {
+    return value.tokens.every(isInt32)
+      ? Effect.succeed({ chunk: { case: "encodedText", value: { tokens: Bytes.of(Int32Array.from(value.tokens)) } } })
+      : malformed(`${at}.tokens has a value that 32 bits cannot hold`)
   }
+  if ("dmel" in value) {
+    return Effect.map(base64(`${at}.dmel`, value.dmel), (dmel) => ({ chunk: { case: "dmel", value: { dmel } } }))
+  }
+  if (!("data" in value)) return malformed(`${at}.type is ${Input.otherName(value)}, expected encoded_text or image`)
+  if ((value.override_dimensions ?? undefined) !== undefined) {
+    return malformed(`${at}.override_dimensions is not supported by this server, expected none`)
+  }
+  return Effect.map(base64(`${at}.data`, value.data), (data) => ({
+    chunk: {
+      case: "image",
+      value: { data, format: value.format, expectedTokens: value.expected_tokens ?? undefined }
+    }
+  }))
 }
 
 const datum = (value: Datum): Effect.Effect<MessageInitShape<typeof DatumSchema>, MalformedBody> =>
@@ -129,6 +135,15 @@ const datum = (value: Datum): Effect.Effect<MessageInitShape<typeof DatumSchema>
     )
   })
 
+/** Numbers travel as clients have always sent them, text as newer ones do. */
+const configOf = (config: NonNullable<PassInput["loss_fn_config"]>) => ({
+  lossFnConfig: Record.filter(config, Predicate.isNumber),
+  lossFnConfigV2: Record.map(
+    Record.filter(config, Predicate.isString),
+    (value) => ({ value: { case: "text" as const, value } })
+  )
+})
+
 export const toRequest = (
   body: { readonly model_id: string; readonly seq_id?: SequenceId | null },
   input: PassInput,
@@ -140,6 +155,6 @@ export const toRequest = (
       seqId: Number(body.seq_id ?? 0),
       data,
       lossFn: input.loss_fn,
-      lossFnConfig: input.loss_fn_config ?? {},
+      ...configOf(input.loss_fn_config ?? {}),
       forwardOnly
     }))

@@ -5,12 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bytes from "./Bytes.ts"
-import {
-  type SampledSequence,
-  SampleResponseSchema,
-  StopReason,
-  type TopkPromptLogprobs
-} from "./gen/TinkerPublic.gen.ts"
+import { type SampledSequence, SampleResponseSchema, StopReason, type TopkLogprobs } from "./gen/TinkerPublic.gen.ts"
 import { MalformedBody } from "./Json.ts"
 
 /** A server may leave the log-probabilities of a sequence out. */
@@ -47,16 +42,16 @@ const sequence = (received: SampledSequence): Result.Result<Sequence, string> =>
 
 type Topk = ReadonlyArray<ReadonlyArray<Sampling.TokenLogprob>>
 
-const topk = (received: TopkPromptLogprobs | undefined): Result.Result<Topk | undefined, string> =>
+const topk = (received: TopkLogprobs | undefined): Result.Result<Topk | undefined, string> =>
   Result.gen(function*() {
-    if (received === undefined || received.k === 0 || received.promptLength === 0) return undefined
-    const { k, promptLength } = received
+    if (received === undefined || received.k === 0 || received.length === 0) return undefined
+    const { k, length } = received
     const tokens = yield* Bytes.toInt32(received.tokenIds)
     const logprobs = yield* Bytes.toFloat32(received.logprobs)
-    if (tokens.length < k * promptLength || logprobs.length < k * promptLength) {
-      return yield* Result.fail(`topk_prompt_logprobs has fewer than ${promptLength} rows of ${k}`)
+    if (tokens.length < k * length || logprobs.length < k * length) {
+      return yield* Result.fail(`topk_prompt_logprobs has fewer than ${length} rows of ${k}`)
     }
-    return Array.from({ length: promptLength }, (_, t) =>
+    return Array.from({ length: length }, (_, t) =>
       Array.from({ length: k }, (_, column) => ({
         token: tokens[t * k + column] ?? 0,
         logprob: logprobs[t * k + column] ?? emptyLogprob
@@ -96,7 +91,7 @@ const topkBytes = (rows: Topk) => {
       logprobs[t * k + column] = cell.logprob
     }
   }
-  return { tokenIds: Bytes.of(tokens), logprobs: Bytes.of(logprobs), k, promptLength: rows.length }
+  return { tokenIds: Bytes.of(tokens), logprobs: Bytes.of(logprobs), k, length: rows.length }
 }
 
 export const encode = ({ promptLogprobs, sequences, topkPromptLogprobs }: Sampling.SampleResponse): Uint8Array =>

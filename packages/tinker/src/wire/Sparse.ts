@@ -3,47 +3,29 @@ import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
 import type { SparseCsr } from "./gen/TinkerPublic.gen.ts"
 
-/** Cells that a dense copy may have. */
-const maximumCells = 2 ** 26
-
-const fill = <A extends Float32Array | BigInt64Array>(
+/** Copies the given cells of a sparse matrix `[rows, columns]` into `dense`, which has zeros everywhere. */
+export const fill = <A extends Int32Array | Float32Array>(
   dense: A,
-  place: (dense: A, cell: number, at: number) => void,
-  { crow, columns, of }: { readonly crow: BigInt64Array; readonly columns: BigInt64Array; readonly of: number }
-): Result.Result<A, string> => {
-  const rows = crow.length - 1
-  for (let row = 0; row < rows; row++) {
-    for (let at = Number(crow[row]); at < Number(crow[row + 1]); at++) {
-      const column = Number(columns[at])
-      if (!(column >= 0 && column < of)) return Result.fail(`column index ${column}, expected 0 to ${of - 1}`)
-      place(dense, row * of + column, at)
-    }
-  }
-  return Result.succeed(dense)
-}
-
-/** All cells of a sparse matrix `[rows, columns]`, zero where none is given. */
-export const toDense = (
-  values: Float32Array | BigInt64Array,
+  values: A,
   { colIndices, crowIndices }: SparseCsr,
-  [rows, of]: ReadonlyArray<number>
-): Result.Result<Float32Array | BigInt64Array, string> => {
-  if (rows === undefined || of === undefined) return Result.fail("a sparse tensor needs a shape of two numbers")
-  if (!(rows >= 0 && of >= 0 && rows * of <= maximumCells)) return Result.fail(`shape is ${rows} by ${of}`)
-  const crow = Bytes.toInt64(crowIndices)
-  const columns = Bytes.toInt64(colIndices)
-  if (Result.isFailure(crow)) return Result.fail(`crow indices: ${crow.failure}`)
-  if (Result.isFailure(columns)) return Result.fail(`column indices: ${columns.failure}`)
-  const last = Number(crow.success.at(-1) ?? -1n)
-  if (crow.success.length !== rows + 1 || last !== values.length || columns.success.length !== values.length) {
-    return Result.fail("the indices do not match the values")
-  }
-  const indices = { crow: crow.success, columns: columns.success, of }
-  return values instanceof Float32Array
-    ? fill(new Float32Array(rows * of), (dense, cell, at) => {
-      dense[cell] = values[at] ?? 0
-    }, indices)
-    : fill(new BigInt64Array(rows * of), (dense, cell, at) => {
-      dense[cell] = values[at] ?? 0n
-    }, indices)
-}
+  [rows = 0, of = 0]: ReadonlyArray<number>
+): Result.Result<A, string> =>
+  Result.gen(function*() {
+    const crow = yield* Result.mapError(Bytes.toInt64(crowIndices), (detail) => `crow indices: ${detail}`)
+    const columns = yield* Result.mapError(Bytes.toInt64(colIndices), (detail) => `column indices: ${detail}`)
+    const last = Number(crow.at(-1) ?? -1n)
+    if (crow.length !== rows + 1 || last !== values.length || columns.length !== values.length) {
+      return yield* Result.fail("the indices do not match the values")
+    }
+    let at = 0
+    for (let row = 0; row < rows; row++) {
+      const end = Number(crow[row + 1])
+      if (Number(crow[row]) !== at || end < at) return yield* Result.fail("crow indices do not rise from 0")
+      for (; at < end; at++) {
+        const column = Number(columns[at])
+        if (!(column >= 0 && column < of)) return yield* Result.fail(`column index ${column}, expected 0 to ${of - 1}`)
+        dense[row * of + column] = values[at] ?? 0
+      }
+    }
+    return dense
+  })

@@ -24,7 +24,7 @@ const sample = (way: Distortion, body: Uint8Array) => {
       break
     default:
       message.topkPromptLogprobs = create(SampleResponseSchema, {
-        topkPromptLogprobs: { k: 2 ** 31, promptLength: 2 ** 31 }
+        topkPromptLogprobs: { k: 2 ** 31, length: 2 ** 31 }
       }).topkPromptLogprobs
   }
   return toBinary(SampleResponseSchema, message)

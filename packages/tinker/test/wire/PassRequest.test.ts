@@ -1,5 +1,7 @@
+import { create } from "@bufbuild/protobuf"
 import { Datum, Loss, ModelInput } from "@effect-rl/core"
 import * as Chunks from "@effect-rl/tinker/client/Chunks"
+import { ForwardBackwardRequestSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassRequestJson from "@effect-rl/tinker/wire/PassRequestJson"
@@ -76,6 +78,22 @@ describe("a training pass", () => {
       const refused = yield* Effect.flip(PassData.toPass({ ...request, lossFn: "reinforce" }))
       assert.include(refused.message, "reinforce")
     }))
+
+  describe.each([
+    ["a loss of the hosted service alone", { lossFn: "stable_reinforce" }, "stable_reinforce"],
+    ["a loss named like a property of every object", { lossFn: "constructor" }, "loss_fn is \"constructor\""],
+    [
+      "a setting that is text",
+      { lossFnConfigV2: { loss_id: { value: { case: "text", value: "mine" } } } },
+      "loss_fn_config.loss_id is text \"mine\", expected a number"
+    ]
+  ])("with %s", (_, change, expected) => {
+    it.effect("is refused by name", () =>
+      Effect.gen(function*() {
+        const message = create(ForwardBackwardRequestSchema, { ...request, ...change } as typeof request)
+        assert.include((yield* Effect.flip(PassData.toPass(message))).message, expected)
+      }))
+  })
 
   it.effect("that is cut off cannot be read", () =>
     Effect.gen(function*() {

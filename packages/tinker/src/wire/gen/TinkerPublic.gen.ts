@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tinker_public.proto.
  */
 export const file_tinker_public: GenFile = /*@__PURE__*/
-  fileDesc("ChN0aW5rZXJfcHVibGljLnByb3RvEg10aW5rZXJfcHVibGljIosCChZGb3J3YXJkQmFja3dhcmRSZXF1ZXN0EhAKCG1vZGVsX2lkGAEgASgJEg4KBnNlcV9pZBgCIAEoBRIiCgRkYXRhGAMgAygLMhQudGlua2VyX3B1YmxpYy5EYXR1bRIPCgdsb3NzX2ZuGAQgASgJEk8KDmxvc3NfZm5fY29uZmlnGAUgAygLMjcudGlua2VyX3B1YmxpYy5Gb3J3YXJkQmFja3dhcmRSZXF1ZXN0Lkxvc3NGbkNvbmZpZ0VudHJ5EhQKDGZvcndhcmRfb25seRgGIAEoCBozChFMb3NzRm5Db25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBIr4BCgVEYXR1bRIpCgttb2RlbF9pbnB1dBgBIAMoCzIULnRpbmtlcl9wdWJsaWMuQ2h1bmsSPgoObG9zc19mbl9pbnB1dHMYAiADKAsyJi50aW5rZXJfcHVibGljLkRhdHVtLkxvc3NGbklucHV0c0VudHJ5GkoKEUxvc3NGbklucHV0c0VudHJ5EgsKA2tleRgBIAEoCRIkCgV2YWx1ZRgCIAEoCzIVLnRpbmtlcl9wdWJsaWMuVGVuc29yOgI4ASKfAQoFQ2h1bmsSNwoMZW5jb2RlZF90ZXh0GAEgASgLMh8udGlua2VyX3B1YmxpYy5FbmNvZGVkVGV4dENodW5rSAASKgoFaW1hZ2UYAiABKAsyGS50aW5rZXJfcHVibGljLkltYWdlQ2h1bmtIABIoCgRkbWVsGAMgASgLMhgudGlua2VyX3B1YmxpYy5EbWVsQ2h1bmtIAEIHCgVjaHVuayIiChBFbmNvZGVkVGV4dENodW5rEg4KBnRva2VucxgBIAEoDCJcCgpJbWFnZUNodW5rEgwKBGRhdGEYASABKAwSDgoGZm9ybWF0GAIgASgJEhwKD2V4cGVjdGVkX3Rva2VucxgDIAEoBUgAiAEBQhIKEF9leHBlY3RlZF90b2tlbnMiGQoJRG1lbENodW5rEgwKBGRtZWwYASABKAwiiQEKBlRlbnNvchIPCgVkZW5zZRgBIAEoDEgAEi4KCnNwYXJzZV9jc3IYAiABKAsyGC50aW5rZXJfcHVibGljLlNwYXJzZUNzckgAEiMKBWR0eXBlGAMgASgOMhQudGlua2VyX3B1YmxpYy5EVHlwZRINCgVzaGFwZRgEIAMoA0IKCghlbmNvZGluZyJGCglTcGFyc2VDc3ISDgoGdmFsdWVzGAEgASgMEhQKDGNyb3dfaW5kaWNlcxgCIAEoDBITCgtjb2xfaW5kaWNlcxgDIAEoDCLdAQoVRm9yd2FyZEJhY2t3YXJkT3V0cHV0EhsKE2xvc3NfZm5fb3V0cHV0X3R5cGUYASABKAkSMwoPbG9zc19mbl9vdXRwdXRzGAIgAygLMhoudGlua2VyX3B1YmxpYy5BcnJheVJlY29yZBJCCgdtZXRyaWNzGAMgAygLMjEudGlua2VyX3B1YmxpYy5Gb3J3YXJkQmFja3dhcmRPdXRwdXQuTWV0cmljc0VudHJ5Gi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBIrgBCgtBcnJheVJlY29yZBIQCgh0eXBlX3RhZxgBIAEoCRI2CgZmaWVsZHMYAiADKAsyJi50aW5rZXJfcHVibGljLkFycmF5UmVjb3JkLkZpZWxkc0VudHJ5EhIKCm51bV9kYXR1bXMYAyABKAMaSwoLRmllbGRzRW50cnkSCwoDa2V5GAEgASgJEisKBXZhbHVlGAIgASgLMhwudGlua2VyX3B1YmxpYy5CYXRjaGVkVGVuc29yOgI4ASJrCg1CYXRjaGVkVGVuc29yEgwKBGRhdGEYASABKAwSDwoHb2Zmc2V0cxgCIAEoDBIjCgVkdHlwZRgDIAEoDjIULnRpbmtlcl9wdWJsaWMuRFR5cGUSFgoOdHJhaWxpbmdfc2hhcGUYBCADKAMi9QEKDlNhbXBsZVJlc3BvbnNlEjEKCXNlcXVlbmNlcxgBIAMoCzIeLnRpbmtlcl9wdWJsaWMuU2FtcGxlZFNlcXVlbmNlEhwKD3Byb21wdF9sb2dwcm9icxgCIAEoDEgAiAEBEkQKFHRvcGtfcHJvbXB0X2xvZ3Byb2JzGAMgASgLMiEudGlua2VyX3B1YmxpYy5Ub3BrUHJvbXB0TG9ncHJvYnNIAYgBARIfChdwcm9tcHRfY2FjaGVfaGl0X3Rva2VucxgEIAEoBUISChBfcHJvbXB0X2xvZ3Byb2JzQhcKFV90b3BrX3Byb21wdF9sb2dwcm9icyJ1Cg9TYW1wbGVkU2VxdWVuY2USLgoLc3RvcF9yZWFzb24YASABKA4yGS50aW5rZXJfcHVibGljLlN0b3BSZWFzb24SDgoGdG9rZW5zGAIgASgMEhUKCGxvZ3Byb2JzGAMgASgMSACIAQFCCwoJX2xvZ3Byb2JzIlsKElRvcGtQcm9tcHRMb2dwcm9icxIRCgl0b2tlbl9pZHMYASABKAwSEAoIbG9ncHJvYnMYAiABKAwSCQoBaxgDIAEoDRIVCg1wcm9tcHRfbGVuZ3RoGAQgASgNKmwKBURUeXBlEhYKEkRfVFlQRV9VTlNQRUNJRklFRBAAEhIKDkRfVFlQRV9GTE9BVDMyEAESEAoMRF9UWVBFX0lOVDY0EAISEAoMRF9UWVBFX0lOVDMyEAMSEwoPRF9UWVBFX0JGTE9BVDE2EAQqOgoKU3RvcFJlYXNvbhIUChBTVE9QX1JFQVNPTl9TVE9QEAASFgoSU1RPUF9SRUFTT05fTEVOR1RIEAFiBnByb3RvMw");
+  fileDesc("ChN0aW5rZXJfcHVibGljLnByb3RvEg10aW5rZXJfcHVibGljIrgDChZGb3J3YXJkQmFja3dhcmRSZXF1ZXN0EhAKCG1vZGVsX2lkGAEgASgJEg4KBnNlcV9pZBgCIAEoBRIiCgRkYXRhGAMgAygLMhQudGlua2VyX3B1YmxpYy5EYXR1bRIPCgdsb3NzX2ZuGAQgASgJEk8KDmxvc3NfZm5fY29uZmlnGAUgAygLMjcudGlua2VyX3B1YmxpYy5Gb3J3YXJkQmFja3dhcmRSZXF1ZXN0Lkxvc3NGbkNvbmZpZ0VudHJ5EhQKDGZvcndhcmRfb25seRgGIAEoCBJUChFsb3NzX2ZuX2NvbmZpZ192MhgHIAMoCzI5LnRpbmtlcl9wdWJsaWMuRm9yd2FyZEJhY2t3YXJkUmVxdWVzdC5Mb3NzRm5Db25maWdWMkVudHJ5GjMKEUxvc3NGbkNvbmZpZ0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEaVQoTTG9zc0ZuQ29uZmlnVjJFbnRyeRILCgNrZXkYASABKAkSLQoFdmFsdWUYAiABKAsyHi50aW5rZXJfcHVibGljLkxvc3NDb25maWdWYWx1ZToCOAEiPAoPTG9zc0NvbmZpZ1ZhbHVlEhAKBm51bWJlchgBIAEoAUgAEg4KBHRleHQYAiABKAlIAEIHCgV2YWx1ZSK0AgoFRGF0dW0SKQoLbW9kZWxfaW5wdXQYASADKAsyFC50aW5rZXJfcHVibGljLkNodW5rEj4KDmxvc3NfZm5faW5wdXRzGAIgAygLMiYudGlua2VyX3B1YmxpYy5EYXR1bS5Mb3NzRm5JbnB1dHNFbnRyeRI4ChFtb2RlbF9pbnB1dF9zcGFucxgDIAMoCzIdLnRpbmtlcl9wdWJsaWMuUHJvdmVuYW5jZVNwYW4SOgoTbG9zc19mbl9pbnB1dF9zcGFucxgEIAMoCzIdLnRpbmtlcl9wdWJsaWMuUHJvdmVuYW5jZVNwYW4aSgoRTG9zc0ZuSW5wdXRzRW50cnkSCwoDa2V5GAEgASgJEiQKBXZhbHVlGAIgASgLMhUudGlua2VyX3B1YmxpYy5UZW5zb3I6AjgBIpYBCg5Qcm92ZW5hbmNlU3BhbhI8Cg1wcm9tcHRfdG9rZW5zGAEgASgLMiMudGlua2VyX3B1YmxpYy5Qcm9tcHRQcm92ZW5hbmNlU3BhbkgAEj4KDnNhbXBsZWRfdG9rZW5zGAIgASgLMiQudGlua2VyX3B1YmxpYy5TYW1wbGVkUHJvdmVuYW5jZVNwYW5IAEIGCgRzcGFuIksKFFByb21wdFByb3ZlbmFuY2VTcGFuEhMKC3NlcXVlbmNlX2lkGAEgASgJEg4KBm9mZnNldBgCIAEoAxIOCgZsZW5ndGgYAyABKAMiTAoVU2FtcGxlZFByb3ZlbmFuY2VTcGFuEhMKC3NlcXVlbmNlX2lkGAEgASgJEg4KBm9mZnNldBgCIAEoAxIOCgZsZW5ndGgYAyABKAMinwEKBUNodW5rEjcKDGVuY29kZWRfdGV4dBgBIAEoCzIfLnRpbmtlcl9wdWJsaWMuRW5jb2RlZFRleHRDaHVua0gAEioKBWltYWdlGAIgASgLMhkudGlua2VyX3B1YmxpYy5JbWFnZUNodW5rSAASKAoEZG1lbBgDIAEoCzIYLnRpbmtlcl9wdWJsaWMuRG1lbENodW5rSABCBwoFY2h1bmsiIgoQRW5jb2RlZFRleHRDaHVuaxIOCgZ0b2tlbnMYASABKAwitgEKCkltYWdlQ2h1bmsSDAoEZGF0YRgBIAEoDBIOCgZmb3JtYXQYAiABKAkSHAoPZXhwZWN0ZWRfdG9rZW5zGAMgASgFSACIAQESQAoTb3ZlcnJpZGVfZGltZW5zaW9ucxgEIAEoCzIeLnRpbmtlcl9wdWJsaWMuSW1hZ2VEaW1lbnNpb25zSAGIAQFCEgoQX2V4cGVjdGVkX3Rva2Vuc0IWChRfb3ZlcnJpZGVfZGltZW5zaW9ucyIwCg9JbWFnZURpbWVuc2lvbnMSDQoFd2lkdGgYASABKA0SDgoGaGVpZ2h0GAIgASgNIhkKCURtZWxDaHVuaxIMCgRkbWVsGAEgASgMIokBCgZUZW5zb3ISDwoFZGVuc2UYASABKAxIABIuCgpzcGFyc2VfY3NyGAIgASgLMhgudGlua2VyX3B1YmxpYy5TcGFyc2VDc3JIABIjCgVkdHlwZRgDIAEoDjIULnRpbmtlcl9wdWJsaWMuRFR5cGUSDQoFc2hhcGUYBCADKANCCgoIZW5jb2RpbmciRgoJU3BhcnNlQ3NyEg4KBnZhbHVlcxgBIAEoDBIUCgxjcm93X2luZGljZXMYAiABKAwSEwoLY29sX2luZGljZXMYAyABKAwi3QEKFUZvcndhcmRCYWNrd2FyZE91dHB1dBIbChNsb3NzX2ZuX291dHB1dF90eXBlGAEgASgJEjMKD2xvc3NfZm5fb3V0cHV0cxgCIAMoCzIaLnRpbmtlcl9wdWJsaWMuQXJyYXlSZWNvcmQSQgoHbWV0cmljcxgDIAMoCzIxLnRpbmtlcl9wdWJsaWMuRm9yd2FyZEJhY2t3YXJkT3V0cHV0Lk1ldHJpY3NFbnRyeRouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASK4AQoLQXJyYXlSZWNvcmQSEAoIdHlwZV90YWcYASABKAkSNgoGZmllbGRzGAIgAygLMiYudGlua2VyX3B1YmxpYy5BcnJheVJlY29yZC5GaWVsZHNFbnRyeRISCgpudW1fZGF0dW1zGAMgASgDGksKC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRIrCgV2YWx1ZRgCIAEoCzIcLnRpbmtlcl9wdWJsaWMuQmF0Y2hlZFRlbnNvcjoCOAEiawoNQmF0Y2hlZFRlbnNvchIMCgRkYXRhGAEgASgMEg8KB29mZnNldHMYAiABKAwSIwoFZHR5cGUYAyABKA4yFC50aW5rZXJfcHVibGljLkRUeXBlEhYKDnRyYWlsaW5nX3NoYXBlGAQgAygDIpwDCg5TYW1wbGVSZXNwb25zZRIxCglzZXF1ZW5jZXMYASADKAsyHi50aW5rZXJfcHVibGljLlNhbXBsZWRTZXF1ZW5jZRIcCg9wcm9tcHRfbG9ncHJvYnMYAiABKAxIAIgBARI+ChR0b3BrX3Byb21wdF9sb2dwcm9icxgDIAEoCzIbLnRpbmtlcl9wdWJsaWMuVG9wa0xvZ3Byb2JzSAGIAQESHwoXcHJvbXB0X2NhY2hlX2hpdF90b2tlbnMYBCABKAUSOgoWdGFyZ2V0X3Byb21wdF9sb2dwcm9icxgFIAEoCzIVLnRpbmtlcl9wdWJsaWMuVGVuc29ySAKIAQESPgoRcHJvbXB0X2FsdF90b2tlbnMYBiABKAsyHi50aW5rZXJfcHVibGljLlByb21wdEFsdFRva2Vuc0gDiAEBQhIKEF9wcm9tcHRfbG9ncHJvYnNCFwoVX3RvcGtfcHJvbXB0X2xvZ3Byb2JzQhkKF190YXJnZXRfcHJvbXB0X2xvZ3Byb2JzQhQKEl9wcm9tcHRfYWx0X3Rva2VucyJhCg9Qcm9tcHRBbHRUb2tlbnMSJQoGdG9rZW5zGAEgASgLMhUudGlua2VyX3B1YmxpYy5UZW5zb3ISJwoIbG9ncHJvYnMYAiABKAsyFS50aW5rZXJfcHVibGljLlRlbnNvciLQAQoPU2FtcGxlZFNlcXVlbmNlEi4KC3N0b3BfcmVhc29uGAEgASgOMhkudGlua2VyX3B1YmxpYy5TdG9wUmVhc29uEg4KBnRva2VucxgCIAEoDBIVCghsb2dwcm9icxgDIAEoDEgAiAEBEj8KFXRvcGtfc2FtcGxlZF9sb2dwcm9icxgEIAEoCzIbLnRpbmtlcl9wdWJsaWMuVG9wa0xvZ3Byb2JzSAGIAQFCCwoJX2xvZ3Byb2JzQhgKFl90b3BrX3NhbXBsZWRfbG9ncHJvYnMiTgoMVG9wa0xvZ3Byb2JzEhEKCXRva2VuX2lkcxgBIAEoDBIQCghsb2dwcm9icxgCIAEoDBIJCgFrGAMgASgNEg4KBmxlbmd0aBgEIAEoDSKlAgoOU2FtcGxpbmdQYXJhbXMSFwoKbWF4X3Rva2VucxgBIAEoBUgBiAEBEhEKBHNlZWQYAiABKARIAogBARIYCgt0ZW1wZXJhdHVyZRgDIAEoAkgDiAEBEhIKBXRvcF9rGAQgASgFSASIAQESEgoFdG9wX3AYBSABKAJIBYgBARIvCglzdG9wX3N0cnMYBiABKAsyGi50aW5rZXJfcHVibGljLlN0b3BTdHJpbmdzSAASMAoLc3RvcF90b2tlbnMYByABKAsyGS50aW5rZXJfcHVibGljLlN0b3BUb2tlbnNIAEIGCgRzdG9wQg0KC19tYXhfdG9rZW5zQgcKBV9zZWVkQg4KDF90ZW1wZXJhdHVyZUIICgZfdG9wX2tCCAoGX3RvcF9wIh0KC1N0b3BTdHJpbmdzEg4KBnZhbHVlcxgBIAMoCSIcCgpTdG9wVG9rZW5zEg4KBnZhbHVlcxgBIAMoBSpsCgVEVHlwZRIWChJEX1RZUEVfVU5TUEVDSUZJRUQQABISCg5EX1RZUEVfRkxPQVQzMhABEhAKDERfVFlQRV9JTlQ2NBACEhAKDERfVFlQRV9JTlQzMhADEhMKD0RfVFlQRV9CRkxPQVQxNhAEKjoKClN0b3BSZWFzb24SFAoQU1RPUF9SRUFTT05fU1RPUBAAEhYKElNUT1BfUkVBU09OX0xFTkdUSBABYgZwcm90bzM");
 
 /**
  * @generated from message tinker_public.ForwardBackwardRequest
@@ -47,6 +47,11 @@ export type ForwardBackwardRequest = Message<"tinker_public.ForwardBackwardReque
    * @generated from field: bool forward_only = 6;
    */
   forwardOnly: boolean;
+
+  /**
+   * @generated from field: map<string, tinker_public.LossConfigValue> loss_fn_config_v2 = 7;
+   */
+  lossFnConfigV2: { [key: string]: LossConfigValue };
 };
 
 /**
@@ -55,6 +60,35 @@ export type ForwardBackwardRequest = Message<"tinker_public.ForwardBackwardReque
  */
 export const ForwardBackwardRequestSchema: GenMessage<ForwardBackwardRequest> = /*@__PURE__*/
   messageDesc(file_tinker_public, 0);
+
+/**
+ * @generated from message tinker_public.LossConfigValue
+ */
+export type LossConfigValue = Message<"tinker_public.LossConfigValue"> & {
+  /**
+   * @generated from oneof tinker_public.LossConfigValue.value
+   */
+  value: {
+    /**
+     * @generated from field: double number = 1;
+     */
+    value: number;
+    case: "number";
+  } | {
+    /**
+     * @generated from field: string text = 2;
+     */
+    value: string;
+    case: "text";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message tinker_public.LossConfigValue.
+ * Use `create(LossConfigValueSchema)` to create a new message.
+ */
+export const LossConfigValueSchema: GenMessage<LossConfigValue> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 1);
 
 /**
  * @generated from message tinker_public.Datum
@@ -69,6 +103,16 @@ export type Datum = Message<"tinker_public.Datum"> & {
    * @generated from field: map<string, tinker_public.Tensor> loss_fn_inputs = 2;
    */
   lossFnInputs: { [key: string]: Tensor };
+
+  /**
+   * @generated from field: repeated tinker_public.ProvenanceSpan model_input_spans = 3;
+   */
+  modelInputSpans: ProvenanceSpan[];
+
+  /**
+   * @generated from field: repeated tinker_public.ProvenanceSpan loss_fn_input_spans = 4;
+   */
+  lossFnInputSpans: ProvenanceSpan[];
 };
 
 /**
@@ -76,7 +120,92 @@ export type Datum = Message<"tinker_public.Datum"> & {
  * Use `create(DatumSchema)` to create a new message.
  */
 export const DatumSchema: GenMessage<Datum> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 1);
+  messageDesc(file_tinker_public, 2);
+
+/**
+ * A run of positions and the sequence that they come from.
+ *
+ * @generated from message tinker_public.ProvenanceSpan
+ */
+export type ProvenanceSpan = Message<"tinker_public.ProvenanceSpan"> & {
+  /**
+   * @generated from oneof tinker_public.ProvenanceSpan.span
+   */
+  span: {
+    /**
+     * @generated from field: tinker_public.PromptProvenanceSpan prompt_tokens = 1;
+     */
+    value: PromptProvenanceSpan;
+    case: "promptTokens";
+  } | {
+    /**
+     * @generated from field: tinker_public.SampledProvenanceSpan sampled_tokens = 2;
+     */
+    value: SampledProvenanceSpan;
+    case: "sampledTokens";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message tinker_public.ProvenanceSpan.
+ * Use `create(ProvenanceSpanSchema)` to create a new message.
+ */
+export const ProvenanceSpanSchema: GenMessage<ProvenanceSpan> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 3);
+
+/**
+ * @generated from message tinker_public.PromptProvenanceSpan
+ */
+export type PromptProvenanceSpan = Message<"tinker_public.PromptProvenanceSpan"> & {
+  /**
+   * @generated from field: string sequence_id = 1;
+   */
+  sequenceId: string;
+
+  /**
+   * @generated from field: int64 offset = 2;
+   */
+  offset: bigint;
+
+  /**
+   * @generated from field: int64 length = 3;
+   */
+  length: bigint;
+};
+
+/**
+ * Describes the message tinker_public.PromptProvenanceSpan.
+ * Use `create(PromptProvenanceSpanSchema)` to create a new message.
+ */
+export const PromptProvenanceSpanSchema: GenMessage<PromptProvenanceSpan> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 4);
+
+/**
+ * @generated from message tinker_public.SampledProvenanceSpan
+ */
+export type SampledProvenanceSpan = Message<"tinker_public.SampledProvenanceSpan"> & {
+  /**
+   * @generated from field: string sequence_id = 1;
+   */
+  sequenceId: string;
+
+  /**
+   * @generated from field: int64 offset = 2;
+   */
+  offset: bigint;
+
+  /**
+   * @generated from field: int64 length = 3;
+   */
+  length: bigint;
+};
+
+/**
+ * Describes the message tinker_public.SampledProvenanceSpan.
+ * Use `create(SampledProvenanceSpanSchema)` to create a new message.
+ */
+export const SampledProvenanceSpanSchema: GenMessage<SampledProvenanceSpan> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 5);
 
 /**
  * @generated from message tinker_public.Chunk
@@ -111,7 +240,7 @@ export type Chunk = Message<"tinker_public.Chunk"> & {
  * Use `create(ChunkSchema)` to create a new message.
  */
 export const ChunkSchema: GenMessage<Chunk> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 2);
+  messageDesc(file_tinker_public, 6);
 
 /**
  * @generated from message tinker_public.EncodedTextChunk
@@ -130,7 +259,7 @@ export type EncodedTextChunk = Message<"tinker_public.EncodedTextChunk"> & {
  * Use `create(EncodedTextChunkSchema)` to create a new message.
  */
 export const EncodedTextChunkSchema: GenMessage<EncodedTextChunk> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 3);
+  messageDesc(file_tinker_public, 7);
 
 /**
  * @generated from message tinker_public.ImageChunk
@@ -150,6 +279,11 @@ export type ImageChunk = Message<"tinker_public.ImageChunk"> & {
    * @generated from field: optional int32 expected_tokens = 3;
    */
   expectedTokens?: number | undefined;
+
+  /**
+   * @generated from field: optional tinker_public.ImageDimensions override_dimensions = 4;
+   */
+  overrideDimensions?: ImageDimensions | undefined;
 };
 
 /**
@@ -157,7 +291,29 @@ export type ImageChunk = Message<"tinker_public.ImageChunk"> & {
  * Use `create(ImageChunkSchema)` to create a new message.
  */
 export const ImageChunkSchema: GenMessage<ImageChunk> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 4);
+  messageDesc(file_tinker_public, 8);
+
+/**
+ * @generated from message tinker_public.ImageDimensions
+ */
+export type ImageDimensions = Message<"tinker_public.ImageDimensions"> & {
+  /**
+   * @generated from field: uint32 width = 1;
+   */
+  width: number;
+
+  /**
+   * @generated from field: uint32 height = 2;
+   */
+  height: number;
+};
+
+/**
+ * Describes the message tinker_public.ImageDimensions.
+ * Use `create(ImageDimensionsSchema)` to create a new message.
+ */
+export const ImageDimensionsSchema: GenMessage<ImageDimensions> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 9);
 
 /**
  * @generated from message tinker_public.DmelChunk
@@ -174,7 +330,7 @@ export type DmelChunk = Message<"tinker_public.DmelChunk"> & {
  * Use `create(DmelChunkSchema)` to create a new message.
  */
 export const DmelChunkSchema: GenMessage<DmelChunk> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 5);
+  messageDesc(file_tinker_public, 10);
 
 /**
  * @generated from message tinker_public.Tensor
@@ -213,7 +369,7 @@ export type Tensor = Message<"tinker_public.Tensor"> & {
  * Use `create(TensorSchema)` to create a new message.
  */
 export const TensorSchema: GenMessage<Tensor> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 6);
+  messageDesc(file_tinker_public, 11);
 
 /**
  * @generated from message tinker_public.SparseCsr
@@ -244,7 +400,7 @@ export type SparseCsr = Message<"tinker_public.SparseCsr"> & {
  * Use `create(SparseCsrSchema)` to create a new message.
  */
 export const SparseCsrSchema: GenMessage<SparseCsr> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 7);
+  messageDesc(file_tinker_public, 12);
 
 /**
  * @generated from message tinker_public.ForwardBackwardOutput
@@ -271,7 +427,7 @@ export type ForwardBackwardOutput = Message<"tinker_public.ForwardBackwardOutput
  * Use `create(ForwardBackwardOutputSchema)` to create a new message.
  */
 export const ForwardBackwardOutputSchema: GenMessage<ForwardBackwardOutput> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 8);
+  messageDesc(file_tinker_public, 13);
 
 /**
  * @generated from message tinker_public.ArrayRecord
@@ -298,7 +454,7 @@ export type ArrayRecord = Message<"tinker_public.ArrayRecord"> & {
  * Use `create(ArrayRecordSchema)` to create a new message.
  */
 export const ArrayRecordSchema: GenMessage<ArrayRecord> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 9);
+  messageDesc(file_tinker_public, 14);
 
 /**
  * @generated from message tinker_public.BatchedTensor
@@ -332,7 +488,7 @@ export type BatchedTensor = Message<"tinker_public.BatchedTensor"> & {
  * Use `create(BatchedTensorSchema)` to create a new message.
  */
 export const BatchedTensorSchema: GenMessage<BatchedTensor> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 10);
+  messageDesc(file_tinker_public, 15);
 
 /**
  * @generated from message tinker_public.SampleResponse
@@ -351,14 +507,24 @@ export type SampleResponse = Message<"tinker_public.SampleResponse"> & {
   promptLogprobs?: Uint8Array | undefined;
 
   /**
-   * @generated from field: optional tinker_public.TopkPromptLogprobs topk_prompt_logprobs = 3;
+   * @generated from field: optional tinker_public.TopkLogprobs topk_prompt_logprobs = 3;
    */
-  topkPromptLogprobs?: TopkPromptLogprobs | undefined;
+  topkPromptLogprobs?: TopkLogprobs | undefined;
 
   /**
    * @generated from field: int32 prompt_cache_hit_tokens = 4;
    */
   promptCacheHitTokens: number;
+
+  /**
+   * @generated from field: optional tinker_public.Tensor target_prompt_logprobs = 5;
+   */
+  targetPromptLogprobs?: Tensor | undefined;
+
+  /**
+   * @generated from field: optional tinker_public.PromptAltTokens prompt_alt_tokens = 6;
+   */
+  promptAltTokens?: PromptAltTokens | undefined;
 };
 
 /**
@@ -366,7 +532,29 @@ export type SampleResponse = Message<"tinker_public.SampleResponse"> & {
  * Use `create(SampleResponseSchema)` to create a new message.
  */
 export const SampleResponseSchema: GenMessage<SampleResponse> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 11);
+  messageDesc(file_tinker_public, 16);
+
+/**
+ * @generated from message tinker_public.PromptAltTokens
+ */
+export type PromptAltTokens = Message<"tinker_public.PromptAltTokens"> & {
+  /**
+   * @generated from field: tinker_public.Tensor tokens = 1;
+   */
+  tokens?: Tensor | undefined;
+
+  /**
+   * @generated from field: tinker_public.Tensor logprobs = 2;
+   */
+  logprobs?: Tensor | undefined;
+};
+
+/**
+ * Describes the message tinker_public.PromptAltTokens.
+ * Use `create(PromptAltTokensSchema)` to create a new message.
+ */
+export const PromptAltTokensSchema: GenMessage<PromptAltTokens> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 17);
 
 /**
  * @generated from message tinker_public.SampledSequence
@@ -390,6 +578,11 @@ export type SampledSequence = Message<"tinker_public.SampledSequence"> & {
    * @generated from field: optional bytes logprobs = 3;
    */
   logprobs?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: optional tinker_public.TopkLogprobs topk_sampled_logprobs = 4;
+   */
+  topkSampledLogprobs?: TopkLogprobs | undefined;
 };
 
 /**
@@ -397,21 +590,21 @@ export type SampledSequence = Message<"tinker_public.SampledSequence"> & {
  * Use `create(SampledSequenceSchema)` to create a new message.
  */
 export const SampledSequenceSchema: GenMessage<SampledSequence> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 12);
+  messageDesc(file_tinker_public, 18);
 
 /**
- * @generated from message tinker_public.TopkPromptLogprobs
+ * @generated from message tinker_public.TopkLogprobs
  */
-export type TopkPromptLogprobs = Message<"tinker_public.TopkPromptLogprobs"> & {
+export type TopkLogprobs = Message<"tinker_public.TopkLogprobs"> & {
   /**
-   * int32[prompt_length, k]; an empty cell is id 0
+   * int32[length, k]; an empty cell is id 0
    *
    * @generated from field: bytes token_ids = 1;
    */
   tokenIds: Uint8Array;
 
   /**
-   * float32[prompt_length, k]; an empty cell is -99999
+   * float32[length, k]; an empty cell is -99999
    *
    * @generated from field: bytes logprobs = 2;
    */
@@ -423,17 +616,107 @@ export type TopkPromptLogprobs = Message<"tinker_public.TopkPromptLogprobs"> & {
   k: number;
 
   /**
-   * @generated from field: uint32 prompt_length = 4;
+   * @generated from field: uint32 length = 4;
    */
-  promptLength: number;
+  length: number;
 };
 
 /**
- * Describes the message tinker_public.TopkPromptLogprobs.
- * Use `create(TopkPromptLogprobsSchema)` to create a new message.
+ * Describes the message tinker_public.TopkLogprobs.
+ * Use `create(TopkLogprobsSchema)` to create a new message.
  */
-export const TopkPromptLogprobsSchema: GenMessage<TopkPromptLogprobs> = /*@__PURE__*/
-  messageDesc(file_tinker_public, 13);
+export const TopkLogprobsSchema: GenMessage<TopkLogprobs> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 19);
+
+/**
+ * Declared by the official SDK; the parameters of a request to sample travel as JSON.
+ *
+ * @generated from message tinker_public.SamplingParams
+ */
+export type SamplingParams = Message<"tinker_public.SamplingParams"> & {
+  /**
+   * @generated from field: optional int32 max_tokens = 1;
+   */
+  maxTokens?: number | undefined;
+
+  /**
+   * @generated from field: optional uint64 seed = 2;
+   */
+  seed?: bigint | undefined;
+
+  /**
+   * @generated from field: optional float temperature = 3;
+   */
+  temperature?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 top_k = 4;
+   */
+  topK?: number | undefined;
+
+  /**
+   * @generated from field: optional float top_p = 5;
+   */
+  topP?: number | undefined;
+
+  /**
+   * @generated from oneof tinker_public.SamplingParams.stop
+   */
+  stop: {
+    /**
+     * @generated from field: tinker_public.StopStrings stop_strs = 6;
+     */
+    value: StopStrings;
+    case: "stopStrs";
+  } | {
+    /**
+     * @generated from field: tinker_public.StopTokens stop_tokens = 7;
+     */
+    value: StopTokens;
+    case: "stopTokens";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message tinker_public.SamplingParams.
+ * Use `create(SamplingParamsSchema)` to create a new message.
+ */
+export const SamplingParamsSchema: GenMessage<SamplingParams> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 20);
+
+/**
+ * @generated from message tinker_public.StopStrings
+ */
+export type StopStrings = Message<"tinker_public.StopStrings"> & {
+  /**
+   * @generated from field: repeated string values = 1;
+   */
+  values: string[];
+};
+
+/**
+ * Describes the message tinker_public.StopStrings.
+ * Use `create(StopStringsSchema)` to create a new message.
+ */
+export const StopStringsSchema: GenMessage<StopStrings> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 21);
+
+/**
+ * @generated from message tinker_public.StopTokens
+ */
+export type StopTokens = Message<"tinker_public.StopTokens"> & {
+  /**
+   * @generated from field: repeated int32 values = 1;
+   */
+  values: number[];
+};
+
+/**
+ * Describes the message tinker_public.StopTokens.
+ * Use `create(StopTokensSchema)` to create a new message.
+ */
+export const StopTokensSchema: GenMessage<StopTokens> = /*@__PURE__*/
+  messageDesc(file_tinker_public, 22);
 
 /**
  * @generated from enum tinker_public.DType
