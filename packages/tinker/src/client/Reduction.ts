@@ -1,5 +1,8 @@
 /** Combines the metrics of chunks; the part of a key after its colon says how. */
 
+import * as Option from "effect/Option"
+import * as Record from "effect/Record"
+
 /** `count` outputs, which weigh a mean. */
 export interface ChunkMetrics {
   readonly count: number
@@ -18,21 +21,22 @@ const mean: Reduce = (values) => {
   return count === 0 ? undefined : values.reduce((total, one) => total + one.value * one.count, 0) / count
 }
 
-const extreme = (choose: (...values: ReadonlyArray<number>) => number): Reduce => (values) =>
-  choose(...values.map(({ value }) => value))
+const minimum: Reduce = (values) => values.reduce((least, { value }) => Math.min(least, value), Infinity)
 
-const maximum = extreme(Math.max)
+const maximum: Reduce = (values) => values.reduce((most, { value }) => Math.max(most, value), -Infinity)
 
-const reductions: Readonly<Record<string, Reduce>> = {
-  sum: (values) => values.reduce((total, { value }) => total + value, 0),
-  min: extreme(Math.min),
-  max: maximum,
-  mean,
-  slack: (values) => {
-    const [average, most] = [mean(values), maximum(values)]
-    return average === undefined || most === undefined ? undefined : most - average
-  }
+const slack: Reduce = (values) => {
+  const [average, most] = [mean(values), maximum(values)]
+  return average === undefined || most === undefined ? undefined : most - average
 }
+
+const reductions = new Map<string, Reduce>([
+  ["sum", (values) => values.reduce((total, { value }) => total + value, 0)],
+  ["min", minimum],
+  ["max", maximum],
+  ["mean", mean],
+  ["slack", slack]
+])
 
 const unique = (key: string, values: ReadonlyArray<Weighted>) =>
   values.map(({ value }, index) => [index === 0 ? key : `${key}_${index}`, value] as const)
@@ -41,7 +45,7 @@ const entries = (key: string, values: ReadonlyArray<Weighted>): ReadonlyArray<re
   const [, suffix = "", ...rest] = key.split(":")
   if (rest.length > 0) return []
   if (suffix === "unique") return unique(key, values)
-  const value = reductions[suffix]?.(values)
+  const value = reductions.get(suffix)?.(values)
   return value === undefined ? [] : [[key, value]]
 }
 
@@ -52,7 +56,7 @@ export const combine = (chunks: ReadonlyArray<ChunkMetrics>): Record<string, num
   return Object.fromEntries(
     Object.keys(first.metrics).flatMap((key) => {
       const values = chunks.flatMap(({ count, metrics }) => {
-        const value = metrics[key]
+        const value = Option.getOrUndefined(Record.get(metrics, key))
         return value === undefined ? [] : [{ value, count }]
       })
       return values.length === chunks.length ? entries(key, values) : []

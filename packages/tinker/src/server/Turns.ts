@@ -1,11 +1,14 @@
-/** Lets the requests of one model through in the order of their sequence numbers, however they arrive. */
+/** Runs the requests of one model in the order of their sequence numbers, in whichever order they arrive. */
 import { TinkerError } from "@effect-rl/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
 export interface Turns {
-  /** Runs `submit` when all numbers before `sequence` had their turn; at once where there is no number. */
+  /**
+   * Runs `submit` after every smaller number had its turn, or at once without a number. A number whose turn is over fails as
+   * `Rejected`.
+   */
   readonly take: <A>(
     operation: string,
     sequence: number | undefined,
@@ -13,62 +16,78 @@ export interface Turns {
   ) => Effect.Effect<A, TinkerError.TinkerError>
 }
 
-/** For as long as clients try to send a request again; one missing for longer is not coming. */
+interface Waiting {
+  readonly sequence: number
+  /** Whether its number was used before. */
+  readonly turn: Deferred.Deferred<boolean>
+}
+
+/** Clients send a request again for this long; a number that is missing for longer will not come. */
 const missingFor = "5 minutes"
 
 const late = (operation: string, sequence: number) =>
   new TinkerError.TinkerError({
     operation,
     reason: new TinkerError.Rejected({
-      detail: `sequence number ${sequence} came after later ones had run, or its result is no longer kept`
+      detail: `sequence number ${sequence} was used before, or came after later ones had run`
     })
   })
 
 /** Numbers begin with 1. */
 export const make = Effect.sync((): Turns => {
-  const waiting = new Map<number, Deferred.Deferred<void>>()
+  const waiting = new Set<Waiting>()
   let next = 1
   let isRunning = false
 
+  /** Of equal numbers the one that arrived first. */
+  const smallest = () => {
+    let found: Waiting | undefined
+    for (const one of waiting) if (found === undefined || one.sequence < found.sequence) found = one
+    return found
+  }
+
+  /** Lets the request whose turn it is go on; requests that are late go on to fail. */
   const wake = Effect.suspend(() => {
-    const turn = isRunning ? undefined : waiting.get(next)
-    return turn === undefined ? Effect.void : Deferred.succeed(turn, undefined)
+    const first = isRunning ? undefined : smallest()
+    if (first === undefined || first.sequence > next) return Effect.void
+    waiting.delete(first)
+    isRunning = true
+    const isLate = first.sequence < next
+    next = Math.max(next, first.sequence + 1)
+    return Deferred.succeed(first.turn, isLate)
   })
 
-  const skipMissing = Effect.suspend(() => {
-    if (!isRunning && !waiting.has(next)) next = Math.min(...waiting.keys())
+  const done = Effect.suspend(() => {
+    isRunning = false
     return wake
   })
 
-  const awaitTurn = Effect.fnUntraced(function*(sequence: number) {
-    if (sequence === next && !isRunning) return
-    const turn = yield* Deferred.make<void>()
-    waiting.set(sequence, turn)
-    while (Option.isNone(yield* Effect.timeoutOption(Deferred.await(turn), missingFor))) yield* skipMissing
-    waiting.delete(sequence)
+  /** The smallest number that is waiting stands in for one that never came. */
+  const skipMissing = Effect.suspend(() => {
+    next = isRunning ? next : smallest()?.sequence ?? next
+    return wake
   })
 
-  const run = <A, E>(sequence: number, submit: Effect.Effect<A, E>) =>
-    Effect.suspend(() => {
-      isRunning = true
-      next = sequence + 1
-      return Effect.ensuring(
-        submit,
-        Effect.suspend(() => {
-          isRunning = false
-          return wake
-        })
-      )
-    })
+  const awaitTurn = Effect.fnUntraced(function*(one: Waiting) {
+    waiting.add(one)
+    yield* wake
+    while (true) {
+      const isLate = yield* Effect.timeoutOption(Deferred.await(one.turn), missingFor)
+      if (Option.isSome(isLate)) return isLate.value
+      yield* skipMissing
+    }
+  })
 
   const take: Turns["take"] = (operation, sequence, submit) =>
     sequence === undefined
       ? submit
-      : Effect.suspend(() =>
-        sequence < next
-          ? Effect.fail(late(operation, sequence))
-          : Effect.andThen(awaitTurn(sequence), run(sequence, submit))
-      )
+      : Effect.gen(function*() {
+        if (sequence < next) return yield* late(operation, sequence)
+        const one: Waiting = { sequence, turn: yield* Deferred.make<boolean>() }
+        const hadTurn = Effect.suspend(() => waiting.delete(one) ? Effect.void : done)
+        const run = Effect.flatMap(awaitTurn(one), (isLate) => isLate ? late(operation, sequence) : submit)
+        return yield* Effect.ensuring(run, hadTurn)
+      })
 
   return { take }
 })

@@ -22,6 +22,12 @@ const isClose = (found: number | undefined, expected: number) =>
   Object.is(found, expected) || Math.abs((found ?? NaN) - expected) <= 1e-9 * Math.max(Math.abs(expected), 1)
 
 describe("metrics of chunks", () => {
+  it("are dropped where they are named like a property of every object", () => {
+    const metrics = { "a:constructor": 1, "constructor:sum": 2, "loss:sum": 3 }
+    const chunks = [{ count: 1, metrics }, { count: 1, metrics: { "loss:sum": 4 } }]
+    assert.deepStrictEqual(Reduction.combine(chunks), { "loss:sum": 7 })
+  })
+
   it.each(vectors.filter(({ expect }) => !Vectors.isError(expect)))(
     "combine as the official SDK combines them: $id",
     ({ expect, input }) => {

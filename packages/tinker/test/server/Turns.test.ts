@@ -55,6 +55,39 @@ describe("Turns", () => {
       assert.isTrue(second !== undefined && Exit.isSuccess(second) && Exit.isFailure(second.value))
     }))
 
+  it.effect("two requests under one number: the first runs, the second fails, and later numbers have their turn", () =>
+    Effect.gen(function*() {
+      const { fibers, ran } = yield* order([2, 2, 3, 1])
+      const exits = yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual(ran, [1, 2, 3])
+      assert.deepStrictEqual(
+        exits.map((exit) => Exit.isSuccess(exit) && Exit.isSuccess(exit.value)),
+        [true, false, true, true]
+      )
+    }))
+
+  it.effect("two requests under one number that wait for a missing one do not end the model", () =>
+    Effect.gen(function*() {
+      const turns = yield* Turns.make
+      const take = (sequence: number) => turns.take("step", sequence, Effect.succeed(sequence))
+      const fibers = yield* Effect.forEach(
+        [3, 3],
+        (sequence) => Effect.forkChild(Effect.exit(take(sequence)), { startImmediately: true })
+      )
+      yield* TestClock.adjust("6 minutes")
+      yield* Fiber.awaitAll(fibers)
+      assert.strictEqual(yield* take(4), 4)
+    }))
+
+  it.effect("a request that is given up while it waits leaves its number to others", () =>
+    Effect.gen(function*() {
+      const turns = yield* Turns.make
+      const waiting = yield* Effect.forkChild(turns.take("step", 2, Effect.void), { startImmediately: true })
+      yield* Fiber.interrupt(waiting)
+      assert.strictEqual(yield* turns.take("step", 1, Effect.succeed("first")), "first")
+      assert.strictEqual(yield* turns.take("step", 2, Effect.succeed("second")), "second")
+    }))
+
   it.effect("a failure has had its turn", () =>
     Effect.gen(function*() {
       const turns = yield* Turns.make

@@ -144,7 +144,10 @@ describe("the data of a pass", () => {
       const of = (chunk: object) => refusal(inputs, "cross_entropy", { chunks: [chunk] })
       assert.include(yield* of(image), "model_input[0] is an image without expected_tokens")
       assert.include(yield* of({ ...image, override_dimensions: { width: 1, height: 1 } }), "override_dimensions")
-      assert.include(yield* of({ type: "dmel", dmel: "AAAA" }), "model_input[0] is dmel, expected encoded_text or image")
+      assert.include(
+        yield* of({ type: "dmel", dmel: "AAAA" }),
+        "model_input[0] is dmel, expected encoded_text or image"
+      )
       assert.include(yield* of({ location: "s3://x" }), "type is image_asset_pointer")
     }))
 
