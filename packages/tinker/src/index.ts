@@ -5,6 +5,7 @@ export * as RestClient from "./client/RestClient.ts"
 export * as TinkerHttp from "./client/TinkerHttp.ts"
 export * as WireError from "./client/WireError.ts"
 
+export * as ApiKeys from "./server/ApiKeys.ts"
 export * as TinkerServer from "./server/TinkerServer.ts"
 
 export * as Cassette from "./cassette/Cassette.ts"

@@ -1,7 +1,7 @@
 /** `effect-rl serve`: this machine as a Tinker service. */
 import { Tinker } from "@effect-rl/core"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
-import { TinkerServer } from "@effect-rl/tinker"
+import { ApiKeys, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as ByteSize from "effect/ByteSize"
 import * as Command from "effect/cli/Command"
@@ -94,7 +94,7 @@ const flags = {
   ),
   samplesPerMinute: Flag.Int("samples-per-minute").pipe(
     Flag.withMetavar("number"),
-    Flag.withDescription("Requests to sample that one key may make in a minute (default: any number)"),
+    Flag.withDescription("Requests to sample that one tenant may make in a minute (default: any number)"),
     atLeastOne,
     Flag.optional
   ),
@@ -114,7 +114,7 @@ const keys = Config.Redacted(keysVariable).pipe(
   Config.option,
   Effect.map(Option.match({
     onNone: () => [],
-    onSome: (all) => Redacted.value(all).split(",").filter((key) => key !== "").map((key) => Redacted.make(key))
+    onSome: (all) => ApiKeys.parse(Redacted.value(all))
   }))
 )
 
@@ -133,7 +133,7 @@ const listener = () => {
 }
 
 const http = (host: string, port: number) =>
-  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: "40 seconds" })
+  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: "5 seconds" })
     .pipe(
       Layer.catchTag(
         "ServeError",
@@ -176,7 +176,7 @@ interface Options {
 const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
   Option.match(option, { onNone: () => ({}), onSome: make })
 
-const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<Redacted.Redacted>) => ({
+const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<ApiKeys.ApiKey>) => ({
   checkpoints: { folder, scheme: "engine", ...given(options.ttl, (ttl) => ({ ttl })) },
   apiKeys,
   maxBodySize: ByteSize.mebibytes(options.maxBody),

@@ -83,15 +83,15 @@ describe("effect-rl serve", () => {
       const { request_id } = yield* post(url, "/asample", {
         sampling_session_id,
         seq_id: 0,
-        num_samples: 200,
+        num_samples: 100,
         prompt: { chunks: [{ type: "encoded_text", tokens: [12, 7, 9] }] },
-        sampling_params: { max_tokens: 200, seed: 1 }
+        sampling_params: { max_tokens: 100, seed: 1 }
       })
       const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
       yield* Effect.sleep("50 millis")
       child.kill("SIGINT")
       const { sequences } = yield* Fiber.join(poll)
-      assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 200)
+      assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 100)
       assert.strictEqual(yield* ended(child), 130)
     }))
 

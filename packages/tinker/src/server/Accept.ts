@@ -1,4 +1,4 @@
-/** Accepts requests: what every answer to a submission has in common. */
+/** Accepts requests: parts that the answers to all submissions share. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -8,7 +8,6 @@ import type * as Future from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
 import type { Parts } from "./Parts.ts"
 import { fromTinkerError, type Refusal } from "./Refusal.ts"
 import type { Model } from "./Sessions.ts"
@@ -18,14 +17,16 @@ export const promised = (request: typeof Future.Promised.Type) => HttpServerResp
 /** Tells contents apart. */
 export const digest = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex")
 
-/** What a client wants done to its model, as number `sequence` of its requests. */
+/** Work on a model, as number `sequence` of its client's requests. */
 export interface Submission {
   readonly operation: string
   readonly model: Model
   readonly sequence: Json.SequenceId | null | undefined
   /** Equal for a request that is sent again. */
   readonly content: string
-  /** In this request's turn: returns what to wait for while the next is submitted. */
+  /** Tokens that the request holds while it waits. */
+  readonly tokens?: number
+  /** Runs in the request's turn; returns the effect that awaits the result while the next request is submitted. */
   readonly submit: Effect.Effect<Effect.Effect<Answer.Answer, TinkerError.TinkerError>, TinkerError.TinkerError>
 }
 
@@ -34,7 +35,7 @@ const toNumber = (sequence: Json.SequenceId | null | undefined) =>
 
 const Turn = Schema.Struct({ model_id: Schema.String, seq_id: Json.SequenceId })
 
-/** A refused request has had its turn, so that later ones do not wait for it; where it cannot be told whose, they do. */
+/** Gives a refused request its turn, so that later ones do not wait for it; one whose model cannot be read has none. */
 const passTurn = ({ sessions }: Parts, text: string) =>
   Effect.gen(function*() {
     const { model_id, seq_id } = yield* Json.decodeText(Turn)(text)
@@ -47,35 +48,35 @@ export const body = <A>(parts: Parts, decode: (text: string) => Effect.Effect<A,
   Effect.flatMap(Body.text, (text) =>
     decode(text).pipe(
       Effect.tapError(() => passTurn(parts, text)),
-      Effect.map((value) => ({ value, content: digest(text) }))
+      Effect.map((value) => ({ value, content: digest(text), length: text.length }))
     ))
 
-/** Begins it in its turn, once. */
+/** Begins the work in its turn, once. */
 export const training = (
   { futures }: Parts,
-  { content, model, operation, sequence, submit }: Submission
-): Effect.Effect<HttpServerResponse.HttpServerResponse, Refusal> => {
+  { content, model, operation, sequence, submit, tokens = 0 }: Submission
+) => {
   const number = toNumber(sequence)
   const work = Effect.flatten(model.turns.take(operation, number, submit))
-  const { modelId } = model.client.info
-  const once = number === undefined
-    ? undefined
-    : { key: `seq_id ${number} of model ${modelId} (${model.serial})`, content }
-  return Effect.map(futures.begin(work, once), (request_id) => promised({ request_id, model_id: modelId }))
+  const once = number === undefined ? {} : { once: { key: `seq_id ${number} of model ${model.id}`, content } }
+  return futures.begin({ work, tokens, ...once }).pipe(
+    // A request that cannot be begun now is sent again, and keeps its turn.
+    Effect.map((request_id) => promised({ request_id, model_id: model.id }))
+  )
 }
 
-/** What the backend refuses, in the paths that clients know. */
+/** A backend's refusal, in the paths that clients know. */
 export const refused = ({ checkpoints }: Parts, error: TinkerError.TinkerError) =>
-  fromTinkerError(CheckpointPath.clientError(checkpoints.paths)(error))
+  fromTinkerError(checkpoints.paths.clientError(error))
 
-/** Does it once, and answers with `body` when it is done. */
+/** Does the work once, and answers with `body` when it is done. */
 export const awaited = Effect.fnUntraced(function*(
   parts: Parts,
   work: Effect.Effect<unknown, TinkerError.TinkerError>,
   body: Readonly<Record<string, unknown>>,
   once: { readonly key: string; readonly content: string }
 ) {
-  const id = yield* parts.futures.begin(Effect.as(work, Answer.Plain({ body })), once)
+  const id = yield* parts.futures.begin({ work: Effect.as(work, Answer.Plain({ body })), once })
   yield* Effect.mapError(yield* parts.futures.result(id), (error) => refused(parts, error))
   return HttpServerResponse.jsonUnsafe(body)
 })

@@ -1,4 +1,4 @@
-/** What a finished request is answered with, before it is known in which encoding. */
+/** The answer to a finished request, before its encoding is known. */
 import type { Sampling, TrainingClient } from "@effect-rl/core"
 import * as Data from "effect/Data"
 
@@ -8,4 +8,18 @@ export type Answer = Data.TaggedEnum<{
   readonly Sample: { readonly response: Sampling.SampleResponse }
 }>
 
-export const { Pass, Plain, Sample } = Data.taggedEnum<Answer>()
+export const { $match: match, Pass, Plain, Sample } = Data.taggedEnum<Answer>()
+
+const total = <A>(all: ReadonlyArray<A>, size: (one: A) => number) => all.reduce((sum, one) => sum + size(one), 0)
+
+/** A small answer counts as this many tokens. */
+const smallest = 16
+
+/** Tokens whose numbers the answer has, as a measure of its memory. */
+export const size = match({
+  Plain: () => smallest,
+  Pass: ({ output }) => smallest + total(output.logprobs, ({ length }) => length),
+  Sample: ({ response: { promptLogprobs, sequences, topkPromptLogprobs = [] } }) =>
+    smallest + total(sequences, ({ tokens }) => tokens.length) + (promptLogprobs?.length ?? 0) +
+    total(topkPromptLogprobs, ({ length }) => length)
+})

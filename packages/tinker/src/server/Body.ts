@@ -1,54 +1,90 @@
 /** Reads request bodies, compressed or not, up to the server's limit. */
 import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Schema from "effect/Schema"
 import { zstdDecompress } from "node:zlib"
 import * as Json from "../wire/Json.ts"
+import { Caller } from "./Caller.ts"
+import type { Fair } from "./Fair.ts"
 import { invalid, Refusal } from "./Refusal.ts"
+
+/** Bytes of bodies that are read and unpacked at once, shared between callers. */
+export class Room extends Context.Service<Room, Fair>()("@effect-rl/tinker/server/Body/Room") {}
+
+/** Bodies of all callers together, as many times the largest body. */
+export const roomFactor = 4
 
 const tooLarge = new Refusal({ status: 413, detail: "the request body is too large for this server, or was cut off" })
 
+const tooSlow = new Refusal({ status: 408, detail: "the request body did not arrive within a minute" })
+
 const isOverflow = (error: Error) => "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
-const decompress = (bytes: Uint8Array, limit: ByteSize.ByteSize | undefined) =>
+/** Training data shrinks to a tenth or less, and never to a thousandth. */
+const largestRatio = 250
+const alwaysUnpacked = 4 * 1024 * 1024
+
+const unpackedLimit = (bytes: number, limit: number) => Math.min(limit, Math.max(alwaysUnpacked, bytes * largestRatio))
+
+const decompress = (bytes: Uint8Array, maxOutputLength: number) =>
   Effect.callback<Uint8Array, Refusal>((resume) =>
     zstdDecompress(
       bytes,
-      limit === undefined ? {} : { maxOutputLength: ByteSize.toNumberUnsafe(limit) },
+      { maxOutputLength },
       (error, content) =>
         resume(
           error === null
             ? Effect.succeed(content)
-            : Effect.fail(isOverflow(error) ? tooLarge : invalid(`the body is no zstd: ${error.message}`))
+            : Effect.fail(isOverflow(error) ? tooLarge : invalid(`the body is not zstd: ${error.message}`))
         )
     )
   )
 
-/** The limit holds for what a body unpacks to as well. */
+const declared = (length: string | undefined, limit: number) => {
+  const bytes = Number(length ?? NaN)
+  return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : limit
+}
+
+const received = (request: HttpServerRequest.HttpServerRequest) =>
+  request.arrayBuffer.pipe(
+    Effect.mapError(() => tooLarge),
+    Effect.timeoutOrElse({ duration: "1 minute", orElse: () => Effect.fail(tooSlow) }),
+    Effect.map((buffer) => new Uint8Array(buffer))
+  )
+
+/** The limit holds for the content of a compressed body as well. */
 export const bytes = Effect.gen(function*() {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const limit = yield* HttpIncomingMessage.MaxBodySize
+  const room = yield* Room
+  const { tenant } = yield* Caller
+  const limit = ByteSize.toNumberUnsafe((yield* HttpIncomingMessage.MaxBodySize) ?? ByteSize.mebibytes(64))
   const encoding = request.headers["content-encoding"] ?? "identity"
   if (encoding !== "identity" && encoding !== "zstd") {
     const detail = `content-encoding is "${encoding}", expected zstd or none`
     return yield* new Refusal({ status: 415, detail, headers: { "accept-encoding": "zstd" } })
   }
-  const sent = new Uint8Array(yield* Effect.mapError(request.arrayBuffer, () => tooLarge))
-  return encoding === "zstd" ? yield* decompress(sent, limit) : sent
+  const length = declared(request.headers["content-length"], limit)
+  if (length > limit) return yield* tooLarge
+  const unpacked = encoding === "zstd" ? unpackedLimit(length, limit) : 0
+  const read = encoding === "zstd"
+    ? Effect.flatMap(received(request), (sent) => decompress(sent, unpackedLimit(sent.length, limit)))
+    : received(request)
+  return yield* room.use(tenant ?? "", length + unpacked)(read)
 })
 
 export const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
 
-/** The text as `schema` describes it. */
+/** Decodes a text by `schema`. */
 export const parse = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Json.decodeText(schema)
   return (text: string): Effect.Effect<S["Type"], Refusal> =>
     Effect.mapError(decode(text), ({ message }) => invalid(message))
 }
 
-/** The body as `schema` describes it, and its text. */
+/** The body decoded by `schema`, and its text. */
 export const json = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const read = parse(schema)
   return Effect.flatMap(text, (text) => Effect.map(read(text), (value) => ({ value, text })))

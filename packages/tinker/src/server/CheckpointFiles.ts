@@ -16,11 +16,12 @@ export type File = Tar.File<PlatformError>
 export interface CheckpointFiles {
   readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
   readonly names: (run: string, kind: string) => Effect.Effect<ReadonlyArray<string>, Refusal>
-  /** In the order of their names; none where the backend keeps no files. */
+  /** In the order of their names; empty where the backend keeps no files. */
   readonly list: (place: Place) => Effect.Effect<ReadonlyArray<File>, Refusal>
   readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
+  readonly copy: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly remove: (place: Place) => Effect.Effect<void, Refusal>
-  /** What the adapter's own configuration says. */
+  /** Read from the adapter's own configuration. */
   readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
 }
 
@@ -37,7 +38,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   const { dirname, join } = yield* Path.Path
   const entries = (folder: string) =>
     Effect.provideService(CheckpointRecords.entries(folder), FileSystem.FileSystem, fs)
-  const folderOf = ({ id, run }: Place) => join(folder, run, id)
+  const folderOf = ({ folder: of, id }: Place) => join(folder, of, id)
 
   const describe = (folder: string) => (name: string) =>
     Effect.map(Effect.mapError(fs.stat(join(folder, name)), unavailable), ({ mtime, size }): File => ({
@@ -58,6 +59,12 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     move: (from, to) =>
       fs.makeDirectory(dirname(folderOf(to)), { recursive: true }).pipe(
         Effect.andThen(fs.rename(folderOf(from), folderOf(to))),
+        Effect.mapError(unavailable)
+      ),
+    copy: (from, to) =>
+      fs.makeDirectory(dirname(folderOf(to)), { recursive: true }).pipe(
+        Effect.andThen(fs.copy(folderOf(from), `${folderOf(to)}.new`)),
+        Effect.andThen(fs.rename(`${folderOf(to)}.new`, folderOf(to))),
         Effect.mapError(unavailable)
       ),
     remove: (place) => Effect.mapError(fs.remove(folderOf(place), { recursive: true, force: true }), unavailable),

@@ -2,55 +2,74 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { notFound, type Refusal } from "./Refusal.ts"
+import type { Runs } from "./Runs.ts"
 
-/** A checkpoint of a run; `id` is `<kind>/<name>`. */
+/** A checkpoint in the folder of its run; `id` is `<kind>/<name>`. */
 export interface Place {
-  readonly run: string
+  readonly folder: string
   readonly id: string
 }
 
 export interface Paths {
+  /** A place as clients know it. */
+  readonly format: (place: Place) => string
+  readonly parse: (path: string) => Effect.Effect<Place, Refusal>
+  /** A backend's own path as clients know it. */
   readonly toClient: (path: string) => string
-  readonly toBackend: (path: string) => string
+  readonly toBackend: (place: Place) => string
+  /** A backend's failure in the paths that clients know. */
+  readonly clientError: (error: TinkerError.TinkerError) => TinkerError.TinkerError
 }
 
 const clientScheme = "tinker://"
 const clientPath = /^tinker:\/\/([^/]+)\/(.+)$/
 
-/** What a run or a checkpoint may be called: nothing that leads out of its folder. */
+/** Names that lead out of no folder. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 const checkpointId = /^(weights|sampler_weights|external_weights)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/
 
-export const isOurs = ({ id, run }: Place) => segment.test(run) && checkpointId.test(id)
+export const isOurs = ({ folder, id }: Place) => segment.test(folder) && checkpointId.test(id)
 
-export const format = ({ id, run }: Place) => `${clientScheme}${run}/${id}`
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
-export const parse = (path: string): Effect.Effect<Place, Refusal> => {
-  const [, run, id] = clientPath.exec(path) ?? []
-  return run === undefined || id === undefined
-    ? Effect.fail(notFound("checkpoint", path))
-    : Effect.succeed({ run, id })
-}
-
-/** Between clients' paths and those of a backend, which begin with `scheme`. */
-export const make = (scheme: string): Paths => {
-  const backendScheme = `${scheme}://`
-  return {
-    toClient: (path) => path.startsWith(backendScheme) ? `${clientScheme}${path.slice(backendScheme.length)}` : path,
-    toBackend: (path) => path.startsWith(clientScheme) ? `${backendScheme}${path.slice(clientScheme.length)}` : path
+/** The same reason with every text changed; a list of all that a backend has is left out, as it may be another tenant's. */
+const mapReason = (reason: TinkerError.Reason, change: (text: string) => string): TinkerError.Reason => {
+  switch (reason._tag) {
+    case "Rejected":
+      return new TinkerError.Rejected({ detail: change(reason.detail) })
+    case "Unavailable":
+      return new TinkerError.Unavailable({ detail: change(reason.detail) })
+    case "Closed":
+      return new TinkerError.Closed({ detail: change(reason.detail) })
+    case "Unsupported":
+      return new TinkerError.Unsupported({ capability: reason.capability, detail: change(reason.detail) })
+    case "NotFound":
+      return new TinkerError.NotFound({
+        kind: reason.kind,
+        name: change(reason.name),
+        available: reason.kind === "model" ? reason.available : []
+      })
+    default:
+      return reason
   }
 }
 
-/** The same failure in the paths that clients know. */
-export const clientError =
-  ({ toClient }: Paths) => ({ operation, reason }: TinkerError.TinkerError): TinkerError.TinkerError =>
-    new TinkerError.TinkerError({
-      operation,
-      reason: reason._tag === "NotFound"
-        ? new TinkerError.NotFound({
-          kind: reason.kind,
-          name: toClient(reason.name),
-          available: reason.available.map(toClient)
-        })
-        : reason
-    })
+/** Between clients' paths and those of a backend, which begin with `scheme`. */
+export const make = (scheme: string, { folderOf, inFolder }: Pick<Runs, "folderOf" | "inFolder">): Paths => {
+  const backendPaths = new RegExp(`${escaped(scheme)}://([A-Za-z0-9][A-Za-z0-9._-]*)`, "g")
+  const toClient = (path: string) =>
+    path.replace(backendPaths, (_, folder: string) => `${clientScheme}${inFolder(folder).id}`)
+  return {
+    format: ({ folder, id }) => `${clientScheme}${inFolder(folder).id}/${id}`,
+    parse: (path) => {
+      const [, run, id] = clientPath.exec(path) ?? []
+      return run === undefined || id === undefined
+        ? Effect.fail(notFound("checkpoint", path))
+        : Effect.succeed({ folder: folderOf(run), id })
+    },
+    toClient,
+    toBackend: ({ folder, id }) => `${scheme}://${folder}/${id}`,
+    clientError: ({ operation, reason }) =>
+      new TinkerError.TinkerError({ operation, reason: mapReason(reason, toClient) })
+  }
+}

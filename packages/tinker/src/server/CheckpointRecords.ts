@@ -1,4 +1,4 @@
-/** What the server knows of a checkpoint beside its files: what it is of, until when it stays. A restart keeps it. */
+/** Descriptions of checkpoints beside their files: the weights and when they expire. A restart keeps them. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as Option from "effect/Option"
@@ -12,7 +12,8 @@ const Record = Schema.Struct({
   weights: Wire.WeightsInfo,
   savedMillis: Schema.Int,
   expiresMillis: Schema.optionalKey(Schema.Int),
-  public: Schema.Boolean
+  public: Schema.Boolean,
+  userMetadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type Record = typeof Record.Type
 
@@ -31,7 +32,7 @@ const unavailable = ({ message }: { readonly message: string }) => new Refusal({
 
 const suffix = ".json"
 
-/** Names of what lies in a folder; nothing where there is no folder. */
+/** Names in a folder; empty where there is no folder. */
 export const entries = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* fs.readDirectory(folder).pipe(
@@ -45,7 +46,7 @@ export const entries = Effect.fnUntraced(function*(folder: string) {
 export const make = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const { dirname, join } = yield* Path.Path
-  const file = ({ id, run }: CheckpointPath.Place) => `${join(folder, run, id)}${suffix}`
+  const file = ({ folder: of, id }: CheckpointPath.Place) => `${join(folder, of, id)}${suffix}`
   const list = (folder: string) => Effect.provideService(entries(folder), FileSystem.FileSystem, fs)
 
   const write = Effect.fnUntraced(function*(place: CheckpointPath.Place, record: Record) {

@@ -3,33 +3,35 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type * as Wire from "../wire/Checkpoints.ts"
-import { TtlRequest } from "../wire/Checkpoints.ts"
+import * as Wire from "../wire/Checkpoints.ts"
+import type { Event } from "./Audit.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
+import type { Place } from "./CheckpointPath.ts"
 import type * as Links from "./Links.ts"
 import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
 import { badRequest, notFound } from "./Refusal.ts"
+import * as Saving from "./Saving.ts"
 
 type TrainingRun = typeof Wire.TrainingRun.Type
 
 const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string"
 
-/** What is known of a run: from its model while it is in use, from its checkpoints afterwards; none without either. */
-const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, run: string) {
-  const model = (yield* sessions.models).find(({ client }) => client.info.modelId === run)
-  const all = yield* checkpoints.list(run)
+/** A run as its model in use tells it or, later, its checkpoints; undefined without either. */
+const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, folder: string) {
+  const model = (yield* sessions.models).find(({ client }) => client.info.modelId === folder)
+  const all = yield* checkpoints.list(folder)
   const [latest] = all
-  const stored = latest === undefined ? undefined : yield* checkpoints.weights({ run, id: latest.checkpoint_id })
+  const stored = latest === undefined ? undefined : yield* checkpoints.weights({ folder, id: latest.checkpoint_id })
   const base_model = model?.client.info.baseModel ?? stored?.base_model
   if (base_model === undefined) return undefined
+  const { id, tenant } = checkpoints.runs.inFolder(folder)
   const last_checkpoint = all.find(({ checkpoint_type }) => checkpoint_type === "training")
   const last_sampler_checkpoint = all.find(({ checkpoint_type }) => checkpoint_type === "sampler")
   return {
-    training_run_id: run,
+    training_run_id: id,
     base_model,
-    model_owner: "local",
+    model_owner: tenant ?? "local",
     is_lora: true,
     corrupted: false,
     lora_rank: model?.client.info.loraRank ?? stored?.lora_rank ?? null,
@@ -45,52 +47,62 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
 const listRuns = (parts: Parts) =>
   Effect.gen(function*() {
     const live = (yield* parts.sessions.models).map(({ client }) => client.info.modelId)
-    const names = new Set([...live, ...(yield* parts.checkpoints.runs)])
-    const runs = yield* Effect.forEach(names, (run) => describeRun(parts, run))
+    const folders = new Set([...live, ...(yield* parts.checkpoints.folders)])
+    const runs = yield* Effect.forEach(folders, (folder) => describeRun(parts, folder))
     const known = runs.filter((run) => run !== undefined)
     known.sort((left, right) => right.last_request_time.localeCompare(left.last_request_time))
     const { cursor, items } = yield* Page.of(known, 20)
     return HttpServerResponse.jsonUnsafe({ training_runs: items, cursor } satisfies typeof Wire.TrainingRunList.Type)
   })
 
+/** The run, where the caller may see it. */
+const findRun = Effect.fnUntraced(function*(parts: Parts, id: string) {
+  const { checkpoints } = parts
+  const folder = checkpoints.runs.folderOf(id)
+  const found = (yield* checkpoints.isVisible(folder)) ? yield* describeRun(parts, folder) : undefined
+  return found === undefined ? yield* notFound("training run", id) : { folder, found }
+})
+
 const getRun = (parts: Parts) =>
   Effect.gen(function*() {
     const { run = "" } = yield* HttpRouter.params
-    const found = yield* describeRun(parts, run)
-    return found === undefined ? yield* notFound("training run", run) : HttpServerResponse.jsonUnsafe(found)
+    return HttpServerResponse.jsonUnsafe((yield* findRun(parts, run)).found)
   })
 
-const listOfRun = ({ checkpoints }: Parts, run: string) =>
-  Effect.map(
-    checkpoints.list(run),
-    (all) => HttpServerResponse.jsonUnsafe({ checkpoints: all } satisfies typeof Wire.CheckpointList.Type)
-  )
+const listOfRun = (parts: Parts, run: string) =>
+  Effect.gen(function*() {
+    const { folder } = yield* findRun(parts, run)
+    const checkpoints = yield* parts.checkpoints.list(folder)
+    return HttpServerResponse.jsonUnsafe({ checkpoints } satisfies typeof Wire.CheckpointList.Type)
+  })
 
 const listAll = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
-    const all = (yield* Effect.forEach(yield* checkpoints.runs, checkpoints.list)).flat()
+    const all = (yield* Effect.forEach(yield* checkpoints.folders, checkpoints.list)).flat()
     all.sort((left, right) => right.time.localeCompare(left.time))
     const { cursor, items } = yield* Page.of(all, 100)
     return HttpServerResponse.jsonUnsafe({ checkpoints: items, cursor } satisfies typeof Wire.CheckpointList.Type)
   })
 
-/** Ids have a slash, which is not escaped; what is done with the checkpoint comes after another. */
+/** Ids have a slash, which is not escaped; the action follows after another. */
 const target = (action: string) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest.endsWith(action)
-      ? Effect.succeed({ run, id: rest.slice(0, rest.length - action.length) })
+      ? Effect.succeed(`tinker://${run}/${rest.slice(0, rest.length - action.length)}`)
       : Effect.fail(notFound("page", rest)))
 
 const origin = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   `${headers["x-forwarded-proto"] === "https" ? "https" : "http"}://${headers["host"] ?? "localhost"}`
 
-/** The checkpoint, where it has files, and what links to them begin with. */
-const downloadable = Effect.fnUntraced(function*({ checkpoints }: Parts, action: string) {
-  const place = yield* target(action)
+/** The files of a checkpoint that the caller may read, and the address that links to them begin with. */
+const downloadable = Effect.fnUntraced(function*({ audit, checkpoints }: Parts, action: string) {
+  const path = yield* target(action)
+  const place = yield* checkpoints.readable(path)
   const files = yield* checkpoints.files(place)
-  if (files.length === 0) return yield* badRequest(`${CheckpointPath.format(place)} has no files to download`)
+  if (files.length === 0) return yield* badRequest(`${path} has no files to download`)
   const request = yield* HttpServerRequest.HttpServerRequest
-  return { files, path: `${place.run}/${place.id}`, base: `${origin(request)}/api/v1` }
+  yield* audit.note("checkpoint_downloaded", { tinker_path: path })
+  return { files, path: `${place.folder}/${place.id}`, base: `${origin(request)}/api/v1` }
 })
 
 const archiveAction = "/archive"
@@ -125,23 +137,38 @@ const ofRun = (parts: Parts, links: Links.Links) =>
       ? fileLinks(parts, links)
       : archive(parts, links))
 
-const remove = ({ checkpoints }: Parts) =>
+/** Changes a checkpoint of the caller's own, and notes it. */
+const administer = Effect.fnUntraced(function*(
+  { audit, checkpoints }: Parts,
+  action: string,
+  event: Event,
+  change: (place: Place) => ReturnType<Parts["checkpoints"]["remove"]>
+) {
+  const path = yield* target(action)
+  yield* change(yield* checkpoints.own(path))
+  yield* audit.note(event, { tinker_path: path })
+})
+
+const remove = (parts: Parts) =>
   Effect.gen(function*() {
-    const place = yield* target("")
-    if (!place.id.includes("/")) {
-      return yield* badRequest(
-        `checkpoint is "${place.id}", expected weights/…, sampler_weights/… or external_weights/…`
-      )
+    const { "*": id = "" } = yield* HttpRouter.params
+    if (!id.includes("/")) {
+      return yield* badRequest(`checkpoint is "${id}", expected weights/…, sampler_weights/… or external_weights/…`)
     }
-    yield* checkpoints.remove(place)
+    yield* administer(parts, "", "checkpoint_deleted", parts.checkpoints.remove)
     return HttpServerResponse.empty()
   })
 
-const setPublic = ({ checkpoints }: Parts, isPublic: boolean) =>
-  Effect.gen(function*() {
-    yield* checkpoints.setPublic(yield* target("/publish"), isPublic)
-    return HttpServerResponse.jsonUnsafe({})
-  })
+const setPublic = (parts: Parts, isPublic: boolean) =>
+  Effect.as(
+    administer(
+      parts,
+      "/publish",
+      isPublic ? "checkpoint_published" : "checkpoint_unpublished",
+      (place) => parts.checkpoints.setPublic(place, isPublic)
+    ),
+    HttpServerResponse.jsonUnsafe({})
+  )
 
 const removeOrUnpublish = (parts: Parts) =>
   Effect.flatMap(
@@ -149,14 +176,11 @@ const removeOrUnpublish = (parts: Parts) =>
     ({ "*": rest = "" }) => rest.endsWith("/publish") ? setPublic(parts, false) : remove(parts)
   )
 
-const setTtl = ({ checkpoints }: Parts) =>
+const setTtl = (parts: Parts) =>
   Effect.gen(function*() {
-    const place = yield* target("/ttl")
-    const { value: { ttl_seconds } } = yield* Body.json(TtlRequest)
-    if (ttl_seconds !== null && ttl_seconds <= 0) {
-      return yield* badRequest(`ttl_seconds is ${ttl_seconds}, expected a number above 0 or null`)
-    }
-    yield* checkpoints.setTtl(place, ttl_seconds)
+    const { value: { ttl_seconds } } = yield* Body.json(Wire.TtlRequest)
+    yield* Effect.mapError(Saving.isLifetime({ ttl_seconds }), ({ detail }) => badRequest(detail))
+    yield* administer(parts, "/ttl", "checkpoint_ttl_changed", (place) => parts.checkpoints.setTtl(place, ttl_seconds))
     return HttpServerResponse.jsonUnsafe({})
   })
 

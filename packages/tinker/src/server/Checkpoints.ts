@@ -1,4 +1,4 @@
-/** The checkpoints of a backend as its clients see them: listed, described, made public, expired, removed. */
+/** The checkpoints of a backend as its clients see them: listed, described, published, expired, removed. */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -8,17 +8,19 @@ import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
 import * as Struct from "effect/Struct"
 import type * as Wire from "../wire/Checkpoints.ts"
+import { Caller } from "./Caller.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 import * as CheckpointRecords from "./CheckpointRecords.ts"
-import { badRequest, notFound, type Refusal } from "./Refusal.ts"
+import { badRequest, notFound, Refusal } from "./Refusal.ts"
+import * as Runs from "./Runs.ts"
 
 export interface CheckpointOptions {
-  /** Where the backend keeps its checkpoints. */
+  /** The folder in which the backend keeps its checkpoints. */
   readonly folder: string
-  /** What the backend's own checkpoint paths begin with, before `://`. */
+  /** The scheme of the backend's own checkpoint paths, before `://`. */
   readonly scheme: string
-  /** How long checkpoints stay whose clients do not say; for ever unless given. */
+  /** Lifetime of checkpoints whose clients give none; for ever unless given. */
   readonly ttl?: Duration.Input
 }
 
@@ -28,19 +30,34 @@ type Checkpoint = typeof Wire.Checkpoint.Type
 
 export interface Checkpoints {
   readonly paths: CheckpointPath.Paths
-  readonly runs: Effect.Effect<ReadonlyArray<string>, Refusal>
-  /** Newest first. */
-  readonly list: (run: string) => Effect.Effect<ReadonlyArray<Checkpoint>, Refusal>
+  readonly runs: Runs.Runs
+  /** Folders of the runs that the caller may see. */
+  readonly folders: Effect.Effect<ReadonlyArray<string>, Refusal, Caller>
+  /** Whether the caller may see the run in a folder. */
+  readonly isVisible: (folder: string) => Effect.Effect<boolean, never, Caller>
+  /** Checkpoints of the run in a folder, newest first. */
+  readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, Refusal>
+  /** The checkpoint at a path, which is the caller's own, nobody's or public. */
+  readonly readable: (path: string) => Effect.Effect<Place, Refusal, Caller>
+  /** The checkpoint at a path, which is the caller's own. */
+  readonly own: (path: string) => Effect.Effect<Place, Refusal, Caller>
   readonly exists: (place: Place) => Effect.Effect<boolean, Refusal>
   readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, Refusal>
   readonly weights: (place: Place) => Effect.Effect<WeightsInfo, Refusal>
   /** Notes what the backend has just saved, and when it expires. */
-  readonly saved: (place: Place, weights: WeightsInfo, ttlSeconds: number | undefined) => Effect.Effect<void, Refusal>
+  readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, Refusal>
   /** Takes the files to another place; fails where there are none, or some already. */
   readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
+  /** Copies the files to a new run; fails where there are none. */
+  readonly copy: (from: Place, to: Place, options: SavedOptions) => Effect.Effect<void, Refusal>
   readonly setTtl: (place: Place, seconds: number | null) => Effect.Effect<void, Refusal>
   readonly setPublic: (place: Place, isPublic: boolean) => Effect.Effect<void, Refusal>
   readonly remove: (place: Place) => Effect.Effect<void, Refusal>
+}
+
+export interface SavedOptions {
+  readonly ttlSeconds?: number | undefined
+  readonly userMetadata?: Readonly<Record<string, string>> | undefined
 }
 
 const kinds = [["weights", "training"], ["sampler_weights", "sampler"], ["external_weights", "external"]] as const
@@ -56,33 +73,44 @@ const savedMillis = ({ files, record }: Found) =>
     onNone: () => 1000 * files.reduce((latest, { modifiedSeconds }) => Math.max(latest, modifiedSeconds), 0)
   })
 
-const iso = (millis: number) => new Date(millis).toISOString()
+/** The latest time that a date can be. */
+const endOfTime = 8.64e15
 
-const toWire = (place: Place, type: Checkpoint["checkpoint_type"], found: Found): Checkpoint => {
-  const { expiresMillis, public: isPublic = false } = Option.getOrUndefined(found.record) ?? {}
+const iso = (millis: number) => new Date(Math.min(millis, endOfTime)).toISOString()
+
+const toWire = (
+  place: Place,
+  type: Checkpoint["checkpoint_type"],
+  found: Found,
+  { format }: CheckpointPath.Paths
+): Checkpoint => {
+  const { expiresMillis, public: isPublic = false, userMetadata } = Option.getOrUndefined(found.record) ?? {}
   return {
     checkpoint_id: place.id,
     checkpoint_type: type,
     time: iso(savedMillis(found)),
-    tinker_path: CheckpointPath.format(place),
+    tinker_path: format(place),
     size_bytes: found.files.reduce((total, { size }) => total + size, 0),
     public: isPublic,
-    ...(expiresMillis === undefined ? {} : { expires_at: iso(expiresMillis) })
+    ...(expiresMillis === undefined ? {} : { expires_at: iso(expiresMillis) }),
+    ...(userMetadata === undefined ? {} : { user_metadata: userMetadata })
   }
 }
 
 const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))
 
-/** Removes those that expired, every minute until its scope closes. */
+/** Removes expired checkpoints every minute until its scope closes. */
 export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: CheckpointOptions) {
   const { join } = yield* Path.Path
   const files = yield* CheckpointFiles.make(folder)
   const records = yield* CheckpointRecords.make(join(folder, ".tinker"))
+  const runs = yield* Runs.make(join(folder, ".tinker"))
+  const paths = CheckpointPath.make(scheme, runs)
   const usualMillis = ttl === undefined ? undefined : Duration.toMillis(Duration.fromInputUnsafe(ttl))
 
   const find = Effect.fnUntraced(function*(place: Place) {
-    const missing = notFound("checkpoint", CheckpointPath.format(place))
+    const missing = notFound("checkpoint", paths.format(place))
     if (!CheckpointPath.isOurs(place)) return yield* missing
     const found: Found = { record: yield* records.read(place), files: yield* files.list(place) }
     const now = yield* Clock.currentTimeMillis
@@ -111,24 +139,47 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     ...(millis === undefined ? {} : { expiresMillis: now + Math.round(millis) })
   })
 
-  const runs = Effect.map(
+  const allFolders = Effect.map(
     Effect.all([files.runs, records.runs]),
     ([left, right]) => Arr.dedupe([...left, ...right])
   )
 
-  const places = Effect.fnUntraced(function*(run: string) {
+  const places = Effect.fnUntraced(function*(folder: string) {
     const of = ([kind, type]: typeof kinds[number]) =>
       Effect.map(
-        Effect.all([files.names(run, kind), records.names(run, kind)]),
-        ([left, right]) => Arr.dedupe([...left, ...right]).map((name) => ({ run, id: `${kind}/${name}`, type }))
+        Effect.all([files.names(folder, kind), records.names(folder, kind)]),
+        ([left, right]) => Arr.dedupe([...left, ...right]).map((name) => ({ folder, id: `${kind}/${name}`, type }))
       )
-    return CheckpointPath.segment.test(run) ? (yield* Effect.forEach(kinds, of)).flat() : []
+    return CheckpointPath.segment.test(folder) ? (yield* Effect.forEach(kinds, of)).flat() : []
   })
 
-  const list: Checkpoints["list"] = Effect.fnUntraced(function*(run) {
-    const found = yield* Effect.forEach(yield* places(run), (place) =>
+  /** A server without keys is asked by its owner, and runs without a tenant are shared by all. */
+  const isVisible: Checkpoints["isVisible"] = (folder) =>
+    Effect.map(Caller, ({ tenant }) => {
+      const owner = runs.inFolder(folder).tenant
+      return tenant === undefined || owner === undefined || owner === tenant
+    })
+
+  /** What a caller may not know of does not exist for it. */
+  const readable: Checkpoints["readable"] = Effect.fnUntraced(function*(path) {
+    const place = yield* paths.parse(path)
+    const { record } = yield* find(place)
+    const isPublic = Option.match(record, { onNone: () => false, onSome: (record) => record.public })
+    return isPublic || (yield* isVisible(place.folder)) ? place : yield* notFound("checkpoint", path)
+  })
+
+  const own: Checkpoints["own"] = Effect.fnUntraced(function*(path) {
+    const place = yield* readable(path)
+    const { tenant } = yield* Caller
+    return tenant === undefined || runs.inFolder(place.folder).tenant === tenant
+      ? place
+      : yield* new Refusal({ status: 403, detail: `the checkpoint "${path}" is not yours to change` })
+  })
+
+  const list: Checkpoints["list"] = Effect.fnUntraced(function*(folder) {
+    const found = yield* Effect.forEach(yield* places(folder), (place) =>
       find(place).pipe(
-        Effect.map((found) => [toWire(place, place.type, found)]),
+        Effect.map((found) => [toWire(place, place.type, found, paths)]),
         Effect.catchIf(({ status }) => status === 404, () => Effect.succeed([]))
       ))
     return newestFirst(found.flat())
@@ -141,33 +192,52 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     const now = yield* Clock.currentTimeMillis
     if (Option.isNone(record) || (record.value.expiresMillis ?? Infinity) > now) return
     yield* erase(place)
-    yield* Effect.logInfo(`${CheckpointPath.format(place)} expired and was removed`)
+    yield* Effect.logInfo(`${paths.format(place)} expired and was removed`)
   })
 
-  yield* runs.pipe(
-    Effect.flatMap(Effect.forEach((run) => Effect.flatMap(places(run), Effect.forEach(eraseExpired)))),
+  yield* allFolders.pipe(
+    Effect.flatMap(Effect.forEach((folder) => Effect.flatMap(places(folder), Effect.forEach(eraseExpired)))),
     Effect.catch((refusal) => Effect.logWarning(`expired checkpoints were not removed: ${refusal.message}`)),
     Effect.repeat(Schedule.spaced("1 minute")),
     Effect.forkScoped
   )
 
+  const saved: Checkpoints["saved"] = Effect.fnUntraced(function*(place, weights, { ttlSeconds, userMetadata } = {}) {
+    const now = yield* Clock.currentTimeMillis
+    const millis = ttlSeconds === undefined ? usualMillis : ttlSeconds * 1000
+    const described = {
+      weights,
+      savedMillis: now,
+      public: false,
+      ...(userMetadata === undefined ? {} : { userMetadata })
+    }
+    yield* runs.keep(place.folder)
+    yield* records.write(place, expiring(described, millis, now))
+  })
+
   return {
-    paths: CheckpointPath.make(scheme),
+    paths,
     runs,
+    folders: Effect.flatMap(allFolders, Effect.filter(isVisible)),
+    isVisible,
     list,
+    readable,
+    own,
     exists: (place) => Effect.isSuccess(find(place)),
     files: (place) => Effect.map(find(place), ({ files }) => files),
     weights: (place) => Effect.flatMap(find(place), (found) => weightsOf(place, found)),
-    saved: Effect.fnUntraced(function*(place, weights, ttlSeconds) {
-      const now = yield* Clock.currentTimeMillis
-      const millis = ttlSeconds === undefined ? usualMillis : ttlSeconds * 1000
-      yield* records.write(place, expiring({ weights, savedMillis: now, public: false }, millis, now))
-    }),
+    saved,
     move: Effect.fnUntraced(function*(from, to) {
       if (!CheckpointPath.isOurs(to) || (yield* Effect.isSuccess(find(to)))) {
         return yield* badRequest(`the checkpoint "${to.id}" already exists, or cannot be called so`)
       }
       yield* files.move(from, to)
+    }),
+    copy: Effect.fnUntraced(function*(from, to, options) {
+      const found = yield* find(from)
+      if (found.files.length === 0) return yield* badRequest(`${paths.format(from)} has no files to copy`)
+      yield* files.copy(from, to)
+      yield* saved(to, yield* weightsOf(from, found), options)
     }),
     setTtl: (place, seconds) =>
       Effect.flatMap(

@@ -1,4 +1,4 @@
-/** Checkpoints to take away, for whoever has a link: all files in one archive, or each of its own. */
+/** Downloads of checkpoints by signed links: all files in one archive, or one file. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Download from "./Download.ts"
@@ -7,12 +7,12 @@ import type { Parts } from "./Parts.ts"
 import { notFound } from "./Refusal.ts"
 import * as Tar from "./Tar.ts"
 
-/** What the link opens: a run, a kind, a name and, of files, another name. */
+/** A link names a run's folder, a kind, a name and, of one file, its name. */
 const opened = ({ checkpoints }: Parts, links: Links.Links) =>
   Effect.gen(function*() {
     const { "*": rest = "" } = yield* HttpRouter.params
-    const [run = "", kind = "", name = "", file = ""] = (yield* links.open(rest)).split("/")
-    return { file, files: yield* checkpoints.files({ run, id: `${kind}/${name}` }) }
+    const [folder = "", kind = "", name = "", file = ""] = (yield* links.open(rest)).split("/")
+    return { file, files: yield* checkpoints.files({ folder, id: `${kind}/${name}` }) }
   })
 
 const archive = (parts: Parts, links: Links.Links) =>
@@ -35,5 +35,7 @@ const file = (parts: Parts, links: Links.Links) =>
 
 export const routes = (parts: Parts, links: Links.Links) => [
   HttpRouter.route("GET", "/archives/*", archive(parts, links)),
-  HttpRouter.route("GET", "/files/*", file(parts, links))
+  HttpRouter.route("HEAD", "/archives/*", archive(parts, links)),
+  HttpRouter.route("GET", "/files/*", file(parts, links)),
+  HttpRouter.route("HEAD", "/files/*", file(parts, links))
 ]

@@ -12,7 +12,6 @@ import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Answer } from "./Answer.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
 import type { Parts } from "./Parts.ts"
 
 const protobuf = "application/x-protobuf"
@@ -39,16 +38,17 @@ const success = (answer: Answer, asProtobuf: boolean) => {
   }
 }
 
+/** The reason of a defect is in the log. */
 const unexpected = new TinkerError.TinkerError({
   operation: "server",
   reason: new TinkerError.Unavailable({ detail: "the request failed for a reason of the server's own; see its log" })
 })
 
-/** A failed request is a result like others: the poll itself went well. */
+/** A failed request is a result: the poll itself went well. */
 const failure = ({ checkpoints }: Parts, cause: Cause.Cause<TinkerError.TinkerError>) => {
   const error = Option.getOrElse(Cause.findErrorOption(cause), () => unexpected)
   return Effect.map(
-    Effect.orDie(Wire.encodeFailed(Wire.failed(CheckpointPath.clientError(checkpoints.paths)(error).reason))),
+    Effect.orDie(Wire.encodeFailed(Wire.failed(checkpoints.paths.clientError(error).reason))),
     (body) => HttpServerResponse.jsonUnsafe(body)
   )
 }
@@ -70,4 +70,14 @@ const retrieve = (parts: Parts) =>
       : yield* failure(parts, result.value.cause)
   })
 
-export const routes = (parts: Parts) => [HttpRouter.route("POST", "/retrieve_future", retrieve(parts))]
+const cancel = ({ futures }: Parts) =>
+  Effect.gen(function*() {
+    const { value: { request_id } } = yield* Body.json(Wire.CancelRequest)
+    yield* futures.cancel(request_id)
+    return HttpServerResponse.empty()
+  })
+
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/retrieve_future", retrieve(parts)),
+  HttpRouter.route("POST", "/cancel_future", cancel(parts))
+]

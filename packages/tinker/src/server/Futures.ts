@@ -1,39 +1,58 @@
-/** Requests that were accepted, and their results for as long as somebody may ask for them again. */
-import type { TinkerError } from "@effect-rl/core"
+/** Accepted requests, and their results for as long as a client may ask for them again. */
+import { TinkerError } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
-import type * as Option from "effect/Option"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import type { Answer } from "./Answer.ts"
-import { notFound, Refusal } from "./Refusal.ts"
+import type * as Scope from "effect/Scope"
+import * as Answer from "./Answer.ts"
+import { Caller } from "./Caller.ts"
+import { notFound, Refusal, tooMany } from "./Refusal.ts"
+
+type Work = Effect.Effect<Answer.Answer, TinkerError.TinkerError>
+type Result = Exit.Exit<Answer.Answer, TinkerError.TinkerError>
+
+export interface Order {
+  readonly work: Work
+  /** Tokens that the result may have, or that the request holds: counted until the result is forgotten. */
+  readonly tokens?: number
+  /** The same `key` again is the same request, and a conflict where its `content` differs. */
+  readonly once?: { readonly key: string; readonly content: string }
+  /** Closing it cancels the request; the server's own unless given. */
+  readonly scope?: Scope.Scope
+}
 
 export interface Futures {
-  /**
-   * Begins `work` and returns its id at once. The same `key` again is the same request: it returns the first id, or fails
-   * where its `content` is another.
-   */
-  readonly begin: (
-    work: Effect.Effect<Answer, TinkerError.TinkerError>,
-    once?: { readonly key: string; readonly content: string }
-  ) => Effect.Effect<string, Refusal>
-  /** The result, once there is one, however long it takes. */
-  readonly result: (id: string) => Effect.Effect<Exit.Exit<Answer, TinkerError.TinkerError>, Refusal>
-  /** The result, once there is one; none where it takes longer than a poll is held. */
-  readonly poll: (id: string) => Effect.Effect<Option.Option<Exit.Exit<Answer, TinkerError.TinkerError>>, Refusal>
-  /** Requests that are not finished. */
+  /** Begins the work and returns its id at once; refuses it where the caller already holds too many tokens. */
+  readonly begin: (order: Order) => Effect.Effect<string, Refusal, Caller>
+  /** The result, however long it takes. */
+  readonly result: (id: string) => Effect.Effect<Result, Refusal, Caller>
+  /** The result, or none where it takes longer than a poll is held. */
+  readonly poll: (id: string) => Effect.Effect<Option.Option<Result>, Refusal, Caller>
+  /** Stops the work; its result is then that it was cancelled. A finished request stays as it is. */
+  readonly cancel: (id: string) => Effect.Effect<void, Refusal, Caller>
+  /** Forgets a result that its client has. */
+  readonly forget: (id: string) => Effect.Effect<void, never, Caller>
+  /** The number of requests under way. */
   readonly unfinished: Effect.Effect<number>
-  /** Returns when everything accepted so far is finished. */
-  readonly settled: Effect.Effect<void>
+  /** Accepts nothing more, returns when everything accepted is finished, and ends polls. */
+  readonly stop: Effect.Effect<void>
 }
 
 interface Entry {
-  readonly done: Deferred.Deferred<Answer, TinkerError.TinkerError>
+  readonly done: Deferred.Deferred<Answer.Answer, TinkerError.TinkerError>
   readonly key: string | undefined
-  /** When it was finished or, later, last asked for; none while it is under way. */
+  readonly tenant: string | undefined
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  /** Tokens counted for it. */
+  tokens: number
+  /** The time at which it was finished or, later, last asked for; undefined while it is under way. */
   finishedAt: number | undefined
+  wasDelivered: boolean
 }
 
 /** Below the 45 s that the Python SDK waits for an answer. */
@@ -42,56 +61,125 @@ const pollHeld = "30 seconds"
 /** A lost answer is asked for again after up to 75 s. */
 const keptMillis = 10 * 60_000
 
-/** `prefix` tells this server's ids from those of one that ran here before. */
+/** A delivered result that may go earlier when there is no room: an answer lost on its way was asked for again by then. */
+const keptUnderPressureMillis = 90_000
+
+/** Tokens that all requests and results hold, about 16 bytes each: 512 MiB. */
+export const mostTokens = 2 ** 25
+
+/** One tenant may hold half of them. */
+export const mostTokensOfTenant = mostTokens / 2
+
+const cancelled = new TinkerError.TinkerError({
+  operation: "server",
+  reason: new TinkerError.Closed({ detail: "the request was cancelled" })
+})
+
+const stopping = new Refusal({
+  status: 503,
+  detail: "this server is stopping and accepts nothing more",
+  headers: { "retry-after": "10" }
+})
+
+/** `prefix` tells this server's ids from those of a server that ran here before. */
 export const make = Effect.fnUntraced(function*(prefix: string) {
-  const scope = yield* Effect.scope
+  const serverScope = yield* Effect.scope
   const entries = new Map<string, Entry>()
   const seen = new Map<string, { readonly id: string; readonly content: string }>()
+  const heldBy = new Map<string | undefined, number>()
+  const stopped = yield* Deferred.make<void>()
+  let held = 0
   let count = 0
   let unfinished = 0
+  let isStopping = false
 
-  const forgetFinished = Effect.map(Clock.currentTimeMillis, (now) => {
-    for (const [id, { finishedAt, key }] of entries) {
-      if (finishedAt === undefined || now - finishedAt < keptMillis) continue
-      entries.delete(id)
-      if (key !== undefined) seen.delete(key)
+  const hold = (tenant: string | undefined, tokens: number) => {
+    held += tokens
+    const now = (heldBy.get(tenant) ?? 0) + tokens
+    if (now === 0) heldBy.delete(tenant)
+    else heldBy.set(tenant, now)
+  }
+
+  const drop = (id: string, { key, tenant, tokens }: Entry) => {
+    entries.delete(id)
+    if (key !== undefined) seen.delete(key)
+    hold(tenant, -tokens)
+  }
+
+  const forgetOld = Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const [id, entry] of entries) {
+      if (entry.finishedAt !== undefined && now - entry.finishedAt >= keptMillis) drop(id, entry)
     }
   })
 
-  const start = Effect.fnUntraced(function*(
-    work: Effect.Effect<Answer, TinkerError.TinkerError>,
-    id: string,
-    key: string | undefined
-  ) {
-    const entry: Entry = { done: yield* Deferred.make<Answer, TinkerError.TinkerError>(), key, finishedAt: undefined }
-    entries.set(id, entry)
-    unfinished++
-    yield* work.pipe(
-      Effect.onExit((exit) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          entry.finishedAt = now
-          unfinished--
-          return Deferred.done(entry.done, exit)
-        })
-      ),
+  const fits = (tenant: string | undefined, tokens: number) =>
+    held + tokens <= mostTokens && (heldBy.get(tenant) ?? 0) + tokens <= mostTokensOfTenant
+
+  /** Drops delivered results, the oldest request first, until there is room for `tokens`. */
+  const makeRoom = (tenant: string | undefined, tokens: number, now: number) => {
+    for (const [id, entry] of entries) {
+      if (fits(tenant, tokens)) return
+      const { finishedAt = now, wasDelivered } = entry
+      if (wasDelivered && now - finishedAt >= keptUnderPressureMillis) drop(id, entry)
+    }
+  }
+
+  const admit = Effect.fnUntraced(function*(tenant: string | undefined, tokens: number) {
+    if (isStopping) return yield* stopping
+    if (fits(tenant, tokens)) return
+    makeRoom(tenant, tokens, yield* Clock.currentTimeMillis)
+    if (!fits(tenant, tokens)) {
+      return yield* tooMany(`requests of ${heldBy.get(tenant) ?? 0} tokens are waiting or kept: try again later`, 5)
+    }
+  })
+
+  const finish = Effect.fnUntraced(function*(entry: Entry, exit: Result) {
+    const result: Result = Exit.hasInterrupts(exit) ? Exit.fail(cancelled) : exit
+    const size = Exit.isSuccess(result) ? Answer.size(result.value) : 0
+    hold(entry.tenant, size - entry.tokens)
+    entry.tokens = size
+    entry.fiber = undefined
+    entry.finishedAt = yield* Clock.currentTimeMillis
+    unfinished--
+    yield* Deferred.done(entry.done, result)
+  })
+
+  const start = Effect.fnUntraced(function*(id: string, entry: Entry, work: Work, scope: Scope.Scope) {
+    entry.fiber = yield* work.pipe(
+      Effect.onExit((exit) => finish(entry, exit)),
       Effect.tapCause((cause) => Cause.hasDies(cause) ? Effect.logError(`request ${id} failed`, cause) : Effect.void),
       Effect.exit,
       Effect.forkIn(scope, { startImmediately: true })
     )
+    if (entry.finishedAt !== undefined) entry.fiber = undefined
   })
 
-  const begin: Futures["begin"] = (work, once) =>
-    Effect.suspend(() => {
-      const before = once === undefined ? undefined : seen.get(once.key)
-      if (before !== undefined) {
-        if (before.content === once?.content) return Effect.succeed(before.id)
-        const detail = `${once?.key} was already used for another request: use a new sequence number for new content`
-        return Effect.fail(new Refusal({ status: 409, detail }))
-      }
-      const id = `${prefix}-${++count}`
-      if (once !== undefined) seen.set(once.key, { id, content: once.content })
-      return Effect.as(start(work, id, once?.key), id)
-    })
+  const begin: Futures["begin"] = Effect.fnUntraced(function*({ once, scope = serverScope, tokens = 0, work }) {
+    const { tenant } = yield* Caller
+    const before = once === undefined ? undefined : seen.get(once.key)
+    if (before !== undefined) {
+      if (before.content === once?.content) return before.id
+      const detail = `${once?.key} was already used for another request: use a new sequence number for new content`
+      return yield* new Refusal({ status: 409, detail })
+    }
+    yield* admit(tenant, tokens)
+    const id = `${prefix}-${++count}`
+    if (once !== undefined) seen.set(once.key, { id, content: once.content })
+    const entry: Entry = {
+      done: yield* Deferred.make<Answer.Answer, TinkerError.TinkerError>(),
+      key: once?.key,
+      tenant,
+      fiber: undefined,
+      tokens,
+      finishedAt: undefined,
+      wasDelivered: false
+    }
+    entries.set(id, entry)
+    hold(tenant, tokens)
+    unfinished++
+    yield* start(id, entry, work, scope)
+    return id
+  })
 
   const wasOurs = (id: string) => {
     const number = id.startsWith(`${prefix}-`) ? Number(id.slice(prefix.length + 1)) : NaN
@@ -99,36 +187,50 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   }
 
   /** An answer may be lost on its way: from now on it is kept anew. */
-  const keep = (entry: Entry) =>
+  const deliver = (entry: Entry) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
-      if (entry.finishedAt !== undefined) entry.finishedAt = now
+      if (entry.finishedAt === undefined) return
+      entry.finishedAt = now
+      entry.wasDelivered = true
     })
 
   const find = Effect.fnUntraced(function*(id: string) {
+    const { tenant } = yield* Caller
     const entry = entries.get(id)
-    if (entry !== undefined) return entry
+    if (entry !== undefined) return entry.tenant === tenant ? entry : yield* notFound("request", id)
     const detail = `the result of request "${id}" is no longer kept: send the request again under a new sequence number`
     return yield* wasOurs(id) ? new Refusal({ status: 410, detail }) : notFound("request", id)
   })
 
   const result: Futures["result"] = Effect.fnUntraced(function*(id) {
     const entry = yield* find(id)
-    return yield* Effect.ensuring(Effect.exit(Deferred.await(entry.done)), keep(entry))
+    return yield* Effect.ensuring(Effect.exit(Deferred.await(entry.done)), deliver(entry))
   })
 
-  const poll: Futures["poll"] = (id) => Effect.timeoutOption(result(id), pollHeld)
+  const poll: Futures["poll"] = Effect.fnUntraced(function*(id) {
+    const { done } = yield* find(id)
+    const isOver = Effect.raceFirst(Effect.exit(Deferred.await(done)), Deferred.await(stopped))
+    yield* Effect.timeoutOption(isOver, pollHeld)
+    return (yield* Deferred.isDone(done)) ? Option.some(yield* result(id)) : Option.none()
+  })
 
   const open = () => [...entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
 
-  yield* forgetFinished.pipe(Effect.repeat(Schedule.spaced("1 minute")), Effect.forkScoped)
+  yield* forgetOld.pipe(Effect.repeat(Schedule.spaced("1 minute")), Effect.forkScoped)
 
   return {
     begin,
     result,
     poll,
+    cancel: (id) => Effect.flatMap(find(id), ({ fiber }) => fiber === undefined ? Effect.void : Fiber.interrupt(fiber)),
+    forget: (id) =>
+      Effect.map(Effect.option(find(id)), (found) => {
+        if (Option.isSome(found) && found.value.finishedAt !== undefined) drop(id, found.value)
+      }),
     unfinished: Effect.sync(() => unfinished),
-    settled: Effect.suspend(() =>
-      Effect.forEach(open(), ({ done }) => Effect.exit(Deferred.await(done)), { discard: true })
-    )
+    stop: Effect.suspend(() => {
+      isStopping = true
+      return Effect.forEach(open(), ({ done }) => Effect.exit(Deferred.await(done)), { discard: true })
+    }).pipe(Effect.ensuring(Deferred.succeed(stopped, undefined)))
   } satisfies Futures
 })

@@ -1,5 +1,5 @@
-/** Models: made, described, stepped, unloaded. */
-import type { AdamParams, Tinker } from "@effect-rl/core"
+/** Models created, described, stepped, unloaded. */
+import type { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -7,7 +7,9 @@ import * as Training from "../wire/Training.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import * as Optimizer from "./Optimizer.ts"
 import type { Parts } from "./Parts.ts"
+import * as Saving from "./Saving.ts"
 import type * as Sessions from "./Sessions.ts"
 
 type CreateModel = typeof Training.CreateModelRequest.Type
@@ -29,30 +31,36 @@ const loraOptions = ({ base_model, lora_config: lora }: CreateModel): Tinker.Lor
   })
 })
 
-const createModel = ({ futures, sessions, tinker }: Parts) =>
+const createModel = (parts: Parts) =>
   Effect.gen(function*() {
+    const { futures, sessions, tinker } = parts
     const { text, value } = yield* Body.json(Training.CreateModelRequest)
     const session = yield* sessions.touch(value.session_id)
-    const work = sessions.addModel(
-      session,
-      { trains: trains(value), userMetadata: value.user_metadata ?? {} },
-      tinker.createLoraTrainingClient(loraOptions(value))
-    ).pipe(
-      Effect.map(({ client }) => Answer.Plain({ body: { type: "create_model", model_id: client.info.modelId } }))
+    const id = `${session.id}:train:${value.model_seq_id}`
+    const work = Optimizer.isAdam("optimizer_config", value.optimizer_config).pipe(
+      Accept.named("createModel"),
+      Effect.andThen(Saving.addModel(
+        parts,
+        session,
+        { id, trains: trains(value), userMetadata: value.user_metadata ?? {} },
+        tinker.createLoraTrainingClient(loraOptions(value))
+      )),
+      Effect.as(Answer.Plain({ body: { type: "create_model", model_id: id } }))
     )
-    const key = `model_seq_id ${value.model_seq_id} of session ${session.id}`
-    return Accept.promised({ request_id: yield* futures.begin(work, { key, content: Accept.digest(text) }) })
+    const once = { key: `model_seq_id ${value.model_seq_id} of session ${session.id}`, content: Accept.digest(text) }
+    return Accept.promised({ request_id: yield* futures.begin({ work, once }), model_id: id })
   })
 
-const getInfo = ({ sessions }: Parts) =>
+const getInfo = ({ sessions, tokenizerOf }: Parts) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Training.ModelRequest)
-    const { baseModel, loraRank, modelId } = (yield* sessions.model(value.model_id)).client.info
+    const { client, id } = yield* sessions.model(value.model_id)
+    const { baseModel, loraRank } = client.info
     return HttpServerResponse.jsonUnsafe(
       {
         type: "get_info",
-        model_id: modelId,
-        model_data: { model_name: baseModel, tokenizer_id: baseModel },
+        model_id: id,
+        model_data: { model_name: baseModel, tokenizer_id: tokenizerOf(baseModel) },
         is_lora: true,
         lora_rank: loraRank,
         model_name: baseModel
@@ -65,24 +73,11 @@ const unloadModel = ({ futures, sessions }: Parts) =>
     const { value: { model_id } } = yield* Body.json(Training.ModelRequest)
     const model = yield* sessions.model(model_id)
     const body = { type: "unload_model", model_id } satisfies typeof Training.UnloadModelResult.Type
-    return Accept.promised({
-      request_id: yield* futures.begin(
-        model.client.unload.pipe(Effect.andThen(sessions.release(model)), Effect.as(Answer.Plain({ body })))
-      ),
-      model_id
-    })
+    const work = Effect.as(Effect.andThen(model.client.unload, sessions.release(model)), Answer.Plain({ body }))
+    return Accept.promised({ request_id: yield* futures.begin({ work }), model_id })
   })
 
-const adamParams = (params: typeof Training.AdamParams.Type): AdamParams.AdamParams => ({
-  learningRate: params.learning_rate ?? 1e-4,
-  ...(params.beta1 === undefined ? {} : { beta1: params.beta1 }),
-  ...(params.beta2 === undefined ? {} : { beta2: params.beta2 }),
-  ...(params.eps === undefined ? {} : { eps: params.eps }),
-  ...(params.weight_decay === undefined ? {} : { weightDecay: params.weight_decay }),
-  ...(params.grad_clip_norm === undefined ? {} : { gradClipNorm: params.grad_clip_norm })
-})
-
-/** JSON has no words for the others. */
+/** JSON cannot say other numbers. */
 const finite = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 
@@ -97,9 +92,13 @@ const optimStep = (parts: Parts) =>
       model,
       sequence: value.seq_id,
       content,
-      submit: Effect.map(model.client.optimStep(adamParams(value.adam_params)), (pending) =>
-        Effect.map(pending.await, ({ metrics }) =>
-          Answer.Plain({ body: { type: "optim_step", metrics: finite(metrics) } })))
+      submit: Accept.named("optimStep")(Optimizer.ofStep(value)).pipe(
+        Effect.flatMap(model.client.optimStep),
+        Effect.map((pending) =>
+          Effect.map(pending.await, ({ metrics }) =>
+            Answer.Plain({ body: { type: "optim_step", metrics: finite(metrics) } }))
+        )
+      )
     })
   })
 

@@ -1,6 +1,8 @@
-/** What the routes work with. */
+/** Everything that the routes share. */
 import type { Tinker } from "@effect-rl/core"
+import type { Audit } from "./Audit.ts"
 import type { Checkpoints } from "./Checkpoints.ts"
+import type { Fair } from "./Fair.ts"
 import type { Futures } from "./Futures.ts"
 import type { RateLimit } from "./RateLimit.ts"
 import type { Sessions } from "./Sessions.ts"
@@ -10,10 +12,15 @@ export interface Parts {
   readonly sessions: Sessions
   readonly futures: Futures
   readonly checkpoints: Checkpoints
+  readonly audit: Audit
+  /** Sequences that the backend samples at once, shared between callers. */
+  readonly sampling: Fair
   /** Of requests to sample. */
   readonly rateLimit: RateLimit
   /** Whether clients are asked to compress their training passes. */
   readonly compressPasses: boolean
+  /** The tokenizer of a model, as `get_info` names it. */
+  readonly tokenizerOf: (model: string) => string
   /** A name nothing else on this server has. */
   readonly uniqueId: () => string
 }

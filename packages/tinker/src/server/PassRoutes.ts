@@ -17,14 +17,19 @@ import type { Model } from "./Sessions.ts"
 interface Received {
   readonly request: PassRequest.PassRequest
   readonly content: string
+  /** Of the body. */
+  readonly bytes: number
 }
+
+/** The memory of one token of a sampled result, which results and requests are measured in. */
+const bytesPerToken = 16
 
 const nonEmpty = <A>(data: ReadonlyArray<A>) =>
   Arr.isReadonlyArrayNonEmpty(data)
     ? Effect.succeed(data)
     : Effect.fail(new TinkerError.Rejected({ detail: "data is empty, expected at least one datum" }))
 
-/** A request that is wrong had its turn all the same, so that later ones do not wait for it. */
+/** A wrong request has its turn all the same, so that later ones do not wait for it. */
 const run = Effect.fnUntraced(function*({ client }: Model, request: PassRequest.PassRequest, operation: string) {
   const pass = yield* Accept.named(operation)(PassData.toPass(request))
   const data = yield* Accept.named(operation)(nonEmpty(pass.data))
@@ -32,7 +37,7 @@ const run = Effect.fnUntraced(function*({ client }: Model, request: PassRequest.
   return Effect.map(pending.await, (output) => Answer.Pass({ output }))
 })
 
-const accept = Effect.fnUntraced(function*(parts: Parts, { content, request }: Received) {
+const accept = Effect.fnUntraced(function*(parts: Parts, { bytes, content, request }: Received) {
   const model = yield* parts.sessions.model(request.modelId)
   const operation = request.forwardOnly ? "forward" : "forwardBackward"
   return yield* Accept.training(parts, {
@@ -40,6 +45,7 @@ const accept = Effect.fnUntraced(function*(parts: Parts, { content, request }: R
     model,
     sequence: request.seqId,
     content,
+    tokens: Math.ceil(bytes / bytesPerToken),
     submit: run(model, request, operation)
   })
 })
@@ -48,7 +54,12 @@ const malformed = Effect.mapError(({ message }: { readonly message: string }) =>
 
 const fromProtobuf = Effect.flatMap(
   Body.bytes,
-  (bytes) => Effect.map(malformed(PassRequest.decode(bytes)), (request) => ({ request, content: Accept.digest(bytes) }))
+  (bytes) =>
+    Effect.map(malformed(PassRequest.decode(bytes)), (request) => ({
+      request,
+      content: Accept.digest(bytes),
+      bytes: bytes.length
+    }))
 )
 
 const readBody = Body.parse(PassRequestJson.ForwardBackwardBody)
@@ -67,7 +78,7 @@ const fromForwardJson = (text: string) =>
   )
 
 const received = (parts: Parts, decode: typeof fromJson) =>
-  Effect.map(Accept.body(parts, decode), ({ content, value }) => ({ request: value, content }))
+  Effect.map(Accept.body(parts, decode), ({ content, length, value }) => ({ request: value, content, bytes: length }))
 
 const forwardBackward = (parts: Parts) =>
   HttpServerRequest.HttpServerRequest.pipe(

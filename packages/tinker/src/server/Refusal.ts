@@ -5,7 +5,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Future from "../wire/Future.ts"
 
-const Status = Schema.Literals([400, 401, 403, 404, 409, 410, 413, 415, 416, 422, 429, 500, 503])
+const Status = Schema.Literals([400, 401, 403, 404, 408, 409, 410, 413, 415, 416, 422, 429, 500, 503])
 
 export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
   status: Status,

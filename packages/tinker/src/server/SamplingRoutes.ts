@@ -1,5 +1,5 @@
 /** Sampling sessions and samples. */
-import type { Sampling } from "@effect-rl/core"
+import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -8,58 +8,63 @@ import * as Wire from "../wire/Sample.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
-import * as CheckpointPath from "./CheckpointPath.ts"
+import { Caller } from "./Caller.ts"
+import * as Cost from "./Cost.ts"
 import type { Parts } from "./Parts.ts"
-import { badRequest, invalid, tooMany } from "./Refusal.ts"
+import * as PieceSampling from "./PieceSampling.ts"
+import * as PromptScores from "./PromptScores.ts"
+import { badRequest, fromTinkerError, tooMany } from "./Refusal.ts"
 import type { Sampler, Session } from "./Sessions.ts"
 
-type Source = { readonly baseModel: string } | { readonly modelPath: string }
+/** Weights to sample from. */
+interface Source {
+  readonly baseModel: string
+  readonly modelPath: string | undefined
+  /** As the backend takes them. */
+  readonly from: { readonly baseModel: string } | { readonly modelPath: string }
+}
 
 interface Named {
   readonly base_model?: string | null
   readonly model_path?: string | null
 }
 
-const source = ({ base_model, model_path }: Named) => {
+/** A path has its model noted with it; a model that is named beside it must be the same. */
+const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { base_model, model_path }: Named) {
   const name = base_model ?? undefined
   const path = model_path ?? undefined
-  if (path !== undefined && name === undefined) return Effect.succeed<Source>({ modelPath: path })
-  return name !== undefined && path === undefined
-    ? Effect.succeed<Source>({ baseModel: name })
-    : Effect.fail(badRequest("expected either base_model or model_path"))
-}
-
-/** The model of saved weights is noted with them. */
-const described = Effect.fnUntraced(function*({ checkpoints }: Parts, from: Source) {
-  if ("baseModel" in from) return { baseModel: from.baseModel, modelPath: undefined, from }
-  const { base_model } = yield* Effect.flatMap(CheckpointPath.parse(from.modelPath), checkpoints.weights)
-  return {
-    baseModel: base_model,
-    modelPath: from.modelPath,
-    from: { modelPath: checkpoints.paths.toBackend(from.modelPath) }
+  if (path === undefined) {
+    if (name === undefined) return yield* badRequest("base_model and model_path are missing, expected one of them")
+    return { baseModel: name, modelPath: undefined, from: { baseModel: name } } satisfies Source
   }
+  const place = yield* checkpoints.readable(path)
+  const weights = yield* checkpoints.weights(place)
+  if (name !== undefined && name !== weights.base_model) {
+    return yield* badRequest(`base_model is "${name}", expected "${weights.base_model}", of which ${path} is`)
+  }
+  const from = { modelPath: checkpoints.paths.toBackend(place) }
+  return { baseModel: weights.base_model, modelPath: path, from } satisfies Source
 })
 
-const createSampler = Effect.fnUntraced(function*(parts: Parts, session: Session, id: string, source: Source) {
-  const { sessions, tinker } = parts
-  const { baseModel, from, modelPath } = yield* described(parts, source)
+const createSampler = ({ sessions, tinker }: Parts, session: Session, id: string, source: Source) => {
+  const { baseModel, from, modelPath } = source
   return sessions.addSampler(
     session,
     { id, baseModel, modelPath, snapshotOf: undefined },
     tinker.createSamplingClient(from)
   )
-})
+}
 
 const createSession = (parts: Parts) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.CreateSamplingSessionRequest)
     const session = yield* parts.sessions.touch(value.session_id)
-    const from = yield* source(value)
+    const source = yield* sourceOf(parts, value)
     const type = "create_sampling_session"
     const id = `${session.id}:sample:${value.sampling_session_seq_id}`
-    const make = yield* createSampler(parts, session, id, from)
     const body = { type, sampling_session_id: id } satisfies typeof Wire.CreateSamplingSessionResponse.Type
-    return yield* Accept.awaited(parts, make, body, { key: `sampling session ${id}`, content: JSON.stringify(from) })
+    const once = { key: `sampling session ${id}`, content: JSON.stringify(source) }
+    return yield* Accept.awaited(parts, createSampler(parts, session, id, source), body, once)
   })
 
 const getSampler = ({ sessions }: Parts) =>
@@ -75,7 +80,7 @@ const getSampler = ({ sessions }: Parts) =>
     )
   })
 
-/** Requests accepted and not finished; above this clients are asked to slow down. */
+/** Requests under way; above this many, clients are asked to slow down. */
 const mostUnfinished = 20_000
 
 const hasRoom = ({ futures }: Parts) =>
@@ -84,56 +89,74 @@ const hasRoom = ({ futures }: Parts) =>
       ? Effect.void
       : Effect.fail(tooMany(`${unfinished} requests are waiting: try again later`, 1)))
 
-/** Each has an id in the answer. */
-const mostSamples = 10_000
+const sampleFrom = Effect.fnUntraced(function*(
+  { sampling }: Parts,
+  caller: string,
+  { client }: Sampler,
+  body: Wire.SampleRequest,
+  contextLength: number
+) {
+  const request: Sampling.SampleRequest = yield* Accept.named("sample")(Wire.toRequest(body, contextLength))
+  const response = yield* PieceSampling.sample(sampling, caller, client, request)
+  return Answer.Sample({ response: PromptScores.lastOnly(response, body.prompt_logprobs_last_n ?? undefined) })
+})
 
-const countOf = ({ num_samples: count = 1 }: Wire.SampleRequest) =>
-  count >= 1 && count <= mostSamples
-    ? Effect.succeed(count)
-    : Effect.fail(invalid(`num_samples is ${count}, expected 1 to ${mostSamples}`))
-
-const sampleFrom = ({ tinker }: Parts, { baseModel, client }: Sampler, body: Wire.SampleRequest) =>
-  tinker.capabilities(baseModel).pipe(
-    Effect.flatMap(({ contextLength }) => Accept.named("sample")(Wire.toRequest(body, contextLength))),
-    Effect.flatMap((request: Sampling.SampleRequest) => client.sample(request)),
-    Effect.map((response) => Answer.Sample({ response }))
-  )
-
-/** Weights that are named in the request itself are kept until nobody has asked for any for five minutes. */
+/** Weights named in the request itself are kept until five minutes after the last request for any such. */
 const unnamedSession = "requests without a session"
 
 const samplerOf = Effect.fnUntraced(function*(parts: Parts, value: Wire.SampleRequest) {
   const { sessions } = parts
   const id = value.sampling_session_id ?? undefined
   if (id !== undefined) return yield* sessions.sampler(id)
-  const from = yield* source(value)
-  const name = JSON.stringify(from)
+  const source = yield* sourceOf(parts, value)
+  const { tenant = "" } = yield* Caller
+  const name = `${tenant} ${JSON.stringify(source.from)}`
   const made = yield* Effect.option(sessions.sampler(name))
   if (Option.isSome(made)) return made.value
-  const session = yield* sessions.create(unnamedSession, unnamedSession)
-  return yield* Effect.flatten(createSampler(parts, session, name, from)).pipe(
+  const session = yield* sessions.create(`${unnamedSession} ${tenant}`.trim(), { idempotencyKey: unnamedSession })
+  return yield* createSampler(parts, session, name, source).pipe(
     Effect.catchTag("TinkerError", (error) => Effect.fail(Accept.refused(parts, error)))
   )
 })
 
+const contextOf = ({ tinker }: Parts, { baseModel }: Sampler) =>
+  Effect.mapBoth(tinker.capabilities(baseModel), {
+    onSuccess: ({ contextLength }) => contextLength,
+    onFailure: fromTinkerError
+  })
+
+const isAnswerable = (request: Wire.SampleRequest) => {
+  const reason = Wire.problem(request)
+  return reason === undefined
+    ? Effect.void
+    : Effect.fail(fromTinkerError(new TinkerError.TinkerError({ operation: "sample", reason })))
+}
+
 const sample = (parts: Parts) =>
   Effect.gen(function*() {
     const { text, value } = yield* Body.json(Wire.SampleRequest)
-    const count = yield* countOf(value)
+    yield* isAnswerable(value)
     yield* hasRoom(parts)
     yield* parts.rateLimit.take
+    const { tenant } = yield* Caller
     const sampler = yield* samplerOf(parts, value)
+    const contextLength = yield* contextOf(parts, sampler)
+    const tokens = yield* Cost.ofSample(value, contextLength)
     const sequence = value.seq_id ?? undefined
     const once = { key: `seq_id ${sequence} of sampling session ${sampler.id}`, content: Accept.digest(text) }
-    const work = sampleFrom(parts, sampler, value)
-    const request_id = yield* parts.futures.begin(work, sequence === undefined ? undefined : once)
+    const request_id = yield* parts.futures.begin({
+      work: sampleFrom(parts, tenant ?? sampler.session.id, sampler, value, contextLength),
+      tokens,
+      scope: sampler.scope,
+      ...(sequence === undefined ? {} : { once })
+    })
     return Accept.promised({
       request_id,
-      sample_sequence_ids: Array.from({ length: count }, (_, index) => `${request_id}:${index}`)
+      sample_sequence_ids: Array.from({ length: value.num_samples ?? 1 }, (_, index) => `${request_id}:${index}`)
     })
   })
 
-/** Clients of the official SDK cannot ask for it: see `Sessions` for when theirs go. */
+/** Clients of the official SDK cannot ask for it: see `Sessions` for when their samplers go. */
 const release = ({ sessions }: Parts) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params

@@ -1,78 +1,59 @@
-/** What clients ask before and beside their work: configuration, sessions, models, telemetry. */
+/** The service itself: configuration, capabilities, health, telemetry, and what is not served. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Session from "../wire/Session.ts"
+import * as Schema from "effect/Schema"
+import * as Wire from "../wire/Session.ts"
 import * as Body from "./Body.ts"
-import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
-import { fromTinkerError, Refusal } from "./Refusal.ts"
+import { fromTinkerError, invalid, Refusal } from "./Refusal.ts"
 
-const clientConfig = ({ compressPasses }: Parts): Session.ClientConfigResponse => ({
+const clientConfig = ({ compressPasses }: Parts): Wire.ClientConfigResponse => ({
   pjwt_auth_enabled: false,
   parallel_fwdbwd_chunks: true,
   proto_compress_fwdbwd: compressPasses,
-  create_model_via_load_weights: false
+  create_model_via_load_weights: false,
+  sample_join_sampling_session: true,
+  sample_use_retrieve_futures: false,
+  custom_loss_server_side: false
 })
 
-const dynamicConfig: typeof Session.DynamicConfigResponse.Type = { refresh_interval_sec: 300 }
+const dynamicConfig: typeof Wire.DynamicConfigResponse.Type = {
+  refresh_interval_sec: 300,
+  sample_cancel_enabled: true,
+  sample_cancel_max_batch_size: 64
+}
 
 const capabilities = ({ tinker }: Parts) =>
   tinker.models.pipe(
     Effect.flatMap(Effect.forEach((name) =>
-      Effect.map(tinker.capabilities(name), (capabilities) => Session.supportedModel(name, capabilities))
+      Effect.map(tinker.capabilities(name), (capabilities) => Wire.supportedModel(name, capabilities))
     )),
     Effect.map((supported_models) =>
-      HttpServerResponse.jsonUnsafe({ supported_models } satisfies typeof Session.ServerCapabilities.Type)
+      HttpServerResponse.jsonUnsafe({ supported_models } satisfies typeof Wire.ServerCapabilities.Type)
     ),
     Effect.mapError(fromTinkerError)
   )
 
-const createSession = ({ sessions, uniqueId }: Parts) =>
-  Effect.gen(function*() {
-    yield* Body.json(Session.CreateSessionRequest)
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const { id } = yield* sessions.create(uniqueId(), headers["x-idempotency-key"])
-    return HttpServerResponse.jsonUnsafe(
-      {
-        type: "create_session",
-        session_id: id
-      } satisfies typeof Session.CreateSessionResponse.Type
-    )
-  })
-
-const heartbeat = ({ sessions }: Parts) =>
-  Effect.gen(function*() {
-    const { value } = yield* Body.json(Session.HeartbeatRequest)
-    yield* sessions.touch(value.session_id)
-    return HttpServerResponse.jsonUnsafe({ type: "session_heartbeat" })
-  })
-
 /** Read and thrown away: a client without an answer here tries for ever. */
 const telemetry = Effect.as(Body.bytes, HttpServerResponse.jsonUnsafe({ status: "accepted" }))
 
-const listSessions = ({ sessions }: Parts) =>
-  Effect.gen(function*() {
-    const { items } = yield* Page.of(yield* sessions.ids, 20)
-    return HttpServerResponse.jsonUnsafe({ sessions: items })
-  })
+const AuditParams = Schema.Struct({
+  event_type: Schema.optionalKey(Schema.Literals(["all", "checkpoints"])),
+  day: Schema.optionalKey(Schema.String)
+})
 
-const sessionInfo = ({ sessions }: Parts) =>
+const auditLog = ({ audit }: Parts) =>
   Effect.gen(function*() {
-    const { id = "" } = yield* HttpRouter.params
-    const session = yield* sessions.touch(id)
-    return HttpServerResponse.jsonUnsafe({
-      training_run_ids: sessions.modelIdsOf(session),
-      sampler_ids: sessions.samplerIdsOf(session)
-    })
-  })
-
-const finish = ({ sessions }: Parts) =>
-  Effect.gen(function*() {
-    const { id = "" } = yield* HttpRouter.params
-    yield* sessions.finish(id)
-    return HttpServerResponse.jsonUnsafe({})
+    const { day = "", event_type = "all" } = yield* Effect.mapError(
+      HttpServerRequest.schemaSearchParams(AuditParams),
+      ({ message }) => invalid(message)
+    )
+    const entries = (yield* audit.entries).filter(({ event, timestamp }) =>
+      timestamp.startsWith(day) && (event_type === "all" || event.startsWith("checkpoint"))
+    )
+    return HttpServerResponse.jsonUnsafe({ entries })
   })
 
 const notServed = (what: string) => Effect.fail(new Refusal({ status: 404, detail: `this server has no ${what}` }))
@@ -81,22 +62,26 @@ export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/client/config", HttpServerResponse.jsonUnsafe(clientConfig(parts))),
   HttpRouter.route("POST", "/client/dynamic_config", HttpServerResponse.jsonUnsafe(dynamicConfig)),
   HttpRouter.route("GET", "/get_server_capabilities", capabilities(parts)),
-  HttpRouter.route("POST", "/create_session", createSession(parts)),
-  HttpRouter.route("POST", "/session_heartbeat", heartbeat(parts)),
   HttpRouter.route("POST", "/telemetry", telemetry),
-  HttpRouter.route("GET", "/sessions", listSessions(parts)),
-  HttpRouter.route("GET", "/sessions/:id", sessionInfo(parts)),
-  HttpRouter.route("POST", "/sessions/:id/finish", finish(parts)),
+  HttpRouter.route("GET", "/audit", auditLog(parts)),
   HttpRouter.route("POST", "/auth/token", notServed("tokens: send the API key itself")),
+  HttpRouter.route("POST", "/create_custom_loss", notServed("custom losses: the client computes them")),
   HttpRouter.route("PUT", "/sessions/:id/project", notServed("projects")),
   HttpRouter.route("GET", "/sessions/:id/trace_export", notServed("traces")),
-  HttpRouter.route("GET", "/audit", notServed("audit log")),
   HttpRouter.route("GET", "/billing/*", notServed("bills"))
 ]
 
-/** For who asks whether the server is up, before anything else. */
-export const openRoutes = [
-  HttpRouter.route("GET", "/healthz", HttpServerResponse.jsonUnsafe({ status: "ok" })),
+/** Well while the backend can answer. */
+const health = ({ tinker }: Parts) =>
+  Effect.match(tinker.health, {
+    onSuccess: () => HttpServerResponse.jsonUnsafe({ status: "ok" }),
+    onFailure: ({ reason }) =>
+      HttpServerResponse.jsonUnsafe({ status: "failed", detail: reason.message }, { status: 503 })
+  })
+
+/** Routes that need no key. */
+export const openRoutes = (parts: Parts) => [
+  HttpRouter.route("GET", "/healthz", health(parts)),
   HttpRouter.route(
     "*",
     "/*",

@@ -1,4 +1,4 @@
-/** Who is connected, and what was made for them: it goes when their session ends. */
+/** Sessions of clients, and the models and samplers made for them, which end with their session. */
 import type { SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -7,21 +7,27 @@ import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type * as Wire from "../wire/Checkpoints.ts"
-import { notFound, type Refusal } from "./Refusal.ts"
+import type * as SessionWire from "../wire/Session.ts"
+import { Caller } from "./Caller.ts"
+import type * as Inflight from "./Inflight.ts"
+import { notFound, Refusal, tooMany } from "./Refusal.ts"
+import * as SessionLog from "./SessionLog.ts"
 import * as Turns from "./Turns.ts"
 
 type WeightsInfo = typeof Wire.WeightsInfo.Type
 
-/** Which parts have an adapter. */
+/** The parts of a model that have an adapter. */
 export type Trains = Pick<WeightsInfo, "train_attn" | "train_mlp" | "train_unembed">
 
 export interface Model {
+  /** `<session>:train:<number>`: a session's id is random, so that no id is ever used again, unlike a backend's own. */
+  readonly id: string
   readonly client: TrainingClient.TrainingClient
-  /** Its own, while a backend may use the id of a model again after it is unloaded. */
-  readonly serial: number
   readonly session: Session
   readonly scope: Scope.Closeable
   readonly turns: Turns.Turns
+  /** Weights that its inflight samplers use. */
+  inflight: Inflight.Published | undefined
   readonly trains: Trains
   readonly userMetadata: Readonly<Record<string, unknown>>
   lastRequestAt: number
@@ -34,18 +40,24 @@ export interface Sampler {
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The serial of the model whose weights it keeps; nothing else has these weights. */
-  readonly snapshotOf: number | undefined
+  /** The id of the model whose weights it keeps; nothing else has these weights. */
+  readonly snapshotOf: string | undefined
+  /** Clients that joined after the first. */
+  clients: number
   lastUsedAt: number
 }
 
 export interface Session {
   readonly id: string
+  readonly tenant: string | undefined
   readonly scope: Scope.Closeable
+  readonly entry: SessionLog.Entry
+  /** Ids of models and samplers that were made in it, in use or not. */
+  readonly usedIds: Set<string>
   lastSeenAt: number
 }
 
-/** What its checkpoints are of. */
+/** A description of the weights in a model's checkpoints. */
 export const weightsOf = ({ client: { info }, trains }: Model): WeightsInfo => ({
   base_model: info.baseModel,
   is_lora: true,
@@ -56,35 +68,49 @@ export const weightsOf = ({ client: { info }, trains }: Model): WeightsInfo => (
 type Made<A> = Effect.Effect<A, TinkerError.TinkerError, Scope.Scope>
 
 export interface Sessions {
-  /** A new session, or that of an earlier request with the same `idempotencyKey`. */
-  readonly create: (id: string, idempotencyKey?: string) => Effect.Effect<Session>
-  /** Finds a session and keeps it from expiring. */
-  readonly touch: (id: string) => Effect.Effect<Session, Refusal>
-  /** Ends a session at its client's wish. */
-  readonly finish: (id: string) => Effect.Effect<void, Refusal>
-  readonly ids: Effect.Effect<ReadonlyArray<string>>
-  /** Known by the id of its training client, and by `alias`. */
+  /** A new session of the caller, or that of an earlier request with the same `idempotencyKey`. */
+  readonly create: (id: string, options?: CreateOptions) => Effect.Effect<Session, Refusal, Caller>
+  /** Finds a session of the caller and keeps it from expiring. */
+  readonly touch: (id: string) => Effect.Effect<Session, Refusal, Caller>
+  /** Ends a session and cancels its requests; an outcome that was reported before stays. */
+  readonly finish: (id: string, outcome: SessionWire.FinishRequest) => Effect.Effect<void, Refusal, Caller>
+  /** The caller's sessions, finished ones too, newest first. */
+  readonly log: Effect.Effect<ReadonlyArray<SessionLog.Entry>, never, Caller>
+  /** Takes an id that was never used in the session. */
+  readonly claimId: (session: Session, id: string) => Effect.Effect<void, Refusal>
   readonly addModel: (
     session: Session,
-    model: Pick<Model, "trains" | "userMetadata">,
-    make: Made<TrainingClient.TrainingClient>,
-    alias?: string
+    model: Pick<Model, "id" | "trains" | "userMetadata">,
+    make: Made<TrainingClient.TrainingClient>
   ) => Effect.Effect<Model, TinkerError.TinkerError>
   readonly addSampler: (
     session: Session,
     sampler: Pick<Sampler, "id" | "baseModel" | "modelPath" | "snapshotOf">,
     make: Made<SamplingClient.SamplingClient>
   ) => Effect.Effect<Sampler, TinkerError.TinkerError>
-  readonly model: (id: string) => Effect.Effect<Model, Refusal>
-  readonly sampler: (id: string) => Effect.Effect<Sampler, Refusal>
-  /** Frees what a model or a sampling session holds; its id means nothing afterwards. */
+  readonly model: (id: string) => Effect.Effect<Model, Refusal, Caller>
+  readonly sampler: (id: string) => Effect.Effect<Sampler, Refusal, Caller>
+  /** Frees what a model or a sampling session holds, and cancels its samples; its id is unknown afterwards. */
   readonly release: (held: Model | Sampler) => Effect.Effect<void>
-  readonly modelIdsOf: (session: Session) => ReadonlyArray<string>
-  readonly samplerIdsOf: (session: Session) => ReadonlyArray<string>
-  readonly models: Effect.Effect<ReadonlyArray<Model>>
+  /** Sampling sessions in use. */
+  readonly samplerIdsOf: (session: SessionLog.Entry) => ReadonlyArray<string>
+  /** The caller's models in use. */
+  readonly models: Effect.Effect<ReadonlyArray<Model>, never, Caller>
 }
 
-/** Clients beat every 10 s. */
+export interface CreateOptions {
+  readonly idempotencyKey?: string | undefined
+  readonly displayName?: string | undefined
+  readonly userMetadata?: Readonly<Record<string, string>> | undefined
+}
+
+/** Sessions that one tenant may have open. */
+const mostSessions = 10_000
+
+/** Sessions that one line of the log names. */
+const mostNamed = 5
+
+/** Clients send a heartbeat every 10 s. */
 const expiryMillis = 5 * 60_000
 
 /** Clients do not say when they are done with a snapshot: the newest of a model stay, older ones while they are used. */
@@ -98,7 +124,7 @@ export const make = Effect.gen(function*() {
   const models = new Map<string, Model>()
   const samplers = new Map<string, Sampler>()
   const created = new Map<string, Session>()
-  let lastSerial = 0
+  const log = SessionLog.make()
 
   const seen = (session: Session) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
@@ -106,40 +132,45 @@ export const make = Effect.gen(function*() {
       return now
     })
 
-  const find = <A>(kind: string, all: ReadonlyMap<string, A>, id: string) =>
-    Effect.suspend(() => {
+  /** Of another tenant it does not exist. */
+  const find = <A>(
+    kind: string,
+    all: ReadonlyMap<string, A>,
+    id: string,
+    tenantOf: (found: A) => string | undefined
+  ) =>
+    Effect.flatMap(Caller, ({ tenant }) => {
       const found = all.get(id)
-      return found === undefined ? Effect.fail(notFound(kind, id)) : Effect.succeed(found)
+      return found === undefined || tenantOf(found) !== tenant
+        ? Effect.fail(notFound(kind, id))
+        : Effect.succeed(found)
     })
+
+  const session = (id: string) => find("session", sessions, id, ({ tenant }) => tenant)
 
   const close = ({ scope }: { readonly scope: Scope.Closeable }) => Scope.close(scope, Exit.void)
 
   /** Known until its scope closes. */
-  const known = <A extends { readonly scope: Scope.Scope }>(
-    all: Map<string, A>,
-    ids: ReadonlyArray<string>,
-    value: A
-  ) =>
+  const known = <A extends { readonly scope: Scope.Scope }>(all: Map<string, A>, id: string, value: A) =>
     Effect.suspend(() => {
-      for (const id of ids) all.set(id, value)
+      all.set(id, value)
       return Scope.addFinalizer(
         value.scope,
         Effect.sync(() => {
-          for (const id of ids) if (all.get(id) === value) all.delete(id)
+          if (all.get(id) === value) all.delete(id)
         })
       )
     })
 
-  const endSilent = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.forEach(
-      [...sessions.values()].filter(({ lastSeenAt }) => now - lastSeenAt > expiryMillis),
-      (session) =>
-        Effect.andThen(
-          Effect.logInfo(`session ${session.id} ends: nothing was heard of it for five minutes`),
-          close(session)
-        ),
-      { discard: true }
-    ))
+  const endSilent = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const silent = [...sessions.values()].filter(({ lastSeenAt }) => now - lastSeenAt > expiryMillis)
+    if (silent.length === 0) return
+    yield* Effect.forEach(silent, close, { discard: true })
+    const ids = silent.slice(0, mostNamed).map(({ id }) => id).join(", ")
+    const more = silent.length > mostNamed ? ` and ${silent.length - mostNamed} more` : ""
+    yield* Effect.logInfo(`sessions end that were silent for five minutes: ${ids}${more}`)
+  })
 
   const outdated = (now: number) =>
     Object.values(Arr.groupBy(samplers.values(), ({ snapshotOf }) => `${snapshotOf}`))
@@ -153,20 +184,41 @@ export const make = Effect.gen(function*() {
 
   yield* Effect.andThen(endSilent, dropOutdated).pipe(Effect.repeat(Schedule.spaced("30 seconds")), Effect.forkScoped)
 
-  const create: Sessions["create"] = Effect.fnUntraced(function*(id, idempotencyKey) {
-    const before = idempotencyKey === undefined ? undefined : created.get(idempotencyKey)
+  /** A count above the limit does not matter: few servers have as many sessions at all. */
+  const countOf = (tenant: string | undefined) =>
+    sessions.size < mostSessions ? sessions.size : [...sessions.values()].filter((one) => one.tenant === tenant).length
+
+  const create: Sessions["create"] = Effect.fnUntraced(function*(id, { idempotencyKey, ...described } = {}) {
+    const { tenant } = yield* Caller
+    const key = idempotencyKey === undefined ? undefined : `${tenant ?? ""} ${idempotencyKey}`
+    const before = key === undefined ? undefined : created.get(key)
     if (before !== undefined) return before
+    if (countOf(tenant) >= mostSessions) return yield* tooMany(`${mostSessions} sessions are open: finish some`, 60)
+    const now = yield* Clock.currentTimeMillis
     const session: Session = {
       id,
+      tenant,
+      entry: log.add({ id, tenant, createdMillis: now, ...described }),
       scope: yield* Scope.fork(parent),
-      lastSeenAt: yield* Clock.currentTimeMillis
+      usedIds: new Set(),
+      lastSeenAt: now
     }
-    yield* known(sessions, [id], session)
-    if (idempotencyKey !== undefined) yield* known(created, [idempotencyKey], session)
+    yield* Scope.addFinalizer(session.scope, Effect.sync(() => SessionLog.end(session.entry)))
+    yield* known(sessions, id, session)
+    if (key !== undefined) yield* known(created, key, session)
     return session
   })
 
-  /** Made in a scope of its own, which is closed at once where making it fails. */
+  const claimId: Sessions["claimId"] = ({ usedIds }, id) =>
+    Effect.suspend(() => {
+      if (usedIds.has(id)) {
+        return Effect.fail(new Refusal({ status: 409, detail: `"${id}" was used before: count on in the session` }))
+      }
+      usedIds.add(id)
+      return Effect.void
+    })
+
+  /** Makes a client in a scope of its own, which closes at once where making it fails. */
   const within = <A, B>(session: Session, make: Made<A>, then: (made: A, scope: Scope.Closeable) => Effect.Effect<B>) =>
     Effect.flatMap(Scope.fork(session.scope), (scope) =>
       Scope.provide(make, scope).pipe(
@@ -174,7 +226,7 @@ export const make = Effect.gen(function*() {
         Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
       ))
 
-  const addModel: Sessions["addModel"] = (session, model, make, alias) =>
+  const addModel: Sessions["addModel"] = (session, model, make) =>
     within(
       session,
       make,
@@ -183,13 +235,13 @@ export const make = Effect.gen(function*() {
           ...model,
           client,
           scope,
-          serial: ++lastSerial,
+          inflight: undefined,
           session,
           turns: yield* Turns.make,
           lastRequestAt: yield* Clock.currentTimeMillis
         }
-        const { modelId } = client.info
-        yield* known(models, alias === undefined ? [modelId] : [modelId, alias], made)
+        session.entry.runIds.push(made.id)
+        yield* known(models, made.id, made)
         return made
       })
     )
@@ -199,39 +251,49 @@ export const make = Effect.gen(function*() {
       session,
       make,
       Effect.fnUntraced(function*(client, scope) {
-        const made: Sampler = { ...sampler, session, scope, client, lastUsedAt: yield* Clock.currentTimeMillis }
-        yield* known(samplers, [made.id], made)
+        const made: Sampler = {
+          ...sampler,
+          session,
+          scope,
+          client,
+          clients: 0,
+          lastUsedAt: yield* Clock.currentTimeMillis
+        }
+        yield* known(samplers, made.id, made)
         return made
       })
     )
 
   const model: Sessions["model"] = Effect.fnUntraced(function*(id) {
-    const model = yield* find("model", models, id)
+    const model = yield* find("model", models, id, ({ session }) => session.tenant)
     model.lastRequestAt = yield* seen(model.session)
     return model
   })
 
   const sampler: Sessions["sampler"] = Effect.fnUntraced(function*(id) {
-    const sampler = yield* find("sampling session", samplers, id)
+    const sampler = yield* find("sampling session", samplers, id, ({ session }) => session.tenant)
     sampler.lastUsedAt = yield* seen(sampler.session)
     return sampler
   })
 
-  const idsOf = (all: ReadonlyMap<string, { readonly session: Session }>) => (session: Session) =>
-    [...all].filter(([, held]) => held.session === session).map(([id]) => id)
-
   return {
     create,
-    touch: (id) => Effect.tap(find("session", sessions, id), seen),
-    finish: (id) => Effect.flatMap(find("session", sessions, id), close),
-    ids: Effect.sync(() => [...sessions.keys()]),
+    touch: (id) => Effect.tap(session(id), seen),
+    finish: Effect.fnUntraced(function*(id, outcome) {
+      const { tenant } = yield* Caller
+      const entry = log.find(id, tenant)
+      if (entry === undefined) return yield* notFound("session", id)
+      SessionLog.finish(entry, outcome)
+      yield* Effect.ignore(Effect.flatMap(session(id), close))
+    }),
+    log: Effect.map(Caller, ({ tenant }) => log.of(tenant)),
+    claimId,
     addModel,
     addSampler,
     model,
     sampler,
     release: close,
-    modelIdsOf: idsOf(models),
-    samplerIdsOf: idsOf(samplers),
-    models: Effect.sync(() => [...new Set(models.values())])
+    samplerIdsOf: ({ id }) => [...samplers.values()].filter(({ session }) => session.id === id).map(({ id }) => id),
+    models: Effect.map(Caller, ({ tenant }) => [...models.values()].filter(({ session }) => session.tenant === tenant))
   } satisfies Sessions
 })

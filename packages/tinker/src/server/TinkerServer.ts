@@ -9,85 +9,115 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import type * as HttpServer from "effect/http/HttpServer"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Layer from "effect/Layer"
-import type * as Path from "effect/Path"
-import type * as Redacted from "effect/Redacted"
+import * as Path from "effect/Path"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as ApiKeys from "./ApiKeys.ts"
+import * as Audit from "./Audit.ts"
+import * as Body from "./Body.ts"
+import { Caller } from "./Caller.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
+import * as Fair from "./Fair.ts"
 import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
 import * as Links from "./Links.ts"
+import * as LoadRoutes from "./LoadRoutes.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
+import * as PieceSampling from "./PieceSampling.ts"
 import * as RateLimit from "./RateLimit.ts"
 import { type Refusal, respond } from "./Refusal.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
+import * as SaveRoutes from "./SaveRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
+import * as SessionRoutes from "./SessionRoutes.ts"
 import * as Sessions from "./Sessions.ts"
-import * as WeightsRoutes from "./WeightsRoutes.ts"
 
 export interface TinkerServerOptions {
-  /** Where the backend keeps its checkpoints, and what its paths for them begin with. */
+  /** The folder of the backend's checkpoints, and the scheme of its paths for them. */
   readonly checkpoints: Checkpoints.CheckpointOptions
-  /** Keys to be let in with; without any only this machine is. */
-  readonly apiKeys?: ReadonlyArray<Redacted.Redacted>
+  /** Keys of the server's tenants; a server without keys answers its own machine alone. */
+  readonly apiKeys?: ReadonlyArray<ApiKeys.ApiKey>
   /** Largest request body, before and after it is unpacked; default 64 MiB. */
   readonly maxBodySize?: ByteSize.Input
-  /** Requests to sample that one key may make in a minute; unlimited unless given. */
+  /** Requests to sample that one tenant may make in a minute; unlimited unless given. */
   readonly samplesPerMinute?: number
   /** Asks clients to compress their training passes; not unless given. */
   readonly compressPasses?: boolean
+  /** Tokenizers, by model, that clients load under another name than the model's own. */
+  readonly tokenizers?: Readonly<Record<string, string>>
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
 /** For requests accepted before the server was told to stop. */
-const longestGoodbye = "30 seconds"
+const longestGoodbye = "10 seconds"
 
-/** Everything the routes share. When its scope closes, what was accepted is finished before anything is taken down. */
+/** Says once that the backend can no longer answer. */
+const watch = (tinker: Tinker.Tinker["Service"]) =>
+  tinker.health.pipe(
+    Effect.repeat(Schedule.spaced("5 seconds")),
+    Effect.catch(({ reason }) => Effect.logError(`the backend has failed, and this server with it: ${reason.message}`))
+  )
+
+/** Everything the routes share. When its scope closes, accepted requests are finished before anything is taken down. */
 const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
-  const { apiKeys = [], samplesPerMinute } = options
+  const { samplesPerMinute, tokenizers = {} } = options
   const tinker = yield* Tinker.Tinker
+  const { join } = yield* Path.Path
   const scope = yield* Scope.make()
   const futures = yield* Scope.provide(Futures.make(randomUUID()), scope)
   yield* Effect.addFinalizer(() =>
-    Effect.andThen(Effect.timeoutOption(futures.settled, longestGoodbye), Scope.close(scope, Exit.void))
+    Effect.andThen(Effect.timeoutOption(futures.stop, longestGoodbye), Scope.close(scope, Exit.void))
   )
+  yield* Effect.forkIn(watch(tinker), scope)
   return {
     tinker,
     futures,
     sessions: yield* Scope.provide(Sessions.make, scope),
     checkpoints: yield* Scope.provide(Checkpoints.make(options.checkpoints), scope),
-    rateLimit: samplesPerMinute === undefined
-      ? RateLimit.none
-      : yield* RateLimit.perMinute(samplesPerMinute, apiKeys.length > 0),
+    audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
+    sampling: Fair.make(PieceSampling.capacity),
+    rateLimit: samplesPerMinute === undefined ? RateLimit.none : yield* RateLimit.perMinute(samplesPerMinute),
     compressPasses: options.compressPasses ?? false,
+    tokenizerOf: (model) => tokenizers[model] ?? model,
     uniqueId: () => randomUUID()
   } satisfies Parts
 })
 
-type Route = HttpRouter.Route<Refusal>
+/** Requirements that every route finds. */
+type Given = Caller | Body.Room
 
-/** Requests of those who may, within the limit; refusals become responses. */
-const guarded =
-  (check: Effect.Effect<void, Refusal, HttpServerRequest.HttpServerRequest>, maxBodySize: ByteSize.ByteSize) =>
-  (route: Route): HttpRouter.Route<never, HttpServerRequest.HttpServerRequest> => ({
-    ...route,
-    handler: Effect.andThen(check, route.handler).pipe(
+type Route = HttpRouter.Route<Refusal, Given>
+
+/** A route for callers that `identify` knows, within the limits; refusals become responses. */
+const guarded = (
+  identify: Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest>,
+  room: Fair.Fair,
+  maxBodySize: ByteSize.ByteSize
+) =>
+(route: Route) =>
+  HttpRouter.route(
+    route.method,
+    route.path,
+    Effect.flatMap(identify, (caller) => Effect.provideService(route.handler, Caller, caller)).pipe(
       Effect.catchTag("Refusal", respond),
+      Effect.provideService(Body.Room, room),
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize)
     )
-  })
+  )
 
 const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...ServiceRoutes.routes(parts),
+  ...SessionRoutes.routes(parts),
   ...ModelRoutes.routes(parts),
   ...PassRoutes.routes(parts),
-  ...WeightsRoutes.routes(parts),
+  ...SaveRoutes.routes(parts),
+  ...LoadRoutes.routes(parts),
   ...SamplingRoutes.routes(parts),
   ...FutureRoutes.routes(parts),
   ...CheckpointRoutes.routes(parts, links)
@@ -95,8 +125,10 @@ const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
 
 const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...DownloadRoutes.routes(parts, links),
-  ...ServiceRoutes.openRoutes
+  ...ServiceRoutes.openRoutes(parts)
 ]
+
+const stranger = Effect.succeed({ tenant: undefined })
 
 /** The routes under `/api/v1`. */
 const routes = (options: TinkerServerOptions) =>
@@ -105,15 +137,16 @@ const routes = (options: TinkerServerOptions) =>
       const parts = yield* makeParts(options)
       const links = yield* Links.make
       const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
+      const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
       return [
-        ...withKey(parts, links).map(guarded(ApiKeys.check(options.apiKeys ?? []), limit)),
-        ...withoutKey(parts, links).map(guarded(Effect.void, limit))
+        ...withKey(parts, links).map(guarded(ApiKeys.identify(options.apiKeys ?? []), room, limit)),
+        ...withoutKey(parts, links).map(guarded(stranger, room, limit))
       ]
     }),
     { prefix: "/api/v1" }
   )
 
-/** Serves the backend; whoever closes the scope waits until what was accepted is finished. */
+/** Serves the backend; closing its scope waits until accepted requests are finished. */
 export const layer = (
   options: TinkerServerOptions
 ): Layer.Layer<

@@ -1,10 +1,12 @@
 /** Bodies about saved weights. */
 import * as Schema from "effect/Schema"
 import { SequenceId } from "./Json.ts"
+import { OptimizerConfig } from "./Training.ts"
 
 const type = Schema.optionalKey(Schema.String)
 const seq_id = Schema.optionalKey(Schema.NullOr(SequenceId))
 const ttl_seconds = Schema.optionalKey(Schema.NullOr(Schema.Int))
+const user_metadata = Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
 
 export const SaveWeightsRequest = Schema.Struct({
   model_id: Schema.String,
@@ -12,16 +14,19 @@ export const SaveWeightsRequest = Schema.Struct({
   seq_id,
   ttl_seconds,
   overwrite: Schema.optionalKey(Schema.Boolean),
+  user_metadata,
   type
 })
 
-/** Named by `path`, or kept for one sampling session only. */
+/** Named by `path`, or kept for one sampling session only, whose weights stay as they are unless `kind` is inflight. */
 export const SaveWeightsForSamplerRequest = Schema.Struct({
   model_id: Schema.String,
   path: Schema.optionalKey(Schema.NullOr(Schema.String)),
   sampling_session_seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),
+  kind: Schema.optionalKey(Schema.Literals(["snapshot", "inflight"])),
   seq_id,
   ttl_seconds,
+  user_metadata,
   type
 })
 
@@ -48,19 +53,35 @@ export const LoadWeightsRequest = Schema.Struct({
   path: Schema.String,
   optimizer: Schema.optionalKey(Schema.Boolean),
   seq_id,
+  optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   weights_access_token: Schema.optionalKey(Schema.NullOr(Schema.String)),
   type
 })
 
-/** Makes a model of a checkpoint; its id is then `<session_id>:train:<model_seq_id>`. */
+/** Makes a model of a checkpoint. */
 export const CreateByLoadingRequest = Schema.Struct({
   session_id: Schema.String,
   model_seq_id: SequenceId,
+  base_model: Schema.optionalKey(Schema.NullOr(Schema.String)),
   path: Schema.String,
   optimizer: Schema.optionalKey(Schema.Boolean),
+  optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  weights_access_token: Schema.optionalKey(Schema.NullOr(Schema.String)),
   type
 })
+
+/** A copy goes to a place in a session, or to a project. */
+export const CopyWeightsRequest = Schema.Struct({
+  session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  model_seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),
+  destination_project_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  source_path: Schema.String,
+  ttl_seconds,
+  weights_access_token: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+export const CopyWeightsResponse = Schema.Struct({ tinker_path: Schema.String })
 
 export const LoadWeightsResult = Schema.Struct({
   path: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -87,7 +108,8 @@ export const Checkpoint = Schema.Struct({
   tinker_path: Schema.String,
   size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   public: Schema.optionalKey(Schema.Boolean),
-  expires_at: Schema.optionalKey(Schema.NullOr(Schema.String))
+  expires_at: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
 })
 
 export const Cursor = Schema.Struct({ offset: Schema.Int, limit: Schema.Int, total_count: Schema.Int })

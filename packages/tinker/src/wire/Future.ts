@@ -15,6 +15,8 @@ export const RetrieveRequest = Schema.Struct({
   allow_metadata_only: Schema.optionalKey(Schema.Boolean)
 })
 
+export const CancelRequest = Schema.Struct({ request_id: Schema.String })
+
 /** Not finished; also the body of a 408. */
 export const TryAgain = Schema.Struct({
   type: Schema.Literal("try_again"),

@@ -1,5 +1,5 @@
 /** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
-import type { Sampling, TinkerError } from "@effect-rl/core"
+import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Input from "./Input.ts"
@@ -16,6 +16,8 @@ export const CreateSamplingSessionRequest = Schema.Struct({
 })
 
 export const CreateSamplingSessionResponse = Schema.Struct({ sampling_session_id: Schema.String, type })
+
+export const JoinSamplingSessionRequest = Schema.Struct({ sampling_session_id: Schema.String, type })
 
 export const Sampler = Schema.Struct({
   sampler_id: Schema.String,
@@ -45,9 +47,46 @@ export const SampleRequest = Schema.Struct({
   model_path: Schema.optionalKey(Schema.NullOr(Schema.String)),
   prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   topk_prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  topk_sample_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  target_prompt_logprobs: Schema.optionalKey(Schema.Unknown),
+  prompt_alt_tokens_k: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  prompt_logprobs_last_n: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  record_stability_info: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   type
 })
 export type SampleRequest = typeof SampleRequest.Type
+
+/** The prompt's positions, as far as its chunks say them. */
+export const promptLength = ({ chunks }: Input.Input) =>
+  chunks.reduce(
+    (sum, chunk) => sum + ("tokens" in chunk ? chunk.tokens.length : "data" in chunk ? chunk.expected_tokens ?? 0 : 0),
+    0
+  )
+
+/** Fields that ask for more than a backend of this project gives. */
+const unsupported = (request: SampleRequest): ReadonlyArray<readonly [field: string, isAsked: boolean]> => [
+  ["topk_sample_logprobs", (request.topk_sample_logprobs ?? 0) !== 0],
+  ["target_prompt_logprobs", (request.target_prompt_logprobs ?? undefined) !== undefined],
+  ["prompt_alt_tokens_k", (request.prompt_alt_tokens_k ?? 0) !== 0],
+  ["record_stability_info", request.record_stability_info ?? false]
+]
+
+/** The first rule of the request's fields that it breaks. */
+export const problem = (request: SampleRequest): TinkerError.Reason | undefined => {
+  const [asked] = unsupported(request).filter(([, isAsked]) => isAsked)
+  if (asked !== undefined) {
+    return new TinkerError.Unsupported({ capability: asked[0], detail: "no backend of this server has it" })
+  }
+  const { prompt_logprobs_last_n: lastN, prompt } = request
+  if (typeof lastN !== "number") return undefined
+  const most = promptLength(prompt) - 1
+  if (request.prompt_logprobs !== true) {
+    return new TinkerError.Rejected({ detail: "prompt_logprobs_last_n is given without prompt_logprobs" })
+  }
+  return lastN >= 1 && lastN <= most
+    ? undefined
+    : new TinkerError.Rejected({ detail: `prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}` })
+}
 
 /** Defaults are spelled out: servers differ in theirs. */
 const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({

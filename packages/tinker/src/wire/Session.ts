@@ -17,11 +17,18 @@ export const ClientConfigResponse = Schema.Struct({
   sample_no_retries: Schema.optionalKey(Schema.Boolean),
   sample_enable_stuck_detection: Schema.optionalKey(Schema.Boolean),
   sample_max_concurrent_requests: Schema.optionalKey(Schema.Int),
-  create_model_via_load_weights: Schema.optionalKey(Schema.Boolean)
+  create_model_via_load_weights: Schema.optionalKey(Schema.Boolean),
+  sample_join_sampling_session: Schema.optionalKey(Schema.Boolean),
+  sample_use_retrieve_futures: Schema.optionalKey(Schema.Boolean),
+  custom_loss_server_side: Schema.optionalKey(Schema.Boolean)
 })
 export type ClientConfigResponse = typeof ClientConfigResponse.Type
 
-export const DynamicConfigResponse = Schema.Struct({ refresh_interval_sec: Schema.Number })
+export const DynamicConfigResponse = Schema.Struct({
+  refresh_interval_sec: Schema.Number,
+  sample_cancel_enabled: Schema.optionalKey(Schema.Boolean),
+  sample_cancel_max_batch_size: Schema.optionalKey(Schema.Int)
+})
 
 export const AuthTokenResponse = Schema.Struct({ jwt: Schema.String })
 
@@ -30,6 +37,7 @@ export const CreateSessionRequest = Schema.Struct({
   user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
   sdk_version: Schema.optionalKey(Schema.String),
   project_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  display_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   type: Schema.optionalKey(Schema.String)
 })
 
@@ -39,6 +47,62 @@ export const CreateSessionResponse = Schema.Struct({
   info_message: Schema.optionalKey(Schema.NullOr(Schema.String)),
   warning_message: Schema.optionalKey(Schema.NullOr(Schema.String)),
   error_message: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+const Outcome = Schema.Struct({ type: Schema.Literals(["success", "errored", "interrupted"]) })
+
+/** How a client's run ended; a request without a body means success. */
+export const FinishRequest = Schema.Struct({
+  reason: Schema.optionalKey(Schema.NullOr(Outcome)),
+  detail: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+export type FinishRequest = typeof FinishRequest.Type
+
+export const SessionStatus = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("active") }),
+  Schema.Struct({
+    type: Schema.Literal("client_finished"),
+    reason: Outcome,
+    detail: Schema.NullOr(Schema.String)
+  })
+])
+export type SessionStatus = typeof SessionStatus.Type
+
+const StatusQuery = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("client_finished"),
+    reasons: Schema.optionalKey(Schema.NullOr(Schema.Array(Outcome.fields.type)))
+  }),
+  Schema.Struct({ type: Schema.Literals(["active", "cancelled", "failed"]) })
+])
+export type StatusQuery = typeof StatusQuery.Type
+
+const SearchCursor = Schema.Struct({ last_created_at: Schema.String, last_session_id: Schema.String })
+
+export const SearchRequest = Schema.Struct({
+  session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  project_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
+  user_metadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  display_name: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
+  owner: Schema.optionalKey(Schema.Struct({ type: Schema.Literals(["own", "accessible", "user"]) })),
+  statuses: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyArray(StatusQuery))),
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 }))),
+  cursor: Schema.optionalKey(Schema.NullOr(SearchCursor))
+})
+export type SearchRequest = typeof SearchRequest.Type
+
+export const SearchResponse = Schema.Struct({
+  sessions: Schema.Array(Schema.Struct({
+    session_id: Schema.String,
+    created_at: Schema.String,
+    owner: Schema.String,
+    project_id: Schema.String,
+    status: Schema.NullOr(SessionStatus),
+    checkpoints_count: Schema.Int,
+    display_name: Schema.NullOr(Schema.String),
+    user_metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.String))
+  })),
+  next_cursor: Schema.NullOr(SearchCursor)
 })
 
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })

@@ -12,11 +12,15 @@ export const LoraConfig = Schema.Struct({
   train_attn: Schema.optionalKey(Schema.Boolean)
 })
 
+/** The optimizer of a model, chosen when it is made; others than `adamw` have fields of their own. */
+export const OptimizerConfig = Schema.Struct({ type: Schema.String })
+
 export const CreateModelRequest = Schema.Struct({
   session_id: Schema.String,
   model_seq_id: SequenceId,
   base_model: Schema.String,
   lora_config: Schema.optionalKey(Schema.NullOr(LoraConfig)),
+  optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
   type
 })
@@ -50,8 +54,10 @@ export const AdamParams = Schema.Struct({
   grad_clip_norm: Schema.optionalKey(Schema.Number)
 })
 
+/** `optimizer_params` are those of another optimizer than Adam. */
 export const OptimStepRequest = Schema.Struct({
-  adam_params: AdamParams,
+  adam_params: Schema.optionalKey(Schema.NullOr(AdamParams)),
+  optimizer_params: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   model_id: Schema.String,
   seq_id: Schema.optionalKey(Schema.NullOr(SequenceId)),
   type

@@ -1,5 +1,6 @@
 /** A server over real sockets in front of a scripted backend, and what is sent to it. */
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, FileSystem, Layer } from "effect"
@@ -10,6 +11,8 @@ export interface Options extends Partial<TinkerServer.TinkerServerOptions> {
   /** Where checkpoints are; a new folder unless given. */
   readonly folder?: string
 }
+
+export const keys = ApiKeys.parse
 
 const newFolder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 

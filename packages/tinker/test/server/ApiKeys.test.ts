@@ -1,18 +1,17 @@
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 
-/** The status of what comes from `address`, or nothing where it is let in. */
-const status = (keys: ReadonlyArray<string>, address: string, headers: Record<string, string> = {}) => {
+/** The caller of a request from `address`, or the status that refuses it. */
+const caller = (keys: string, address: string, headers: Record<string, string> = { host: "localhost:8000" }) => {
   const request = HttpServerRequest.fromWeb(new Request("http://server/", { headers }))
-  return ApiKeys.check(keys.map((key) => Redacted.make(key))).pipe(
+  return ApiKeys.identify(ApiKeys.parse(keys)).pipe(
     Effect.provideService(
       HttpServerRequest.HttpServerRequest,
       request.modify({ remoteAddress: Option.some(address) })
     ),
-    Effect.result,
-    Effect.map(Result.match({ onSuccess: () => undefined, onFailure: ({ status }) => status }))
+    Effect.match({ onSuccess: ({ tenant }) => tenant ?? "this machine", onFailure: ({ status }) => status })
   )
 }
 
@@ -21,23 +20,48 @@ describe("ApiKeys", () => {
     "without keys %s is let in",
     (address) =>
       Effect.gen(function*() {
-        assert.isUndefined(yield* status([], address))
+        assert.strictEqual(yield* caller("", address), "this machine")
       })
   )
 
   it.effect.each(["10.0.0.2", "192.168.127.1", "::ffff:10.0.0.2", "fe80::1", "8.127.0.1"])(
-    "without keys %s is not",
+    "without keys %s is not let in",
     (address) =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* status([], address), 403)
+        assert.strictEqual(yield* caller("", address), 403)
       })
   )
 
-  it.effect("with keys a key lets in, from wherever", () =>
+  it.effect.each(["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"])(
+    "without keys the host %s is this machine",
+    (host) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* caller("", "127.0.0.1", { host }), "this machine")
+      })
+  )
+
+  it.effect.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:8000", ""])(
+    "without keys the host \"%s\" is a name that was pointed at this machine, and is refused",
+    (host) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* caller("", "127.0.0.1", { host }), 403)
+      })
+  )
+
+  it.effect("with keys a key identifies its tenant, from any address", () =>
     Effect.gen(function*() {
-      const keys = ["tml-one", "tml-two"]
-      assert.isUndefined(yield* status(keys, "10.0.0.2", { "x-api-key": "tml-two" }))
-      assert.strictEqual(yield* status(keys, "127.0.0.1", { "x-api-key": "tml-three" }), 401)
-      assert.strictEqual(yield* status(keys, "127.0.0.1"), 401)
+      const keys = "alice=tml-one, alice=tml-two , bob=tml-three"
+      assert.strictEqual(yield* caller(keys, "10.0.0.2", { "x-api-key": "tml-one" }), "alice")
+      assert.strictEqual(yield* caller(keys, "10.0.0.2", { "x-api-key": "tml-two" }), "alice")
+      assert.strictEqual(yield* caller(keys, "10.0.0.2", { "x-api-key": "tml-three" }), "bob")
+      assert.strictEqual(yield* caller(keys, "127.0.0.1", { "x-api-key": "alice=tml-one" }), 401)
+      assert.strictEqual(yield* caller(keys, "127.0.0.1"), 401)
     }))
+
+  it("names tenants of bare keys after their digests", () => {
+    const [one, other] = ApiKeys.parse("tml-one,,tml-other")
+    assert.match(one?.tenant ?? "", /^key-[0-9a-f]{12}$/)
+    assert.notStrictEqual(one?.tenant, other?.tenant)
+    assert.strictEqual(one === undefined ? "" : Redacted.value(one.key), "tml-one")
+  })
 })

@@ -56,7 +56,7 @@ describe("checkpoints", () => {
         const { model_id } = yield* Api.model
         const { category, error } = yield* Api.saved(model_id, 1, "never", { ttl_seconds: 0 })
         assert.strictEqual(category, "user")
-        assert.include(String(error), "ttl_seconds is 0, expected a number above 0")
+        assert.include(String(error), "ttl_seconds is 0, expected 1 to 315360000")
       }))
 
     it.effect("whose names lead elsewhere are refused, whatever the backend takes", () =>

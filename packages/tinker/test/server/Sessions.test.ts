@@ -20,7 +20,9 @@ describe("what a session holds", () => {
         const sampler = yield* snapshot(model_id, 1)
         assert.deepStrictEqual((yield* Api.get(`/sessions/${session_id}`)).body, {
           training_run_ids: [model_id],
-          sampler_ids: [sampler]
+          sampler_ids: [sampler],
+          user_metadata: {},
+          display_name: null
         })
         assert.strictEqual((yield* Api.remove(`/samplers/${sampler}`)).status, 204)
         assert.deepStrictEqual(yield* held, { TrainingClient: 1 })
@@ -63,7 +65,7 @@ describe("what a session holds", () => {
         yield* TestClock.adjust("6 minutes")
         assert.deepStrictEqual(yield* held, {})
         assert.strictEqual((yield* Api.post("/asample", { ...body, base_model: "nobody" })).status, 404)
-        assert.strictEqual((yield* Api.post("/asample", { ...body, model_path: "x" })).status, 400)
+        assert.strictEqual((yield* Api.post("/asample", { ...body, model_path: "x" })).status, 404)
       }))
   })
 })

@@ -1,12 +1,13 @@
+import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { zstdCompressSync } from "node:zlib"
 import * as Api from "./Api.ts"
 
 const key = "tml-right"
 
-const keys = [Redacted.make("tml-other"), Redacted.make(key)]
+const keys = ApiKeys.parse(`tml-other,${key}`)
 
 const compressed = (path: string, text: string) =>
   Api.send(HttpClientRequest.bodyUint8Array(
@@ -68,7 +69,7 @@ describe("TinkerServer", () => {
 
     it.effect("what is not served says so", () =>
       Effect.gen(function*() {
-        for (const path of ["/auth/token", "/retrieve_futures", "/training_runs"]) {
+        for (const path of ["/auth/token", "/training_runs"]) {
           const { body, status } = yield* Api.post(path, {})
           assert.strictEqual(status, 404, path)
           assert.match(String(body["detail"]), /on this server$|^this server has no/)

@@ -1,0 +1,81 @@
+/** A line for every administrative act: in the server's log, and in a file from which tenants read their own. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import { Caller } from "./Caller.ts"
+import { Refusal } from "./Refusal.ts"
+
+/** Names that the hosted service gives its events are not public: these are this project's own. */
+export type Event =
+  | "checkpoint_published"
+  | "checkpoint_unpublished"
+  | "checkpoint_deleted"
+  | "checkpoint_ttl_changed"
+  | "checkpoint_copied"
+  | "checkpoint_downloaded"
+
+const Entry = Schema.Struct({
+  /** RFC 3339. */
+  timestamp: Schema.String,
+  event: Schema.String,
+  tenant: Schema.optionalKey(Schema.String),
+  tinker_path: Schema.optionalKey(Schema.String)
+})
+export type Entry = typeof Entry.Type
+
+const Line = Schema.fromJsonString(Entry)
+
+type Subject = Pick<Entry, "tinker_path">
+
+export interface Audit {
+  readonly note: (event: Event, subject: Subject) => Effect.Effect<void, never, Caller>
+  /** The caller's own entries, oldest first. */
+  readonly entries: Effect.Effect<ReadonlyArray<Entry>, Refusal, Caller>
+}
+
+const decode = Schema.decodeEffect(Line)
+
+/** The newest part of the file that is read. */
+const mostBytes = 16 * 1024 * 1024
+
+export const make = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const file = join(folder, ".audit.jsonl")
+
+  const append = Effect.fnUntraced(function*(entry: Entry) {
+    yield* fs.makeDirectory(folder, { recursive: true })
+    yield* fs.writeFileString(file, `${yield* Schema.encodeEffect(Line)(entry)}\n`, { flag: "a" })
+  })
+
+  const note: Audit["note"] = Effect.fnUntraced(function*(event, subject) {
+    const { tenant } = yield* Caller
+    const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
+    yield* Effect.logInfo(`audit: ${event}`).pipe(Effect.annotateLogs({ tenant: tenant ?? "local", ...subject }))
+    yield* append({ timestamp, event, ...(tenant === undefined ? {} : { tenant }), ...subject }).pipe(
+      Effect.catch((error) => Effect.logError(`${file} was not written: ${error.message}`))
+    )
+  })
+
+  const newest = Effect.gen(function*() {
+    const { size } = yield* fs.stat(file)
+    const offset = Math.max(0, Number(size) - mostBytes)
+    const text = new TextDecoder().decode((yield* fs.readFile(file)).subarray(offset))
+    const lines = text.split("\n").slice(offset === 0 ? 0 : 1)
+    return yield* Effect.forEach(lines.filter((line) => line !== ""), (line) => decode(line))
+  }).pipe(
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
+    Effect.mapError(({ message }) => new Refusal({ status: 500, detail: message }))
+  )
+
+  return {
+    note,
+    entries: Effect.flatMap(
+      Caller,
+      ({ tenant }) =>
+        Effect.map(newest, (all) => tenant === undefined ? all : all.filter((entry) => entry.tenant === tenant))
+    )
+  } satisfies Audit
+})

@@ -1,0 +1,56 @@
+/** Bounds what one request to sample may ask for, before any work is done for it. */
+import * as Effect from "effect/Effect"
+import * as Wire from "../wire/Sample.ts"
+import { invalid, type Refusal } from "./Refusal.ts"
+
+/** Every sample has an id in the answer. */
+const mostSamples = 10_000
+
+/** Tokens that one request may sample or score: 128 samples of 32,768, or 10,000 of 419. */
+export const mostTokens = 2 ** 22
+
+/** Every sampled token is compared with every stop. */
+const mostStops = 1000
+const mostStopCharacters = 65_536
+
+/** Memory that a sample takes, however short it is. */
+const leastPerSample = 16
+
+const holds = (condition: boolean, detail: () => string) => condition ? Effect.void : Effect.fail(invalid(detail()))
+
+const stops = (stop: Wire.SamplingParams["stop"]) => {
+  const all = typeof stop === "string" ? [stop] : stop ?? []
+  const characters = all.reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 0), 0)
+  return holds(
+    all.length <= mostStops,
+    () => `sampling_params.stop has ${all.length} entries, expected at most ${mostStops}`
+  )
+    .pipe(Effect.andThen(holds(
+      characters <= mostStopCharacters,
+      () => `sampling_params.stop has ${characters} characters, expected at most ${mostStopCharacters}`
+    )))
+}
+
+/** Scored positions of the prompt, each with its candidates. */
+const scored = (body: Wire.SampleRequest, promptLength: number) =>
+  promptLength * (1 + Math.max(body.topk_prompt_logprobs ?? 0, 0))
+
+/** The tokens that the answer may have, or the field that asks for too many. */
+export const ofSample = Effect.fnUntraced(function*(
+  body: Wire.SampleRequest,
+  contextLength: number
+): Effect.fn.Return<number, Refusal> {
+  const { num_samples: samples = 1, prompt, sampling_params: { max_tokens, stop } } = body
+  const promptLength = Wire.promptLength(prompt)
+  const longest = Math.max(max_tokens ?? contextLength - promptLength, leastPerSample)
+  yield* holds(samples >= 1 && samples <= mostSamples, () => `num_samples is ${samples}, expected 1 to ${mostSamples}`)
+  yield* stops(stop)
+  const tokens = samples * longest + scored(body, promptLength)
+  yield* holds(
+    tokens <= mostTokens,
+    () =>
+      `num_samples ${samples} and max_tokens ${longest} with a prompt of ${promptLength} tokens ask for ${tokens} tokens, ` +
+      `expected at most ${mostTokens} in one request`
+  )
+  return tokens
+})

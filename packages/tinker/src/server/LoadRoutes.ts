@@ -1,0 +1,161 @@
+/** Weights of checkpoints loaded into models, described, copied. */
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import * as Wire from "../wire/Checkpoints.ts"
+import * as Accept from "./Accept.ts"
+import * as Answer from "./Answer.ts"
+import * as Body from "./Body.ts"
+import { Caller } from "./Caller.ts"
+import * as Optimizer from "./Optimizer.ts"
+import type { Parts } from "./Parts.ts"
+import { badRequest, fromTinkerError } from "./Refusal.ts"
+import * as Saving from "./Saving.ts"
+import type { Trains } from "./Sessions.ts"
+
+const operation = "loadState"
+
+interface Foreign {
+  readonly weights_access_token?: string | null | undefined
+}
+
+const noToken = ({ weights_access_token: token }: Foreign) =>
+  Saving.check(
+    (token ?? undefined) === undefined,
+    "weights_access_token is given, expected none: a published checkpoint is readable without"
+  )
+
+/** The checkpoint in the backend's own path, as far as the caller may read it. */
+const readable = ({ checkpoints }: Parts, path: string) =>
+  Effect.map(Saving.orNotFound(operation, path)(checkpoints.readable(path)), checkpoints.paths.toBackend)
+
+const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, content: string) {
+  const model = yield* parts.sessions.model(value.model_id)
+  const caller = yield* Caller
+  return yield* Accept.training(parts, {
+    operation,
+    model,
+    sequence: value.seq_id,
+    content,
+    submit: noToken(value).pipe(
+      Effect.andThen(Optimizer.isAdam("optimizer_config", value.optimizer_config)),
+      Accept.named(operation),
+      Effect.andThen(readable(parts, value.path)),
+      Effect.flatMap((path) => model.client.loadState(path, { optimizer: value.optimizer ?? false })),
+      Effect.map((pending) =>
+        Effect.as(
+          pending.await,
+          Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: value.model_id } })
+        )
+      ),
+      Effect.provideService(Caller, caller)
+    )
+  })
+})
+
+const trainsOf = ({ train_attn = null, train_mlp = null, train_unembed = null }: Trains): Trains => ({
+  train_attn,
+  train_mlp,
+  train_unembed
+})
+
+/** A model like the one whose weights these are, with its own optimizer at the beginning. */
+const fromWeights = ({ tinker }: Parts, weights: typeof Wire.WeightsInfo.Type, path: string) =>
+  Effect.tap(
+    tinker.createLoraTrainingClient({
+      baseModel: weights.base_model,
+      ...(typeof weights.lora_rank === "number" ? { loraRank: weights.lora_rank } : {}),
+      trainAttn: weights.train_attn ?? true,
+      trainMlp: weights.train_mlp ?? true,
+      trainUnembed: weights.train_unembed ?? true
+    }),
+    (client) => Effect.flatMap(client.loadState(path), (pending) => pending.await)
+  )
+
+const isSameModel = ({ base_model }: { readonly base_model?: string | null }, found: string) =>
+  Saving.check(
+    (base_model ?? found) === found,
+    `base_model is "${base_model}", expected "${found}", of which the checkpoint is`
+  )
+
+const create = Effect.fnUntraced(function*(
+  parts: Parts,
+  value: typeof Wire.CreateByLoadingRequest.Type,
+  content: string
+) {
+  const { checkpoints, futures, sessions, tinker } = parts
+  const session = yield* sessions.touch(value.session_id)
+  const place = yield* checkpoints.readable(value.path)
+  const weights = yield* checkpoints.weights(place)
+  yield* Effect.all([
+    noToken(value),
+    isSameModel(value, weights.base_model),
+    Optimizer.isAdam("optimizer_config", value.optimizer_config)
+  ]).pipe(Accept.named(operation), Effect.mapError(fromTinkerError))
+  const path = checkpoints.paths.toBackend(place)
+  const id = `${session.id}:train:${value.model_seq_id}`
+  const make = value.optimizer === true
+    ? tinker.createTrainingClientFromState(path)
+    : fromWeights(parts, weights, path)
+  const model = { id, trains: trainsOf(weights), userMetadata: value.user_metadata ?? {} }
+  const work = Effect.as(
+    Saving.addModel(parts, session, model, make),
+    Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: id } })
+  )
+  const key = `model_seq_id ${value.model_seq_id} of session ${session.id}`
+  return Accept.promised({ request_id: yield* futures.begin({ work, once: { key, content } }) })
+})
+
+const readLoad = Body.parse(Schema.Union([Wire.LoadWeightsRequest, Wire.CreateByLoadingRequest]))
+
+const loadWeights = (parts: Parts) =>
+  Effect.flatMap(
+    Accept.body(parts, readLoad),
+    ({ content, value }) => "model_id" in value ? load(parts, value, content) : create(parts, value, content)
+  )
+
+const weightsInfo = ({ checkpoints }: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Wire.WeightsInfoRequest)
+    return HttpServerResponse.jsonUnsafe(
+      yield* Effect.flatMap(checkpoints.readable(value.tinker_path), checkpoints.weights)
+    )
+  })
+
+/** A copy belongs to the session that it is made in, as a run of its own. */
+const copy = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { audit, checkpoints, sessions, uniqueId } = parts
+    const { text, value } = yield* Body.json(Wire.CopyWeightsRequest)
+    const { model_seq_id, session_id } = value
+    if (typeof session_id !== "string" || (model_seq_id ?? undefined) === undefined) {
+      return yield* badRequest("session_id and model_seq_id are missing: this server has no projects to copy into")
+    }
+    const session = yield* sessions.touch(session_id)
+    const { tenant } = yield* Caller
+    yield* Effect.andThen(noToken(value), Saving.isLifetime(value)).pipe(
+      Accept.named("copyWeights"),
+      Effect.mapError(fromTinkerError)
+    )
+    const from = yield* checkpoints.readable(value.source_path)
+    const id = `${session.id}:train:${model_seq_id}`
+    const to = { folder: `copy-${uniqueId()}`, id: from.id }
+    const body = { tinker_path: `tinker://${id}/${from.id}` } satisfies typeof Wire.CopyWeightsResponse.Type
+    const work = Effect.gen(function*() {
+      yield* sessions.claimId(session, id)
+      checkpoints.runs.add({ id, folder: to.folder, ...(tenant === undefined ? {} : { tenant }) })
+      yield* checkpoints.copy(from, to, Saving.savedOptions(value))
+      yield* audit.note("checkpoint_copied", body)
+    }).pipe(Saving.asFailure("copyWeights"), Effect.provideService(Caller, { tenant }))
+    return yield* Accept.awaited(parts, work, body, {
+      key: `model_seq_id ${model_seq_id} of session ${session.id}`,
+      content: Accept.digest(text)
+    })
+  })
+
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/load_weights", loadWeights(parts)),
+  HttpRouter.route("POST", "/weights_info", weightsInfo(parts)),
+  HttpRouter.route("POST", "/copy_weights", copy(parts))
+]

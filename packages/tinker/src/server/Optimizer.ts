@@ -1,0 +1,40 @@
+/** Optimizers that the API has: backends of this project have Adam alone. */
+import { type AdamParams, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as Training from "../wire/Training.ts"
+
+type Config = typeof Training.OptimizerConfig.Type
+
+/** Refuses every other optimizer by its name. */
+export const isAdam = (field: string, config: Config | null | undefined) =>
+  (config?.type ?? "adamw") === "adamw"
+    ? Effect.void
+    : Effect.fail(
+      new TinkerError.Unsupported({
+        capability: "optimizer",
+        detail: `${field}.type is "${config?.type}", expected "adamw"`
+      })
+    )
+
+type OptimStep = typeof Training.OptimStepRequest.Type
+
+const adamParams = (params: typeof Training.AdamParams.Type): AdamParams.AdamParams => ({
+  learningRate: params.learning_rate ?? 1e-4,
+  ...(params.beta1 === undefined ? {} : { beta1: params.beta1 }),
+  ...(params.beta2 === undefined ? {} : { beta2: params.beta2 }),
+  ...(params.eps === undefined ? {} : { eps: params.eps }),
+  ...(params.weight_decay === undefined ? {} : { weightDecay: params.weight_decay }),
+  ...(params.grad_clip_norm === undefined ? {} : { gradClipNorm: params.grad_clip_norm })
+})
+
+/** The parameters of a step with Adam. */
+export const ofStep = Effect.fnUntraced(function*({ adam_params, optimizer_params }: OptimStep) {
+  if ((optimizer_params ?? undefined) !== undefined) {
+    const detail = `optimizer_params.type is "${optimizer_params?.type}", expected adam_params`
+    return yield* new TinkerError.Unsupported({ capability: "optimizer", detail })
+  }
+  if (adam_params === undefined || adam_params === null) {
+    return yield* new TinkerError.Rejected({ detail: "adam_params is missing" })
+  }
+  return adamParams(adam_params)
+})

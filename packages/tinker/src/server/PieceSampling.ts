@@ -1,0 +1,52 @@
+/** Samples in pieces, so that callers take turns and no request keeps a backend to itself. */
+import type { Sampling, SamplingClient, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type { Fair } from "./Fair.ts"
+
+/** Sequences that a backend works on at once: more than fit into one step of the engine on a few processors. */
+export const capacity = 1024
+
+/** Sequences of one piece. */
+const pieceSize = 64
+
+/** The request's samples `from`–`to`: sample `i` of a request with a seed is that of seed + `i`. */
+const pieceOf = (request: Sampling.SampleRequest, from: number, to: number): Sampling.SampleRequest => {
+  const { params, promptLogprobs = false, topkPromptLogprobs = 0 } = request
+  return {
+    ...request,
+    numSamples: to - from,
+    params: params.seed === undefined ? params : { ...params, seed: params.seed + from },
+    promptLogprobs: promptLogprobs && from === 0,
+    topkPromptLogprobs: from === 0 ? topkPromptLogprobs : 0
+  }
+}
+
+const pieces = (request: Sampling.SampleRequest) => {
+  const { numSamples = 1 } = request
+  return numSamples <= pieceSize
+    ? [request]
+    : Array.from(
+      { length: Math.ceil(numSamples / pieceSize) },
+      (_, index) => pieceOf(request, index * pieceSize, Math.min((index + 1) * pieceSize, numSamples))
+    )
+}
+
+const joined = ([first, ...others]: ReadonlyArray<Sampling.SampleResponse>): Sampling.SampleResponse => ({
+  ...first,
+  sequences: [first, ...others].flatMap((response) => response?.sequences ?? [])
+})
+
+export const sample = (
+  fair: Fair,
+  caller: string,
+  client: SamplingClient.SamplingClient,
+  request: Sampling.SampleRequest
+): Effect.Effect<Sampling.SampleResponse, TinkerError.TinkerError> =>
+  Effect.map(
+    Effect.forEach(
+      pieces(request),
+      (piece) => fair.use(caller, piece.numSamples ?? 1)(client.sample(piece)),
+      { concurrency: "unbounded" }
+    ),
+    joined
+  )

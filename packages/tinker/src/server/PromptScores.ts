@@ -1,0 +1,16 @@
+/** Scores of the last tokens of a prompt alone. */
+import type { Sampling } from "@effect-rl/core"
+
+/** Leaves the scores of the last `count` prompt tokens, NaN and no candidates before them. */
+export const lastOnly = (response: Sampling.SampleResponse, count: number | undefined): Sampling.SampleResponse => {
+  const { promptLogprobs, topkPromptLogprobs } = response
+  if (count === undefined || promptLogprobs === undefined) return response
+  const from = promptLogprobs.length - count
+  return {
+    ...response,
+    promptLogprobs: promptLogprobs.map((logprob, at) => at < from ? NaN : logprob),
+    ...(topkPromptLogprobs === undefined
+      ? {}
+      : { topkPromptLogprobs: topkPromptLogprobs.map((row, at) => at < from ? [] : row) })
+  }
+}

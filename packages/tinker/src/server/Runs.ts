@@ -1,0 +1,71 @@
+/** Training runs by the ids that clients know: whose they are, and the folders that a backend keeps them in. */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as CheckpointRecords from "./CheckpointRecords.ts"
+import { Refusal } from "./Refusal.ts"
+
+const Run = Schema.Struct({
+  /** As clients know it. */
+  id: Schema.String,
+  /** As the backend knows it: the folder of its checkpoints. */
+  folder: Schema.String,
+  /** The tenant whose run it is; a run of a server without keys has none. */
+  tenant: Schema.optionalKey(Schema.String)
+})
+export type Run = typeof Run.Type
+
+const File = Schema.fromJsonString(Run)
+
+export interface Runs {
+  /** Notes a new run; it is forgotten with the server unless it is kept. */
+  readonly add: (run: Run) => void
+  /** Writes a run down before its first checkpoint, so that a restart knows it. */
+  readonly keep: (folder: string) => Effect.Effect<void, Refusal>
+  /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
+  readonly inFolder: (folder: string) => Run
+  /** The folder of a run, if any has this id. */
+  readonly folderOf: (id: string) => string
+}
+
+const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
+
+/** Reads what earlier servers kept under `folder`. */
+export const make = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const byFolder = new Map<string, Run>()
+  const byId = new Map<string, Run>()
+  const fileOf = (of: string) => join(folder, of, "run.json")
+
+  const add = (run: Run) => {
+    byFolder.set(run.folder, run)
+    byId.set(run.id, run)
+  }
+
+  const restore = (of: string) =>
+    fs.readFileString(fileOf(of)).pipe(
+      Effect.flatMap(Schema.decodeEffect(File)),
+      Effect.map(add),
+      Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
+      Effect.catch((error) => Effect.logWarning(`${fileOf(of)} is not read: ${error.message}`))
+    )
+
+  const kept = yield* Effect.orElseSucceed(CheckpointRecords.entries(folder), () => [])
+  yield* Effect.forEach(kept, restore, { discard: true })
+
+  const keep = Effect.fnUntraced(function*(of: string) {
+    const run = byFolder.get(of)
+    if (run === undefined || (yield* fs.exists(fileOf(of)))) return
+    yield* fs.makeDirectory(join(folder, of), { recursive: true })
+    yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
+  }, Effect.mapError(unavailable))
+
+  return {
+    add,
+    keep,
+    inFolder: (folder) => byFolder.get(folder) ?? { id: folder, folder },
+    folderOf: (id) => byId.get(id)?.folder ?? (byFolder.has(id) ? "" : id)
+  } satisfies Runs
+})

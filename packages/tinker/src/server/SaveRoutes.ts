@@ -1,0 +1,141 @@
+/** Weights of models saved: as states, for samplers, for one sampling session, for other programs. */
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as Wire from "../wire/Checkpoints.ts"
+import * as Accept from "./Accept.ts"
+import * as Answer from "./Answer.ts"
+import * as Body from "./Body.ts"
+import type * as CheckpointPath from "./CheckpointPath.ts"
+import * as Inflight from "./Inflight.ts"
+import type { Parts } from "./Parts.ts"
+import * as Saving from "./Saving.ts"
+import { type Model, weightsOf } from "./Sessions.ts"
+
+/** A state is replaced only on request. */
+const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: boolean) =>
+  Effect.flatMap(Effect.orElseSucceed(checkpoints.exists(place), () => false), (exists) =>
+    Saving.check(
+      !exists || overwrite,
+      `the checkpoint "${place.id}" already exists: choose another name or set overwrite`
+    ))
+
+const readSave = Body.parse(Wire.SaveWeightsRequest)
+
+const saveWeights = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { content, value } = yield* Accept.body(parts, readSave)
+    const model = yield* parts.sessions.model(value.model_id)
+    const operation = "saveState"
+    const place = { folder: model.client.info.modelId, id: `weights/${value.path}` }
+    return yield* Accept.training(parts, {
+      operation,
+      model,
+      sequence: value.seq_id,
+      content,
+      submit: Saving.isName(value.path).pipe(
+        Effect.andThen(Saving.isLifetime(value)),
+        Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
+        Accept.named(operation),
+        Effect.andThen(model.client.saveState(value.path, Saving.ttl(value))),
+        Effect.map(Saving.saved(parts, model, { operation, type: "save_weights" }, value))
+      )
+    })
+  })
+
+const type = "save_weights_for_sampler"
+
+const operation = "saveWeightsForSampler"
+
+const saveNamed = (parts: Parts, model: Model, name: string, options: Saving.Options) =>
+  Saving.isName(name).pipe(
+    Effect.andThen(Saving.isLifetime(options)),
+    Accept.named(operation),
+    Effect.andThen(model.client.saveWeightsForSampler(name, Saving.ttl(options))),
+    Effect.map(Saving.saved(parts, model, { operation, type }, options))
+  )
+
+/** Done within the turn, as later requests change the weights. */
+const saveUnnamed = ({ sessions, uniqueId }: Parts, model: Model, kind: "snapshot" | "inflight") => {
+  const { client, session } = model
+  const sampler = { id: uniqueId(), baseModel: client.info.baseModel, modelPath: undefined }
+  const make = kind === "snapshot"
+    ? sessions.addSampler(session, { ...sampler, snapshotOf: model.id }, client.saveWeightsAndGetSamplingClient)
+    : Effect.flatMap(
+      Inflight.publish(model),
+      (inflight) => sessions.addSampler(session, { ...sampler, snapshotOf: undefined }, Effect.succeed(inflight))
+    )
+  return Effect.map(make, ({ id }) => Effect.succeed(Answer.Plain({ body: { type, sampling_session_id: id } })))
+}
+
+const inflightHasNoName = Accept.named(operation)(
+  Saving.check(false, "path is given, expected none for weights of kind inflight, which are not kept")
+)
+
+const submitSaveForSampler = (parts: Parts, model: Model, value: typeof Wire.SaveWeightsForSamplerRequest.Type) => {
+  const { kind = "snapshot", path } = value
+  if (typeof path !== "string") return saveUnnamed(parts, model, kind)
+  return kind === "inflight" ? Effect.as(inflightHasNoName, Effect.never) : saveNamed(parts, model, path, value)
+}
+
+const readSaveForSampler = Body.parse(Wire.SaveWeightsForSamplerRequest)
+
+const saveForSampler = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Accept.body(parts, readSaveForSampler)
+    const model = yield* parts.sessions.model(value.model_id)
+    return yield* Accept.training(parts, {
+      operation,
+      model,
+      sequence: value.seq_id,
+      // A client that tries again counts on in `sampling_session_seq_id`.
+      content: `${type} ${value.kind ?? "snapshot"} ${value.path ?? ""}`,
+      submit: submitSaveForSampler(parts, model, value)
+    })
+  })
+
+const readSaveExternal = Body.parse(Wire.SaveWeightsExternalRequest)
+
+/** Weights for sampling are in a format that others read: they are saved as such, and then moved to their place. */
+const exported = (parts: Parts, model: Model, name: string, options: Saving.Options) =>
+  Effect.map(
+    model.client.saveWeightsForSampler(`external-${parts.uniqueId()}`),
+    (pending) =>
+      Effect.gen(function*() {
+        const { checkpoints } = parts
+        const { path: made } = yield* pending.await
+        const place = { folder: model.client.info.modelId, id: `external_weights/${name}` }
+        yield* Saving.asFailure(operation)(Effect.gen(function*() {
+          const from = yield* checkpoints.paths.parse(checkpoints.paths.toClient(made))
+          yield* checkpoints.move(from, place)
+          yield* checkpoints.saved(place, weightsOf(model), Saving.savedOptions(options))
+        }))
+        return Answer.Plain({ body: { type: "save_weights_external", path: checkpoints.paths.format(place) } })
+      })
+  )
+
+const saveExternal = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { content, value } = yield* Accept.body(parts, readSaveExternal)
+    const model = yield* parts.sessions.model(value.model_id)
+    const isPlain = (value.age_encryption_recipients ?? []).length === 0
+    return yield* Accept.training(parts, {
+      operation,
+      model,
+      sequence: value.seq_id,
+      content,
+      submit: Saving.isName(value.path).pipe(
+        Effect.andThen(Saving.isLifetime(value)),
+        Effect.andThen(
+          Saving.check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
+        ),
+        Accept.named(operation),
+        Effect.andThen(exported(parts, model, value.path, value))
+      )
+    })
+  })
+
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/save_weights", saveWeights(parts)),
+  HttpRouter.route("POST", "/save_weights_for_sampler", saveForSampler(parts)),
+  HttpRouter.route("POST", "/save_weights_external", saveExternal(parts))
+]

@@ -1,0 +1,103 @@
+/** Shared rules of saved weights: their names, lifetimes and runs, and the note of each save. */
+import { type Pending, TinkerError, type TrainingClient } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Answer from "./Answer.ts"
+import * as CheckpointPath from "./CheckpointPath.ts"
+import type { SavedOptions } from "./Checkpoints.ts"
+import type { Parts } from "./Parts.ts"
+import type { Refusal } from "./Refusal.ts"
+import { type Model, type Session, weightsOf } from "./Sessions.ts"
+
+export interface Options {
+  readonly ttl_seconds?: number | null | undefined
+  readonly user_metadata?: Readonly<Record<string, string>> | null | undefined
+}
+
+export const savedOptions = ({ ttl_seconds, user_metadata }: Options): SavedOptions => ({
+  ttlSeconds: ttl_seconds ?? undefined,
+  userMetadata: user_metadata ?? undefined
+})
+
+/** For backends that expire checkpoints of their own accord. */
+export const ttl = ({ ttl_seconds: seconds }: Options) =>
+  typeof seconds === "number" ? { ttl: `${seconds} seconds` as const } : {}
+
+export const check = (holds: boolean, detail: string) =>
+  holds ? Effect.void : Effect.fail(new TinkerError.Rejected({ detail }))
+
+/** Leaves room for suffixes in the 255 characters that file systems allow. */
+const longestName = 200
+
+export const isName = (name: string) =>
+  Effect.andThen(
+    check(name.length <= longestName, `path has ${name.length} characters, expected at most ${longestName}`),
+    check(
+      CheckpointPath.segment.test(name),
+      `path is "${name}", expected letters, digits, ".", "_" and "-", beginning with a letter or a digit`
+    )
+  )
+
+/** Ten years, as in the official SDK. */
+const longestSeconds = 315_360_000
+
+export const isLifetime = ({ ttl_seconds: seconds }: Options) =>
+  check(
+    (seconds ?? 1) > 0 && (seconds ?? 1) <= longestSeconds,
+    `ttl_seconds is ${seconds}, expected 1 to ${longestSeconds}`
+  )
+
+/** A refusal of a request that was accepted before. */
+export const asFailure = (operation: string) =>
+  Effect.mapError(({ detail, status }: Refusal) =>
+    new TinkerError.TinkerError({
+      operation,
+      reason: status < 500 ? new TinkerError.Rejected({ detail }) : new TinkerError.Unavailable({ detail })
+    })
+  )
+
+/** Makes a model under an id that was never used, and notes the run that its checkpoints will belong to. */
+export const addModel = (
+  { checkpoints, sessions }: Parts,
+  session: Session,
+  model: Pick<Model, "id" | "trains" | "userMetadata">,
+  make: Effect.Effect<TrainingClient.TrainingClient, TinkerError.TinkerError, Scope.Scope>
+) =>
+  asFailure("createModel")(sessions.claimId(session, model.id)).pipe(
+    Effect.andThen(sessions.addModel(session, model, make)),
+    Effect.tap(({ client, id }) =>
+      Effect.sync(() =>
+        checkpoints.runs.add({
+          id,
+          folder: client.info.modelId,
+          ...(session.tenant === undefined ? {} : { tenant: session.tenant })
+        })
+      )
+    )
+  )
+
+/** A checkpoint that is not there, or is not the caller's to read. */
+export const orNotFound = (operation: string, name: string) =>
+  Effect.mapError((refusal: Refusal) =>
+    new TinkerError.TinkerError({
+      operation,
+      reason: refusal.status === 404
+        ? new TinkerError.NotFound({ kind: "checkpoint", name, available: [] })
+        : new TinkerError.Unavailable({ detail: refusal.detail })
+    })
+  )
+
+/** Notes a saved checkpoint, and answers with the path that clients know. */
+export const saved = (
+  { checkpoints }: Parts,
+  model: Model,
+  { operation, type }: { readonly operation: string; readonly type: string },
+  options: Options
+) =>
+(pending: Pending.Pending<TrainingClient.Checkpoint>) =>
+  Effect.gen(function*() {
+    const path = checkpoints.paths.toClient((yield* pending.await).path)
+    const place = yield* asFailure(operation)(checkpoints.paths.parse(path))
+    yield* asFailure(operation)(checkpoints.saved(place, weightsOf(model), savedOptions(options)))
+    return Answer.Plain({ body: { type, path } })
+  })

@@ -1,0 +1,157 @@
+/** Sessions begun, kept alive, listed, searched, finished. */
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
+import * as Sample from "../wire/Sample.ts"
+import * as Wire from "../wire/Session.ts"
+import * as Body from "./Body.ts"
+import * as Page from "./Page.ts"
+import type { Parts } from "./Parts.ts"
+import { badRequest, notFound } from "./Refusal.ts"
+import type { Entry } from "./SessionLog.ts"
+
+const noProjects = "this server has no projects: project_id is ignored"
+
+const createSession = ({ sessions, uniqueId }: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Wire.CreateSessionRequest)
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const { id } = yield* sessions.create(uniqueId(), {
+      idempotencyKey: headers["x-idempotency-key"],
+      displayName: value.display_name ?? undefined,
+      userMetadata: Record.filter(value.user_metadata ?? {}, Predicate.isString)
+    })
+    const warning = typeof value.project_id === "string" ? { warning_message: noProjects } : {}
+    return HttpServerResponse.jsonUnsafe(
+      {
+        type: "create_session",
+        session_id: id,
+        ...warning
+      } satisfies typeof Wire.CreateSessionResponse.Type
+    )
+  })
+
+const heartbeat = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Wire.HeartbeatRequest)
+    yield* sessions.touch(value.session_id)
+    return HttpServerResponse.jsonUnsafe({ type: "session_heartbeat" })
+  })
+
+const listSessions = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { items } = yield* Page.of(yield* sessions.log, 20)
+    return HttpServerResponse.jsonUnsafe({ sessions: items.map(({ id }) => id) })
+  })
+
+const sessionInfo = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const found = (yield* sessions.log).find((entry) => entry.id === id)
+    if (found === undefined) return yield* notFound("session", id)
+    return HttpServerResponse.jsonUnsafe({
+      training_run_ids: found.runIds,
+      sampler_ids: sessions.samplerIdsOf(found),
+      user_metadata: found.userMetadata ?? null,
+      display_name: found.displayName ?? null
+    })
+  })
+
+const readFinish = Body.parse(Wire.FinishRequest)
+
+const finish = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const text = yield* Body.text
+    yield* sessions.finish(id, text.trim() === "" ? {} : yield* readFinish(text))
+    return HttpServerResponse.jsonUnsafe({})
+  })
+
+const hasStatus = ({ status }: Entry, queries: ReadonlyArray<Wire.StatusQuery>) =>
+  queries.some((query) => {
+    if (query.type !== status?.type) return false
+    return query.type !== "client_finished" || status.type !== "client_finished" ||
+      (query.reasons ?? undefined) === undefined || query.reasons?.includes(status.reason.type) === true
+  })
+
+const words = (text: string) => text.toLowerCase().split(/\s+/).filter((word) => word !== "")
+
+/** A session's id or every word of its name, where either is asked for. */
+const isNamed = ({ displayName, id }: Entry, { display_name, session_id }: Wire.SearchRequest) => {
+  const name = displayName?.toLowerCase()
+  const hasWords = typeof display_name === "string" &&
+    words(display_name).every((word) => name?.includes(word) ?? false)
+  const isAsked = typeof display_name === "string" || typeof session_id === "string"
+  return !isAsked || id === session_id || hasWords
+}
+
+const matches = (entry: Entry, query: Wire.SearchRequest) =>
+  isNamed(entry, query) &&
+  Object.entries(query.user_metadata ?? {}).every(([key, value]) => entry.userMetadata?.[key] === value) &&
+  (query.statuses === undefined || query.statuses === null || hasStatus(entry, query.statuses))
+
+const iso = (millis: number) => new Date(millis).toISOString()
+
+const summarize = Effect.fnUntraced(function*({ checkpoints }: Parts, entry: Entry) {
+  const counts = yield* Effect.forEach(
+    entry.runIds,
+    (id) => Effect.map(checkpoints.list(checkpoints.runs.folderOf(id)), ({ length }) => length)
+  )
+  return {
+    session_id: entry.id,
+    created_at: iso(entry.createdMillis),
+    owner: entry.tenant ?? "local",
+    project_id: "",
+    status: entry.status ?? null,
+    checkpoints_count: counts.reduce((sum, count) => sum + count, 0),
+    display_name: entry.displayName ?? null,
+    user_metadata: entry.userMetadata ?? null
+  }
+})
+
+const search = (parts: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Wire.SearchRequest)
+    const { cursor, limit = 50, owner, project_ids } = value
+    if ((project_ids ?? []).length > 0) return yield* badRequest("project_ids is given: this server has no projects")
+    if ((owner?.type ?? "own") === "user") {
+      return yield* badRequest("owner.type is \"user\", expected own or accessible")
+    }
+    const found = (yield* parts.sessions.log).filter((entry) => matches(entry, value))
+    const start = cursor === undefined || cursor === null
+      ? 0
+      : found.findIndex(({ id }) => id === cursor.last_session_id) + 1
+    const page = found.slice(start, start + limit)
+    const last = page.at(-1)
+    const isMore = start + limit < found.length
+    return HttpServerResponse.jsonUnsafe(
+      {
+        sessions: yield* Effect.forEach(page, (entry) => summarize(parts, entry)),
+        next_cursor: last === undefined || !isMore
+          ? null
+          : { last_created_at: iso(last.createdMillis), last_session_id: last.id }
+      } satisfies typeof Wire.SearchResponse.Type
+    )
+  })
+
+/** Clients of one sampling session count their requests from numbers of their own; the first client is 0. */
+const join = ({ sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Sample.JoinSamplingSessionRequest)
+    const sampler = yield* sessions.sampler(value.sampling_session_id)
+    sampler.clients++
+    return HttpServerResponse.jsonUnsafe({ type: "join_sampling_session", client_counter: sampler.clients })
+  })
+
+export const routes = (parts: Parts) => [
+  HttpRouter.route("POST", "/create_session", createSession(parts)),
+  HttpRouter.route("POST", "/session_heartbeat", heartbeat(parts)),
+  HttpRouter.route("GET", "/sessions", listSessions(parts)),
+  HttpRouter.route("POST", "/sessions/search", search(parts)),
+  HttpRouter.route("GET", "/sessions/:id", sessionInfo(parts)),
+  HttpRouter.route("POST", "/sessions/:id/finish", finish(parts)),
+  HttpRouter.route("POST", "/join_sampling_session", join(parts))
+]

@@ -1,0 +1,94 @@
+import * as Fair from "@effect-rl/tinker/server/Fair"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Schema } from "effect"
+
+/** Begins work that ends when it is told to, and says what is running. */
+const workshop = (capacity: number) => {
+  const fair = Fair.make(capacity)
+  const running: Array<string> = []
+  const begin = Effect.fnUntraced(function*(caller: string, weight: number, name = caller) {
+    const end = yield* Deferred.make<void>()
+    const work = Effect.acquireUseRelease(
+      Effect.sync(() => running.push(name)),
+      () => Deferred.await(end),
+      () => Effect.sync(() => running.splice(running.indexOf(name), 1))
+    )
+    const fiber = yield* Effect.forkChild(fair.use(caller, weight)(work), { startImmediately: true })
+    return { fiber, end: Effect.andThen(Deferred.succeed(end, undefined), Fiber.join(fiber)) }
+  })
+  return { running, begin }
+}
+
+describe("Fair", () => {
+  it.effect("leaves half of the capacity to others, whatever one caller asks for", () =>
+    Effect.gen(function*() {
+      const { begin, running } = workshop(8)
+      for (let index = 0; index < 6; index++) yield* begin("alice", 2, `alice ${index}`)
+      assert.deepStrictEqual(running, ["alice 0", "alice 1"])
+      yield* begin("bob", 4)
+      assert.deepStrictEqual(running, ["alice 0", "alice 1", "bob"])
+    }))
+
+  it.effect("lets callers that wait take turns, not the one with most requests", () =>
+    Effect.gen(function*() {
+      const { begin, running } = workshop(2)
+      const first = yield* begin("alice", 1, "alice 0")
+      const second = yield* begin("bob", 1, "bob 0")
+      for (const name of ["alice 1", "alice 2", "alice 3"]) yield* begin("alice", 1, name)
+      yield* begin("carol", 1)
+      yield* second.end
+      yield* first.end
+      assert.deepStrictEqual([...running].sort(), ["alice 1", "carol"])
+    }))
+
+  it.effect("counts a weight above a caller's share as that share", () =>
+    Effect.gen(function*() {
+      const { begin, running } = workshop(4)
+      const large = yield* begin("alice", 1000)
+      assert.deepStrictEqual(running, ["alice"])
+      yield* begin("alice", 1, "next")
+      yield* large.end
+      assert.deepStrictEqual(running, ["next"])
+    }))
+
+  it.effect("gives back what was waited for in vain", () =>
+    Effect.gen(function*() {
+      const { begin, running } = workshop(2)
+      const first = yield* begin("alice", 1, "first")
+      const waiting = yield* begin("alice", 1, "waiting")
+      yield* begin("alice", 1, "last")
+      yield* Fiber.interrupt(waiting.fiber)
+      yield* first.end
+      assert.deepStrictEqual(running, ["last"])
+    }))
+
+  const Asked = Schema.Struct({
+    caller: Schema.Literals(["a", "b", "c"]),
+    weight: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))
+  })
+
+  it.effect.prop(
+    "runs every request in the end, and never more than the capacity",
+    [Schema.Array(Asked)],
+    ([asked]) =>
+      Effect.gen(function*() {
+        const fair = Fair.make(6)
+        let used = 0
+        let ran = 0
+        const work = (weight: number) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => {
+              used += Math.min(weight, 3)
+              assert.isAtMost(used, 6)
+            }),
+            () => Effect.andThen(Effect.yieldNow, Effect.sync(() => ran++)),
+            () => Effect.sync(() => used -= Math.min(weight, 3))
+          )
+        yield* Effect.forEach(asked, ({ caller, weight }) => fair.use(caller, weight)(work(weight)), {
+          concurrency: "unbounded",
+          discard: true
+        })
+        assert.strictEqual(ran, asked.length)
+      })
+  )
+})

@@ -1,0 +1,147 @@
+import { Script } from "@effect-rl/core/testing"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpClientRequest } from "effect/http"
+import * as Api from "./Api.ts"
+
+type Method = "GET" | "POST" | "PUT" | "DELETE"
+
+/** Requests of one tenant. */
+const tenant = (name: string) => {
+  const headers = { "x-api-key": `tml-${name}` }
+  const send = (method: Method, path: string, body?: Api.Body) =>
+    Api.send(
+      body === undefined
+        ? Api.request(method, path, headers)
+        : HttpClientRequest.bodyText(Api.request(method, path, headers), JSON.stringify(body), "application/json")
+    )
+  const post = (path: string, body: Api.Body) => send("POST", path, body)
+  const result = ({ body }: { readonly body: Api.Body }) =>
+    Effect.map(post("/retrieve_future", { request_id: body["request_id"] }), ({ body }) => body)
+  return { send, post, result }
+}
+
+const alice = tenant("alice")
+const bob = tenant("bob")
+
+const status = <E, R>(answer: Effect.Effect<{ readonly status: number }, E, R>) =>
+  Effect.map(answer, ({ status }) => status)
+
+const list = (body: Api.Body, key: string) => body[key] as ReadonlyArray<Api.Body>
+
+/** A model of Alice's with a saved state and a sampler, and a step whose result is ready. */
+const work = Effect.gen(function*() {
+  const session_id = String((yield* alice.post("/create_session", { display_name: "sums" })).body["session_id"])
+  const create = { session_id, model_seq_id: 0, base_model: Script.defaultModel, lora_config: { rank: 4 } }
+  const model_id = String((yield* alice.result(yield* alice.post("/create_model", create)))["model_id"])
+  const saved = yield* alice.result(yield* alice.post("/save_weights", { model_id, seq_id: 1, path: "final" }))
+  const sampler = { session_id, sampling_session_seq_id: 0, base_model: Script.defaultModel }
+  const { sampling_session_id } = (yield* alice.post("/create_sampling_session", sampler)).body
+  const step = yield* alice.post("/optim_step", { model_id, seq_id: 2, adam_params: { learning_rate: 1e-3 } })
+  return { session_id, model_id, path: String(saved["path"]), sampling_session_id, step }
+})
+
+const state = (model_id: string) => `/training_runs/${model_id}/checkpoints/weights/final`
+
+describe("a tenant", () => {
+  layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob") }))((it) => {
+    it.effect("finds what it made in every listing", () =>
+      Effect.gen(function*() {
+        const { model_id, path, session_id } = yield* work
+        const get = (path: string) => Effect.map(alice.send("GET", path), ({ body }) => body)
+        assert.include(JSON.stringify(yield* get("/sessions")), session_id)
+        const runs = list(yield* get("/training_runs"), "training_runs")
+        const run = runs.find(({ training_run_id }) => training_run_id === model_id)
+        assert.strictEqual(run?.["model_owner"], "alice")
+        const checkpoints = list(yield* get("/checkpoints"), "checkpoints")
+        assert.include(checkpoints.map(({ tinker_path }) => tinker_path), path)
+        const found = yield* alice.post("/sessions/search", { display_name: "SUM" })
+        assert.include(list(found.body, "sessions").map(({ session_id }) => session_id), session_id)
+      }))
+
+    it.effect("finds nothing of another's, in listings or by name", () =>
+      Effect.gen(function*() {
+        const { model_id, path, sampling_session_id, session_id, step } = yield* work
+        const listings = yield* Effect.all([
+          bob.send("GET", "/sessions"),
+          bob.send("GET", "/training_runs"),
+          bob.send("GET", "/checkpoints"),
+          bob.post("/sessions/search", {})
+        ])
+        assert.deepStrictEqual(listings.map(({ status }) => status), [200, 200, 200, 200])
+        assert.notInclude(JSON.stringify(listings.map(({ body }) => body)), session_id)
+        const sample = { sampling_session_id, seq_id: 0, prompt: { chunks: [] }, sampling_params: { max_tokens: 1 } }
+        const requests = [
+          bob.send("GET", `/sessions/${session_id}`),
+          bob.post("/session_heartbeat", { session_id }),
+          bob.post(`/sessions/${session_id}/finish`, {}),
+          bob.post("/get_info", { model_id }),
+          bob.post("/optim_step", { model_id, seq_id: 3, adam_params: { learning_rate: 1 } }),
+          bob.post("/unload_model", { model_id }),
+          bob.post("/asample", sample),
+          bob.post("/retrieve_future", { request_id: step.body["request_id"] }),
+          bob.post("/cancel_future", { request_id: step.body["request_id"] }),
+          bob.post("/weights_info", { tinker_path: path }),
+          bob.send("GET", `/training_runs/${model_id}`),
+          bob.send("GET", `/training_runs/${model_id}/checkpoints`),
+          bob.send("GET", `${state(model_id)}/archive`),
+          bob.send("POST", `${state(model_id)}/publish`),
+          bob.send("PUT", `${state(model_id)}/ttl`, { ttl_seconds: 60 }),
+          bob.send("DELETE", state(model_id))
+        ]
+        for (const [index, request] of requests.entries()) assert.strictEqual(yield* status(request), 404, `${index}`)
+        assert.property(yield* alice.result(step), "metrics")
+      }))
+
+    it.effect("cannot load another's weights, and learns nothing of their names", () =>
+      Effect.gen(function*() {
+        const { path } = yield* work
+        const { body } = yield* bob.post("/create_session", {})
+        const create = { session_id: body["session_id"], model_seq_id: 0, base_model: Script.defaultModel }
+        const { model_id } = yield* bob.result(yield* bob.post("/create_model", create))
+        const load = yield* bob.post("/load_weights", { model_id, seq_id: 1, path, optimizer: true })
+        const { error } = yield* bob.result(load)
+        assert.include(String(error), `no checkpoint "${path}"`)
+        assert.notInclude(String(error).replace(path, ""), "tinker://")
+      }))
+
+    it.effect("reads what another published, and cannot change it", () =>
+      Effect.gen(function*() {
+        const { model_id, path } = yield* work
+        assert.strictEqual(yield* status(alice.send("POST", `${state(model_id)}/publish`)), 200)
+        assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path: path })), 200)
+        assert.strictEqual(yield* status(bob.send("DELETE", `${state(model_id)}/publish`)), 403)
+        assert.strictEqual(yield* status(bob.send("DELETE", state(model_id))), 403)
+        assert.strictEqual(yield* status(alice.send("DELETE", `${state(model_id)}/publish`)), 200)
+        assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path: path })), 404)
+      }))
+
+    it.effect("reads its own administrative acts in the audit log, and no other's", () =>
+      Effect.gen(function*() {
+        const { model_id, path } = yield* work
+        yield* alice.send("PUT", `${state(model_id)}/ttl`, { ttl_seconds: 60 })
+        yield* alice.send("DELETE", state(model_id))
+        const events = list((yield* alice.send("GET", "/audit")).body, "entries")
+          .filter(({ tinker_path }) => tinker_path === path).map(({ event }) => event)
+        assert.deepStrictEqual(events, ["checkpoint_ttl_changed", "checkpoint_deleted"])
+        assert.deepStrictEqual(list((yield* bob.send("GET", "/audit")).body, "entries"), [])
+        const elsewhen = yield* alice.send("GET", "/audit?event_type=checkpoints&day=1999-01-01")
+        assert.deepStrictEqual(list(elsewhen.body, "entries"), [])
+      }))
+  })
+
+  layer(Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob"), samplesPerMinute: 1 }))((it) => {
+    it.effect("has a limit of its own", () =>
+      Effect.gen(function*() {
+        const { sampling_session_id } = yield* work
+        const sample = {
+          sampling_session_id,
+          prompt: { chunks: [{ tokens: [1] }] },
+          sampling_params: { max_tokens: 1 }
+        }
+        assert.strictEqual(yield* status(alice.post("/asample", { ...sample, seq_id: 0 })), 200)
+        assert.strictEqual(yield* status(alice.post("/asample", { ...sample, seq_id: 1 })), 429)
+        assert.strictEqual(yield* status(bob.post("/asample", sample)), 404)
+      }))
+  })
+})
