@@ -7,6 +7,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import * as ModelRegistry from "./ModelRegistry.ts"
 import type * as Renderer from "./Renderer.ts"
 import * as Renderers from "./Renderers.ts"
+import * as TemplateFamily from "./TemplateFamily.ts"
 import { type Tokenizer, type TokenizerError, Tokenizers } from "./Tokenizer.ts"
 
 export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatModelError", {
@@ -33,13 +34,19 @@ export interface Options {
   readonly tokenizer?: string
 }
 
-const chooseRenderer = (name: string, renderer: string | undefined): Effect.Effect<string, ChatModelError> =>
-  renderer !== undefined ? Effect.succeed(renderer) : Effect.fail(
-    new ChatModelError({
-      model: name,
-      detail: `its renderer is not known; pass renderer, one of: ${Renderers.names.join(", ")}`
-    })
+/** Asked for, known of the model by its name, or recognised in its chat template. */
+const chooseRenderer = (
+  name: string,
+  renderer: string | undefined,
+  { chatTemplate }: Tokenizer
+): Effect.Effect<string, ChatModelError> => {
+  const found = renderer ?? (chatTemplate === undefined ? undefined : TemplateFamily.rendererOf(chatTemplate))
+  if (found !== undefined) return Effect.succeed(found)
+  const reason = chatTemplate === undefined ? "its renderer is not known" : "its chat template is of no known family"
+  return Effect.fail(
+    new ChatModelError({ model: name, detail: `${reason}; pass renderer, one of: ${Renderers.names.join(", ")}` })
   )
+}
 
 const checkFingerprint = (
   name: string,
@@ -69,10 +76,10 @@ export const resolve: (
 > = Effect.fn("ChatModel.resolve")(function*(name: string, options: Options = {}) {
   const capabilities = yield* Tinker.use((tinker) => tinker.capabilities(name))
   const known = ModelRegistry.find(name)
-  const rendererName = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0])
   const tokenizerId = options.tokenizer ?? known?.tokenizer ?? ModelRegistry.baseName(name)
   const tokenizer = yield* Tokenizers.use((tokenizers) => tokenizers.load(tokenizerId))
   yield* checkFingerprint(name, tokenizerId, tokenizer, capabilities)
+  const rendererName = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0], tokenizer)
   const renderer = yield* Renderers.byName(rendererName, tokenizer)
   return { name, tokenizer, renderer, capabilities }
 })

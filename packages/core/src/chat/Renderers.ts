@@ -5,6 +5,7 @@ import { qwen3, qwen3DisableThinking, qwen3Instruct } from "./Qwen3.ts"
 import { qwen35, qwen35DisableThinking } from "./Qwen35.ts"
 import { type Renderer, RendererError } from "./Renderer.ts"
 import { roleColon } from "./RoleColon.ts"
+import { smolLm2 } from "./SmolLm2.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
@@ -16,6 +17,7 @@ const renderers: ReadonlyMap<string, Make> = new Map([
   ["qwen3", qwen3],
   ["qwen3_disable_thinking", qwen3DisableThinking],
   ["qwen3_instruct", qwen3Instruct],
+  ["smollm2", smolLm2],
   ["qwen3_5", qwen35],
   ["qwen3_5_disable_thinking", qwen35DisableThinking]
 ])

@@ -16,6 +16,8 @@ export interface Tokenizer {
   readonly specialToken: (text: string) => number | undefined
   readonly bosToken: string | undefined
   readonly eosTokenId: number | undefined
+  /** The Jinja text by which the model's own tools write conversations, where the tokenizer comes with one. */
+  readonly chatTemplate?: string
   /** Equal for tokenizers that encode alike: a hash of their definition. */
   readonly fingerprint: string
 }

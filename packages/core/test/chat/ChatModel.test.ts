@@ -73,6 +73,36 @@ describe("ChatModel.resolve", () => {
       )
   )
 
+  const templates = [
+    ["{% if enable_thinking %}{{ '<|im_start|>' }}", "qwen3"],
+    ["{{ '<|im_start|>' + message['role'] }}", "qwen3_instruct"],
+    ["{{ '<|im_start|>system\\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face' }}", "smollm2"]
+  ] as const
+  it.effect.each(templates)(
+    "recognises the chat template %s of an unknown model",
+    ([chatTemplate, renderer]) =>
+      Effect.gen(function*() {
+        const model = yield* ChatModel.resolve("/models/own")
+        assert.strictEqual(model.renderer.name, renderer)
+      }).pipe(
+        Effect.provide([
+          backend({ "/models/own": {} }),
+          tokenizers({ "/models/own": { ...CharTokenizer.qwen, chatTemplate } })
+        ])
+      )
+  )
+
+  it.effect("refuses a chat template that greets with a system message it does not know", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ChatModel.resolve("/models/own"))
+      assert.include(error.message, "its chat template is of no known family; pass renderer, one of: role_colon,")
+    }).pipe(
+      Effect.provide([
+        backend({ "/models/own": {} }),
+        tokenizers({ "/models/own": { ...CharTokenizer.qwen, chatTemplate: "<|im_start|>system\nYou are Qwen" } })
+      ])
+    ))
+
   it.effect("loads the redirected tokenizer of Llama 3", () =>
     Effect.gen(function*() {
       const model = yield* ChatModel.resolve("meta-llama/Llama-3.1-8B", { renderer: "llama3" })

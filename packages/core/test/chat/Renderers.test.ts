@@ -35,6 +35,25 @@ describe("byName", () => {
     }))
 })
 
+describe("smollm2", () => {
+  const text = Effect.fnUntraced(function*(messages: ReadonlyArray<Message.Message>) {
+    return CharTokenizer.qwen.decode(yield* promptTokens(yield* make("smollm2"), messages))
+  })
+
+  it.effect("begins with the model's own system message unless the conversation has one", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(
+        yield* text([Message.user("2 + 2?")]),
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n" +
+          "<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n"
+      )
+      assert.strictEqual(
+        yield* text([Message.system("Be brief."), Message.user("2 + 2?")]),
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n2 + 2?<|im_end|>\n<|im_start|>assistant\n"
+      )
+    }))
+})
+
 describe.each(Renderers.names)("%s", (name) => {
   it.effect.prop(
     "trains what follows the generation prompt and nothing of it",

@@ -7,7 +7,14 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as ByteLevel from "./ByteLevel.ts"
-import { fingerprint, isByteLevel, TokenizerConfig, TokenizerDefinition, tokenText } from "./TokenizerDefinition.ts"
+import {
+  chatTemplate,
+  fingerprint,
+  isByteLevel,
+  TokenizerConfig,
+  TokenizerDefinition,
+  tokenText
+} from "./TokenizerDefinition.ts"
 
 /** A tokenizer that also knows the bytes of each of its tokens. */
 export interface HuggingFaceTokenizer extends Tokenizer.Tokenizer {
@@ -38,6 +45,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
   const tokenBytes = makeTokenBytes(definition, full)
   const addedTokens = new Map(definition.added_tokens.map((token) => [token.content, token.id]))
   const eosToken = tokenText(config.eos_token)
+  const template = chatTemplate(config.chat_template)
   return {
     encode: (text, options) => {
       const reader = options?.splitSpecialTokens === true ? splitting : full
@@ -51,12 +59,16 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
     specialToken: (text) => addedTokens.get(text),
     bosToken: tokenText(config.bos_token),
     eosTokenId: eosToken === undefined ? undefined : full.token_to_id(eosToken),
+    ...(template === undefined ? {} : { chatTemplate: template }),
     fingerprint: fingerprint(definition),
     tokenBytes
   }
 }
 
 const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
+
+/** Newer models keep their template beside the configuration, not inside. */
+const templateFile = "chat_template.jinja"
 
 const invalid = (id: string, file: string, cause: unknown) =>
   new Tokenizer.TokenizerError({
@@ -86,7 +98,7 @@ export const fromJson = (
   config: unknown = {}
 ): Effect.Effect<HuggingFaceTokenizer, Tokenizer.TokenizerError> => build(id, fileNames, tokenizer, config)
 
-/** From `tokenizer.json` and, if it is there, `tokenizer_config.json` in a folder. */
+/** From `tokenizer.json` and, if they are there, `tokenizer_config.json` and `chat_template.jinja` in a folder. */
 export const fromFolder = Effect.fn("HuggingFaceTokenizer.fromFolder")(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -94,13 +106,18 @@ export const fromFolder = Effect.fn("HuggingFaceTokenizer.fromFolder")(function*
     tokenizer: path.join(folder, fileNames.tokenizer),
     config: path.join(folder, fileNames.config)
   }
-  const read = (file: string) =>
-    fs.readFileString(file).pipe(
-      Effect.mapError((error) =>
-        new Tokenizer.TokenizerError({ tokenizer: folder, detail: FileFailure.describe(file, error) })
-      ),
-      Effect.flatMap((text) => decodePart(Schema.fromJsonString(Schema.Unknown), folder, file, text))
+  const readText = (file: string) =>
+    Effect.mapError(
+      fs.readFileString(file),
+      (error) => new Tokenizer.TokenizerError({ tokenizer: folder, detail: FileFailure.describe(file, error) })
     )
-  const hasConfig = yield* fs.exists(files.config).pipe(Effect.orElseSucceed(() => false))
-  return yield* build(folder, files, yield* read(files.tokenizer), hasConfig ? yield* read(files.config) : {})
+  const read = (file: string) =>
+    Effect.flatMap(readText(file), (text) => decodePart(Schema.fromJsonString(Schema.Unknown), folder, file, text))
+  const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
+  const config = (yield* exists(files.config))
+    ? yield* decodePart(Schema.Record(Schema.String, Schema.Unknown), folder, files.config, yield* read(files.config))
+    : {}
+  const template = path.join(folder, templateFile)
+  const own = (yield* exists(template)) ? { chat_template: yield* readText(template) } : {}
+  return yield* build(folder, files, yield* read(files.tokenizer), { ...config, ...own })
 })

@@ -32,13 +32,26 @@ const NamedToken = Schema.optionalKey(
   Schema.NullOr(Schema.Union([Schema.String, Schema.Struct({ content: Schema.String })]))
 )
 
+const NamedTemplate = Schema.Struct({ name: Schema.String, template: Schema.String })
+
+/** One template, or several of which one is the default. */
+const Template = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(NamedTemplate)])))
+
 /** Other fields matter to other libraries. */
-export const TokenizerConfig = Schema.Struct({ bos_token: NamedToken, eos_token: NamedToken })
+export const TokenizerConfig = Schema.Struct({
+  bos_token: NamedToken,
+  eos_token: NamedToken,
+  chat_template: Template
+})
 export interface TokenizerConfig extends Schema.Schema.Type<typeof TokenizerConfig> {}
 
 /** Text of a token that a configuration names as a string or as an object with `content`. */
 export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefined =>
   typeof token === "string" ? token : token?.content
+
+/** The template that conversations without tools or documents are written by. */
+export const chatTemplate = (template: TokenizerConfig["chat_template"]): string | undefined =>
+  typeof template === "string" ? template : template?.find(({ name }) => name === "default")?.template
 
 /** Does text become tokens through the byte-level alphabet? */
 export const isByteLevel = ({ decoder }: TokenizerDefinition): boolean =>
