@@ -31,8 +31,8 @@ export interface EngineOptions {
    */
   readonly workers?: number
   /**
-   * Folders of further models as Hugging Face saves them, known by the paths given here. One that cannot be used is
-   * refused when it is asked for.
+   * Further models: folders as Hugging Face saves them and GGUF files, known by the paths given here, and `smollm2`. One
+   * that cannot be used is refused when it is asked for.
    */
   readonly models?: ReadonlyArray<string>
 }

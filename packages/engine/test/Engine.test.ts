@@ -1,8 +1,9 @@
-import { Datum, Loss, ModelInput, Tinker, type TinkerError, Tokenizer } from "@effect-rl/core"
+import { ChatModel, Datum, Loss, Message, ModelInput, Tinker, type TinkerError, Tokenizer } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer, vi } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
+import * as GgufPreset from "./checkpoint/GgufPreset.ts"
 import * as TestEngine from "./runtime/TestEngine.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -223,6 +224,33 @@ describe("Engine", () => {
         Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [folder], workers: 0 }))
       )
       assert.deepStrictEqual(copy, original)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("serves a GGUF file, with the tokenizer and the renderer that its metadata name", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const file = path.join(folder, "tiny.gguf")
+      yield* fs.writeFile(file, yield* GgufPreset.encode)
+      const answers = (name: string) =>
+        Effect.gen(function*() {
+          const { renderer, tokenizer } = yield* ChatModel.resolve(name)
+          const prompt = yield* renderer.generationPrompt([Message.user("What is 2 + 3?")])
+          const tinker = yield* Tinker.Tinker
+          const client = yield* tinker.createLoraTrainingClient({ baseModel: name, loraRank: 4, seed: 1 })
+          const data = [TestEngine.textDatum(prompt)] as const
+          yield* client.forwardBackward(data, Loss.crossEntropy)
+          yield* Effect.flatMap(client.optimStep({ learningRate: 1e-3 }), (pending) => pending.await)
+          const sampler = yield* client.saveWeightsAndGetSamplingClient
+          const params = { maxTokens: 20, seed: 7, stop: renderer.stop }
+          const { sequences } = yield* sampler.sample({ prompt, params })
+          return [renderer.name, ...sequences.map(({ logprobs, tokens }) => [tokenizer.decode(tokens), logprobs])]
+        })
+      const [packed, original] = yield* Effect.all([answers(file), answers(TestEngine.model)]).pipe(
+        Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [file], workers: 0 }))
+      )
+      assert.deepStrictEqual(packed, original)
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("does not start with an option it cannot use", () =>

@@ -27,6 +27,10 @@ export interface FileTensor<E> {
 /** Finds a tensor by its Hugging Face name; fails where it is missing or of another shape. */
 export type Find<E> = (name: string, shape: ReadonlyArray<number>) => Effect.Effect<FileTensor<E>, E>
 
+/** The Hugging Face names of all tensors of a model. */
+export const names = (config: ModelConfig.ModelConfig): ReadonlyArray<string> =>
+  Weights.tensors(config).map(({ name }) => name)
+
 /** Kernels read stored rows in pieces of this many values. */
 const storedMultiple = 32
 

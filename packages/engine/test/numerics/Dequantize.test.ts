@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { uniform } from "../TinyModel.ts"
+import * as RandomBlocks from "./RandomBlocks.ts"
 
 const Recorded = Schema.Record(Schema.String, Schema.Struct({ bytes: Schema.String, values: Schema.String }))
 
@@ -36,35 +37,6 @@ const decode = (text: string) => Uint8Array.from(Buffer.from(text, "base64"))
 const blocksOf = (type: TensorType.TensorType) => {
   const { bytes, values } = recorded[type] ?? { bytes: "", values: "" }
   return { bytes: decode(bytes), values: new Float32Array(decode(values).buffer) }
-}
-
-/** Where a block keeps its half precision scales. */
-const scales: Readonly<Record<TensorType.TensorType, ReadonlyArray<number>>> = {
-  F32: [],
-  F16: [],
-  BF16: [],
-  Q4_0: [0],
-  Q4_1: [0, 2],
-  Q8_0: [0],
-  Q4_K: [0, 2],
-  Q6_K: [208]
-}
-
-/** Random rows of a type, with scales around 1/30. */
-const randomRows = (type: TensorType.TensorType, count: number, seed: number): Uint8Array => {
-  const next = uniform(seed)
-  if (type === "F32") return new Uint8Array(Float32Array.from({ length: count }, () => 2 * next() - 1).buffer)
-  const bytes = Uint8Array.from({ length: TensorType.bytesOf(type, count) }, () => Math.floor(next() * 256))
-  const view = new DataView(bytes.buffer)
-  const smallHalf = (place: number) => view.setUint16(place, 0x2400 + Math.floor(next() * 0x800), true)
-  const smallBf16 = (place: number) => view.setUint16(place, 0x3d00 + Math.floor(next() * 0x100), true)
-  const block = TensorType.bytesOf(type, TensorType.blockValues(type))
-  for (let start = 0; start < bytes.length; start += block) {
-    if (type === "F16") smallHalf(start)
-    else if (type === "BF16") smallBf16(start)
-    else for (const place of scales[type]) smallHalf(start + place)
-  }
-  return bytes
 }
 
 /** a [m, k] times the transpose of w [n, k] in float64. */
@@ -105,7 +77,7 @@ describe("a matrix stored in the rows of its file", () => {
 
       const matrix = () => {
         const { allocate, get, kernels, put } = setup()
-        const rows = put(randomRows(type, n * k, 3))
+        const rows = put(RandomBlocks.make(type, n * k, 3))
         const wide = allocate(n * k)
         kernels.dequantize(wide, rows, TensorType.idOf(type), n * k)
         const random = (count: number) => {
@@ -143,7 +115,7 @@ describe("a matrix stored in the rows of its file", () => {
 
     it(`gathers rows of ${type}`, () => {
       const { allocate, get, kernels, memory, put } = setup()
-      const bytes = randomRows(type, 8 * k, 5)
+      const bytes = RandomBlocks.make(type, 8 * k, 5)
       const [rows, wide, out, ids] = [put(bytes), allocate(8 * k), allocate(2 * k), allocate(2)]
       const id = TensorType.idOf(type)
       kernels.dequantize(wide, rows, id, 8 * k)

@@ -1,0 +1,136 @@
+/** The architecture of a model from the metadata of its GGUF file. */
+import * as Effect from "effect/Effect"
+import type * as ModelConfig from "../model/ModelConfig.ts"
+import * as Gguf from "../numerics/Gguf.ts"
+import type * as GgufHeader from "../numerics/GgufHeader.ts"
+import * as UnsupportedModel from "./UnsupportedModel.ts"
+
+/** The tensor that Llama 3 files keep their stretched rotary frequencies in. */
+export const ropeDivisors = "rope_freqs.weight"
+
+/** Fields by the architecture that the engine does not compute, where they are above 0. */
+const uncomputed = ["expert_count", "attention.sliding_window", "logit_scale", "residual_scale", "embedding_scale"]
+
+/** Typed reads of the metadata; the first that fails is remembered. */
+const fields = (metadata: GgufHeader.Metadata, architecture: string) => {
+  let mistake: string | undefined
+  const get = (field: string) => metadata.get(`${architecture}.${field}`)
+  const refuse = (field: string, found: unknown, expected: string) => {
+    mistake ??= `${architecture}.${field} is ${
+      found === undefined ? "missing" : JSON.stringify(found)
+    }, expected ${expected}`
+  }
+  const number = (field: string, fallback?: number): number => {
+    const found = get(field) ?? fallback
+    if (typeof found === "number" && Number.isFinite(found) && found > 0) return found
+    refuse(field, found, "a number above 0")
+    return 1
+  }
+  const size = (field: string, fallback?: number): number => {
+    const found = number(field, fallback)
+    if (!Number.isInteger(found)) refuse(field, found, "a whole number")
+    return found
+  }
+  return { get, number, refuse, size, mistake: () => mistake }
+}
+
+type Fields = ReturnType<typeof fields>
+
+const vocabularySize = (metadata: GgufHeader.Metadata, { refuse }: Fields): number => {
+  const tokens = metadata.get("tokenizer.ggml.tokens")
+  if (Array.isArray(tokens) && tokens.length > 0) return tokens.length
+  refuse("vocab_size", undefined, "tokens in tokenizer.ggml.tokens")
+  return 1
+}
+
+/** One divisor for all frequencies, where the file says so. */
+const linearDivisors = ({ get, number, refuse }: Fields, headSize: number): ReadonlyArray<number> | undefined => {
+  const type = get("rope.scaling.type") ?? "none"
+  if (type === "none") return undefined
+  if (type !== "linear") refuse("rope.scaling.type", type, "\"none\" or \"linear\"")
+  const factor = number("rope.scaling.factor")
+  return Array.from({ length: headSize / 2 }, () => factor)
+}
+
+const biasNames = [["query", "attn_q"], ["key", "attn_k"], ["value", "attn_v"], ["output", "attn_output"]] as const
+
+const checkMultiples = (config: ModelConfig.ModelConfig, { refuse }: Fields) => {
+  const multiples = [
+    ["embedding_length", config.hiddenSize, 8],
+    ["feed_forward_length", config.feedForwardSize, 8],
+    ["attention.key_length", config.headSize, 8],
+    ["attention.head_count", config.heads, config.keyHeads]
+  ] as const
+  for (const [field, found, of] of multiples) if (found % of !== 0) refuse(field, found, `a multiple of ${of}`)
+}
+
+const read = (family: ModelConfig.Family, reader: Gguf.Reader, known: Fields): ModelConfig.ModelConfig => {
+  const { get, number, refuse, size } = known
+  const hiddenSize = size("embedding_length")
+  const heads = size("attention.head_count")
+  const headSize = size("attention.key_length", hiddenSize / heads)
+  for (const field of ["attention.value_length", "rope.dimension_count"]) {
+    const found = size(field, headSize)
+    if (found !== headSize) refuse(field, found, `${headSize}, as keys have`)
+  }
+  for (const field of uncomputed) {
+    const found = get(field) ?? 0
+    if (found !== 0) refuse(field, found, "none")
+  }
+  const divisors = linearDivisors(known, headSize)
+  const config: ModelConfig.ModelConfig = {
+    family,
+    vocabularySize: vocabularySize(reader.metadata, known),
+    hiddenSize,
+    feedForwardSize: size("feed_forward_length"),
+    layers: size("block_count"),
+    heads,
+    keyHeads: size("attention.head_count_kv", heads),
+    headSize,
+    biases: biasNames.filter(([, name]) => reader.has(`blk.0.${name}.bias`)).map(([name]) => name),
+    normEpsilon: number("attention.layer_norm_rms_epsilon"),
+    ropeTheta: number("rope.freq_base", 10_000),
+    ...(divisors === undefined ? {} : { ropeDivisors: divisors }),
+    contextLength: size("context_length"),
+    tiedEmbeddings: !reader.has("output.weight")
+  }
+  checkMultiples(config, known)
+  return config
+}
+
+const readDivisors = Effect.fnUntraced(function*(reader: Gguf.Reader, headSize: number) {
+  const tensor = yield* reader.find(ropeDivisors, [headSize / 2])
+  if (tensor.type !== "F32") {
+    return yield* new Gguf.GgufError({
+      file: reader.file,
+      detail: `tensor ${ropeDivisors}: its type is ${tensor.type}, expected F32`
+    })
+  }
+  const bytes = new Uint8Array(tensor.bytes)
+  yield* reader.read(tensor, 0, bytes)
+  return Array.from(new Float32Array(bytes.buffer))
+})
+
+/** Fails with the architecture's name for one that the engine does not compute, and with the field otherwise. */
+export const fromReader = Effect.fnUntraced(function*(reader: Gguf.Reader) {
+  const { file, metadata } = reader
+  const fail = (detail: string) => new Gguf.GgufError({ file, detail })
+  const architecture = metadata.get("general.architecture")
+  if (typeof architecture !== "string") return yield* fail("general.architecture is missing, expected a name")
+  const family = UnsupportedModel.families.find((family) => family === architecture && family !== "mistral")
+  if (family === undefined) {
+    const found = UnsupportedModel.describe(architecture)
+    return yield* fail(`general.architecture is ${found}, expected "llama", "qwen2" or "qwen3"`)
+  }
+  const parts = metadata.get("split.count") ?? 0
+  if (typeof parts === "number" && parts > 1) {
+    return yield* fail(`is one of ${parts} parts of a model: merge them with llama-gguf-split`)
+  }
+  const known = fields(metadata, architecture)
+  const config = read(family, reader, known)
+  const mistake = known.mistake()
+  if (mistake !== undefined) return yield* fail(mistake)
+  return reader.has(ropeDivisors)
+    ? { ...config, ropeDivisors: yield* readDivisors(reader, config.headSize) }
+    : config
+})

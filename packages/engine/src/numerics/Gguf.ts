@@ -1,0 +1,130 @@
+/**
+ * The GGUF format of llama.cpp: named metadata, then the name, shape and type of each tensor, then the data.
+ *
+ * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+import * as GgufHeader from "./GgufHeader.ts"
+import * as TensorType from "./TensorType.ts"
+
+/** The file is not GGUF, is damaged, or lacks what was asked of it. */
+export class GgufError extends Schema.TaggedError<GgufError>()("GgufError", {
+  file: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.file}: ${this.detail}`
+  }
+}
+
+/** A tensor whose data lie inside the file. */
+export interface Tensor {
+  readonly name: string
+  /** Rows first, as in safetensors; the file itself has the length of a row first. */
+  readonly shape: ReadonlyArray<number>
+  readonly type: TensorType.TensorType
+  /** From the start of the file. */
+  readonly start: number
+  readonly bytes: number
+}
+
+/** An open file. */
+export interface Reader {
+  readonly file: string
+  readonly metadata: GgufHeader.Metadata
+  readonly has: (name: string) => boolean
+  readonly names: ReadonlyArray<string>
+  /** Fails where the tensor is missing, of another shape or of a type that the engine does not read. */
+  readonly find: (name: string, shape: ReadonlyArray<number>) => Effect.Effect<Tensor, GgufError>
+  /** Fills `into` with the bytes of a tensor from `offset` on. */
+  readonly read: (tensor: Tensor, offset: number, into: Uint8Array) => Effect.Effect<void, GgufError>
+}
+
+/** Bytes of the file that are read at first in the hope that the header ends within them. */
+const firstBytes = 1 << 22
+const largestHeader = 1 << 28
+
+const readFully = Effect.fnUntraced(function*(handle: FileSystem.File, position: number, into: Uint8Array) {
+  let done = 0
+  while (done < into.length) {
+    const count = yield* handle.read(into.subarray(done), { position: BigInt(position + done) })
+    if (count === 0) return false
+    done += count
+  }
+  return true
+})
+
+/** Checks an entry of the header against the file. */
+const checked = (
+  { dataStart, tensors }: GgufHeader.Header,
+  name: string,
+  fileBytes: number
+): Tensor | string => {
+  const entry = tensors.get(name)
+  if (entry === undefined) return `tensor ${name}: is missing; the file has ${tensors.size} others`
+  const { offset, shape, typeId } = entry
+  const type = TensorType.ofId(typeId)
+  if (type === undefined) {
+    return `tensor ${name}: its type is ${GgufHeader.typeName(typeId)}, expected one of ${TensorType.names.join(", ")}`
+  }
+  const [row = 1] = shape
+  if (row % TensorType.blockValues(type) !== 0) {
+    return `tensor ${name}: its rows have ${row} values, expected a multiple of ${
+      TensorType.blockValues(type)
+    } for ${type}`
+  }
+  const bytes = TensorType.bytesOf(type, shape.reduce((product, size) => product * size, 1))
+  const start = dataStart + offset
+  if (start + bytes > fileBytes) {
+    return `tensor ${name}: ends at byte ${start + bytes}, but the file has ${fileBytes} bytes: ` +
+      "it may be cut off: copy or fetch it again"
+  }
+  return { name, shape: shape.toReversed(), type, start, bytes }
+}
+
+/** Opens a file and checks its header; the file closes with the scope. */
+export const open = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const fail = (detail: string) => new GgufError({ file, detail })
+  const asError = (error: PlatformError) => fail(error.message)
+  const handle = yield* Effect.mapError(fs.open(file), asError)
+  const fileBytes = yield* Effect.map(Effect.mapError(handle.stat, asError), (info) => Number(info.size))
+
+  const fill = Effect.fnUntraced(function*(position: number, into: Uint8Array) {
+    const isWhole = yield* Effect.mapError(readFully(handle, position, into), asError)
+    if (!isWhole) return yield* fail(`the file ends before byte ${position + into.length}`)
+  })
+
+  const readHeader = (size: number): Effect.Effect<GgufHeader.Header, GgufError> =>
+    Effect.gen(function*() {
+      const bytes = new Uint8Array(Math.min(size, fileBytes))
+      yield* fill(0, bytes)
+      const parsed = GgufHeader.parse(bytes)
+      if (parsed._tag === "Parsed") return parsed.header
+      if (parsed._tag === "Malformed") return yield* fail(parsed.detail)
+      if (size >= fileBytes) return yield* fail(`the file has only ${fileBytes} bytes: it may be cut off`)
+      if (size >= largestHeader) return yield* fail(`its header is larger than ${largestHeader} bytes`)
+      return yield* readHeader(size * 4)
+    })
+
+  const header = yield* readHeader(firstBytes)
+
+  const find: Reader["find"] = (name, shape) => {
+    const found = checked(header, name, fileBytes)
+    if (typeof found === "string") return Effect.fail(fail(found))
+    if (found.shape.join() === shape.join()) return Effect.succeed(found)
+    return Effect.fail(fail(`tensor ${name}: has shape [${found.shape}], expected [${shape}]`))
+  }
+
+  return {
+    file,
+    metadata: header.metadata,
+    names: Array.from(header.tensors.keys()),
+    has: (name) => header.tensors.has(name),
+    find,
+    read: (tensor, offset, into) => fill(tensor.start + offset, into)
+  } satisfies Reader
+})
