@@ -36,6 +36,7 @@ export * as Suggestion from "./chat/Suggestion.ts"
 export * as Tokenizer from "./chat/Tokenizer.ts"
 export * as ToolSpec from "./chat/ToolSpec.ts"
 
+export * as Attempt from "./record/Attempt.ts"
 export * as InvalidOption from "./record/InvalidOption.ts"
 export * as Key from "./record/Key.ts"
 export * as MersenneTwister from "./record/MersenneTwister.ts"

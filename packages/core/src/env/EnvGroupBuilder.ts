@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { Attempt } from "../record/Attempt.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
@@ -16,21 +17,23 @@ export interface GroupReward {
 
 /** An open group: members are acquired one by one, each in a scope of its own that closes after the group's rewards. */
 export interface EnvGroup<out E = never, out R = never> {
-  readonly makeEnv: (member: number) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
-  /** One per trajectory given, in order; nothing is added unless given. */
+  /** `attempt` has the seed of everything random in the environment, and begins the keys of what it asks a model. */
+  readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
+  /** One reward per trajectory, in order; without it the members earn what their own steps give. */
   readonly groupRewards?: (
-    trajectories: ReadonlyArray<Trajectory>
+    trajectories: ReadonlyArray<Trajectory>,
+    attempt: Attempt
   ) => Effect.Effect<ReadonlyArray<GroupReward>, E, R>
 }
 
-/** What a group can be built from in another process: a `RolloutTask` of that name, and its payload as JSON. */
+/** The name of a `RolloutTask` and its payload as JSON, from which another process builds the group. */
 export interface TaskDescription {
   readonly name: string
   readonly payload: Schema.Json
 }
 
 /**
- * How to open a group. `key` is unique within a batch and equal in every run: seeds come from it.
+ * How to open a group of environments. `key` is unique within a batch and equal in every run: seeds come from it.
  *
  * @see tinker-cookbook `EnvGroupBuilder`
  */
@@ -53,10 +56,10 @@ export interface Options<E, R, AE, AR> {
   readonly size: number
   /** Default none. */
   readonly tags?: ReadonlyArray<string>
-  readonly makeEnv: (member: number) => Effect.Effect<Env.Env<E, R>, AE, AR | Scope.Scope>
+  readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR | Scope.Scope>
 }
 
-/** Members that share nothing and earn what their own steps give. What making and playing them can fail with adds up. */
+/** A group whose members share nothing and earn the rewards of their own steps. */
 export const make = <E, R, AE, AR>(
   { key, makeEnv, size, tags = [] }: Options<E, R, AE, AR>
 ): EnvGroupBuilder<E | AE, R | AR> => ({

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
+import type { Attempt } from "../record/Attempt.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
@@ -36,8 +37,12 @@ const checkScore = (key: string, score: number) =>
     ? Effect.succeed(score)
     : Effect.fail(new Judge.JudgeError({ key, found: String(score), expected: "a number from −1 to 1" }))
 
-const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajectories: ReadonlyArray<Trajectory>) {
-  const { concurrency = Judge.defaultConcurrency, key, messages, model, preferenceModel } = options
+const grade = Effect.fnUntraced(function*<E, R>(
+  options: Options<E, R>,
+  trajectories: ReadonlyArray<Trajectory>,
+  { key }: Attempt
+) {
+  const { concurrency = Judge.defaultConcurrency, messages, model, preferenceModel } = options
   const { matchupGroupSize = 4, pattern = "all_pairs_both_ways", prepare = (text) => text } = options
   const answers = yield* Effect.forEach(trajectories, (trajectory) => PromptEnv.answer(model, trajectory))
   const completions = answers.map(({ message }) => [Message.assistant(prepare(Message.text(message)))])
@@ -78,7 +83,7 @@ export const make = <E, R>(
     ),
     {
       makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
-      groupRewards: (trajectories) => grade(options, trajectories)
+      groupRewards: (trajectories, attempt) => grade(options, trajectories, attempt)
     }
   )
 })

@@ -1,13 +1,14 @@
 /** Several attempts at one problem. */
 import * as Effect from "effect/Effect"
 import type * as Renderer from "../chat/Renderer.ts"
+import type { Attempt } from "../record/Attempt.ts"
 import * as EnvGroupBuilder from "./EnvGroupBuilder.ts"
 import type { ProblemEnv } from "./ProblemEnv.ts"
 
 export interface Options<E, R> {
   readonly key: string
   readonly size: number
-  readonly env: (member: number) => ProblemEnv<E, R>
+  readonly env: (member: number, attempt: Attempt) => ProblemEnv<E, R>
   /** Default `["problems"]`. */
   readonly tags?: ReadonlyArray<string>
 }
@@ -18,5 +19,5 @@ export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder.EnvGroupBuil
     key: options.key,
     size: options.size,
     tags: options.tags ?? ["problems"],
-    makeEnv: (member) => Effect.sync(() => options.env(member))
+    makeEnv: (member, attempt) => Effect.sync(() => options.env(member, attempt))
   })

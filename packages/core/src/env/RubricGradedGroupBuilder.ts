@@ -5,6 +5,7 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import type { Attempt } from "../record/Attempt.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
@@ -31,8 +32,12 @@ export interface Options<E, R> {
 
 const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-const grade = Effect.fnUntraced(function*<E, R>(options: Options<E, R>, trajectories: ReadonlyArray<Trajectory>) {
-  const { concurrency = Judge.defaultConcurrency, formatCoef = 0.1, judge, key, messages, model, rubrics } = options
+const grade = Effect.fnUntraced(function*<E, R>(
+  options: Options<E, R>,
+  trajectories: ReadonlyArray<Trajectory>,
+  { key }: Attempt
+) {
+  const { concurrency = Judge.defaultConcurrency, formatCoef = 0.1, judge, messages, model, rubrics } = options
   const answers = yield* Effect.forEach(trajectories, (trajectory) => PromptEnv.answer(model, trajectory))
   const requests = answers.flatMap(({ message }, member) =>
     rubrics.map((rubric, index) => ({
@@ -68,6 +73,6 @@ export const make = <E, R>(
   tags: options.tags ?? ["rubric"],
   open: Effect.as(Check.all(Check.option("concurrency", options.concurrency, Check.whole(1))), {
     makeEnv: () => Effect.sync(() => PromptEnv.make(options.model, options.messages)),
-    groupRewards: (trajectories) => grade(options, trajectories)
+    groupRewards: (trajectories, attempt) => grade(options, trajectories, attempt)
   })
 })

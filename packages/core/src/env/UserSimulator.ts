@@ -6,7 +6,7 @@ import type { GroupReward } from "./EnvGroupBuilder.ts"
 import type * as MessageEnv from "./MessageEnv.ts"
 
 export interface Options<UE, UR, GE, GR> {
-  /** Begins the keys of what the user is asked, such as `returns/m3`. */
+  /** Begins the keys of what the user is asked: the key of the attempt that `makeEnv` is given. */
   readonly key: string
   readonly user: MessagePolicy<UE, UR>
   /** Who the user is and what they want; the policy does not see it. */

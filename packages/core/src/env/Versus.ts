@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type { RendererError } from "../chat/Renderer.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
+import type { Attempt } from "../record/Attempt.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { EnvGroupBuilder } from "./EnvGroupBuilder.ts"
 import * as Game from "./Game.ts"
@@ -69,10 +70,10 @@ const seat = <State, E, R>(table: Table<State>, player: number, wait: Effect.Eff
   })
 })
 
-const acquire = <State, E, R>({ game, key, model, opponent }: Options<State, E, R>, player: number, member: number) =>
+const acquire = <State, E, R>({ game, model, opponent }: Options<State, E, R>, player: number, { key }: Attempt) =>
   Effect.suspend(() => {
     const table: Table<State> = { match: Game.begin(game), seen: [], turns: 0 }
-    const wait = opponentsMove(table, player, opponent, `${key}/m${member}`)
+    const wait = opponentsMove(table, player, opponent, key)
     return Effect.map(
       MessageEnv.toEnv(seat(table, player, wait), { model }),
       (env) => GameEnding.orFirstTurn(env, player, Effect.map(wait, () => table.match))
@@ -93,6 +94,6 @@ export const make = <State, E, R>(
     key: options.key,
     size: options.size,
     tags: options.tags ?? ["versus"],
-    open: Effect.succeed({ makeEnv: (member) => acquire(options, player(member), member) })
+    open: Effect.succeed({ makeEnv: (member, attempt) => acquire(options, player(member), attempt) })
   }
 }

@@ -116,7 +116,7 @@ export const testSet = <E, R, HE = never, HR = never>(
   evaluate: Effect.fn("Evaluator.testSet")(function*(sampler: SamplingClient) {
     const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options
     const policy = Policy.fromSamplingClient(sampler, { maxTokens, temperature, seed })
-    const groups = yield* Stream.runCollect(Rollout.stream(builders, policy, { ...bounds, onFailure }))
+    const groups = yield* Stream.runCollect(Rollout.stream(builders, policy, { ...bounds, seed, onFailure }))
     return { name, metrics: summarize(name, groups), groups }
   })
 })

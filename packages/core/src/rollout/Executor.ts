@@ -41,6 +41,7 @@ export const Job = Schema.Struct({
   }),
   options: Schema.Struct({
     iteration: Count,
+    seed: Count,
     samplerStep: Count,
     limits: Schema.optionalKey(Schema.Struct({
       maxTurns: Count,
@@ -109,6 +110,7 @@ const settings = (options: Settings): Job["options"] =>
   Fields.given({
     onFailure: options.onFailure && FailurePolicy.description(options.onFailure),
     iteration: options.iteration,
+    seed: options.seed,
     samplerStep: options.samplerStep,
     limits: options.limits === undefined ? undefined : limits(options.limits),
     termination: options.termination,

@@ -1,8 +1,9 @@
-/** What a group says of its members, once all have played. */
+/** The group's rewards, once all members have played. */
 import * as Effect from "effect/Effect"
 import type { EnvGroup, GroupReward } from "../env/EnvGroupBuilder.ts"
 import * as TerminationReward from "../env/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
+import * as Attempt from "../record/Attempt.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Bounds } from "./GroupOptions.ts"
@@ -29,16 +30,22 @@ export interface Graded<E, R> {
   readonly group: EnvGroup<E, R>
   readonly options: Bounds
   readonly release: Release.Release
+  readonly attempt: number
 }
 
-/** What the group itself says of its members. */
-const graded = <E, R>({ group, key, options, release }: Graded<E, R>, trajectories: ReadonlyArray<Trajectory>) => {
+/** The rewards that the group itself gives. */
+const graded = <E, R>(
+  { attempt, group, key, options, release }: Graded<E, R>,
+  trajectories: ReadonlyArray<Trajectory>
+) => {
   if (group.groupRewards === undefined || TerminationReward.skipsGrading(options.termination ?? {}, trajectories)) {
     return Effect.succeed(trajectories.map(() => noReward))
   }
+  const { iteration = 0, seed = 0 } = options
+  const given = Attempt.group(seed, { iteration, group: key, attempt })
   const errorOf = (reason: Reason) => new RolloutError({ group: key, member: Attempts.wholeGroup, reason })
   const failed = (error: E | RolloutError) => ({ _tag: "GraderFailed", error }) as const
-  const rewarded = group.groupRewards(trajectories).pipe(
+  const rewarded = group.groupRewards(trajectories, given).pipe(
     Effect.mapError(failed),
     Effect.tap((rewards) => {
       const reason = rewardsViolation(rewards, trajectories.length)

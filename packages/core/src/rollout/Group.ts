@@ -6,6 +6,7 @@ import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
+import * as Attempt from "../record/Attempt.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { MemberKey } from "../record/Key.ts"
 import * as Attempts from "./Attempts.ts"
@@ -71,7 +72,7 @@ const open = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
 /** Acquires one member's environment and plays it. */
 const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, member: number, attempt: number) => {
   const key: MemberKey = { iteration: run.options.iteration ?? 0, group: run.builder.key, member, attempt }
-  const played = group.makeEnv(member).pipe(
+  const played = group.makeEnv(member, Attempt.member(run.options.seed ?? 0, key)).pipe(
     Effect.mapError((error): FailurePolicy.Failure<E, PE> => ({ _tag: "AcquireFailed", error })),
     Effect.flatMap((env) => Episode.run(env, run.policy, key, run.options))
   )
@@ -81,8 +82,13 @@ const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, membe
 const grade = <E, R, PE, PR>(
   { builder, options, release }: Run<E, R, PE, PR>,
   group: EnvGroup<E, R>,
-  members: Played["members"]
-) => Grading.grade({ key: builder.key, group, options, release }, members.flatMap((member) => Option.toArray(member)))
+  members: Played["members"],
+  attempt: number
+) =>
+  Grading.grade(
+    { key: builder.key, group, options, release, attempt },
+    members.flatMap((member) => Option.toArray(member))
+  )
 
 const forEachMember = <A, E, R>(size: number, f: (member: number) => Effect.Effect<A, E, R>) =>
   Effect.forEach(Array.from({ length: size }, (_, member) => member), f, { concurrency: "unbounded" })
@@ -121,7 +127,7 @@ const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE,
   })
   const missed = belowFloor(run)
   if (missed !== undefined) return yield* Attempts.skip(missed)
-  const rewarded = attempts(run, Attempts.wholeGroup, () => grade(run, group, members))
+  const rewarded = attempts(run, Attempts.wholeGroup, (attempt) => grade(run, group, members, attempt))
   const rewards = yield* Attempts.settle(rewarded, run.failures, Attempts.skip)
   return { members, rewards } satisfies Played
 })
@@ -140,7 +146,7 @@ const coupled = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
         )
     )
     const members = played.map((trajectory) => Option.some(trajectory))
-    return { members, rewards: yield* grade(run, group, members) } satisfies Played
+    return { members, rewards: yield* grade(run, group, members, attempt) } satisfies Played
   })
   const attempted = attempts(
     run,

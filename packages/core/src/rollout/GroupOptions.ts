@@ -12,6 +12,8 @@ import type { Hooks } from "./Hooks.ts"
 export interface Bounds {
   /** Part of every key and seed; default 0. */
   readonly iteration?: number
+  /** The run's seed, from which environments and graders derive theirs; default 0. The policy has a seed of its own. */
+  readonly seed?: number
   /** Optimizer steps behind the policy's weights; default 0. */
   readonly samplerStep?: number
   /** Of these and an environment's own the tighter hold. */

@@ -76,16 +76,17 @@ export const group = <E, R, E2 = never>(
   const { acquire = faultless, env: envPlan = () => ({}), grade = faultless, open = faultless } = plan
   const count = makeCount()
   const faulty = ({ groupRewards, makeEnv }: EnvGroup<E, R>): EnvGroup<E | E2, R> => ({
-    makeEnv: (member) =>
+    makeEnv: (member, given) =>
       Effect.suspend(() => {
         const attempt = count(`member ${member}`)
         return acquire(member, attempt)<never>(Effect.void).pipe(
-          Effect.andThen(makeEnv(member)),
+          Effect.andThen(makeEnv(member, given)),
           Effect.map((made) => env<E, R, E2>(made, envPlan(member, attempt)))
         )
       }),
     ...(groupRewards !== undefined && {
-      groupRewards: (trajectories) => Effect.suspend(() => grade(count("grade"))(groupRewards(trajectories)))
+      groupRewards: (trajectories, given) =>
+        Effect.suspend(() => grade(count("grade"))(groupRewards(trajectories, given)))
     })
   })
   return {

@@ -90,6 +90,7 @@ const sampleAndLearn = <E, R, EE, ER>(run: Run.Run<E, R, EE, ER>, sampler: Sampl
     const results: Array<GroupResult> = []
     const rollouts = Rollout.stream(builders, policy(run, sampler), {
       ...rolloutOptions(run.config),
+      seed: run.resolved.seed,
       unordered: true,
       iteration,
       samplerStep: yield* Ref.get(run.optimizerSteps)

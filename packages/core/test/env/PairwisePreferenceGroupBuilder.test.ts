@@ -79,13 +79,20 @@ describe("comparisons", () => {
       const four = yield* run(4)
       assert.deepStrictEqual([one.most, four.most], [1, 4])
       assert.deepStrictEqual(four.rewards, one.rewards)
-      assert.deepStrictEqual(one.keys, ["who/0-1", "who/0-2", "who/1-0", "who/1-2", "who/2-0", "who/2-1"])
+      assert.deepStrictEqual(one.keys, [
+        "0/who/a0/0-1",
+        "0/who/a0/0-2",
+        "0/who/a0/1-0",
+        "0/who/a0/1-2",
+        "0/who/a0/2-0",
+        "0/who/a0/2-1"
+      ])
     }))
 
   it.effect("that fail interrupt the others and fail as the preference model does", () =>
     Effect.gen(function*() {
       const { judge, now } = yield* watched(({ key }) =>
-        key === "who/0-1" ? Effect.fail(new JudgeAway()) : Effect.never
+        key === "0/who/a0/0-1" ? Effect.fail(new JudgeAway()) : Effect.never
       )
       const builder = yield* group({ preferenceModel: PreferenceModel.fromMessagePolicy(judge) })
       const fiber = yield* Effect.forkChild(Effect.flip(play(builder, `a${end}`, `b${end}`, `c${end}`)))
@@ -101,7 +108,10 @@ describe("comparisons", () => {
         respond: () => Effect.succeed(Message.assistant(verdict))
       })
       const error = yield* Effect.flip(play(yield* group({ preferenceModel }), `a${end}`, `b${end}`, `c${end}`))
-      assert.strictEqual(error.message, `the judge of "who/0-1" said ${JSON.stringify(verdict)}, expected A, B or Tie`)
+      assert.strictEqual(
+        error.message,
+        `the judge of "0/who/a0/0-1" said ${JSON.stringify(verdict)}, expected A, B or Tie`
+      )
     }))
 
   it.effect.each([NaN, 2, -1.5])("refuse a score outside of −1 to 1 (%d)", (score) =>
@@ -141,7 +151,9 @@ it.effect("a preference is asked for under headings, and A, B and Tie are −1, 
 
 it.effect("sizes below 1 are refused when the group is opened", () =>
   Effect.gen(function*() {
-    const wrong = yield* Effect.exit(group({ preferenceModel: shorter, matchupGroupSize: 0 }))
+    const opened = (options: object) =>
+      Effect.flatMap(group({ preferenceModel: shorter, ...options }), ({ open }) => Effect.exit(open))
+    const wrong = yield* opened({ matchupGroupSize: 0 })
     assert.include(String(wrong), "matchupGroupSize is 0, expected a whole number from 1 on")
-    assert.include(String(yield* Effect.exit(group({ preferenceModel: shorter, concurrency: 0 }))), "concurrency is 0")
+    assert.include(String(yield* opened({ concurrency: 0 })), "concurrency is 0")
   }))

@@ -1,4 +1,4 @@
-import { type Env, Message, Metric, ProblemEnv, ProblemGroupBuilder, Renderers } from "@effect-rl/core"
+import { Attempt, type Env, Message, Metric, ProblemEnv, ProblemGroupBuilder, Renderers } from "@effect-rl/core"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -137,7 +137,10 @@ it.effect("a group holds one environment per member", () =>
     assert.deepInclude(builder, { key: "sum/0", size: 2, tags: ["problems"] })
     const group = yield* Effect.scoped(builder.open)
     assert.deepStrictEqual(members, [])
-    yield* Effect.forEach([0, 1], (member) => Effect.scoped(group.makeEnv(member)))
+    yield* Effect.forEach([0, 1], (member) =>
+      Effect.scoped(
+        group.makeEnv(member, Attempt.member(0, { iteration: 0, group: "group", member: member, attempt: 0 }))
+      ))
     assert.deepStrictEqual(members, [0, 1])
     assert.isUndefined(group.groupRewards)
   }))

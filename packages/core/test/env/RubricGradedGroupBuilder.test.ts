@@ -94,7 +94,7 @@ describe("a judge", () => {
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(fiber)
       assert.strictEqual(yield* most, 3)
-      assert.sameMembers([...(yield* keys)], ["sum/m0/r0", "sum/m0/r1", "sum/m1/r0", "sum/m1/r1"])
+      assert.sameMembers([...(yield* keys)], ["0/sum/a0/m0/r0", "0/sum/a0/m0/r1", "0/sum/a0/m1/r0", "0/sum/a0/m1/r1"])
     }))
 
   it.effect.each(["", "1", "<score>good</score>", "<score>1.5</score>", "<score>-1</score>", "<score>NaN</score>"])(
@@ -105,7 +105,9 @@ describe("a judge", () => {
         assert.strictEqual(error._tag, "JudgeError")
         assert.strictEqual(
           error.message,
-          `the judge of "sum/m0/r0" said ${JSON.stringify(answer)}, expected a score from 0 to 1 as <score>…</score>`
+          `the judge of "0/sum/a0/m0/r0" said ${
+            JSON.stringify(answer)
+          }, expected a score from 0 to 1 as <score>…</score>`
         )
       })
   )

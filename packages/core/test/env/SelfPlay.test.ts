@@ -1,4 +1,5 @@
 import {
+  Attempt,
   type EnvGroupBuilder,
   FailurePolicy,
   GroupResult,
@@ -143,7 +144,7 @@ describe("under faults", () => {
     Effect.map(LeakAudit.LeakAudit, ({ track }): EnvGroupBuilder.EnvGroupBuilder<E> => ({
       ...builder,
       open: Effect.map(track("match", builder.open), ({ makeEnv }) => ({
-        makeEnv: (member) => track("player", makeEnv(member))
+        makeEnv: (member, attempt) => track("player", makeEnv(member, attempt))
       }))
     }))
 
@@ -199,7 +200,7 @@ describe("laws of a seat, alone at the table", () => {
     Effect.gen(function*() {
       const renderer = yield* Effect.orDie(Talk.qwen)
       const { makeEnv } = yield* SelfPlay.make({ key: "nim", model: { renderer }, game }).open
-      return yield* makeEnv(0)
+      return yield* makeEnv(0, Attempt.member(0, { iteration: 0, group: "group", member: 0, attempt: 0 }))
     })
   for (
     const law of EnvLaws.envLaws(makeEnv, {

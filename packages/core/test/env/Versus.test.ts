@@ -1,4 +1,4 @@
-import { GroupResult, Message, type MessagePolicy, Rollout, Versus } from "@effect-rl/core"
+import { Attempt, GroupResult, Message, type MessagePolicy, Rollout, Versus } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -31,10 +31,10 @@ describe("a match against another policy", () => {
       }))
       assert.deepStrictEqual([...result.rewardsG], [-1, 1])
       assert.deepStrictEqual(asked.toSorted(), [
-        ["nim/m0/t1", "You are player 1. Take 1 or 2. 3 left."],
-        ["nim/m0/t3", "You are player 1. Take 1 or 2. 3 left. 1 1 left."],
-        ["nim/m1/t0", "You are player 0. Take 1 or 2. 4 left."],
-        ["nim/m1/t2", "You are player 0. Take 1 or 2. 4 left. 1 2 left."]
+        ["0/nim/m0/a0/t1", "You are player 1. Take 1 or 2. 3 left."],
+        ["0/nim/m0/a0/t3", "You are player 1. Take 1 or 2. 3 left. 1 1 left."],
+        ["0/nim/m1/a0/t0", "You are player 0. Take 1 or 2. 4 left."],
+        ["0/nim/m1/a0/t2", "You are player 0. Take 1 or 2. 4 left. 1 2 left."]
       ])
       assert.deepStrictEqual(result.tags, ["versus"])
     }))
@@ -58,7 +58,9 @@ describe("laws", () => {
   const makeEnv = () =>
     Effect.flatMap(
       Effect.orDie(group(answers(() => "1"))),
-      ({ open }) => Effect.flatMap(open, ({ makeEnv }) => makeEnv(1))
+      ({ open }) =>
+        Effect.flatMap(open, ({ makeEnv }) =>
+          makeEnv(1, Attempt.member(0, { iteration: 0, group: "group", member: 1, attempt: 0 })))
     )
   for (
     const law of EnvLaws.envLaws(makeEnv, {

@@ -123,7 +123,7 @@ describe("A test set", () => {
   it.effect("refuses two groups that share a key", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(evaluate([...yield* sums(1), ...yield* sums(1)]))
-      assert.include(error.message, `group "sum/0": key is that of two groups`)
+      assert.include(error.message, `key is "sum/0" twice`)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
   it.effect("has no numbers for what nobody reported", () =>

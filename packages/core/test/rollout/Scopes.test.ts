@@ -274,8 +274,8 @@ describe("interrupted at any moment", () => {
                 attempt === 0 && member > 1 ? Effect.delay(Scripted.breaks("step"), member) : done(1)
               ))
             ),
-          groupRewards: (trajectories) =>
-            Effect.scoped(Effect.andThen(held("grader"), Effect.delay(noRewards(trajectories), 4)))
+          groupRewards: (trajectories, attempt) =>
+            Effect.scoped(Effect.andThen(held("grader"), Effect.delay(noRewards(trajectories, attempt), 4)))
         })
         return { ...builder, open: Effect.andThen(held("group"), Effect.andThen(Effect.sleep(1), builder.open)) }
       })

@@ -116,7 +116,7 @@ export const group = (options: GroupOptions): EnvGroupBuilder.EnvGroupBuilder<Br
       Effect.as({
         makeEnv,
         ...(groupRewards !== undefined && {
-          groupRewards: (trajectories) => Effect.andThen(write("grade"), groupRewards(trajectories))
+          groupRewards: (trajectories, attempt) => Effect.andThen(write("grade"), groupRewards(trajectories, attempt))
         })
       })
     )

@@ -89,7 +89,7 @@ export const all: ReadonlyArray<Mutant> = [
   {
     rule: "keeps the environments of failed attempts",
     breaks: "what is acquired is released",
-    runner: acquiring((makeEnv) => (member) => Scope.provide(makeEnv(member), Scope.makeUnsafe()))
+    runner: acquiring((makeEnv) => (member, attempt) => Scope.provide(makeEnv(member, attempt), Scope.makeUnsafe()))
   },
   {
     rule: "leaves a fiber behind",

@@ -15,7 +15,7 @@ const untyped = (json: string): Env.Step => JSON.parse(json)
 /** The second member of the group plays this instead of its problem. */
 const playing = (env: () => Env.Env<E>) => (group: Group): Group => ({
   ...group,
-  makeEnv: (member) => member === 1 ? Effect.sync(env) : group.makeEnv(member)
+  makeEnv: (member, attempt) => member === 1 ? Effect.sync(env) : group.makeEnv(member, attempt)
 })
 
 const rewarding = (groupRewards: Group["groupRewards"]) => (group: Group): Group => ({

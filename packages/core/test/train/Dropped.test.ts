@@ -12,10 +12,10 @@ const losing = (count: number) => (builder: Builder): Builder => ({
   ...builder,
   open: Effect.map(builder.open, (group) => ({
     ...group,
-    makeEnv: (member) =>
+    makeEnv: (member, attempt) =>
       member < count && (builder.key === "sum/2" || builder.key === "sum/3")
         ? Effect.succeed(Scripted.failing(`sandbox ${member}`))
-        : group.makeEnv(member)
+        : group.makeEnv(member, attempt)
   }))
 })
 
