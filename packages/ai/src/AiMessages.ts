@@ -18,8 +18,28 @@ export const toText = (value: unknown): string => {
 const toParams = (text: string): unknown =>
   Result.match(PythonJson.parse(text), { onFailure: () => text, onSuccess: PythonJson.toJson })
 
-const contentPart = (part: Message.ContentPart): Prompt.TextPartEncoded | Prompt.ReasoningPartEncoded =>
-  part.type === "text" ? part : { type: "reasoning", text: part.thinking }
+const imagePart = ({ data, format }: Message.ImagePart): Prompt.FilePartEncoded => ({
+  type: "file",
+  mediaType: `image/${format}`,
+  data
+})
+
+const contentPart = (
+  part: Message.ContentPart
+): Prompt.TextPartEncoded | Prompt.ReasoningPartEncoded | Prompt.FilePartEncoded => {
+  if (part.type === "image") return imagePart(part)
+  return part.type === "text" ? part : { type: "reasoning", text: part.thinking }
+}
+
+/** One text, or the texts and images in their order. */
+const userContent = (message: Message.Message) => {
+  const parts = Message.parts(message)
+  if (!parts.some((part) => part.type === "image")) return Message.text(message)
+  return parts.flatMap((part): ReadonlyArray<Prompt.TextPartEncoded | Prompt.FilePartEncoded> => {
+    if (part.type === "image") return [imagePart(part)]
+    return part.type === "text" ? [part] : []
+  })
+}
 
 /** Calls without an id get one from their place, and so do their answers. */
 const idOf = (id: string | undefined, turn: number, index: number) => id ?? `call_${turn}_${index}`
@@ -38,7 +58,7 @@ const encode = (
       content: [{ type: "tool-result", id, name, isFailure: false, result: Message.text(message) }]
     }
   }
-  if (message.role !== "assistant") return { role: "user", content: Message.text(message) }
+  if (message.role !== "assistant") return { role: "user", content: userContent(message) }
   const calls = (message.toolCalls ?? []).map(({ function: { arguments: args, name }, id }, index) => ({
     type: "tool-call" as const,
     id: idOf(id, turn, index),

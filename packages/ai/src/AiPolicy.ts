@@ -99,9 +99,10 @@ const toParts = Effect.fnUntraced(function*(message: Message.Message) {
   const [unparsed] = message.unparsedToolCalls ?? []
   if (unparsed !== undefined) return yield* unreadable(`a tool call cannot be read: ${unparsed.error}`)
   const calls = yield* Effect.forEach(message.toolCalls ?? [], toCall)
-  const said = Message.parts(message).map((part): Response.PartEncoded =>
-    part.type === "text" ? part : { type: "reasoning", text: part.thinking }
-  )
+  const said = Message.parts(message).flatMap((part): ReadonlyArray<Response.PartEncoded> => {
+    if (part.type === "image") return []
+    return part.type === "text" ? [part] : [{ type: "reasoning", text: part.thinking }]
+  })
   const finish: Response.PartEncoded = { type: "finish", reason: calls.length > 0 ? "tool-calls" : "stop", usage }
   return [...said, ...calls, finish]
 })

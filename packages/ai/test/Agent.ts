@@ -17,6 +17,7 @@ export const renderer = (...names: ReadonlyArray<string | undefined>): Renderer.
         return { message: { ...Message.assistant("done"), toolCalls }, termination: "stop_sequence" }
       }),
     supervisedExample: () => Effect.die("not part of a rollout"),
+    supervisedExamples: () => Effect.die("not part of a rollout"),
     toolsPrefix: () => Effect.succeed([])
   }
 }

@@ -4,8 +4,6 @@ import * as Result from "effect/Result"
 import type { ContentPart, Message, ToolCall, UnparsedToolCall } from "./Message.ts"
 import * as PythonJson from "./PythonJson.ts"
 import { RendererError } from "./Renderer.ts"
-import * as StopToken from "./StopToken.ts"
-import type { Tokenizer } from "./Tokenizer.ts"
 import * as ToolCallText from "./ToolCallText.ts"
 
 export const endOfTurn = "<|im_end|>"
@@ -18,13 +16,6 @@ export const openedHeader = (role: string, isFirst: boolean): string => `${isFir
 /** The header of a message. A tool's answer stands in a user turn. */
 export const header = (role: string, isFirst: boolean): string => openedHeader(role === "tool" ? "user" : role, isFirst)
 
-/** The token that ends a turn, of a tokenizer that has the one that starts it too. */
-export const endToken = (renderer: string, tokenizer: Tokenizer): Effect.Effect<number, RendererError> =>
-  Effect.tap(
-    StopToken.find(renderer, tokenizer, endOfTurn),
-    () => StopToken.find(renderer, tokenizer, startOfTurn)
-  )
-
 export const toolResponse = (text: string): string => `<tool_response>\n${text}\n</tool_response>`
 
 /** Parsed arguments; text that is not JSON is refused, for it would teach the model to write such calls. */
@@ -36,22 +27,49 @@ export const toolArguments = (renderer: string, call: ToolCall): Effect.Effect<P
     })
   )
 
-/** The assistant message of a response: its parts, the calls that were read and, with their text, those that were not. */
+/** Arguments that are an object; empty text is an object without entries. */
+export const objectArguments = Effect.fnUntraced(function*(
+  renderer: string,
+  call: ToolCall
+): Effect.fn.Return<ReadonlyMap<string, PythonJson.Value>, RendererError> {
+  const { arguments: given, name } = call.function
+  const values = given === "" ? new Map<string, PythonJson.Value>() : yield* toolArguments(renderer, call)
+  if (PythonJson.isObject(values)) return values
+  const detail = `arguments of the tool call "${name}" are ${given}, expected an object`
+  return yield* new RendererError({ renderer, detail })
+})
+
+/** One call as JSON between tags. */
+export const jsonCall = (renderer: string, call: ToolCall): Effect.Effect<string, RendererError> =>
+  Effect.map(toolArguments(renderer, call), (values) => {
+    const name = PythonJson.stringify(call.function.name)
+    return `${ToolCallText.open}\n{"name": ${name}, "arguments": ${
+      PythonJson.stringify(values)
+    }}\n${ToolCallText.close}`
+  })
+
+/** The assistant message of a response: its content, the calls that were read and, with their text, those that were not. */
+export const assistantOf = (
+  content: Message["content"],
+  toolCalls: ReadonlyArray<ToolCall>,
+  unparsedToolCalls: ReadonlyArray<UnparsedToolCall>
+): Message => ({
+  role: "assistant",
+  content,
+  ...(toolCalls.length === 0 ? {} : { toolCalls }),
+  ...(unparsedToolCalls.length === 0 ? {} : { unparsedToolCalls })
+})
+
+/** The assistant message of a response with calls between tags; a block without an end is a call that was not read. */
 export const assistant = (
   text: string,
   parts: ReadonlyArray<ContentPart>,
   calls: ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
 ): Message => {
-  const toolCalls = calls.filter(Result.isSuccess).map((call) => call.success)
   const dangling = ToolCallText.unterminated(text)
-  const unparsedToolCalls = [
-    ...calls.filter(Result.isFailure).map((call) => call.failure),
-    ...(dangling === undefined ? [] : [dangling])
-  ]
-  return {
-    role: "assistant",
-    content: parts,
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
-    ...(unparsedToolCalls.length === 0 ? {} : { unparsedToolCalls })
-  }
+  return assistantOf(
+    parts,
+    calls.filter(Result.isSuccess).map((call) => call.success),
+    [...calls.filter(Result.isFailure).map((call) => call.failure), ...(dangling === undefined ? [] : [dangling])]
+  )
 }

@@ -1,35 +1,62 @@
-/** Llama 3 instruct: text only, no tools, no dates added. */
+/** Llama 3 instruct: text in turns, with no dates added. */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import type { Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
+import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
-const name = "llama3"
+const beginning = "<|begin_of_text|>"
+const endOfTurn = "<|eot_id|>"
+const controls = [beginning, endOfTurn, "<|start_header_id|>", "<|end_header_id|>"]
 
-/** @see tinker-cookbook `Llama3Renderer` */
-export const llama3 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
-  const begin = yield* StopToken.find(name, tokenizer, "<|begin_of_text|>")
-  const end = yield* StopToken.find(name, tokenizer, "<|eot_id|>")
-  const header = (role: string) => tokenizer.encode(`<|start_header_id|>${role}<|end_header_id|>\n\n`)
-  return ChatTemplate.toRenderer({
+/** What differs with and without tools. */
+export interface Dialect {
+  readonly name: string
+  readonly roleOf: (role: string) => string
+  readonly content: (message: Message.Message) => Effect.Effect<Markup.Markup, RendererError>
+  readonly read: (text: string) => Message.Message
+  readonly toolsPrefix?: NonNullable<Renderer["toolsPrefix"]>
+}
+
+export const make = Effect.fnUntraced(function*(
+  { content, name, read, roleOf, toolsPrefix }: Dialect,
+  tokenizer: Tokenizer
+): Effect.fn.Return<Renderer, RendererError> {
+  const encoder = yield* Markup.encoder(name, tokenizer, controls)
+  const end = encoder.id(endOfTurn)
+  const header = (role: string) =>
+    encoder.encode(["<|start_header_id|>", Markup.plain(roleOf(role)), "<|end_header_id|>\n\n"])
+  return TemplateRenderer.make({
     name,
     tokenizer,
     stop: [end],
     hasExtensionProperty: true,
     disablesThinking: false,
-    beginning: Int32Array.of(begin),
+    beginning: encoder.encode(beginning),
     message: (message) =>
-      Effect.map(ChatTemplate.onlyText(name, message), (text) => ({
+      Effect.map(content(message), (markup) => ({
         header: header(message.role),
-        output: [tokenizer.encode(`${text}<|eot_id|>`)]
+        output: [encoder.encode([markup, endOfTurn])]
       })),
-    generationHeader: header,
+    generationHeader: (role) => Effect.sync(() => header(role)),
     parse: (tokens) =>
-      Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
-        message: Message.assistant(text),
+      Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ termination, text }) => ({
+        message: termination === "malformed" ? Message.assistant(text) : read(text),
         termination
-      }))
+      })),
+    ...(toolsPrefix === undefined ? {} : { toolsPrefix })
   })
 })
+
+/** Text only; tools are for `llama3_tools`. @see tinker-cookbook `Llama3Renderer` */
+export const llama3 = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
+  make({
+    name: "llama3",
+    roleOf: (role) => role,
+    content: (message) =>
+      Effect.map(ChatTemplate.onlyText("llama3", message), (text) => Markup.textOf(message.role, text)),
+    read: Message.assistant
+  }, tokenizer)

@@ -10,7 +10,15 @@ export interface ThinkingPart {
   readonly thinking: string
 }
 
-export type ContentPart = TextPart | ThinkingPart
+/** An encoded picture. `expectedTokens`, where given, is the number of positions it takes in a prompt. */
+export interface ImagePart {
+  readonly type: "image"
+  readonly data: Uint8Array
+  readonly format: "png" | "jpeg"
+  readonly expectedTokens?: number
+}
+
+export type ContentPart = TextPart | ThinkingPart | ImagePart
 
 /** `arguments` is JSON text, as the model wrote it. */
 export interface ToolCall {
@@ -49,11 +57,17 @@ export const text = (message: Pick<Message, "content">): string =>
 export const parts = (message: Message): ReadonlyArray<ContentPart> =>
   typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content
 
+/** All thinking parts joined. */
+export const thinking = (message: Pick<Message, "content">): string =>
+  typeof message.content === "string"
+    ? ""
+    : message.content.map((part) => part.type === "thinking" ? part.thinking : "").join("")
+
 /** The same message with its thinking parts removed; thinking written inside a string stays. */
 export const withoutThinking = (message: Message): Message =>
   typeof message.content === "string"
     ? message
-    : { ...message, content: message.content.filter((part) => part.type === "text") }
+    : { ...message, content: message.content.filter((part) => part.type !== "thinking") }
 
 /** Whether the message has a thinking part, or a string that opens a thinking block. */
 export const hasThinking = (message: Message): boolean =>

@@ -196,18 +196,28 @@ const float = (value: number): string => {
 
 const escapeCharacter = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
-const string = (text: string) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, escapeCharacter)
+const string = (text: string, ascii: boolean): string => {
+  const written = JSON.stringify(text)
+  return ascii ? written.replace(/[\u007f-\uffff]/g, escapeCharacter) : written
+}
 
-/** Writes a value as Python's `json.dumps` does by default: `", "` and `": "`, everything beyond ASCII escaped. */
-export const stringify = (value: Value): string => {
+/** How JSON is written. */
+export interface Options {
+  /** Whether letters beyond ASCII are escaped; they are unless given. */
+  readonly ascii?: boolean
+}
+
+/** Writes a value as Python's `json.dumps` does by default: `", "` and `": "`. */
+export const stringify = (value: Value, options: Options = {}): string => {
+  const ascii = options.ascii ?? true
   if (value === null || typeof value === "boolean") return String(value)
-  if (typeof value === "string") return string(value)
+  if (typeof value === "string") return string(value, ascii)
   if (typeof value === "bigint") return String(value)
   if (typeof value === "number") return float(value)
   if (isObject(value)) {
-    return `{${Array.from(value, ([key, item]) => `${string(key)}: ${stringify(item)}`).join(", ")}}`
+    return `{${Array.from(value, ([key, item]) => `${string(key, ascii)}: ${stringify(item, options)}`).join(", ")}}`
   }
-  return `[${Array.from(value, stringify).join(", ")}]`
+  return `[${Array.from(value, (item) => stringify(item, options)).join(", ")}]`
 }
 
 /** Python's `str` of a scalar, JSON of anything else: `True`, `None`, `1.0`, `nan`. */

@@ -1,17 +1,26 @@
-/** Python's notion of white space, which differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF. */
+/** Python's notion of white space and words. White space differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF. */
 
 /** A regular-expression class that matches what Python's `\s` matches. */
 export const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"
 
+/** A class that matches what Python's `\\w` matches, in a pattern with the flag `u`. */
+export const word = "[\\p{L}\\p{N}_]"
+
 const leading = new RegExp(`^${space}+`)
 const spaceOnly = new RegExp(space)
 
-/** Python's `str.strip()`. */
-export const strip = (text: string): string => {
+/** Python's `str.lstrip()`. */
+export const stripStart = (text: string): string => text.replace(leading, "")
+
+/** Python's `str.rstrip()`. */
+export const stripEnd = (text: string): string => {
   let end = text.length
   while (end > 0 && spaceOnly.test(text.charAt(end - 1))) end--
-  return text.slice(0, end).replace(leading, "")
+  return text.slice(0, end)
 }
+
+/** Python's `str.strip()`. */
+export const strip = (text: string): string => stripStart(stripEnd(text))
 
 /** Python's `lstrip("\n")`. */
 export const stripLeadingNewlines = (text: string): string => text.replace(/^\n+/, "")

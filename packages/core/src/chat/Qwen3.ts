@@ -3,11 +3,13 @@ import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
+import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import * as PythonJson from "./PythonJson.ts"
 import * as PythonText from "./PythonText.ts"
 import { type Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
+import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 import * as ToolCallText from "./ToolCallText.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
@@ -19,13 +21,19 @@ interface Variant {
   readonly disablesThinking: boolean
 }
 
+type TextOrThinking = Message.TextPart | Message.ThinkingPart
+
+const isReadable = (part: Message.ContentPart): part is TextOrThinking => part.type !== "image"
+
+const readable = (message: Message.Message) => Message.parts(message).filter(isReadable)
+
 const framed = (thinking: string) => `<think>\n${PythonText.stripNewlines(thinking)}\n</think>\n\n`
 
 /**
  * Reasoning written inside the text ends at the first closing tag and starts after the last opening tag before it, if there
  * is one; the answer follows the last closing tag. As in the model's own template, so a stray closing tag makes one block.
  */
-const splitInlineThinking = (text: string): ReadonlyArray<Message.ContentPart> => {
+const splitInlineThinking = (text: string): ReadonlyArray<TextOrThinking> => {
   const close = text.indexOf(ContentBlocks.closeThinking)
   if (close === -1) return [{ type: "text", text }]
   return [
@@ -34,8 +42,8 @@ const splitInlineThinking = (text: string): ReadonlyArray<Message.ContentPart> =
   ]
 }
 
-const framedParts = (message: Message.Message): ReadonlyArray<Message.ContentPart> => {
-  const parts = typeof message.content === "string" ? splitInlineThinking(message.content) : message.content
+const framedParts = (message: Message.Message): ReadonlyArray<TextOrThinking> => {
+  const parts = typeof message.content === "string" ? splitInlineThinking(message.content) : readable(message)
   const opensThinking = parts.some((part) => part.type === "thinking") || Message.hasThinking(message)
   return opensThinking ? parts : [{ type: "thinking", thinking: "" }, ...parts]
 }
@@ -49,15 +57,9 @@ const framedText = (message: Message.Message): string =>
     .join("")
 
 const unframedText = (message: Message.Message): string =>
-  Message.parts(message)
+  readable(message)
     .map((part) => part.type === "thinking" ? `<think>${part.thinking}</think>` : part.text)
     .join("")
-
-const callText = Effect.fnUntraced(function*(renderer: string, call: Message.ToolCall) {
-  const values = yield* ChatMl.toolArguments(renderer, call)
-  const json = `{"name": ${PythonJson.stringify(call.function.name)}, "arguments": ${PythonJson.stringify(values)}}`
-  return `${ToolCallText.open}\n${json}\n${ToolCallText.close}`
-})
 
 const assistantText = Effect.fnUntraced(function*(
   variant: Variant,
@@ -70,29 +72,36 @@ const assistantText = Effect.fnUntraced(function*(
     return yield* new RendererError({ renderer: variant.name, detail })
   }
   const kept = place.isLast ? message : Message.withoutThinking(message)
-  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => callText(variant.name, call))
+  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => ChatMl.jsonCall(variant.name, call))
   // An empty list of calls writes its newline too: models fine-tuned with the cookbook have seen it.
   const separator = message.toolCalls !== undefined && unframedText(kept) !== "" ? "\n" : ""
   return (isFramed ? framedText(kept) : unframedText(kept)) + separator + calls.join("\n")
 })
 
 const body = (variant: Variant, message: Message.Message, place: ChatTemplate.Place) => {
+  if (!Message.parts(message).every(isReadable)) {
+    return Effect.fail(ChatTemplate.refusePart(variant.name, message.role, "image"))
+  }
   if (message.role === "assistant") return assistantText(variant, message, place)
   const text = unframedText(message)
   return Effect.succeed(message.role === "tool" ? ChatMl.toolResponse(text) : text)
 }
 
-const read = (variant: Variant, text: string): Message.Message => {
+/** Reads a response; a family that frames thinking also takes away the newlines around it. */
+export const read = (text: string, framesThinking: boolean): Message.Message => {
   const blocks = ContentBlocks.parse(text)
   if (blocks === undefined) return Message.assistant(text)
-  const parts = variant.framesThinking ? ContentBlocks.unframe(blocks.parts) : blocks.parts
+  const parts = framesThinking ? ContentBlocks.unframe(blocks.parts) : blocks.parts
   return ChatMl.assistant(text, parts, blocks.toolBlocks.map(ToolCallText.parseJson))
 }
 
 const toolText = ({ name, description, parameters }: ToolSpec) =>
   PythonJson.stringify(PythonJson.fromJson({ type: "function", function: { name, description, parameters } }))
 
-const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => {
+export const toolsPrefix = (
+  tools: ReadonlyArray<ToolSpec>,
+  systemPrompt: string
+): ReadonlyArray<Message.Message> => {
   if (tools.length === 0) return [Message.system(systemPrompt)]
   const declaration = [
     "# Tools\n\nYou may call one or more functions to assist with the user query.\n",
@@ -110,8 +119,9 @@ const make = Effect.fnUntraced(function*(
   tokenizer: Tokenizer
 ): Effect.fn.Return<Renderer, RendererError> {
   const { disablesThinking, name } = variant
-  const end = yield* ChatMl.endToken(name, tokenizer)
-  return ChatTemplate.toRenderer({
+  const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
+  const end = encoder.id(ChatMl.endOfTurn)
+  return TemplateRenderer.make({
     name,
     tokenizer,
     stop: [end],
@@ -120,18 +130,20 @@ const make = Effect.fnUntraced(function*(
     beginning: new Int32Array(),
     message: (message, place) =>
       Effect.map(body(variant, message, place), (text) => ({
-        header: tokenizer.encode(ChatMl.header(message.role, place.index === 0)),
-        output: [tokenizer.encode(text, { splitSpecialTokens: true }), Int32Array.of(end)]
+        header: encoder.encode(ChatMl.header(message.role, place.index === 0)),
+        output: [encoder.encode(Markup.plain(text)), Int32Array.of(end)]
       })),
-    generationHeader: (role, isFirst) =>
-      tokenizer.encode(
-        disablesThinking
-          ? ChatMl.openedHeader(role, isFirst) + ChatMl.emptyThinking
-          : ChatMl.header(role, isFirst)
+    generationHeader: (role, { index }) =>
+      Effect.sync(() =>
+        encoder.encode(
+          disablesThinking
+            ? ChatMl.openedHeader(role, index === 0) + ChatMl.emptyThinking
+            : ChatMl.header(role, index === 0)
+        )
       ),
     parse: (tokens) =>
       Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
-        message: termination === "malformed" ? Message.assistant(text) : read(variant, text),
+        message: termination === "malformed" ? Message.assistant(text) : read(text, variant.framesThinking),
         termination
       })),
     toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))

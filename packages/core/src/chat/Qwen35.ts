@@ -1,115 +1,53 @@
 /** Qwen3.5 and 3.6: the prompt opens the thinking block, and tool calls are XML. */
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as ChatMl from "./ChatMl.ts"
-import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import * as Message from "./Message.ts"
 import * as PythonJson from "./PythonJson.ts"
 import * as PythonText from "./PythonText.ts"
-import { type Renderer, RendererError } from "./Renderer.ts"
-import * as StopToken from "./StopToken.ts"
+import * as Qwen3Vl from "./Qwen3Vl.ts"
+import * as QwenVl from "./QwenVl.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
-import * as ToolCallText from "./ToolCallText.ts"
+import * as ToolCallXml from "./ToolCallXml.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-interface Variant {
-  readonly name: string
-  readonly disablesThinking: boolean
-}
+export const openedThinking = "<think>\n"
 
-const openedThinking = "<think>\n"
+/** A header that opens the thinking block, or closes it at once. */
+export const generationHeader =
+  (disablesThinking: boolean, emptyThinking: string) => (role: string, isFirst: boolean) =>
+    ChatMl.openedHeader(role, isFirst) + (disablesThinking ? emptyThinking : openedThinking)
 
-const generationHeader = (variant: Variant, role: string, isFirst: boolean) =>
-  ChatMl.openedHeader(role, isFirst) + (variant.disablesThinking ? ChatMl.emptyThinking : openedThinking)
+/** A string without the white space around it; parts stay as they are. */
+export const trimmed = (message: Message.Message): Message.Message =>
+  typeof message.content === "string" ? { ...message, content: PythonText.strip(message.content) } : message
 
-const contentText = (message: Message.Message): string =>
-  typeof message.content === "string"
-    ? PythonText.strip(message.content)
-    : message.content
-      .map((part) => part.type === "thinking" ? `${openedThinking}${part.thinking}\n</think>\n\n` : part.text)
-      .join("")
+const isShown = (part: Message.ContentPart) =>
+  part.type === "image" || (part.type === "text" && PythonText.strip(part.text) !== "")
 
-const callText = Effect.fnUntraced(function*(renderer: string, call: Message.ToolCall) {
-  const values = call.function.arguments === "" ? new Map() : yield* ChatMl.toolArguments(renderer, call)
-  if (!PythonJson.isObject(values)) {
-    const detail =
-      `arguments of the tool call "${call.function.name}" are ${call.function.arguments}, expected an object`
-    return yield* new RendererError({ renderer, detail })
-  }
-  const parameters = Array.from(
-    values,
-    ([key, value]) => `<parameter=${key}>\n${PythonJson.display(value)}\n</parameter>\n`
-  )
-  return `<tool_call>\n<function=${call.function.name}>\n${parameters.join("")}</function>\n</tool_call>`
-})
-
-const assistantBody = Effect.fnUntraced(function*(renderer: string, message: Message.Message) {
-  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call) => callText(renderer, call))
-  // An empty list of calls writes its separator too: models fine-tuned with the cookbook have seen it.
-  const separator = message.toolCalls !== undefined && PythonText.strip(Message.text(message)) !== "" ? "\n\n" : ""
-  return `${contentText(message)}${separator}${calls.join("\n")}${ChatMl.endOfTurn}`
-})
-
-/** The header as text, and of it the part that the model itself writes after the prompt. */
-const assistantHeader = (variant: Variant, message: Message.Message, place: ChatTemplate.Place) => {
-  const isFirst = place.index === 0
-  const isAfterUser = place.index > place.lastUserIndex
-  const header = ChatMl.header("assistant", isFirst) +
-    (isAfterUser && !Message.hasThinking(message) ? ChatMl.emptyThinking : "")
-  const prompt = generationHeader(variant, "assistant", isFirst)
-  return place.isLast && header.startsWith(prompt)
-    ? { header: prompt, written: header.slice(prompt.length) }
-    : { header, written: "" }
-}
-
-/** Answers of consecutive tools share one user turn. */
-const toolMessage = (message: Message.Message, place: ChatTemplate.Place) => ({
-  header: place.previous?.role === "tool" ? "\n" : ChatMl.header("tool", place.index === 0),
-  output: ChatMl.toolResponse(contentText(message)) + (place.next?.role === "tool" ? "" : ChatMl.endOfTurn)
-})
-
-const render = Effect.fnUntraced(function*(variant: Variant, message: Message.Message, place: ChatTemplate.Place) {
-  if (message.role === "tool") {
-    const { header, output } = toolMessage(message, place)
-    return [header, output]
-  }
-  if (message.role === "assistant") {
-    const { header, written } = assistantHeader(variant, message, place)
-    return [
-      header,
-      written,
-      yield* assistantBody(variant.name, place.isLast ? message : Message.withoutThinking(message))
-    ]
-  }
-  return [ChatMl.header(message.role, place.index === 0), contentText(message) + ChatMl.endOfTurn]
-})
-
-const readCalls = (blocks: ReadonlyArray<string>) => {
-  const calls = blocks.map((block) => {
-    const json = ToolCallText.parseJson(block)
-    const isXml = Result.isFailure(json) && block.includes("<function=")
-    return { isXml, call: isXml ? ToolCallText.parseXml(block) : json }
+/** Parts without the white space around the text and images that they show, as the model's template writes them. */
+const trimmedParts = (parts: ReadonlyArray<Message.ContentPart>): ReadonlyArray<Message.ContentPart> => {
+  const first = parts.findIndex(isShown)
+  const last = parts.findLastIndex(isShown)
+  return parts.map((part, index) => {
+    if (part.type !== "text") return part
+    const start = first === -1 || index <= first ? PythonText.stripStart(part.text) : part.text
+    return { type: "text", text: last === -1 || index >= last ? PythonText.stripEnd(start) : start }
   })
-  const succeeded = calls.filter(({ call }) => Result.isSuccess(call))
-  const failed = calls.filter(({ call }) => Result.isFailure(call))
-  return [...succeeded.filter(({ isXml }) => !isXml), ...succeeded.filter(({ isXml }) => isXml), ...failed]
-    .map(({ call }) => call)
 }
 
-const stripThinking = (part: Message.ContentPart): Message.ContentPart =>
-  part.type === "thinking" ? { type: "thinking", thinking: PythonText.strip(part.thinking) } : part
+/** Whether a message shows something besides its thinking. */
+const isVisible = (message: Message.Message): boolean =>
+  PythonText.strip(Message.text(message)) !== ""
+  || (typeof message.content !== "string" && message.content.some((part) => part.type === "image"))
 
-const read = (text: string): Message.Message => {
-  const blocks = ContentBlocks.parse(text)
-  if (blocks === undefined) return Message.assistant(text)
-  const parts = ContentBlocks.unframe(blocks.parts).map(stripThinking)
-  return ChatMl.assistant(
-    text,
-    parts.filter((part) => part.type === "text" || part.thinking !== ""),
-    readCalls(blocks.toolBlocks)
-  )
-}
+/** The calls, and before them an empty line where the message shows something: also where it has an empty list of calls. */
+export const calls =
+  (renderer: string, scalar: (value: PythonJson.Value) => string): QwenVl.Dialect["calls"] => (message, toolCalls) =>
+    Effect.map(
+      Effect.forEach(toolCalls, (call) => ToolCallXml.write(renderer, call, scalar)),
+      (written) => (isVisible(message) ? "\n\n" : "") + written.join("\n")
+    )
 
 /** The prompt ended inside a thinking block: a response that closes it, but does not open it, gets the opening back. */
 const restoreOpening = (text: string) =>
@@ -117,65 +55,72 @@ const restoreOpening = (text: string) =>
     ? openedThinking + text
     : text
 
-const toolText = ({ name, description, parameters }: ToolSpec) =>
+const stripThinking = (part: Message.TextPart | Message.ThinkingPart): Message.TextPart | Message.ThinkingPart =>
+  part.type === "thinking" ? { type: "thinking", thinking: PythonText.strip(part.thinking) } : part
+
+/** The message of a response. One that was cut stays text, with the opening of its thinking block. */
+export const read = (response: string, isCut: boolean): Message.Message => {
+  const text = restoreOpening(response)
+  const blocks = isCut ? undefined : ContentBlocks.parse(text)
+  if (blocks === undefined) return Message.assistant(text)
+  const parts = ContentBlocks.unframe(blocks.parts).map(stripThinking)
+  return ChatMl.assistant(
+    text,
+    parts.filter((part) => part.type !== "thinking" || part.thinking !== ""),
+    ToolCallXml.parseAll(blocks.toolBlocks)
+  )
+}
+
+const toolText = ({ description, name, parameters }: ToolSpec) =>
   PythonJson.stringify(PythonJson.fromJson({ name, description, parameters }))
 
 const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => {
   if (tools.length === 0) return [Message.system(systemPrompt)]
-  const declaration = [
-    "# Tools\n\nYou have access to the following functions:\n\n<tools>",
-    ...tools.map(toolText),
-    "</tools>\n",
-    "If you choose to call a function ONLY reply in the following format with NO suffix:\n",
-    "<tool_call>\n<function=example_function_name>",
-    "<parameter=example_parameter_1>\nvalue_1\n</parameter>\n<parameter=example_parameter_2>",
-    "This is the value for the second parameter\nthat can span\nmultiple lines\n</parameter>",
-    "</function>\n</tool_call>\n",
-    "<IMPORTANT>\nReminder:",
-    "- Function calls MUST follow the specified format: an inner <function=...></function> block must be nested within"
-    + " <tool_call></tool_call> XML tags",
-    "- Required parameters MUST be specified",
-    "- You may provide optional reasoning for your function call in natural language BEFORE the function call, but NOT"
-    + " after",
-    "- If there is no function call available, answer the question like normal with your current knowledge and do not"
-    + " tell the user about function calls",
-    "</IMPORTANT>"
-  ].join("\n")
+  const declaration = ToolCallXml.declaration(tools.map(toolText))
   return [Message.system(systemPrompt === "" ? declaration : `${declaration}\n\n${systemPrompt}`)]
 }
 
-const make = Effect.fnUntraced(function*(
-  variant: Variant,
-  tokenizer: Tokenizer
-): Effect.fn.Return<Renderer, RendererError> {
-  const { disablesThinking, name } = variant
-  const end = yield* ChatMl.endToken(name, tokenizer)
-  return ChatTemplate.toRenderer({
-    name,
-    tokenizer,
-    stop: [end],
-    hasExtensionProperty: false,
-    disablesThinking,
-    beginning: new Int32Array(),
-    message: (message, place) =>
-      Effect.map(render(variant, message, place), ([header = "", ...output]) => ({
-        header: tokenizer.encode(header),
-        output: output.map((text) => tokenizer.encode(text))
-      })),
-    generationHeader: (role, isFirst) => tokenizer.encode(generationHeader(variant, role, isFirst)),
-    parse: (tokens) =>
-      Effect.map(StopToken.split(name, tokenizer, end, tokens), (response) => {
-        const text = restoreOpening(response.text)
-        const message = response.termination === "malformed" ? Message.assistant(text) : read(text)
-        return { message, termination: response.termination }
-      }),
-    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
-  })
+interface Variant {
+  readonly name: string
+  readonly disablesThinking?: boolean
+  readonly keepsThinking?: boolean
+}
+
+/** The dialect that Qwen3.8 and Nemotron 3 change. */
+export const dialect = ({ disablesThinking = false, keepsThinking = false, name }: Variant): QwenVl.Dialect => ({
+  name,
+  hasExtensionProperty: false,
+  disablesThinking,
+  adapt: (message) => Effect.sync(() => trimmed(message)),
+  strips: (place) => !keepsThinking && !place.isLast,
+  thinking: (thinking) => `${openedThinking}${thinking}\n</think>\n\n`,
+  headerSuffix: (message, place) =>
+    place.index > place.lastUserIndex && !Message.hasThinking(message) ? ChatMl.emptyThinking : "",
+  generationHeader: generationHeader(disablesThinking, ChatMl.emptyThinking),
+  answer: ["<tool_response>\n", "\n</tool_response>"],
+  betweenAnswers: "\n",
+  calls: calls(name, ToolCallXml.pythonScalar),
+  images: Qwen3Vl.images,
+  read,
+  toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
 })
 
 /** @see tinker-cookbook `Qwen3_5Renderer` */
-export const qwen35 = (tokenizer: Tokenizer) => make({ name: "qwen3_5", disablesThinking: false }, tokenizer)
+export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
 /** Its prompt closes the thinking block; a turn that reasons cannot be trained. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
-  make({ name: "qwen3_5_disable_thinking", disablesThinking: true }, tokenizer)
+  QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
+
+/** Keeps the thinking of earlier turns. */
+export const qwen35PreserveThinking = (tokenizer: Tokenizer) =>
+  QwenVl.make({
+    ...dialect({ name: "qwen3_5_preserve_thinking", keepsThinking: true }),
+    adapt: (message) =>
+      Effect.succeed({
+        ...message,
+        content: typeof message.content === "string"
+          ? PythonText.strip(message.content)
+          : trimmedParts(message.content)
+      })
+  }, tokenizer)

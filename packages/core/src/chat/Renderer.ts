@@ -1,9 +1,9 @@
 /** Messages to the tokens a model was trained on, and back. */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import * as Message from "./Message.ts"
+import type * as Message from "./Message.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 export class RendererError extends Schema.TaggedError<RendererError>()("RendererError", {
@@ -65,6 +65,16 @@ export interface Renderer {
     messages: ReadonlyArray<Message.Message>,
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<SupervisedExample, RendererError>
+  /**
+   * The examples that train each chosen assistant message behind the prompt it is sampled from: one for a renderer with
+   * the extension property, otherwise several. Fails for a mode that cannot be split so.
+   *
+   * @see tinker-cookbook `build_supervised_examples`
+   */
+  readonly supervisedExamples: (
+    messages: ReadonlyArray<Message.Message>,
+    trainOnWhat: TrainOnWhat
+  ) => Effect.Effect<ReadonlyArray<SupervisedExample>, RendererError>
   /** The messages that tell the model of its tools and go before a conversation; absent where a family has no tools. */
   readonly toolsPrefix?: (
     tools: ReadonlyArray<ToolSpec>,
@@ -87,37 +97,4 @@ export const failure = ({ message, termination }: Parsed): Failure | undefined =
   const unparsed = message.unparsedToolCalls ?? []
   if (unparsed.length === 0) return undefined
   return { kind: "content", detail: unparsed.map((call) => call.error).join("\n").slice(0, longestDetail) }
-}
-
-const firstCandidate = (messages: ReadonlyArray<Message.Message>, trainOnWhat: TrainOnWhat): number | undefined => {
-  if (trainOnWhat === "last_assistant_message") return messages.length - 1
-  if (trainOnWhat === "last_assistant_turn") return Message.lastUserIndex(messages) + 1
-  return trainOnWhat === "all_assistant_messages" ? 0 : undefined
-}
-
-/**
- * The examples that train each chosen assistant message behind the very prompt it is sampled from: one for a renderer with
- * the extension property, otherwise one for each such message. Fails for the modes that train other roles too, which
- * cannot be split.
- *
- * @see tinker-cookbook `build_supervised_examples`
- */
-export const supervisedExamples = (
-  renderer: Renderer,
-  messages: ReadonlyArray<Message.Message>,
-  trainOnWhat: TrainOnWhat
-): Effect.Effect<ReadonlyArray<SupervisedExample>, RendererError> => {
-  if (renderer.hasExtensionProperty) {
-    return Effect.map(renderer.supervisedExample(messages, trainOnWhat), (example) => [example])
-  }
-  const first = firstCandidate(messages, trainOnWhat)
-  if (first === undefined) {
-    const detail = `"${trainOnWhat}" cannot be split into one example per assistant message; use supervisedExample`
-    return Effect.fail(new RendererError({ renderer: renderer.name, detail }))
-  }
-  const ends = messages.flatMap((message, index) => index >= first && message.role === "assistant" ? [index + 1] : [])
-  return Effect.forEach(
-    ends,
-    (end) => renderer.supervisedExample(messages.slice(0, end), "last_assistant_message")
-  )
 }

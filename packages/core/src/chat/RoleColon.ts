@@ -1,8 +1,10 @@
 /** Plain text with `User:` and `Assistant:`, for base models that know no chat format. */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import type { Parsed, Renderer, RendererError, Termination } from "./Renderer.ts"
+import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
 const name = "role_colon"
@@ -39,7 +41,7 @@ const parse = (tokenizer: Tokenizer, tokens: Int32Array): Parsed => {
  * @see tinker-cookbook `RoleColonRenderer`
  */
 export const roleColon = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
-  Effect.succeed(ChatTemplate.toRenderer({
+  Effect.succeed(TemplateRenderer.make({
     name,
     tokenizer,
     stop: [stop],
@@ -49,9 +51,9 @@ export const roleColon = (tokenizer: Tokenizer): Effect.Effect<Renderer, Rendere
     message: (message) =>
       Effect.map(ChatTemplate.onlyText(name, message), (text) => ({
         header: tokenizer.encode(header(message.role)),
-        output: [tokenizer.encode(` ${text}\n\n`)],
+        output: [tokenizer.encode(` ${text}\n\n`, { splitSpecialTokens: !Markup.isDeveloper(message.role) })],
         ...(message.role === "assistant" ? { stopOverlap: tokenizer.encode("User:") } : {})
       })),
-    generationHeader: (role) => tokenizer.encode(header(role)),
+    generationHeader: (role) => Effect.sync(() => tokenizer.encode(header(role))),
     parse: (tokens) => Effect.sync(() => parse(tokenizer, tokens))
   }))

@@ -2,25 +2,28 @@
 import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import type { Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
+import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
 const name = "smollm2"
 
-/** What the model was tuned with, as its own chat template adds it. */
+/** The system message that the model was tuned with, as its own chat template adds it. */
 export const systemMessage = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 /** Text only, no tools: the smaller models of the family were not tuned to call any. */
 export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
-  const end = yield* ChatMl.endToken(name, tokenizer)
+  const encoder = yield* Markup.encoder(name, tokenizer, [ChatMl.startOfTurn, ChatMl.endOfTurn])
+  const end = encoder.id(ChatMl.endOfTurn)
   const preamble = `${ChatMl.header("system", true)}${systemMessage}${ChatMl.endOfTurn}`
   const header = (role: string, index: number) => {
     if (index > 0 || role === "system") return ChatMl.header(role, index === 0)
     return preamble + ChatMl.header(role, false)
   }
-  return ChatTemplate.toRenderer({
+  return TemplateRenderer.make({
     name,
     tokenizer,
     stop: [end],
@@ -29,10 +32,10 @@ export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect
     beginning: new Int32Array(),
     message: (message, { index }) =>
       Effect.map(ChatTemplate.onlyText(name, message), (text) => ({
-        header: tokenizer.encode(header(message.role, index)),
-        output: [tokenizer.encode(text, { splitSpecialTokens: true }), Int32Array.of(end)]
+        header: encoder.encode(header(message.role, index)),
+        output: [encoder.encode(Markup.plain(text)), Int32Array.of(end)]
       })),
-    generationHeader: (role, isFirst) => tokenizer.encode(ChatMl.header(role, isFirst)),
+    generationHeader: (role, { index }) => Effect.sync(() => encoder.encode(ChatMl.header(role, index === 0))),
     parse: (tokens) =>
       Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
         message: Message.assistant(text),

@@ -164,5 +164,8 @@ export const of = (name: string): Tokenizer.Tokenizer => {
   return tokenizer
 }
 
+/** The control tokens of a family. */
+export const specials = (name: string): ReadonlyArray<string> => families[name]?.special ?? []
+
 export const qwen = of("qwen")
 export const llama = of("llama")

@@ -125,7 +125,7 @@ describe("what goes wrong", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("my-org/my-qwen"))
       assert.strictEqual(error._tag, "ChatModelError")
-      assert.include(error.message, "pass renderer, one of: role_colon, llama3, qwen3,")
+      assert.include(error.message, "pass renderer, one of: role_colon, llama3, llama3_tools, qwen3,")
       const model = yield* ChatModel.resolve("my-org/my-qwen", { renderer: "qwen3" })
       assert.strictEqual(model.renderer.name, "qwen3")
     }).pipe(Effect.provide(qwenOnly)))

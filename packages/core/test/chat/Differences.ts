@@ -7,36 +7,46 @@ import type * as Vectors from "./Vectors.ts"
 
 export const prompt = ({ expect }: Vectors.Prompt) => expect
 
-const opened: Record<string, Extract<Vectors.Parse["expect"], { message: unknown }>["message"]> = {
-  "<think>\n\n</think>\n\n4\n\n<tool_call>\n<function=calc2>\n</function>\n</tool_call><tool_call>\n{\"name\": \"a.b\", \"arguments\": {\"x\": 1.0, \"y\": 1e5, \"z\": -0.0}}\n</tool_call><|im_end|>":
-    {
-      role: "assistant",
-      content: [{ type: "text", text: "4\n\n" }],
-      tool_calls: [
-        { id: null, name: "a.b", arguments: "{\"x\": 1.0, \"y\": 100000.0, \"z\": -0.0}" },
-        { id: null, name: "calc2", arguments: "{}" }
-      ]
-    },
-  "<think>a <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b</think>4<|im_end|>": {
-    role: "assistant",
-    content: [
-      { type: "thinking", thinking: "a <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b" },
-      { type: "text", text: "4" }
-    ]
-  },
-  "<think></think>What is 2+2?<|im_end|>\n": {
-    role: "assistant",
-    content: [{ type: "text", text: "What is 2+2?" }]
+type Expected = Vectors.Parse["expect"]
+type Recorded = Extract<Expected, { readonly message: unknown }>["message"]
+
+const [think, lineEnd] = [151667, 198]
+
+/** Whether a response opens a thinking block, and not with the very tokens of `<think>` and a line end. */
+const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"]): boolean =>
+  tokenizer === "qwen3"
+    ? ids?.[0] === think && ids[1] !== lineEnd
+    : text !== null && text.startsWith("<think>") && !text.startsWith("<think>\n")
+
+const strip = (text: string) => text.replace(/^\s+|\s+$/g, "")
+
+/** The line ends behind an empty thinking block, which belong to the text after it. */
+const afterEmptyBlock = (text: string) => /^<think><\/think>(\n*)/.exec(text)?.[1] ?? ""
+
+/** The message without a second opening at the beginning of its thinking. */
+const openedOnce = (message: Recorded, text: string): Recorded => {
+  if (typeof message.content === "string") {
+    return { ...message, content: message.content.replace(/^<think>\n<think>/, "<think>") }
   }
+  const [first, ...rest] = message.content
+  if (first?.type !== "thinking" || !first.thinking.startsWith("<think>")) return message
+  const thinking = strip(first.thinking.slice("<think>".length))
+  if (thinking !== "") return { ...message, content: [{ type: "thinking", thinking }, ...rest] }
+  const content = rest.map((part, index) =>
+    index === 0 && part.type === "text" ? { ...part, text: afterEmptyBlock(text) + part.text } : part
+  )
+  return { ...message, content }
 }
 
 /**
- * Upstream asks whether a response begins with the token ids of `<think>` and a line end. Where the vocabulary merges that
- * line end with another one, it opens the thinking block a second time and reads the written tag as thinking.
+ * Upstream asks whether a response begins with the token ids of `<think>` and a line end. Where it begins otherwise, also
+ * because the vocabulary merges the line end with another one, upstream opens the thinking block a second time and reads
+ * the written tag as thinking.
  */
-export const parse = ({ expect, input }: Vectors.Parse): Vectors.Parse["expect"] => {
-  const message = input.renderer.startsWith("qwen3_5") ? opened[input.text ?? ""] : undefined
-  return message === undefined || "error" in expect ? expect : { ...expect, message }
+export const parse = ({ expect, input }: Vectors.Parse): Expected => {
+  const isPrefilled = /^(qwen3_5|qwen3_8|nemotron3)/.test(input.renderer)
+  if ("error" in expect || !isPrefilled || !opensOtherwise(input)) return expect
+  return { ...expect, message: openedOnce(expect.message, input.text ?? "") }
 }
 
 /** The vector with `count` tokens less at the end of its last run of weights; `tokens` are its tokens without them. */

@@ -1,5 +1,5 @@
 /** The recorded vectors of `test/fixtures/chat`, decoded. */
-import { type Message, Renderers, type Tokenizer } from "@effect-rl/core"
+import type { Message, Tokenizer } from "@effect-rl/core"
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -144,20 +144,19 @@ export type Tools = typeof Tools.Type
 export type TokenizerName = typeof TokenizerName.Type
 export type Weights = typeof WeightRuns.Type
 
+const lines = (file: string) =>
+  readFileSync(join(import.meta.dirname, "../fixtures/chat", file), "utf8").trimEnd().split("\n")
+
+/** The vectors of one kind: those of the whole set, and those that `scripts/record-chat.py` adds for newer families. */
 const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<A> => {
   const decode = Schema.decodeUnknownSync(Schema.fromJsonString(schema))
-  return readFileSync(join(import.meta.dirname, "../fixtures/chat", file), "utf8").trimEnd().split("\n").map((line) =>
-    decode(line)
-  )
+  return [...lines(file), ...lines(join("0.6.1", file))].map((line) => decode(line))
 }
 
-const isKnown = ({ input }: { readonly input: { readonly renderer: string } }) =>
-  Renderers.names.includes(input.renderer)
-
-export const prompts = read("prompts.jsonl", Prompt).filter(isKnown)
-export const supervised = read("supervised.jsonl", Supervised).filter(isKnown)
-export const parses = read("parse.jsonl", Parse).filter(isKnown)
-export const tools = read("tools.jsonl", Tools).filter(isKnown)
+export const prompts = read("prompts.jsonl", Prompt)
+export const supervised = read("supervised.jsonl", Supervised)
+export const parses = read("parse.jsonl", Parse)
+export const tools = read("tools.jsonl", Tools)
 
 export const message = (recorded: typeof InputMessage.Type): Message.Message => ({
   role: recorded.role,

@@ -69,7 +69,8 @@ describe("a group that compares its members", () => {
         message: Message.assistant(String(member)),
         termination: terminations[member] ?? "malformed"
       }),
-    supervisedExample: () => Effect.die("not part of a rollout")
+    supervisedExample: () => Effect.die("not part of a rollout"),
+    supervisedExamples: () => Effect.die("not part of a rollout")
   })
 
   const memberOf = (completion: ReadonlyArray<Message.Message>) => Number(completion.map(Message.text).join())

@@ -64,6 +64,7 @@ export const counting = (...parses: ReadonlyArray<Renderer.Parsed>): Renderer.Re
         parses[Math.min(read++, parses.length - 1)] ?? { message: Message.assistant(""), termination: "eos" }
       ),
     supervisedExample: () => Effect.die("not part of a rollout"),
+    supervisedExamples: () => Effect.die("not part of a rollout"),
     toolsPrefix: () => Effect.succeed([])
   }
 }

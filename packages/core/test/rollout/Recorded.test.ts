@@ -148,7 +148,8 @@ describe("one episode", () => {
           message: Message.assistant(parsed?.content ?? ""),
           termination: parsed?.termination ?? "malformed"
         }),
-      supervisedExample: () => Effect.die("not part of a rollout")
+      supervisedExample: () => Effect.die("not part of a rollout"),
+      supervisedExamples: () => Effect.die("not part of a rollout")
     }
   }
 

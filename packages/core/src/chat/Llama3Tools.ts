@@ -1,0 +1,83 @@
+/** Llama 3.1 and later with tools: calls are JSON, and answers come in the role `ipython`. */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as ChatMl from "./ChatMl.ts"
+import * as ChatTemplate from "./ChatTemplate.ts"
+import * as Llama3 from "./Llama3.ts"
+import * as Markup from "./Markup.ts"
+import * as Message from "./Message.ts"
+import * as PythonJson from "./PythonJson.ts"
+import * as PythonText from "./PythonText.ts"
+import { type Renderer, RendererError } from "./Renderer.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+const name = "llama3_tools"
+
+const callText = Effect.fnUntraced(function*(call: Message.ToolCall) {
+  const values = yield* ChatMl.objectArguments(name, call)
+  return `{"name": ${PythonJson.stringify(call.function.name)}, "parameters": ${PythonJson.stringify(values)}}`
+})
+
+/** The text of a message: that of a call is the call alone, of which the model's template knows one per message. */
+const content = Effect.fnUntraced(function*(message: Message.Message) {
+  const calls = message.toolCalls ?? []
+  const [call] = calls
+  if (call === undefined) return yield* ChatTemplate.onlyText(name, message)
+  if (calls.length > 1 || PythonText.strip(Message.text(message)) !== "" || Message.hasThinking(message)) {
+    const detail = `a message has ${calls.length} tool calls beside ${Message.parts(message).length} parts,`
+      + " expected one call and nothing else: the model knows no more in a message"
+    return yield* new RendererError({ renderer: name, detail })
+  }
+  return yield* callText(call)
+})
+
+const toCall = (text: string): Message.ToolCall | undefined => {
+  const document = Result.getOrElse(PythonJson.parse(text), () => null)
+  if (!PythonJson.isObject(document)) return undefined
+  const [called, values] = [document.get("name"), document.get("parameters")]
+  return typeof called === "string" && values !== undefined && PythonJson.isObject(values)
+    ? { function: { name: called, arguments: PythonJson.stringify(values) } }
+    : undefined
+}
+
+/** A response that begins as a call, but is none. */
+const beginsAsCall = (text: string) => /^\{\s*"name"\s*:/.test(text)
+
+/** A response that is JSON of a call is that call; `<|python_tag|>` may stand before it. */
+export const read = (response: string): Message.Message => {
+  const text = PythonText.strip(response.replace(/^\s*<\|python_tag\|>/, ""))
+  const call = toCall(text)
+  if (call !== undefined) return { role: "assistant", content: "", toolCalls: [call] }
+  if (!beginsAsCall(text)) return Message.assistant(response)
+  const error = "Invalid tool call: expected a JSON object with a name and parameters, and nothing else"
+  return { role: "assistant", content: "", unparsedToolCalls: [{ rawText: response, error }] }
+}
+
+const toolText = ({ description, name, parameters }: ToolSpec) =>
+  JSON.stringify({ type: "function", function: { name, description, parameters } }, undefined, 4)
+
+const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): ReadonlyArray<Message.Message> => {
+  if (tools.length === 0) return systemPrompt === "" ? [] : [Message.system(systemPrompt)]
+  const declaration = [
+    "Environment: ipython\n",
+    "You have access to the following functions. To call a function, please respond with JSON for a function call."
+    + "Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}."
+    + "Do not use variables.\n",
+    tools.map(toolText).join("\n\n")
+  ].join("\n")
+  return [Message.system(systemPrompt === "" ? declaration : `${declaration}\n\n${systemPrompt}`)]
+}
+
+/**
+ * From the public template of Llama 3.1, with tools in the system message and without its dates; not compared with another
+ * program. `llama3` is the same for conversations without tools.
+ */
+export const llama3Tools = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
+  Llama3.make({
+    name,
+    roleOf: (role) => role === "tool" ? "ipython" : role,
+    content: (message) => Effect.map(content(message), (text) => Markup.textOf(message.role, text)),
+    read,
+    toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
+  }, tokenizer)
