@@ -80,6 +80,27 @@ const policy = (field: string, inputs: Datum.Inputs["PolicyTokens"], size: numbe
   ]
 }
 
+const extraInput = (field: string, value: unknown, mask: Float32Array): Found =>
+  value instanceof Float32Array
+    ? [
+      ...length(field, value, mask.length),
+      ...every(field, value, (one, at) => Number.isFinite(one) || mask[at] === 0, "a number where the mask is not 0")
+    ]
+    : one(field, value, Number.isFinite(value), "a finite number")
+
+/** The inputs of policy losses, and what a loss reads besides, whatever the model. */
+export const policyData = (
+  data: ReadonlyArray<Datum.Datum<"PolicyTokens"> & { readonly extras?: object }>
+): Checked =>
+  Effect.suspend(() =>
+    reject(data.flatMap(({ extras = {}, inputs, modelInput }, index) => [
+      ...policy(`data[${index}].inputs`, inputs, modelInput.length),
+      ...Object.entries(extras).flatMap(([name, value]) =>
+        extraInput(`data[${index}].extras.${name}`, value, inputs.mask)
+      )
+    ]))
+  )
+
 /** The inputs say what they are, so that data from outside the type system are told apart as well. */
 const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
   "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"

@@ -6,6 +6,8 @@ import type * as Scope from "effect/Scope"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
+import type * as LossGraph from "../model/LossGraph.ts"
+import type * as ModelInput from "../model/ModelInput.ts"
 import type { Pending } from "./Pending.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
@@ -44,6 +46,13 @@ export type CustomLoss<E = never, R = never> = (
   logprobs: ReadonlyArray<Float32Array>
 ) => Effect.Effect<CustomLossOutput, E, R>
 
+/** What a loss graph reads of one datum: the targets of `logprobs` `[T]`, and its other inputs by their names. */
+export interface GraphDatum {
+  readonly modelInput: ModelInput.ModelInput
+  readonly targetTokens: Int32Array
+  readonly inputs: Readonly<Record<string, LossGraph.Values>>
+}
+
 /** Retention of a checkpoint on backends that expire them; forever unless given. */
 export interface SaveOptions {
   readonly ttl?: Duration.Input
@@ -75,6 +84,11 @@ export interface TrainingClient {
     data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
     loss: CustomLoss<E, R>
   ) => Effect.Effect<Pending<ForwardBackwardOutput, TinkerError | E>, TinkerError, R>
+  /** The loss of a graph, computed by the backend in one pass; absent where the backend computes no graphs. */
+  readonly forwardBackwardGraph?: (
+    data: NonEmptyReadonlyArray<GraphDatum>,
+    graph: LossGraph.LossGraph
+  ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
   readonly optimStep: (adam: AdamParams) => Effect.Effect<Pending<OptimStepOutput>, TinkerError>
   /** Weights and optimizer, to go on training from. */
   readonly saveState: (name: string, options?: SaveOptions) => Effect.Effect<Pending<Checkpoint>, TinkerError>

@@ -7,13 +7,17 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Compile from "./graph/Compile.ts"
-import { LossGraphError } from "./graph/LossGraphError.ts"
-import * as Tensor from "./graph/Tensor.ts"
-import { call, isList, type Value } from "./graph/Value.ts"
-import * as Variable from "./graph/Variable.ts"
+import * as Interpreter from "./graph/Interpreter.ts"
 
-export { LossGraphError } from "./graph/LossGraphError.ts"
+/** Why a graph is refused, and at which node; `graph` stands for the graph as a whole. */
+export class LossGraphError extends Schema.TaggedError<LossGraphError>()("LossGraphError", {
+  node: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `loss graph, ${this.node}: ${this.detail}`
+  }
+}
 
 /** An operation, an input or the output, with its arguments as JSON: `{"ref": node}`, `{"tuple": […]}`, `{"float": "inf"}`. */
 export const Node = Schema.Struct({
@@ -37,98 +41,29 @@ export const LossGraph = Schema.Struct({ name: Schema.String, inputs: Schema.Arr
 export type LossGraph = typeof LossGraph.Type
 
 /** A checked graph. */
-export type Compiled = Compile.Compiled
+export type Compiled = Interpreter.Compiled
 
 /** One input of a datum, row-major. */
-export interface Values {
-  readonly data: ArrayLike<number>
-  readonly shape: ReadonlyArray<number>
-}
+export type Values = Interpreter.Values
 
-export interface Evaluation {
-  readonly loss: number
-  /** ∂loss/∂logprobs, in the shape of `logprobs`. */
-  readonly gradient: Float64Array
-  /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
-  readonly hasGradient: boolean
-  readonly metrics: Readonly<Record<string, number>>
-}
+/** Value, gradient and metrics of one datum. */
+export type Evaluation = Interpreter.Evaluation
 
-const refusal = (cause: unknown, node: string, title: string) =>
-  cause instanceof LossGraphError
-    ? cause
-    : new LossGraphError({ node, detail: `${title}: ${cause instanceof Error ? cause.message : String(cause)}` })
+const named = ({ detail, node }: Interpreter.Refusal) => new LossGraphError({ node, detail })
 
 /** Checks everything about a graph that does not depend on a datum. */
 export const compile = (graph: LossGraph): Result.Result<Compiled, LossGraphError> =>
-  Result.try({ try: () => Compile.compile(graph), catch: (cause) => refusal(cause, "graph", "cannot be read") })
-
-const inputs = ({ source }: Compiled, given: Readonly<Record<string, Values>>) =>
-  source.inputs.map(({ name, rank }) => {
-    const values = given[name]
-    if (values === undefined) throw new LossGraphError({ node: name, detail: "the datum has no such input" })
-    if (values.shape.length !== rank) {
-      throw new LossGraphError({ node: name, detail: `has rank ${values.shape.length}, declared with rank ${rank}` })
-    }
-    const tensor = Tensor.make("float", values.shape, Float64Array.from(values.data))
-    return [name, name === "logprobs" ? Variable.input(tensor) : Variable.constant(tensor)] as const
-  })
-
-/** Most elements of all values of one evaluation together, so that a graph from outside cannot exhaust the memory. */
-const maximumTotal = 2 ** 25
-
-const elementsOf = (value: Value): number => {
-  if (Variable.isVariable(value)) return value.tensor.data.length
-  return isList(value) ? value.reduce<number>((sum, one) => sum + elementsOf(one), 1) : 1
-}
-
-const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string): Variable.Variable => {
-  const value = values.get(node)
-  return Variable.isVariable(value) && value.tensor.data.length === 1 && value.tensor.shape.length === 0
-    ? value
-    : Tensor.refuse(`${what} is not a scalar tensor`)
-}
-
-const run = (compiled: Compiled, given: Readonly<Record<string, Values>>): Evaluation => {
-  const values = new Map<string, Value>(inputs(compiled, given))
-  const logprobs = values.get("logprobs")
-  let total = 0
-  for (const { args, named, node, operation, title } of compiled.steps) {
-    const step = Result.try({
-      try: () =>
-        call(operation, args.map((arg) => arg(values)), new Map(named.map(([name, arg]) => [name, arg(values)]))),
-      catch: (cause) => refusal(cause, node, title)
-    })
-    const value = Result.getOrThrow(step)
-    total += elementsOf(value)
-    if (total > maximumTotal) {
-      throw new LossGraphError({ node, detail: `the values up to here have more than ${maximumTotal} elements` })
-    }
-    values.set(node, value)
-  }
-  const loss = scalarOf(values, compiled.loss, "the loss")
-  const metrics = compiled.metrics.map(([name, node]): [string, number] => [
-    name,
-    scalarOf(values, node, `metric ${name}`).tensor.data[0] ?? NaN
-  ])
-  return {
-    loss: loss.tensor.data[0] ?? NaN,
-    gradient: Variable.isVariable(logprobs) ? Variable.gradient(loss, logprobs) : new Float64Array(),
-    hasGradient: loss.isTracked,
-    metrics: Object.fromEntries(metrics)
-  }
-}
+  Result.mapError(Interpreter.compile(graph), named)
 
 /** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
 export const evaluate = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>
-): Result.Result<Evaluation, LossGraphError> =>
-  Result.try({ try: () => run(compiled, inputs), catch: (cause) => refusal(cause, "output", compiled.source.name) })
+): Result.Result<Evaluation, LossGraphError> => Result.mapError(Interpreter.evaluate(compiled, inputs), named)
 
 /** Metrics of all datums: those named `:mean` are averaged over datums, all others added up. */
 export const combineMetrics = (
-  evaluations: ReadonlyArray<Evaluation>
+  evaluations: ReadonlyArray<Pick<Evaluation, "metrics">>
 ): Readonly<Record<string, number>> => {
   const names = Object.keys(evaluations[0]?.metrics ?? {})
   return Object.fromEntries(names.map((name) => {

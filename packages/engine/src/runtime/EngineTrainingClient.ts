@@ -3,6 +3,8 @@ import {
   CustomLoss,
   type Datum,
   Loss,
+  type LossGraph,
+  LossGraphPass,
   type RequestQueue,
   RequestRules,
   type SamplingClient,
@@ -54,11 +56,11 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
   )
 
   const crossEntropy = Effect.fnUntraced(function*(
-    pass: TrainedAdapter["forward"],
+    operation: "forward" | "forwardBackward",
     data: Data<"WeightedTokens">
   ) {
     const items = yield* TrainingItem.fromData(data)
-    return yield* pass(items, Loss.crossEntropy)
+    return yield* adapter[operation](items, Loss.crossEntropy)
   })
 
   const forwardBackwardCustom = Effect.fn("TrainingClient.forwardBackwardCustom")(
@@ -70,13 +72,27 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
       yield* named(operation)(RequestRules.pass(data, Loss.crossEntropy, limits))
       const context = yield* Effect.context<R>()
       const passes = Effect.gen(function*() {
-        const { logprobs } = yield* named(operation)(crossEntropy(adapter.forward, data))
+        const { logprobs } = yield* named(operation)(crossEntropy("forward", data))
         const second = yield* CustomLoss.secondPass(data, loss, logprobs)
-        return second.report(yield* named(operation)(crossEntropy(adapter.forwardBackward, second.data)))
+        return second.report(yield* named(operation)(crossEntropy("forwardBackward", second.data)))
       })
       return yield* queue.submit(operation, Effect.provide(passes, context), { isDecisive: true })
     }
   )
+
+  /** Every datum is tried before it is queued, so that only what depends on the weights can fail later. */
+  const forwardBackwardGraph = Effect.fn("TrainingClient.forwardBackwardGraph")(function*(
+    data: LossGraphPass.Data,
+    graph: LossGraph.LossGraph
+  ) {
+    const operation = "forwardBackwardGraph"
+    const weighted = LossGraphPass.weighted(data)
+    yield* named(operation)(RequestRules.pass(weighted, Loss.crossEntropy, limits))
+    yield* named(operation)(LossGraphPass.check(data, graph))
+    const items = yield* named(operation)(TrainingItem.fromGraphData(data))
+    const pass = named(operation)(adapter.forwardBackward(items, { name: "graph", graph }))
+    return yield* queue.submit(operation, pass, { isDecisive: true })
+  })
 
   /** The copy is skipped where nobody waits for it any more, as its room is then somebody else's. */
   const copyTo = (target: AdapterSnapshot) =>
@@ -95,6 +111,7 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     forward,
     forwardBackward,
     forwardBackwardCustom,
+    forwardBackwardGraph,
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       const { beta1, beta2, eps: epsilon, gradClipNorm: gradientClipNorm, learningRate, weightDecay } = adam

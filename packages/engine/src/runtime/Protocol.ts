@@ -1,5 +1,5 @@
 /** What the host and its compute threads say to each other; plain data and typed arrays. */
-import type { Datum, Loss, Sampling } from "@effect-rl/core"
+import type { Datum, Loss, LossGraph, Sampling, TrainingClient } from "@effect-rl/core"
 import type { ByteLevel } from "@effect-rl/files"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
@@ -55,10 +55,21 @@ export interface SampleResult {
   readonly response: Sampling.SampleResponse
 }
 
+/** The inputs of a loss graph besides its log-probabilities. */
+export interface GraphInputs {
+  readonly targetTokens: Int32Array
+  readonly values: TrainingClient.GraphDatum["inputs"]
+}
+
 /** A datum as a thread reads it. */
-export type Item = {
-  readonly [K in Datum.Kind]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: Datum.Inputs[K] }
-}[Datum.Kind]
+export type Item =
+  | {
+    readonly [K in Datum.Kind]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: Datum.Inputs[K] }
+  }[Datum.Kind]
+  | { readonly kind: "Graph"; readonly tokens: Int32Array; readonly inputs: GraphInputs }
+
+/** A loss by its name, or the graph that computes it. */
+export type PassLoss = Loss.Loss<Datum.Kind> | { readonly name: "graph"; readonly graph: LossGraph.LossGraph }
 
 export type Task =
   /** Forward, and backward where there is a block for the gradients, which it overwrites. */
@@ -67,7 +78,7 @@ export type Task =
     readonly model: number
     readonly adapter: PackedAdapter
     readonly items: ReadonlyArray<Item>
-    readonly loss: Loss.Loss<Datum.Kind>
+    readonly loss: PassLoss
     readonly gradients: Address | undefined
   }
   | { readonly _tag: "Add"; readonly target: Address; readonly source: Address; readonly floats: number }
@@ -93,6 +104,10 @@ export type Task =
 export interface TaskOutput {
   readonly logprobs: ReadonlyArray<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
+  /** Why a loss graph has no gradient for these data. */
+  readonly refusal?: string
+  /** The metrics of a loss graph for each datum. */
+  readonly graphMetrics?: ReadonlyArray<Readonly<Record<string, number>>>
 }
 
 /** What a thread holds: all zero when it is idle, apart from `free`. */

@@ -1,5 +1,5 @@
 /** The adapter of one training client: its blocks in the shared memory and what threads do to them. */
-import { type Datum, type Loss, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { type Datum, type Loss, LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
@@ -9,7 +9,7 @@ import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Address } from "../numerics/Memory.ts"
 import type { MemoryPlan } from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
-import type { Item, TaskOutput } from "./Protocol.ts"
+import type { Item, PassLoss, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
@@ -33,11 +33,14 @@ export interface TrainedAdapter {
     items: ReadonlyArray<Item>,
     loss: Loss.Loss<Datum.Kind>
   ) => Computed<TrainingClient.ForwardBackwardOutput>
-  /** Adds to the gradient, to the same bits whatever the number of threads. */
+  /**
+   * Adds to the gradient, to the same bits whatever the number of threads. A loss graph that fails for any datum fails as `Rejected`
+   * and adds nothing.
+   */
   readonly forwardBackward: (
     items: ReadonlyArray<Item>,
-    loss: Loss.Loss<Datum.Kind>
-  ) => Computed<TrainingClient.ForwardBackwardOutput>
+    loss: PassLoss
+  ) => Effect.Effect<TrainingClient.ForwardBackwardOutput, TinkerError.Unavailable | TinkerError.Rejected>
   /** Uses the gradient up. An update that is not finite is rejected and leaves weights and moments as they were. */
   readonly optimize: (
     config: AdamConfig
@@ -54,7 +57,12 @@ export const gradientBlocksPerThread = 3
 
 const concat = (outputs: ReadonlyArray<TaskOutput>): TrainingClient.ForwardBackwardOutput => ({
   logprobs: outputs.flatMap(({ logprobs }) => logprobs),
-  metrics: { "loss:sum": outputs.reduce((sum, { metrics }) => sum + (metrics["loss:sum"] ?? 0), 0) }
+  metrics: {
+    "loss:sum": outputs.reduce((sum, { metrics }) => sum + (metrics["loss:sum"] ?? 0), 0),
+    ...LossGraph.combineMetrics(
+      outputs.flatMap(({ graphMetrics = [] }) => graphMetrics.map((metrics) => ({ metrics })))
+    )
+  }
 })
 
 const notFinite = ({ learningRate }: AdamConfig, gradientNorm = NaN) =>
@@ -89,7 +97,7 @@ export const make = Effect.fnUntraced(function*(
   const pack = Effect.asVoid(run({ _tag: "Pack", parameters: blocks.parameters, packed }))
   let steps = 0
 
-  const pass = (items: ReadonlyArray<Item>, loss: Loss.Loss<Datum.Kind>, gradients: Address | undefined) =>
+  const pass = (items: ReadonlyArray<Item>, loss: PassLoss, gradients: Address | undefined) =>
     run({ _tag: "Pass", model, adapter: packed, items, loss, gradients })
 
   const forward: TrainedAdapter["forward"] = (items, loss) =>
@@ -100,12 +108,27 @@ export const make = Effect.fnUntraced(function*(
       concat
     )
 
-  /** Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. */
+  const move = (_tag: "Add" | "Copy", target: Address, source: Address) =>
+    run({ _tag, target, source, floats: layout.parameterFloats })
+
+  /**
+   * Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. Those of a loss graph are
+   * first collected in one of the blocks, as any of them may be refused.
+   */
   const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
     const pieces = MicroBatch.split(items, microBatchRows)
-    const concurrency = Math.min(pieces.length, gradientBlocksPerThread * count)
+    const isCollected = loss.name === "graph" && pieces.length > 1
+    const blockCount = Math.min(pieces.length, gradientBlocksPerThread * count)
+    const concurrency = Math.max(1, isCollected ? blockCount - 1 : blockCount)
     const spare = yield* Queue.unbounded<Address>()
     for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
+    const target = isCollected ? yield* room.scoped(layout.parameterFloats) : blocks.gradients
+    let isEmpty = isCollected
+    const collect = (source: Address) => {
+      const moving = move(isEmpty ? "Copy" : "Add", target, source)
+      isEmpty = false
+      return moving
+    }
     const outputs = yield* Stream.fromIterable(pieces).pipe(
       Stream.mapEffect((piece) =>
         Effect.flatMap(
@@ -113,13 +136,15 @@ export const make = Effect.fnUntraced(function*(
           (source) => Effect.map(pass(piece, loss, source), (output) => ({ source, output }))
         ), { concurrency }),
       Stream.mapEffect(({ output, source }) =>
-        run({ _tag: "Add", target: blocks.gradients, source, floats: layout.parameterFloats }).pipe(
-          Effect.andThen(Queue.offer(spare, source)),
-          Effect.as(output)
-        )
+        Effect.suspend((): Effect.Effect<TaskOutput, TinkerError.Unavailable | TinkerError.Rejected> =>
+          output.refusal === undefined
+            ? collect(source)
+            : Effect.fail(new TinkerError.Rejected({ detail: output.refusal }))
+        ).pipe(Effect.andThen(Queue.offer(spare, source)), Effect.as(output))
       ),
       Stream.runCollect
     )
+    if (isCollected) yield* move("Add", blocks.gradients, target)
     return concat(outputs)
   }, Effect.scoped)
 

@@ -1,5 +1,5 @@
 /** Training data as the threads read them. */
-import { type Datum, TinkerError } from "@effect-rl/core"
+import { type Datum, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type { Item } from "./Protocol.ts"
 import * as Text from "./Text.ts"
@@ -27,4 +27,15 @@ export const fromData = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) =>
       "candidates" in inputs && inputs.candidates > maximumCandidates
         ? Effect.fail(tooMany(index, inputs.candidates))
         : Effect.map(Text.tokens(modelInput), (tokens) => fromInputs(inputs, tokens))
+  )
+
+/** Of data for a loss graph. */
+export const fromGraphData = (data: ReadonlyArray<TrainingClient.GraphDatum>) =>
+  Effect.forEach(
+    data,
+    ({ inputs: values, modelInput, targetTokens }) =>
+      Effect.map(
+        Text.tokens(modelInput),
+        (tokens): Item => ({ kind: "Graph", tokens, inputs: { targetTokens, values } })
+      )
   )

@@ -1,16 +1,18 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
-import type { Datum, Loss } from "@effect-rl/core"
+import type { Datum, Loss, LossGraph } from "@effect-rl/core"
+import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
 import * as Losses from "../model/Loss.ts"
 import * as Pass from "../model/Pass.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { Item, TaskOutput } from "./Protocol.ts"
+import type { GraphInputs, Item, PassLoss, TaskOutput } from "./Protocol.ts"
 
 export interface TrainingPass {
   readonly adapter: PackedAdapter
   readonly items: ReadonlyArray<Item>
-  readonly loss: Loss.Loss<Datum.Kind>
+  readonly loss: PassLoss
   /** Block that is overwritten with the gradient. */
   readonly gradients: Memory.Address | undefined
 }
@@ -21,29 +23,78 @@ const toExample = ({ inputs, tokens }: Item): Pass.Example => ({
   candidates: inputs.targetTokens.length / tokens.length
 })
 
-const lossOf = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs: Float32Array): Losses.Result => {
+interface Evaluated extends Losses.Result {
+  /** Why a loss graph has no gradient here. */
+  readonly refusal?: string
+  /** What a loss graph measures besides. */
+  readonly metrics?: Readonly<Record<string, number>>
+}
+
+const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
+  loss: NaN,
+  gradient: new Float32Array(logprobs.length),
+  refusal
+})
+
+const graphLoss = (graph: LossGraph.LossGraph, { values }: GraphInputs, logprobs: Float32Array): Evaluated => {
+  const inputs = { ...values, logprobs: { data: logprobs, shape: [logprobs.length] } }
+  const evaluated = Result.flatMap(Interpreter.compile(graph), (compiled) => Interpreter.evaluate(compiled, inputs))
+  if (Result.isFailure(evaluated)) return refused(logprobs, evaluated.failure.message)
+  const problem = Interpreter.problem(evaluated.success)
+  if (problem !== undefined) return refused(logprobs, problem)
+  const { gradient, loss, metrics } = evaluated.success
+  return { loss, gradient: Float32Array.from(gradient), metrics }
+}
+
+const namedLoss = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs: Float32Array): Losses.Result => {
+  if (item.kind === "Graph") throw new TypeError(`${name} is not a loss graph`)
   if (item.kind !== "PolicyTokens") return Losses.crossEntropy(logprobs, item.inputs)
   if (name === "cross_entropy") throw new TypeError("cross_entropy reads weights, the datum has advantages")
   return Losses.policy(name, config, logprobs, item.inputs)
 }
 
-const forward = (compute: Compute, { adapter, items, loss }: TrainingPass): Pass.Trained => {
+const lossOf = (loss: PassLoss, item: Item, logprobs: Float32Array): Evaluated => {
+  if (loss.name !== "graph") return namedLoss(loss, item, logprobs)
+  if (item.kind !== "Graph") throw new TypeError(`a datum of kind ${item.kind} is not for a loss graph`)
+  return graphLoss(loss.graph, item.inputs, logprobs)
+}
+
+interface Trained extends Pass.Trained {
+  readonly evaluations: ReadonlyArray<Evaluated>
+}
+
+const forward = (compute: Compute, { adapter, items, loss }: TrainingPass): Trained => {
   const logprobs = Pass.forward(compute, items.map(toExample), adapter)
   const sum = items.reduce(
     (sum, item, index) => sum + lossOf(loss, item, logprobs[index] ?? new Float32Array()).loss,
     0
   )
-  return { logprobs, loss: sum }
+  return { logprobs, loss: sum, evaluations: [] }
 }
 
-const forwardBackward = (compute: Compute, { adapter, items, loss }: TrainingPass, block: Memory.Address) => {
+const forwardBackward = (
+  compute: Compute,
+  { adapter, items, loss }: TrainingPass,
+  block: Memory.Address
+): Trained => {
+  const evaluations: Array<Evaluated> = []
   Memory.floats(compute.memory, block, adapter.layout.parameterFloats).fill(0)
   const lossOfExample = (logprobs: Float32Array, index: number) => {
     const item = items[index]
     if (item === undefined) throw new RangeError(`a pass over ${items.length} data has no ${index}`)
-    return lossOf(loss, item, logprobs)
+    const evaluated = lossOf(loss, item, logprobs)
+    evaluations.push(evaluated)
+    return evaluated
   }
-  return Pass.forwardBackward(compute, items.map(toExample), { adapter: { packed: adapter, block } }, lossOfExample)
+  const gradients = { adapter: { packed: adapter, block } }
+  return { ...Pass.forwardBackward(compute, items.map(toExample), gradients, lossOfExample), evaluations }
+}
+
+/** What a loss graph says of its data beyond the loss. */
+const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "refusal" | "graphMetrics"> => {
+  const refusal = evaluations.find((one) => one.refusal !== undefined)?.refusal
+  const graphMetrics = evaluations.flatMap(({ metrics }) => metrics === undefined ? [] : [metrics])
+  return { ...(refusal === undefined ? {} : { refusal }), ...(graphMetrics.length === 0 ? {} : { graphMetrics }) }
 }
 
 /** `[T]`: soft targets have at each position the log-probability of their mixture, Σₖ wₖ·lpₖ. */
@@ -59,11 +110,12 @@ const perPosition = (item: Item, logprobs: Float32Array): Float32Array => {
 }
 
 export const run = (compute: Compute, pass: TrainingPass): TaskOutput => {
-  const { logprobs, loss } = pass.gradients === undefined
+  const { evaluations, logprobs, loss } = pass.gradients === undefined
     ? forward(compute, pass)
     : forwardBackward(compute, pass, pass.gradients)
   return {
     logprobs: pass.items.map((item, index) => perPosition(item, logprobs[index] ?? new Float32Array())),
-    metrics: { "loss:sum": loss }
+    metrics: { "loss:sum": loss },
+    ...graphOutput(evaluations)
   }
 }

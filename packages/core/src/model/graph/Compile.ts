@@ -1,6 +1,6 @@
 /** Checks a loss graph as a whole and prepares its nodes for execution. */
 import type { LossGraph, Node } from "../LossGraph.ts"
-import { LossGraphError } from "./LossGraphError.ts"
+import { Refusal } from "./Refusal.ts"
 import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
@@ -34,7 +34,7 @@ const metricName = /^custom\/[a-z0-9_./-]{1,64}:(sum|mean)$/
 const maximumInputs = 16
 
 const fail = (node: string, detail: string): never => {
-  throw new LossGraphError({ node, detail })
+  throw new Refusal(node, detail)
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -156,7 +156,7 @@ const outputOf = ({ args, name }: Node, defined: ReadonlySet<string>) => {
   return { loss, metrics: nodes }
 }
 
-/** Throws a `LossGraphError`. */
+/** Throws a `Refusal`. */
 export const compile = (source: LossGraph): Compiled => {
   checkInputs(source)
   const defined = new Set<string>()

@@ -1,0 +1,86 @@
+/** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */
+import * as Array from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Datum from "../model/Datum.ts"
+import * as LossGraph from "../model/LossGraph.ts"
+import type { Pending } from "./Pending.ts"
+import { Rejected, TinkerError } from "./TinkerError.ts"
+import type { CustomLoss, ForwardBackwardOutput, GraphDatum, TrainingClient } from "./TrainingClient.ts"
+
+export type Data = Array.NonEmptyReadonlyArray<GraphDatum>
+
+type Submitted = Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
+
+/** The targets alone, as a pass forward reads them. */
+export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> =>
+  Array.map(
+    data,
+    ({ modelInput, targetTokens }) =>
+      Datum.weightedTokens(modelInput, { targetTokens, weights: new Float32Array(targetTokens.length) })
+  )
+
+const rejected = (reason: Rejected) => new TinkerError({ operation: "forwardBackwardCustom", reason })
+
+/** Value and gradient of one datum. */
+const evaluate = Effect.fnUntraced(function*(
+  compiled: LossGraph.Compiled,
+  datum: GraphDatum,
+  logprobs: Float32Array,
+  field: string
+) {
+  const inputs = { ...datum.inputs, logprobs: { data: logprobs, shape: [logprobs.length] } }
+  return yield* Effect.mapError(
+    Effect.fromResult(LossGraph.evaluate(compiled, inputs)),
+    ({ message }) => new Rejected({ detail: `${field}: ${message}` })
+  )
+})
+
+/** The loss of a graph as one that is computed between two passes. */
+export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss<TinkerError> =>
+  Effect.fnUntraced(function*(_, logprobs) {
+    const evaluations = yield* Effect.forEach(data, (datum, index) => {
+      const own = logprobs[index] ?? new Float32Array()
+      return Effect.mapError(evaluate(compiled, datum, own, `data[${index}]`), rejected)
+    })
+    return {
+      loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
+      gradients: evaluations.map(({ gradient }) => Float32Array.from(gradient)),
+      metrics: LossGraph.combineMetrics(evaluations)
+    }
+  })
+
+/** Checks a graph, and that each datum has its inputs in their ranks and shapes, before anything is sent. */
+export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph) {
+  const compiled = yield* Effect.mapError(
+    Effect.fromResult(LossGraph.compile(graph)),
+    ({ message }) => new Rejected({ detail: message })
+  )
+  if (graph.inputs[0]?.rank !== 1) {
+    return yield* new Rejected({
+      detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
+    })
+  }
+  yield* Effect.forEach(data, (datum, index) => {
+    const likely = new Float32Array(datum.targetTokens.length).fill(-1)
+    return Effect.filterOrFail(
+      evaluate(compiled, datum, likely, `data[${index}]`),
+      ({ hasGradient }) => hasGradient,
+      () => new Rejected({ detail: `the loss ${graph.name} does not depend on logprobs: it has no gradient` })
+    )
+  }, { discard: true })
+  return compiled
+})
+
+/** In two passes, on any backend. */
+export const twoPass = Effect.fnUntraced(function*(
+  client: Pick<TrainingClient, "forwardBackwardCustom">,
+  data: Data,
+  graph: LossGraph.LossGraph
+): Effect.fn.Return<Pending<ForwardBackwardOutput>, TinkerError> {
+  const compiled = yield* Effect.mapError(check(data, graph), rejected)
+  return yield* client.forwardBackwardCustom(weighted(data), customLoss(compiled, data))
+})
+
+/** In one pass where the backend computes graphs, otherwise in two. */
+export const submit = (client: TrainingClient, data: Data, graph: LossGraph.LossGraph): Submitted =>
+  client.forwardBackwardGraph === undefined ? twoPass(client, data, graph) : client.forwardBackwardGraph(data, graph)

@@ -1,0 +1,80 @@
+/** Submits a policy loss in the best way that a backend offers, and says which it was. */
+import * as Array from "effect/Array"
+import * as Effect from "effect/Effect"
+import type * as Loss from "../model/Loss.ts"
+import * as LossExpression from "../model/LossExpression.ts"
+import * as LossGraphPass from "./LossGraphPass.ts"
+import type { Pending } from "./Pending.ts"
+import * as RequestRules from "./RequestRules.ts"
+import { TinkerError, Unsupported } from "./TinkerError.ts"
+import type { ForwardBackwardOutput, TrainingClient } from "./TrainingClient.ts"
+
+/** The backend knew the loss by name, computed its graph in one pass, or gave log-probabilities and took a gradient. */
+export type Route = "name" | "graph" | "two-pass"
+
+export interface Submitted {
+  readonly pending: Pending<ForwardBackwardOutput>
+  readonly route: Route
+}
+
+type Data<X extends LossExpression.Extras> = Array.NonEmptyReadonlyArray<LossExpression.Example<X>>
+
+type Attempt = Effect.Effect<Submitted, TinkerError>
+
+const by = (route: Route) => Effect.map((pending: Pending<ForwardBackwardOutput>): Submitted => ({ pending, route }))
+
+/** The next way where the backend does not have this one. */
+const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>
+  Effect.catchIf(attempt, ({ reason }) => reason._tag === "Unsupported", next)
+
+const unavailable = (operation: string) =>
+  Effect.fail(
+    new TinkerError({
+      operation,
+      reason: new Unsupported({ capability: operation, detail: "the backend computes no loss graphs" })
+    })
+  )
+
+const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
+  Effect.mapError(
+    RequestRules.policyData(data),
+    (reason) => new TinkerError({ operation: "forwardBackward", reason })
+  )
+
+const graphData = <X extends LossExpression.Extras>(
+  data: Data<X>,
+  expression: LossExpression.LossExpression<X>
+): LossGraphPass.Data =>
+  Array.map(data, (example) => ({
+    modelInput: example.modelInput,
+    targetTokens: example.inputs.targetTokens,
+    inputs: LossExpression.values(expression, example)
+  }))
+
+/**
+ * By name where the backend has the loss, else in one pass by its graph, else in two passes. Each way gives the same gradient; fails
+ * as `Unsupported` where the backend offers none, and as `Rejected` where the data do not fit the loss.
+ *
+ * @example
+ * ```ts
+ * const { pending, route } = yield* LossSubmission.submit(client, data, PolicyLoss.dppo())
+ * ```
+ */
+export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extras = {}>(
+  client: TrainingClient,
+  data: Data<X>,
+  loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression<X>
+): Effect.fn.Return<Submitted, TinkerError> {
+  if (!("scope" in loss)) return yield* by("name")(client.forwardBackward<"PolicyTokens">(data, loss))
+  yield* checked(data)
+  const graph = Effect.suspend(() =>
+    by("graph")(
+      client.forwardBackwardGraph?.(graphData(data, loss), loss.graph) ?? unavailable("forwardBackwardGraph")
+    )
+  )
+  const twoPass = () => by("two-pass")(LossGraphPass.twoPass(client, graphData(data, loss), loss.graph))
+  const others = () => orElse(twoPass)(graph)
+  return yield* loss.equivalent === undefined
+    ? others()
+    : orElse(others)(by("name")(client.forwardBackward<"PolicyTokens">(data, loss.equivalent)))
+})

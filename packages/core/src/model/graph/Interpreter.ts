@@ -1,0 +1,107 @@
+/** Executes loss graphs, with the gradient. Apart from `LossGraph`, so that compute threads load nothing else. */
+import * as Result from "effect/Result"
+import type { LossGraph } from "../LossGraph.ts"
+import * as Compile from "./Compile.ts"
+import { Refusal } from "./Refusal.ts"
+import * as Tensor from "./Tensor.ts"
+import { call, isList, type Value } from "./Value.ts"
+import * as Variable from "./Variable.ts"
+
+export { Refusal } from "./Refusal.ts"
+
+/** A checked graph. */
+export type Compiled = Compile.Compiled
+
+/** One input of a datum, row-major. */
+export interface Values {
+  readonly data: ArrayLike<number>
+  readonly shape: ReadonlyArray<number>
+}
+
+export interface Evaluation {
+  readonly loss: number
+  /** ∂loss/∂logprobs, in the shape of `logprobs`. */
+  readonly gradient: Float64Array
+  /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
+  readonly hasGradient: boolean
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+const refusal = (cause: unknown, node: string, title: string) =>
+  cause instanceof Refusal
+    ? cause
+    : new Refusal(node, `${title}: ${cause instanceof Error ? cause.message : String(cause)}`)
+
+/** Checks everything about a graph that does not depend on a datum. */
+export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
+  Result.try({ try: () => Compile.compile(graph), catch: (cause) => refusal(cause, "graph", "cannot be read") })
+
+const inputs = ({ source }: Compiled, given: Readonly<Record<string, Values>>) =>
+  source.inputs.map(({ name, rank }) => {
+    const values = given[name]
+    if (values === undefined) throw new Refusal(name, "the datum has no such input")
+    if (values.shape.length !== rank) {
+      throw new Refusal(name, `has rank ${values.shape.length}, declared with rank ${rank}`)
+    }
+    const tensor = Tensor.make("float", values.shape, Float64Array.from(values.data))
+    return [name, name === "logprobs" ? Variable.input(tensor) : Variable.constant(tensor)] as const
+  })
+
+/** Most elements of all values of one evaluation together, so that a graph from outside cannot exhaust the memory. */
+const maximumTotal = 2 ** 25
+
+const elementsOf = (value: Value): number => {
+  if (Variable.isVariable(value)) return value.tensor.data.length
+  return isList(value) ? value.reduce<number>((sum, one) => sum + elementsOf(one), 1) : 1
+}
+
+const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string): Variable.Variable => {
+  const value = values.get(node)
+  return Variable.isVariable(value) && value.tensor.data.length === 1 && value.tensor.shape.length === 0
+    ? value
+    : Tensor.refuse(`${what} is not a scalar tensor`)
+}
+
+const run = (compiled: Compiled, given: Readonly<Record<string, Values>>): Evaluation => {
+  const values = new Map<string, Value>(inputs(compiled, given))
+  const logprobs = values.get("logprobs")
+  let total = 0
+  for (const { args, named, node, operation, title } of compiled.steps) {
+    const step = Result.try({
+      try: () =>
+        call(operation, args.map((arg) => arg(values)), new Map(named.map(([name, arg]) => [name, arg(values)]))),
+      catch: (cause) => refusal(cause, node, title)
+    })
+    const value = Result.getOrThrow(step)
+    total += elementsOf(value)
+    if (total > maximumTotal) {
+      throw new Refusal(node, `the values up to here have more than ${maximumTotal} elements`)
+    }
+    values.set(node, value)
+  }
+  const loss = scalarOf(values, compiled.loss, "the loss")
+  const metrics = compiled.metrics.map(([name, node]): [string, number] => [
+    name,
+    scalarOf(values, node, `metric ${name}`).tensor.data[0] ?? NaN
+  ])
+  return {
+    loss: loss.tensor.data[0] ?? NaN,
+    gradient: Variable.isVariable(logprobs) ? Variable.gradient(loss, logprobs) : new Float64Array(),
+    hasGradient: loss.isTracked,
+    metrics: Object.fromEntries(metrics)
+  }
+}
+
+/** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
+export const evaluate = (
+  compiled: Compiled,
+  inputs: Readonly<Record<string, Values>>
+): Result.Result<Evaluation, Refusal> =>
+  Result.try({ try: () => run(compiled, inputs), catch: (cause) => refusal(cause, "output", compiled.source.name) })
+
+/** Why an evaluation cannot be trained with, in words. */
+export const problem = ({ gradient, hasGradient }: Evaluation): string | undefined => {
+  if (!hasGradient) return "the loss does not depend on logprobs: it has no gradient"
+  const at = gradient.findIndex((slope) => !Number.isFinite(slope))
+  return at < 0 ? undefined : `the gradient at token ${at} is ${gradient[at]}, expected a finite number`
+}
