@@ -75,7 +75,7 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const passed = correctG.filter((verdicts) => verdicts.includes(true)).length
   const { high, low, value } = attempts === 1
     ? Proportion.wilson(passed, correctG.length)
-    : Proportion.clustered(correctG.map(share))
+    : Proportion.clustered(correctG)
   return {
     correct: value,
     correct_low: low,

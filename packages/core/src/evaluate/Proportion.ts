@@ -1,4 +1,4 @@
-/** A share of successes and how sure we are of it. */
+/** A share of successes with its 95 % confidence interval. */
 
 export interface Proportion {
   readonly value: number
@@ -6,11 +6,9 @@ export interface Proportion {
   readonly high: number
 }
 
-/** Wilson's 95 % interval for `successes` of `trials`, which stays inside [0, 1] and is honest near both ends. */
-export const wilson = (successes: number, trials: number): Proportion => {
-  if (trials === 0) return { value: NaN, low: 0, high: 1 }
-  const z = 1.959963984540054
-  const value = successes / trials
+const z = 1.959963984540054
+
+const interval = (value: number, trials: number): Proportion => {
   const spread = z * Math.sqrt((value * (1 - value)) / trials + (z * z) / (4 * trials * trials))
   const scale = 1 + (z * z) / trials
   const centre = value + (z * z) / (2 * trials)
@@ -18,11 +16,23 @@ export const wilson = (successes: number, trials: number): Proportion => {
   return { value, low: Math.min(value, Math.max(0, low)), high: Math.max(value, Math.min(1, high)) }
 }
 
-/** Share over clusters of unequal luck, such as several attempts at each problem: the interval takes clusters as the unit. */
-export const clustered = (shares: ReadonlyArray<number>): Proportion => {
+/** Wilson's interval for `successes` of `trials`: it stays inside [0, 1] and keeps a width at 0 and 1. */
+export const wilson = (successes: number, trials: number): Proportion =>
+  trials === 0 ? { value: NaN, low: 0, high: 1 } : interval(successes / trials, trials)
+
+/**
+ * The mean share of successes over clusters, such as several attempts at each problem. Wilson's interval for the effective number of
+ * trials, p·(1 − p) / SE², where SE is the standard error of the clusters' shares: at most all trials, and as many as there are
+ * clusters where all trials succeeded or all failed, since nothing then tells how alike the trials of a cluster are.
+ *
+ * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
+ */
+export const clustered = (clusters: ReadonlyArray<ReadonlyArray<boolean>>): Proportion => {
+  const shares = clusters.map((verdicts) => verdicts.filter(Boolean).length / verdicts.length)
   const value = shares.reduce((sum, share) => sum + share, 0) / shares.length
   if (shares.length < 2) return { value, low: 0, high: 1 }
+  if (value === 0 || value === 1) return interval(value, shares.length)
   const squares = shares.reduce((sum, share) => sum + (share - value) ** 2, 0)
-  const spread = 1.959963984540054 * Math.sqrt(squares / (shares.length - 1) / shares.length)
-  return { value, low: Math.max(0, value - spread), high: Math.min(1, value + spread) }
+  const variance = squares / (shares.length - 1) / shares.length
+  return interval(value, Math.min(clusters.flat().length, (value * (1 - value)) / variance))
 }

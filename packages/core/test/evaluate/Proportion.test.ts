@@ -18,12 +18,43 @@ describe("wilson", () => {
 })
 
 describe("clustered", () => {
-  it("is wider the more clusters differ", () => {
-    const width = (shares: ReadonlyArray<number>) => {
-      const { high, low } = Proportion.clustered(shares)
-      return high - low
-    }
-    assert.strictEqual(width([0.5, 0.5, 0.5, 0.5]), 0)
-    assert.isAbove(width([0, 1, 0, 1]), width([0.4, 0.6, 0.4, 0.6]))
+  const times = (count: number, verdicts: ReadonlyArray<boolean>) => Array.from({ length: count }, () => verdicts)
+  const width = (clusters: ReadonlyArray<ReadonlyArray<boolean>>) => {
+    const { high, low } = Proportion.clustered(clusters)
+    return high - low
+  }
+
+  it("is Wilson's interval for all trials where clusters do not differ", () => {
+    assert.deepStrictEqual(Proportion.clustered(times(8, [true, false])), Proportion.wilson(8, 16))
   })
+
+  it("is Wilson's interval for the effective number of trials where clusters differ", () => {
+    const clusters = [...times(4, [true, true]), ...times(4, [false, false])]
+    const { high, low, value } = Proportion.clustered(clusters)
+    assert.strictEqual(value, 0.5)
+    const effective = Proportion.wilson(3.5, 7)
+    close(low, effective.low)
+    close(high, effective.high)
+    assert.isAbove(width(clusters), width(times(8, [true, false])))
+  })
+
+  it("keeps the width of as many trials as there are clusters where all succeed or all fail", () => {
+    assert.deepStrictEqual(Proportion.clustered(times(10, [true, true, true])), Proportion.wilson(10, 10))
+    assert.deepStrictEqual(Proportion.clustered(times(10, [false, false])), Proportion.wilson(0, 10))
+  })
+
+  it("of a single cluster is unknown", () => {
+    assert.deepStrictEqual(Proportion.clustered([[true, false]]), { value: 0.5, low: 0, high: 1 })
+  })
+
+  const Cluster = Schema.Array(Schema.Boolean).check(Schema.isMinLength(1))
+
+  it.prop(
+    "holds its value and stays within 0 and 1",
+    [Schema.Array(Cluster).check(Schema.isMinLength(1))],
+    ([clusters]) => {
+      const { high, low, value } = Proportion.clustered(clusters)
+      assert.isTrue(0 <= low && low <= value && value <= high && high <= 1)
+    }
+  )
 })
