@@ -60,7 +60,7 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
 export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
   const learningRate = yield* LearningRate.getLr(model.name)
   const dataset = RLDataset.fromArray(Abstractions.problems, {
-    batchSize: 2,
+    groupsPerBatch: 2,
     group: ({ answer, problem }, index) =>
       ProblemGroupBuilder.make({
         key: `tutorial/${index}`,

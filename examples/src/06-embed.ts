@@ -13,7 +13,7 @@ const sums = Array.from({ length: 64 }, (_, index) => ({ a: (index * 37) % 100, 
 export const learnSums = (goal: number) =>
   Effect.map(ChatModel.resolve("effect-rl/tiny-128"), (model) => {
     const dataset = RLDataset.fromArray(sums, {
-      batchSize: 16,
+      groupsPerBatch: 16,
       epochs: 4,
       shuffle: true,
       group: ({ a, b }) =>

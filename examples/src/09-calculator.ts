@@ -34,7 +34,7 @@ const backend = Layer.merge(
 export const program = Effect.gen(function*() {
   const model = yield* ChatModel.resolve("a script", { renderer: "qwen3_instruct" })
   const dataset = RLDataset.fromArray(Calculation.batch(0, 6, 10), {
-    batchSize: 2,
+    groupsPerBatch: 2,
     group: ({ answer, expression }) => ({
       key: expression,
       size: 4,

@@ -88,7 +88,6 @@ export * as Trajectory from "./env/Trajectory.ts"
 export * as UserSimulator from "./env/UserSimulator.ts"
 export * as Versus from "./env/Versus.ts"
 
-export * as DatasetError from "./data/DatasetError.ts"
 export * as Difficulty from "./data/Difficulty.ts"
 export * as History from "./data/History.ts"
 export * as Interleaved from "./data/Interleaved.ts"

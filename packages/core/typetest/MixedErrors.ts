@@ -68,14 +68,17 @@ const essay = (index: number) =>
   })
 
 export const mixed = RLDataset.fromArray([0, 1], {
-  batchSize: 1,
+  groupsPerBatch: 1,
   group: (index) => index === 0 ? code : essay(index)
 })
 
 holds<
   Same<
     typeof mixed,
-    RLDataset.RLDataset<SandboxLost | JudgeAway | Renderer.RendererError, Sandboxes | Judge>
+    RLDataset.RLDataset<
+      SandboxLost | JudgeAway | Renderer.RendererError | InvalidOption.InvalidOption,
+      Sandboxes | Judge
+    >
   >
 >()
 

@@ -37,7 +37,7 @@ export const gsm8k = (name: string) =>
   Effect.gen(function*() {
     const model = yield* ChatModel.resolve(name)
     const dataset = RLDataset.fromArray(problems, {
-      batchSize: 2,
+      groupsPerBatch: 2,
       group: ([question, answer], index) =>
         ProblemGroupBuilder.make({ key: `gsm8k/${index}`, size: 4, env: () => mathEnv(model, question, answer) })
     })

@@ -1,5 +1,5 @@
 /** Full at each write of a run in turn: the run says so and keeps what it had saved, and once there is room ends as any other. */
-import { ChatModel, Env, ModelInput, RLDataset, Tinker, Train } from "@effect-rl/core"
+import { ChatModel, Env, type InvalidOption, ModelInput, RLDataset, Tinker, Train } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodePath from "@effect/platform-node/NodePath"
@@ -19,18 +19,21 @@ const anything: Env.Env = {
 }
 
 /** Two iterations of one group, each saved. */
-const config = Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model): Train.Config => ({
-  model,
-  dataset: RLDataset.fromArray(["first", "second"], {
-    batchSize: 1,
-    group: (key) => ({ key, size: 4, tags: [], open: Effect.succeed({ makeEnv: () => Effect.succeed(anything) }) })
-  }),
-  learningRate: 1e-2,
-  maxTokens: 4,
-  loraRank: 2,
-  saveEvery: 1,
-  evalEvery: 0
-}))
+const config = Effect.map(
+  ChatModel.resolve("effect-rl/tiny-64"),
+  (model): Train.Config<InvalidOption.InvalidOption> => ({
+    model,
+    dataset: RLDataset.fromArray(["first", "second"], {
+      groupsPerBatch: 1,
+      group: (key) => ({ key, size: 4, tags: [], open: Effect.succeed({ makeEnv: () => Effect.succeed(anything) }) })
+    }),
+    learningRate: 1e-2,
+    maxTokens: 4,
+    loraRank: 2,
+    saveEvery: 1,
+    evalEvery: 0
+  })
+)
 
 const engine = (folder: string) => Engine.layerOptions({ checkpoints: `${folder}/checkpoints`, workers: 0 })
 

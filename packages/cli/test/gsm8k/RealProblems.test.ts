@@ -81,7 +81,7 @@ const longAnswers = (count: number) =>
 /** Twelve attempts at each of eight problems in a step. */
 const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRow.Problem>) =>
   RLDataset.fromArray(problems, {
-    batchSize: 8,
+    groupsPerBatch: 8,
     group: ({ answer, question }, index) => ({
       key: String(index),
       size: 12,

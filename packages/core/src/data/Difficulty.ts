@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import * as Count from "../record/Count.ts"
+import * as Check from "../record/Check.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
 import * as Seed from "../record/Seed.ts"
-import { DatasetError } from "./DatasetError.ts"
 import * as History from "./History.ts"
 import * as RLDataset from "./RLDataset.ts"
 
@@ -73,24 +73,26 @@ const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>)
 
 /**
  * Chooses each batch anew from all groups of a dataset, by weight and without replacement. `history` alone carries what was
- * learned of them, so that a resumed run chooses what an uninterrupted one would have. Throws where `groupsPerBatch` or
- * `batches` is not a positive whole number; a weight that is no number from 0 on is an error.
+ * learned of them, so that a resumed run chooses what an uninterrupted one would have. The first batch fails with `InvalidOption`
+ * where `groupsPerBatch` or `batches` is not a whole number from 1 on; so does any batch where a weight is not a number from 0 on.
  */
 export const sample: {
-  (options: Options): <E, R>(self: RLDataset.RLDataset<E, R>) => RLDataset.RLDataset<E | DatasetError, R>
-  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | DatasetError, R>
+  (options: Options): <E, R>(self: RLDataset.RLDataset<E, R>) => RLDataset.RLDataset<E | InvalidOption, R>
+  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | InvalidOption, R>
 } = dual(
   2,
-  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | DatasetError, R> => {
+  <E, R>(self: RLDataset.RLDataset<E, R>, options: Options): RLDataset.RLDataset<E | InvalidOption, R> => {
     const { batches = self.length, groupsPerBatch, weight } = options
-    Count.check("Difficulty.sample: groupsPerBatch", groupsPerBatch)
-    Count.check("Difficulty.sample: batches", batches)
     const groups = pool(self)
     return {
       length: batches,
       fingerprint: `${weight.name} by ${groupsPerBatch} of ${self.length} batches ${self.fingerprint}`,
       readsHistory: true,
       batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
+        yield* Check.all(
+          Check.option("groupsPerBatch", groupsPerBatch, Check.whole(1)),
+          Check.option("batches", batches, Check.whole(1))
+        )
         yield* RLDataset.checkIndex(index, batches)
         const next = Seed.uniform(Seed.derive(seed, "Difficulty", index))
         const ranked = (yield* groups(seed)).map((group): Ranked<E, R> => {
@@ -100,7 +102,7 @@ export const sample: {
         const wrong = ranked.find(({ weight }) => !(Number.isFinite(weight) && weight >= 0))
         if (wrong !== undefined) {
           const field = `${weight.name}: weight of "${wrong.group.key}"`
-          return yield* new DatasetError({ field, found: String(wrong.weight), expected: "a number from 0 on" })
+          return yield* new InvalidOption({ field, found: String(wrong.weight), expected: "a number from 0 on" })
         }
         return ranked.toSorted(byRank).slice(0, groupsPerBatch).map(({ group }) => group)
       })

@@ -1,7 +1,7 @@
 /** Several datasets as one, each with its share of the groups. */
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import * as DatasetError from "./DatasetError.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
 import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
 import * as RLDataset from "./RLDataset.ts"
@@ -26,7 +26,7 @@ export interface Options {
 }
 
 const fail = (field: string, found: unknown, expected: string) =>
-  Effect.fail(new DatasetError.DatasetError({ field: `Interleaved: ${field}`, found: String(found), expected }))
+  Effect.fail(new InvalidOption({ field, found: String(found), expected }))
 
 /** A source of which it is known how many groups it has. */
 interface Measured<E, R> extends Source<E, R>, Order.Pool {
@@ -112,7 +112,7 @@ interface Shape {
 const interleave = <E, R>(
   pools: ReadonlyArray<Measured<E, R>>,
   { groupsPerBatch, length, order }: Shape
-): RLDataset.RLDataset<E | DatasetError.DatasetError, R> => {
+): RLDataset.RLDataset<E | InvalidOption, R> => {
   const scheduled = Order.remembered(order, pools, length * groupsPerBatch)
   const shares = pools.map(({ dataset, groups, name, weight }) =>
     `${name} ${weight} of ${groups} ${dataset.fingerprint}`
@@ -148,8 +148,8 @@ export function make<S extends Source<unknown, unknown>>(
   sources: ReadonlyArray<S>,
   options: Options
 ): Effect.Effect<
-  RLDataset.RLDataset<Error<S> | DatasetError.DatasetError, Requirements<S>>,
-  Error<S> | DatasetError.DatasetError,
+  RLDataset.RLDataset<Error<S> | InvalidOption, Requirements<S>>,
+  Error<S> | InvalidOption,
   Requirements<S>
 >
 export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Options) {

@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
-import * as Count from "../record/Count.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Seed from "../record/Seed.ts"
 import type { History } from "./History.ts"
 
@@ -28,8 +29,8 @@ export interface RLDataset<out E = never, out R = never> {
 }
 
 export interface FromArrayOptions<A, B> {
-  /** Rows per batch; the last batch of a pass may have fewer. */
-  readonly batchSize: number
+  /** Groups in a batch, one per row; the last batch of a pass may have fewer. */
+  readonly groupsPerBatch: number
   /** `index` is the row's place in the array, whatever the order. */
   readonly group: (row: A, index: number) => B
   /** In how many passes the rows are gone through; default 1. */
@@ -38,8 +39,6 @@ export interface FromArrayOptions<A, B> {
   readonly dropRemainder?: boolean
   /** Each pass in an order of its own, derived from the run's seed; default false. */
   readonly shuffle?: boolean
-  /** What the groups are made of beside their rows, such as their size and the form of their prompts; part of the fingerprint. */
-  readonly fingerprint?: string
 }
 
 /** Dies where there is no batch of that index. */
@@ -48,67 +47,88 @@ export const checkIndex = (index: number, length: number): Effect.Effect<void> =
     ? Effect.void
     : Effect.die(new RangeError(`RLDataset.batch: index is ${index}, expected 0 up to ${length} exclusive`))
 
-/** Row count and a hash over the rows as JSON and all that decides what becomes of them. */
-const fingerprintOf = (rows: ReadonlyArray<unknown>, decisions: ReadonlyArray<number | string>) => {
-  const hash = rows.reduce((hash: number, row) => Seed.derive(hash, JSON.stringify(row)), Seed.derive(0, ...decisions))
-  return `${rows.length}-${hash.toString(16).padStart(8, "0")}`
+const hashOf = (values: ReadonlyArray<unknown>) =>
+  values.reduce((hash: number, value) => Seed.derive(hash, JSON.stringify(value)), 0).toString(16).padStart(8, "0")
+
+const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)].join(", ")
+
+/** The groups in words: their sizes, tags and keys. */
+const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
+  const tags = distinct(groups.flatMap(({ tags }) => tags))
+  const forms = distinct(groups.flatMap(({ form }) => form ?? []))
+  return `of ${distinct(groups.map(({ size }) => size))} members, tagged ${tags === "" ? "nothing" : tags}${
+    forms === "" ? "" : `, ${forms}`
+  }`
+    + `, keys ${groups[0]?.key} to ${groups.at(-1)?.key} (${hashOf(groups.map(({ key }) => key))})`
 }
 
 /**
  * Goes through rows of JSON values in batches, pass by pass. No batch mixes two passes, so that keys stay unique within one.
- * Builders of different kinds may be mixed: their errors and requirements add up. Throws where `batchSize` or `epochs` is not a
- * positive whole number; a batch outside of `length` dies.
+ * Builders of different kinds may be mixed: their errors and requirements add up. The fingerprint is made of the rows, their order,
+ * and the keys, sizes and tags of the groups of the first rows. The first batch fails with `InvalidOption` where `groupsPerBatch` or
+ * `epochs` is not a whole number from 1 on; a batch outside of `length` dies.
+ *
+ * @example
+ * RLDataset.fromArray(rows, { groupsPerBatch: 16, shuffle: true, group: (row, index) => groupOf(row, index) })
  */
 export function fromArray<A, B extends EnvGroupBuilder<unknown, unknown>>(
   rows: ReadonlyArray<A>,
   options: FromArrayOptions<A, B>
-): RLDataset<Env.Error<B>, Env.Requirements<B>>
+): RLDataset<Env.Error<B> | InvalidOption, Env.Requirements<B>>
 export function fromArray<A, E, R>(
   rows: ReadonlyArray<A>,
   options: FromArrayOptions<A, EnvGroupBuilder<E, R>>
-): RLDataset<E, R> {
-  const { batchSize, dropRemainder = false, epochs = 1, fingerprint = "", group, shuffle = false } = options
-  Count.check("RLDataset.fromArray: batchSize", batchSize)
-  Count.check("RLDataset.fromArray: epochs", epochs)
+): RLDataset<E | InvalidOption, R> {
+  const { dropRemainder = false, epochs = 1, group, groupsPerBatch, shuffle = false } = options
+  const invalid = Check.broken([
+    Check.option("groupsPerBatch", groupsPerBatch, Check.whole(1)),
+    Check.option("epochs", epochs, Check.whole(1))
+  ])
+  if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
   const entries = rows.map((row, at) => ({ row, at }))
-  const batchesPerEpoch = dropRemainder ? Math.floor(rows.length / batchSize) : Math.ceil(rows.length / batchSize)
+  const round = dropRemainder ? Math.floor : Math.ceil
+  const batchesPerEpoch = round(rows.length / groupsPerBatch)
   const length = batchesPerEpoch * epochs
   const orderOf = (epoch: number, seed: number) =>
     shuffle ? Seed.permutation(rows.length, Seed.derive(seed, "RLDataset", epoch)) : Uint32Array.from(rows.keys())
   return {
     length,
-    fingerprint: fingerprintOf(rows, [
-      batchSize,
-      shuffle ? "shuffled" : "in order",
-      fingerprint,
-      ...(dropRemainder ? ["full batches"] : [])
-    ]),
+    fingerprint: [
+      `${rows.length} rows (${hashOf(rows)}) ${shuffle ? "shuffled" : "in order"}`,
+      `${groupsPerBatch} groups per batch${dropRemainder ? ", full batches only" : ""}`,
+      inWords(rows.slice(0, groupsPerBatch).map(group))
+    ].join(", "),
     batch: (index, seed) =>
       Effect.map(checkIndex(index, length), () => {
-        const start = (index % batchesPerEpoch) * batchSize
-        const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + batchSize)
+        const start = (index % batchesPerEpoch) * groupsPerBatch
+        const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + groupsPerBatch)
         return Array.from(order).flatMap((at) => entries[at] ?? []).map(({ at, row }) => group(row, at))
       })
   }
 }
 
-/** Other groups in the place of each. `name` says what became of them, for the fingerprint. */
+/** The name of a change to a dataset, for its fingerprint. */
+export interface Named {
+  readonly name: string
+}
+
+/** Replaces each group. */
 export const map: {
   <E, R, E2, R2>(
-    name: string,
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    options: Named
   ): (self: RLDataset<E, R>) => RLDataset<E | E2, R | R2>
   <E, R, E2, R2>(
     self: RLDataset<E, R>,
-    name: string,
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    options: Named
   ): RLDataset<E | E2, R | R2>
 } = dual(
   3,
   <E, R, E2, R2>(
     self: RLDataset<E, R>,
-    name: string,
-    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>
+    f: (group: EnvGroupBuilder<E, R>) => EnvGroupBuilder<E2, R2>,
+    { name }: Named
   ): RLDataset<E | E2, R | R2> => ({
     ...self,
     fingerprint: `${self.fingerprint}, ${name}`,
@@ -116,13 +136,13 @@ export const map: {
   })
 )
 
-/** Only the groups that `keep` accepts; batches may become shorter, and even empty. `name` says which, for the fingerprint. */
+/** Keeps only the groups that `keep` accepts; batches may become shorter, and even empty. */
 export const filter: {
-  <E, R>(name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): (self: RLDataset<E, R>) => RLDataset<E, R>
-  <E, R>(self: RLDataset<E, R>, name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): RLDataset<E, R>
+  <E, R>(keep: (group: EnvGroupBuilder<E, R>) => boolean, options: Named): (self: RLDataset<E, R>) => RLDataset<E, R>
+  <E, R>(self: RLDataset<E, R>, keep: (group: EnvGroupBuilder<E, R>) => boolean, options: Named): RLDataset<E, R>
 } = dual(
   3,
-  <E, R>(self: RLDataset<E, R>, name: string, keep: (group: EnvGroupBuilder<E, R>) => boolean): RLDataset<E, R> => ({
+  <E, R>(self: RLDataset<E, R>, keep: (group: EnvGroupBuilder<E, R>) => boolean, { name }: Named): RLDataset<E, R> => ({
     ...self,
     fingerprint: `${self.fingerprint}, ${name}`,
     batch: (index, seed, history) => Effect.map(self.batch(index, seed, history), (groups) => groups.filter(keep))

@@ -41,6 +41,8 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly key: string
   readonly size: number
   readonly tags: ReadonlyArray<string>
+  /** Says what key, size and tags do not, such as the form of the prompts or the reward's name; part of the dataset's fingerprint. */
+  readonly form?: string
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
   /**

@@ -11,13 +11,17 @@ export interface Options<E, R> {
   readonly env: (member: number, attempt: Attempt) => ProblemEnv<E, R>
   /** Default `["problems"]`. */
   readonly tags?: ReadonlyArray<string>
+  /** See `EnvGroupBuilder.form`. */
+  readonly form?: string
 }
 
 /** @see tinker-cookbook `ProblemGroupBuilder` */
-export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder.EnvGroupBuilder<E | Renderer.RendererError, R> =>
-  EnvGroupBuilder.make({
+export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder.EnvGroupBuilder<E | Renderer.RendererError, R> => ({
+  ...EnvGroupBuilder.make({
     key: options.key,
     size: options.size,
     tags: options.tags ?? ["problems"],
     makeEnv: (member, attempt) => Effect.sync(() => options.env(member, attempt))
-  })
+  }),
+  ...(options.form !== undefined && { form: options.form })
+})

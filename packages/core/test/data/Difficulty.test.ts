@@ -79,9 +79,11 @@ describe("Difficulty.sample", () => {
       assert.include(error.message, `wrong: weight of "0" is ${wrong}, expected a number from 0 on`)
     }))
 
-  it("refuses sizes that are none", () => {
-    assert.throws(() => Difficulty.sample(numbered("", 4, 2), { weight, groupsPerBatch: 0 }), "groupsPerBatch is 0")
-  })
+  it.effect("refuses a batch without groups", () =>
+    Effect.gen(function*() {
+      const { batch } = Difficulty.sample(numbered("", 4, 2), { weight, groupsPerBatch: 0 })
+      assert.include((yield* Effect.flip(batch(0, 0))).message, "groupsPerBatch is 0")
+    }))
 
   it("has a fingerprint of the weight, the batch and what is chosen from, not of the length", () => {
     const fingerprint = (options: Partial<Difficulty.Options>, count = 40) =>
@@ -110,21 +112,21 @@ describe("Difficulty.sample", () => {
 describe("other combinators", () => {
   it.effect("map puts other groups in place of each", () =>
     Effect.gen(function*() {
-      const renamed = pipe(numbered("", 3, 2), RLDataset.map("twice", ({ key }) => builder(key + key)))
+      const renamed = pipe(numbered("", 3, 2), RLDataset.map(({ key }) => builder(key + key), { name: "twice" }))
       assert.deepStrictEqual(yield* keys(renamed), [["00", "11"], ["22"]])
       assert.notStrictEqual(renamed.fingerprint, numbered("", 3, 2).fingerprint)
     }))
 
   it.effect("filter leaves groups out, and may leave nothing of a batch", () =>
     Effect.gen(function*() {
-      const few = RLDataset.filter(numbered("", 4, 2), "from 3 on", ({ key }) => Number(key) >= 3)
+      const few = RLDataset.filter(numbered("", 4, 2), ({ key }) => Number(key) >= 3, { name: "from 3 on" })
       assert.deepStrictEqual(yield* keys(few), [[], ["3"]])
       assert.notStrictEqual(few.fingerprint, numbered("", 4, 2).fingerprint)
     }))
 
   it.effect("dropRemainder leaves out what does not fill a batch, in every pass another part of it", () =>
     Effect.gen(function*() {
-      const options = { batchSize: 2, epochs: 2, shuffle: true, group: (at: number) => builder(String(at)) }
+      const options = { groupsPerBatch: 2, epochs: 2, shuffle: true, group: (at: number) => builder(String(at)) }
       const full = RLDataset.fromArray([0, 1, 2, 3, 4], { ...options, dropRemainder: true })
       assert.strictEqual(full.length, 4)
       for (const batch of yield* keys(full)) assert.strictEqual(batch.length, 2)

@@ -10,9 +10,9 @@ export const builder = (key: string): EnvGroupBuilder.EnvGroupBuilder => ({
 })
 
 /** `prefix0`, `prefix1`, … */
-export const numbered = (prefix: string, count: number, batchSize: number) =>
+export const numbered = (prefix: string, count: number, groupsPerBatch: number) =>
   RLDataset.fromArray(Array.from({ length: count }, (_, index) => index), {
-    batchSize,
+    groupsPerBatch,
     group: (index) => builder(`${prefix}${index}`)
   })
 

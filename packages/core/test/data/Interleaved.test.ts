@@ -1,12 +1,16 @@
 // Cases I1 to I7 are upstream's own, restated; the orders are what CPython's generator gives.
-import { type DatasetError, Interleaved, RLDataset } from "@effect-rl/core"
+import { Interleaved, type InvalidOption, RLDataset } from "@effect-rl/core"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Effect, Exit, Schema } from "effect"
 import { keys, numbered, ragged } from "./Groups.ts"
 
 class SandboxLost extends Schema.TaggedError<SandboxLost>()("SandboxLost", {}) {}
 
-const source = (name: string, dataset: RLDataset.RLDataset, weight = 1) => ({ name, dataset, weight })
+const source = (name: string, dataset: RLDataset.RLDataset<InvalidOption.InvalidOption>, weight = 1) => ({
+  name,
+  dataset,
+  weight
+})
 
 const two = (options: Partial<Interleaved.Options> = {}, weights = [1, 1]) =>
   Interleaved.make(
@@ -101,7 +105,11 @@ describe("length", () => {
 describe("a dataset that cannot be", () => {
   const good = numbered("G", 4, 2)
   const mistakes: ReadonlyArray<
-    readonly [ReadonlyArray<Interleaved.Source>, Partial<Interleaved.Options>, expected: string]
+    readonly [
+      ReadonlyArray<Interleaved.Source<InvalidOption.InvalidOption>>,
+      Partial<Interleaved.Options>,
+      expected: string
+    ]
   > = [
     [[], {}, "sources is empty, expected at least one"],
     [[source("a", good, 0)], {}, "weight of \"a\" is 0, expected a number above 0"],
@@ -120,7 +128,7 @@ describe("a dataset that cannot be", () => {
     ([sources, options, expected]) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))
-        assert.strictEqual(error._tag, "DatasetError")
+        assert.strictEqual(error._tag, "InvalidOption")
         assert.include(error.message, expected)
       })
   )
@@ -180,14 +188,16 @@ it("adds up the errors of its sources", () => {
   )
   expectTypeOf(mixed).toEqualTypeOf<
     Effect.Effect<
-      RLDataset.RLDataset<SandboxLost | DatasetError.DatasetError>,
-      SandboxLost | DatasetError.DatasetError
+      RLDataset.RLDataset<SandboxLost | InvalidOption.InvalidOption>,
+      SandboxLost | InvalidOption.InvalidOption
     >
   >()
 })
 
 it.effect("is a dataset like others", () =>
   Effect.gen(function*() {
-    const dataset = RLDataset.filter(yield* two({ totalBatches: 4 }), "only a", ({ key }) => key.startsWith("a/"))
+    const dataset = RLDataset.filter(yield* two({ totalBatches: 4 }), ({ key }) => key.startsWith("a/"), {
+      name: "only a"
+    })
     assert.isTrue((yield* keys(dataset)).flat().every((key) => key.startsWith("a/")))
   }))

@@ -1,4 +1,4 @@
-import { type EnvGroupBuilder, RLDataset } from "@effect-rl/core"
+import { type EnvGroupBuilder, type InvalidOption, RLDataset } from "@effect-rl/core"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Context, Effect, Exit, Schema } from "effect"
 
@@ -15,12 +15,12 @@ const builder = (key: string): EnvGroupBuilder.EnvGroupBuilder => ({
 
 const letters = (options: Partial<RLDataset.FromArrayOptions<string, EnvGroupBuilder.EnvGroupBuilder>> = {}) =>
   RLDataset.fromArray(["a", "b", "c", "d", "e"], {
-    batchSize: 2,
+    groupsPerBatch: 2,
     group: (row, index) => builder(`${row}${index}`),
     ...options
   })
 
-const batches = (dataset: RLDataset.RLDataset, seed = 0) =>
+const batches = (dataset: RLDataset.RLDataset<InvalidOption.InvalidOption>, seed = 0) =>
   Effect.forEach(
     Arr.range(0, dataset.length - 1),
     (index) => Effect.map(dataset.batch(index, seed), (groups) => groups.map(({ key }) => key))
@@ -42,7 +42,7 @@ describe("RLDataset.fromArray", () => {
     Effect.gen(function*() {
       const rows = Arr.range(0, 99)
       const dataset = RLDataset.fromArray(rows, {
-        batchSize: 100,
+        groupsPerBatch: 100,
         epochs: 2,
         shuffle: true,
         group: (row) => builder(String(row))
@@ -58,9 +58,9 @@ describe("RLDataset.fromArray", () => {
   it.effect.prop(
     "gives every row exactly once per pass, whatever the batch size",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })), Schema.Int, Schema.Boolean],
-    ([batchSize, seed, shuffle]) =>
+    ([groupsPerBatch, seed, shuffle]) =>
       Effect.gen(function*() {
-        const passes = yield* batches(letters({ batchSize, epochs: 3, shuffle }), seed)
+        const passes = yield* batches(letters({ groupsPerBatch, epochs: 3, shuffle }), seed)
         assert.deepStrictEqual(
           passes.flat().toSorted(),
           ["a0", "b1", "c2", "d3", "e4"].flatMap((key) => [key, key, key])
@@ -78,27 +78,41 @@ describe("RLDataset.fromArray", () => {
       "more passes begin with the same ones"
     )
     const others = [
-      letters({ batchSize: 3 }),
+      letters({ groupsPerBatch: 3 }),
       letters({ shuffle: true }),
-      letters({ fingerprint: "4 attempts" }),
-      letters({ fingerprint: "8 attempts" }),
-      RLDataset.fromArray(["a", "b", "c", "e", "d"], { batchSize: 2, group: builder }),
-      RLDataset.fromArray(["a", "b", "c", "d"], { batchSize: 2, group: builder })
+      letters({ group: (row, index) => ({ ...builder(`${row}${index}`), size: 8 }) }),
+      letters({ group: (row, index) => ({ ...builder(`${row}${index}`), tags: ["hard"] }) }),
+      letters({ group: (row, index) => ({ ...builder(`${row}${index}`), form: "one worked example" }) }),
+      letters({ group: (row) => builder(row) }),
+      RLDataset.fromArray(["a", "b", "c", "e", "d"], { groupsPerBatch: 2, group: builder }),
+      RLDataset.fromArray(["a", "b", "c", "d"], { groupsPerBatch: 2, group: builder })
     ]
     const fingerprints = [letters(), ...others].map(({ fingerprint }) => fingerprint)
     assert.strictEqual(new Set(fingerprints).size, fingerprints.length)
-    assert.strictEqual(letters().fingerprint, "5-21393bb0", "stays what it is: runs on disk are compared with it")
+    const hex = /\([0-9a-f]{8}\)/g
+    assert.strictEqual(
+      letters({ group: (row) => ({ ...builder(row), tags: ["letters"], form: "exact match" }) }).fingerprint.replace(
+        hex,
+        "(…)"
+      ),
+      "5 rows (…) in order, 2 groups per batch, of 2 members, tagged letters, exact match, keys a to b (…)"
+    )
   })
 
   it("is empty without rows", () => {
-    assert.strictEqual(RLDataset.fromArray([], { batchSize: 4, group: () => builder("never") }).length, 0)
+    assert.strictEqual(RLDataset.fromArray([], { groupsPerBatch: 4, group: () => builder("never") }).length, 0)
   })
 
-  it("refuses sizes that are no counts", () => {
-    assert.throws(() => letters({ batchSize: 0 }), "batchSize is 0, expected a whole number of at least 1")
-    assert.throws(() => letters({ batchSize: 2.5 }), "batchSize is 2.5")
-    assert.throws(() => letters({ epochs: NaN }), "epochs is NaN")
-  })
+  it.effect("refuses an invalid option when it is asked for its first batch", () =>
+    Effect.gen(function*() {
+      const refusal = (options: object) =>
+        Effect.map(Effect.flip(letters(options).batch(0, 0)), ({ message }) => message)
+      const expected = "expected a whole number from 1 on"
+      assert.strictEqual(yield* refusal({ groupsPerBatch: 0 }), `groupsPerBatch is 0, ${expected}`)
+      assert.strictEqual(yield* refusal({ groupsPerBatch: 2.5 }), `groupsPerBatch is 2.5, ${expected}`)
+      assert.strictEqual(yield* refusal({ epochs: NaN }), `epochs is NaN, ${expected}`)
+      assert.strictEqual(letters({ groupsPerBatch: 0 }).length, 1)
+    }))
 
   it.effect.each([-1, 3, 0.5])("dies for a batch that does not exist (%s)", (index) =>
     Effect.gen(function*() {
@@ -111,12 +125,14 @@ describe("RLDataset.fromArray", () => {
     type Builder<E, R> = EnvGroupBuilder.EnvGroupBuilder<E, R>
     const sandboxed: Builder<SandboxLost, never> = builder("sandboxed")
     const judged: Builder<JudgeBusy, Judge> = builder("judged")
-    const mixed = RLDataset.fromArray([0, 1], { batchSize: 1, group: (row) => row === 0 ? sandboxed : judged })
-    expectTypeOf(mixed).toEqualTypeOf<RLDataset.RLDataset<SandboxLost | JudgeBusy, Judge>>()
-    expectTypeOf(RLDataset.fromArray([0], { batchSize: 1, group: () => sandboxed }))
-      .toEqualTypeOf<RLDataset.RLDataset<SandboxLost>>()
-    expectTypeOf(letters()).toEqualTypeOf<RLDataset.RLDataset>()
+    const mixed = RLDataset.fromArray([0, 1], { groupsPerBatch: 1, group: (row) => row === 0 ? sandboxed : judged })
+    expectTypeOf(mixed).toEqualTypeOf<
+      RLDataset.RLDataset<SandboxLost | JudgeBusy | InvalidOption.InvalidOption, Judge>
+    >()
+    expectTypeOf(RLDataset.fromArray([0], { groupsPerBatch: 1, group: () => sandboxed }))
+      .toEqualTypeOf<RLDataset.RLDataset<SandboxLost | InvalidOption.InvalidOption>>()
+    expectTypeOf(letters()).toEqualTypeOf<RLDataset.RLDataset<InvalidOption.InvalidOption>>()
     // @ts-expect-error a row is a string
-    RLDataset.fromArray(["a"], { batchSize: 1, group: (row: number) => builder(String(row)) })
+    RLDataset.fromArray(["a"], { groupsPerBatch: 1, group: (row: number) => builder(String(row)) })
   })
 })

@@ -1,12 +1,20 @@
 /** One environment misbehaves in the second iteration: the run says which and how, and keeps the first. */
-import { type Env, type EnvGroupBuilder, type FailurePolicy, type Renderer, RunStore, Train } from "@effect-rl/core"
+import {
+  type Env,
+  type EnvGroupBuilder,
+  type FailurePolicy,
+  type InvalidOption,
+  type Renderer,
+  RunStore,
+  Train
+} from "@effect-rl/core"
 import { LeakAudit } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"
 import * as Task from "./Task.ts"
 
-type E = Renderer.RendererError | Scripted.Broken
+type E = Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken
 type Group = EnvGroupBuilder.EnvGroup<E>
 
 /** As it comes from JavaScript, where nothing checked it. */

@@ -1,11 +1,18 @@
 /** How many members an iteration may lose before the run stops. */
-import { type EnvGroupBuilder, FailurePolicy, type Renderer, RunStore, Train } from "@effect-rl/core"
+import {
+  type EnvGroupBuilder,
+  FailurePolicy,
+  type InvalidOption,
+  type Renderer,
+  RunStore,
+  Train
+} from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"
 import * as Task from "./Task.ts"
 
-type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | Scripted.Broken>
+type Builder = EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken>
 
 /** In the second of two iterations, `count` members of each of its two groups fail. */
 const losing = (count: number) => (builder: Builder): Builder => ({
@@ -26,7 +33,10 @@ interface Overrides {
 
 const losingOf = (size: number, count: number, overrides: Overrides) =>
   Stream.unwrap(Effect.map(Task.config({ size }), ({ dataset, ...config }) => {
-    const batch = (index: number, seed: number): Effect.Effect<ReadonlyArray<Builder>, Renderer.RendererError> =>
+    const batch = (
+      index: number,
+      seed: number
+    ): Effect.Effect<ReadonlyArray<Builder>, Renderer.RendererError | InvalidOption.InvalidOption> =>
       Effect.map(dataset.batch(index, seed), (builders) => builders.map(losing(count)))
     return Train.run({ ...config, dataset: { ...dataset, batch }, ...overrides })
   }))

@@ -24,7 +24,7 @@ const group = (...rewards: ReadonlyArray<readonly [step: number, group: number]>
 it.effect("J1: what is written of a group is plain JSON, rewards of steps and group together", () =>
   Effect.gen(function*() {
     const { dataset: _, ...config } = yield* Task.config()
-    const dataset = RLDataset.fromArray([0], { batchSize: 1, group: () => group([0.25, 0.75], [0.5, -1]) })
+    const dataset = RLDataset.fromArray([0], { groupsPerBatch: 1, group: () => group([0.25, 0.75], [0.5, -1]) })
     yield* Stream.runDrain(Train.run({ ...config, dataset }))
     const [record] = yield* RunStore.RunStore.use((store) => store.read("events"))
     assert.deepStrictEqual(JSON.parse(JSON.stringify(record)), record)

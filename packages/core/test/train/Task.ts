@@ -35,7 +35,7 @@ export const config = ({ epochs = 1, size = 4, ...overrides }: Overrides = {}) =
   Effect.map(model, (model) => ({
     model,
     dataset: RLDataset.fromArray(sums, {
-      batchSize: 2,
+      groupsPerBatch: 2,
       epochs,
       group: ([question, answer], index) =>
         ProblemGroupBuilder.make({

@@ -37,6 +37,7 @@ const group =
     ProblemGroupBuilder.make({
       key: String(index),
       size,
+      form: fewShot ? "one worked example" : "no example",
       env: () => MathEnv.make({ model, problem: question, answer, prefix: prefix(fewShot) })
     })
 
@@ -54,10 +55,9 @@ export const task = (
   config: {
     ...TrainingSettings.config(model, settings),
     dataset: RLDataset.fromArray(train, {
-      batchSize: settings.groups,
+      groupsPerBatch: settings.groups,
       epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(train.length / settings.groups))),
       shuffle: true,
-      fingerprint: `groups of ${settings.groupSize}, ${settings.fewShot ? "one worked example" : "no example"}`,
       group: group(model, settings.groupSize, settings.fewShot)
     }),
     evaluators: [

@@ -69,10 +69,9 @@ export const guessNumber = Recipe.make({
         config: {
           ...TrainingSettings.config(model, settings),
           dataset: RLDataset.fromArray(trained, {
-            batchSize: Math.min(settings.groups, trained.length),
+            groupsPerBatch: Math.min(settings.groups, trained.length),
             dropRemainder: true,
             epochs: Math.max(1, Math.ceil(settings.steps / batches)),
-            fingerprint: `groups of ${settings.groupSize}`,
             group: (answer) => group(model, settings.groupSize, answer)
           }),
           evaluators: [

@@ -48,9 +48,8 @@ export const abstractions = Recipe.make({
       config: {
         ...TrainingSettings.config(model, settings),
         dataset: RLDataset.fromArray(problems, {
-          batchSize: settings.groups,
+          groupsPerBatch: settings.groups,
           epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(problems.length / settings.groups))),
-          fingerprint: `groups of ${settings.groupSize}`,
           group: ({ answer, problem }, index) =>
             ProblemGroupBuilder.make({
               key: String(index),
