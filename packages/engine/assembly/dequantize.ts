@@ -1,18 +1,18 @@
 // Weights as files store them, type by type in the numbers of GGML, and their values in f32. Products are rounded one by one,
 // never fused, so that the values have the bits that other readers of these files compute.
 
-const typeF32: i32 = 0
-const typeF16: i32 = 1
-const typeQ4_0: i32 = 2
-const typeQ4_1: i32 = 3
-const typeQ8_0: i32 = 8
-const typeQ4_K: i32 = 12
-const typeQ6_K: i32 = 14
+export const typeF32: i32 = 0
+export const typeF16: i32 = 1
+export const typeQ4_0: i32 = 2
+export const typeQ4_1: i32 = 3
+export const typeQ8_0: i32 = 8
+export const typeQ4_K: i32 = 12
+export const typeQ6_K: i32 = 14
 
 /** Four halves, each in the low bits of a lane, as f32. */
 // @ts-ignore: decorator
 @inline
-function halves(half: v128): v128 {
+export function halves(half: v128): v128 {
   const sign = i32x4.shl(v128.and(half, i32x4.splat(0x8000)), 16)
   const magnitude = v128.and(half, i32x4.splat(0x7fff))
   // Moving the exponent by 2^112 as a float product is exact for normal and subnormal halves alike.
@@ -44,11 +44,16 @@ function scaled(codes: v128, scale: v128, out: usize, stride: usize): void {
 // @ts-ignore: decorator
 @inline
 function shifted(codes: v128, scale: v128, offset: v128, out: usize, stride: usize): void {
-  scaled(codes, scale, out, stride)
-  v128.store(out, f32x4.add(v128.load(out), offset))
-  v128.store(out, f32x4.add(v128.load(out, 16), offset), 16)
-  v128.store(out + stride, f32x4.add(v128.load(out + stride), offset))
-  v128.store(out + stride, f32x4.add(v128.load(out + stride, 16), offset), 16)
+  const low = i16x8.extend_low_i8x16_s(codes)
+  const high = i16x8.extend_high_i8x16_s(codes)
+  const a = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(low)), scale)
+  const b = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(low)), scale)
+  const c = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(high)), scale)
+  const d = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(high)), scale)
+  v128.store(out, f32x4.add(a, offset))
+  v128.store(out, f32x4.add(b, offset), 16)
+  v128.store(out + stride, f32x4.add(c, offset))
+  v128.store(out + stride, f32x4.add(d, offset), 16)
 }
 
 function blockF16(row: usize, out: usize, stride: usize): void {
@@ -77,7 +82,7 @@ function blockQ4_0(block: usize, out: usize, stride: usize): void {
   const codes = v128.load(block, 2)
   const eight = i8x16.splat(8)
   scaled(i8x16.sub(v128.and(codes, i8x16.splat(15)), eight), scale, out, stride)
-  scaled(i8x16.sub(i8x16.shr_u(codes, 4), eight), scale, out + 2 * stride, stride)
+  scaled(i8x16.sub(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), eight), scale, out + 2 * stride, stride)
 }
 
 function blockQ4_1(block: usize, out: usize, stride: usize): void {
@@ -85,7 +90,7 @@ function blockQ4_1(block: usize, out: usize, stride: usize): void {
   const offset = f32x4.splat(half(block + 2))
   const codes = v128.load(block, 4)
   shifted(v128.and(codes, i8x16.splat(15)), scale, offset, out, stride)
-  shifted(i8x16.shr_u(codes, 4), scale, offset, out + 2 * stride, stride)
+  shifted(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), scale, offset, out + 2 * stride, stride)
 }
 
 function blockQ8_0(block: usize, out: usize, stride: usize): void {
@@ -111,8 +116,8 @@ function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
   const place = block + 16 + ((part >> 1) << 5)
   const shift = <i32> (part & 1) << 2
   const mask = i8x16.splat(15)
-  shifted(v128.and(i8x16.shr_u(v128.load(place), shift), mask), d, m, out, stride)
-  shifted(v128.and(i8x16.shr_u(v128.load(place, 16), shift), mask), d, m, out + 2 * stride, stride)
+  shifted(v128.and(i16x8.shr_u(v128.load(place), shift), mask), d, m, out, stride)
+  shifted(v128.and(i16x8.shr_u(v128.load(place, 16), shift), mask), d, m, out + 2 * stride, stride)
 }
 
 /** Part `part` of eight of a block of 256: four low bits and two high ones, and a scale for every sixteen values. */
@@ -123,9 +128,9 @@ function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
   const scales = block + 192 + (part << 1)
   const d = half(block + 208)
   for (let i: usize = 0; i < 2; i++) {
-    const bits = v128.and(i8x16.shr_u(v128.load(low + (i << 4)), <i32> (quarter >> 1) << 2), i8x16.splat(15))
-    const top = v128.and(i8x16.shr_u(v128.load(high + (i << 4)), <i32> quarter << 1), i8x16.splat(3))
-    const codes = i8x16.sub(v128.or(bits, i8x16.shl(top, 4)), i8x16.splat(32))
+    const bits = v128.and(i16x8.shr_u(v128.load(low + (i << 4)), <i32> (quarter >> 1) << 2), i8x16.splat(15))
+    const top = v128.and(i16x8.shr_u(v128.load(high + (i << 4)), <i32> quarter << 1), i8x16.splat(3))
+    const codes = i8x16.sub(v128.or(bits, i16x8.shl(top, 4)), i8x16.splat(32))
     scaled(codes, f32x4.splat(d * <f32> load<i8>(scales + i)), out + 2 * i * stride, stride)
   }
 }

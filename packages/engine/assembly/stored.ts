@@ -1,5 +1,6 @@
 import { block32 } from "./dequantize"
 import { multiplyPanel } from "./gemm"
+import { panelOfRows } from "./panel"
 
 // Products with a matrix that stays in the rows [outputs, inputs] of its file: 32 columns at a time become panels of f32 in
 // scratch, and all rows of A are multiplied with them. One copy of the weights serves both directions.
@@ -8,37 +9,8 @@ const stripPanels: i32 = 4
 const rowBlock: i32 = 96
 const depthBlock: i32 = 512
 
-/** Scratch holds one piece of eight rows by 32 values before it is transposed. */
+/** Scratch begins with a piece of eight rows by 32 values. */
 const pieceBytes: usize = 1024
-
-/** Columns 4i to 4i + 3 of `source` [8 rows of 32] become rows of a panel. */
-// @ts-ignore: decorator
-@inline
-function transpose4(source: usize, target: usize): void {
-  const a = v128.load(source)
-  const b = v128.load(source, 128)
-  const c = v128.load(source, 256)
-  const d = v128.load(source, 384)
-  const ab = v128.shuffle<i32>(a, b, 0, 4, 1, 5)
-  const cd = v128.shuffle<i32>(c, d, 0, 4, 1, 5)
-  const AB = v128.shuffle<i32>(a, b, 2, 6, 3, 7)
-  const CD = v128.shuffle<i32>(c, d, 2, 6, 3, 7)
-  v128.store(target, v128.shuffle<i64>(ab, cd, 0, 2))
-  v128.store(target, v128.shuffle<i64>(ab, cd, 1, 3), 32)
-  v128.store(target, v128.shuffle<i64>(AB, CD, 0, 2), 64)
-  v128.store(target, v128.shuffle<i64>(AB, CD, 1, 3), 96)
-}
-
-/** Eight rows of K values as a panel [K, 8]. */
-function panelOfRows(panel: usize, rows: usize, type: i32, rowBytes: usize, K: i32, piece: usize): void {
-  for (let block = 0; block < K >> 5; block++) {
-    for (let j: usize = 0; j < 8; j++) block32(type, rows + j * rowBytes, <usize> block, piece + (j << 7), 32)
-    for (let i: usize = 0; i < 8; i++, panel += 128) {
-      transpose4(piece + (i << 4), panel)
-      transpose4(piece + (i << 4) + 512, panel + 16)
-    }
-  }
-}
 
 /**
  * C [M, N] = or += A [M, K]·Wᵀ with W [N, K] stored in rows of `rowBytes`. N % 8 = 0, K % 32 = 0; `scratch` has room for

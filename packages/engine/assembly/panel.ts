@@ -1,0 +1,217 @@
+import { block32, halves, typeQ4_0, typeQ4_1, typeQ4_K, typeQ6_K, typeQ8_0 } from "./dequantize"
+
+// Eight stored rows as a panel [K, 8] of f32. The codes of quantised rows are transposed as bytes, sixteen columns at a
+// time; their scales then stand in the lanes of two vectors, one lane for each row. The values have the bits of `block32`.
+
+/** A number of each of four rows in the lanes of a vector. */
+// @ts-ignore: decorator
+@inline
+function bytesOfRows(place: usize, rowBytes: usize): v128 {
+  let v = i32x4.splat(load<u8>(place))
+  v = i32x4.replace_lane(v, 1, load<u8>(place + rowBytes))
+  v = i32x4.replace_lane(v, 2, load<u8>(place + 2 * rowBytes))
+  return i32x4.replace_lane(v, 3, load<u8>(place + 3 * rowBytes))
+}
+
+// @ts-ignore: decorator
+@inline
+function signedBytesOfRows(place: usize, rowBytes: usize): v128 {
+  return i32x4.shr_s(i32x4.shl(bytesOfRows(place, rowBytes), 24), 24)
+}
+
+// @ts-ignore: decorator
+@inline
+function halvesOfRows(place: usize, rowBytes: usize): v128 {
+  let v = i32x4.splat(load<u16>(place))
+  v = i32x4.replace_lane(v, 1, load<u16>(place + rowBytes))
+  v = i32x4.replace_lane(v, 2, load<u16>(place + 2 * rowBytes))
+  v = i32x4.replace_lane(v, 3, load<u16>(place + 3 * rowBytes))
+  return halves(v)
+}
+
+/** Where the block of sixteen columns `group` starts in a row. */
+// @ts-ignore: decorator
+@inline
+function blockOf(type: i32, group: usize): usize {
+  if (type == typeQ4_0) return (group >> 1) * 18
+  if (type == typeQ4_1) return (group >> 1) * 20
+  if (type == typeQ8_0) return (group >> 1) * 34
+  if (type == typeQ4_K) return (group >> 4) * 144
+  return (group >> 4) * 210
+}
+
+/** The sixteen codes of a row. Bits are moved in lanes of 16, for which processors have an instruction, and masked. */
+// @ts-ignore: decorator
+@inline
+function codes(type: i32, block: usize, group: usize): v128 {
+  const shift = <i32> (group & 1) << 2
+  if (type == typeQ4_0) {
+    return i8x16.sub(v128.and(i16x8.shr_u(v128.load(block, 2), shift), i8x16.splat(15)), i8x16.splat(8))
+  }
+  if (type == typeQ4_1) return v128.and(i16x8.shr_u(v128.load(block, 4), shift), i8x16.splat(15))
+  if (type == typeQ8_0) return v128.load(block + ((group & 1) << 4), 2)
+  if (type == typeQ4_K) {
+    const place = block + 16 + (((group & 15) >> 2) << 5) + ((group & 1) << 4)
+    return v128.and(i16x8.shr_u(v128.load(place), <i32> (group & 2) << 1), i8x16.splat(15))
+  }
+  const part = (group & 15) >> 1
+  const quarter = part & 3
+  const column = (group & 1) << 4
+  const low = v128.load(block + ((part >> 2) << 6) + ((quarter & 1) << 5) + column)
+  const high = v128.load(block + 128 + ((part >> 2) << 5) + column)
+  const bits = v128.and(i16x8.shr_u(low, <i32> (quarter >> 1) << 2), i8x16.splat(15))
+  const top = v128.and(i16x8.shr_u(high, <i32> quarter << 1), i8x16.splat(3))
+  return i8x16.sub(v128.or(bits, i16x8.shl(top, 4)), i8x16.splat(32))
+}
+
+/** The scales of four rows. */
+// @ts-ignore: decorator
+@inline
+function scales(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
+  if (type == typeQ4_K) {
+    const part = (group & 15) >> 1
+    return f32x4.mul(halvesOfRows(block, rowBytes), f32x4.convert_i32x4_s(sixBits(block + 4, rowBytes, part, 0)))
+  }
+  if (type == typeQ6_K) {
+    const own = signedBytesOfRows(block + 192 + (group & 15), rowBytes)
+    return f32x4.mul(halvesOfRows(block + 208, rowBytes), f32x4.convert_i32x4_s(own))
+  }
+  return halvesOfRows(block, rowBytes)
+}
+
+/** What is added to the rows of Q4_1 and Q4_K. */
+// @ts-ignore: decorator
+@inline
+function offsets(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
+  if (type == typeQ4_1) return halvesOfRows(block + 2, rowBytes)
+  const part = (group & 15) >> 1
+  const least = f32x4.convert_i32x4_s(sixBits(block + 4, rowBytes, part, 4))
+  return f32x4.neg(f32x4.mul(halvesOfRows(block + 2, rowBytes), least))
+}
+
+/** Six bits of part `part` of eight of a Q4_K block, from `first` 0 its scale, from 4 its offset. */
+// @ts-ignore: decorator
+@inline
+function sixBits(place: usize, rowBytes: usize, part: usize, first: usize): v128 {
+  if (part < 4) return v128.and(bytesOfRows(place + part + first, rowBytes), i32x4.splat(63))
+  const shared = bytesOfRows(place + part + 4, rowBytes)
+  const low = first == 0 ? v128.and(shared, i32x4.splat(15)) : i32x4.shr_u(shared, 4)
+  return v128.or(low, i32x4.shl(i32x4.shr_u(bytesOfRows(place + part - 4 + first, rowBytes), 6), 4))
+}
+
+/** Two columns of a panel from sixteen bytes: the codes of eight rows in the first, then in the second. */
+// @ts-ignore: decorator
+@inline
+function columns(pair: v128, type: i32, s0: v128, s1: v128, o0: v128, o1: v128, panel: usize): void {
+  const first = i16x8.extend_low_i8x16_s(pair)
+  const second = i16x8.extend_high_i8x16_s(pair)
+  let a = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(first)), s0)
+  let b = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(first)), s1)
+  let c = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(second)), s0)
+  let d = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(second)), s1)
+  if (type == typeQ4_1 || type == typeQ4_K) {
+    a = f32x4.add(a, o0)
+    b = f32x4.add(b, o1)
+    c = f32x4.add(c, o0)
+    d = f32x4.add(d, o1)
+  }
+  v128.store(panel, a)
+  v128.store(panel, b, 16)
+  v128.store(panel, c, 32)
+  v128.store(panel, d, 48)
+}
+
+// @ts-ignore: decorator
+@inline
+function zipLow(a: v128, b: v128): v128 {
+  return v128.shuffle<i8>(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+}
+
+// @ts-ignore: decorator
+@inline
+function zipHigh(a: v128, b: v128): v128 {
+  return v128.shuffle<i8>(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+}
+
+/** Four columns from the codes of the even and of the odd rows. */
+// @ts-ignore: decorator
+@inline
+function fourColumns(even: v128, odd: v128, type: i32, s0: v128, s1: v128, o0: v128, o1: v128, panel: usize): void {
+  columns(zipLow(even, odd), type, s0, s1, o0, o1, panel)
+  columns(zipHigh(even, odd), type, s0, s1, o0, o1, panel + 64)
+}
+
+/** `type` is a constant where this is called, so that only its own path is compiled. */
+// @ts-ignore: decorator
+@inline
+function quantised(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32): void {
+  const none = f32x4.splat(0)
+  for (let group: usize = 0; group < <usize> (K >> 4); group++, panel += 512) {
+    const block = rows + blockOf(type, group)
+    const below = block + 4 * rowBytes
+    const s0 = scales(type, block, rowBytes, group)
+    const s1 = scales(type, below, rowBytes, group)
+    const hasOffset = type == typeQ4_1 || type == typeQ4_K
+    const o0 = hasOffset ? offsets(type, block, rowBytes, group) : none
+    const o1 = hasOffset ? offsets(type, below, rowBytes, group) : none
+    const r0 = codes(type, block, group)
+    const r1 = codes(type, block + rowBytes, group)
+    const r2 = codes(type, block + 2 * rowBytes, group)
+    const r3 = codes(type, block + 3 * rowBytes, group)
+    const r4 = codes(type, below, group)
+    const r5 = codes(type, below + rowBytes, group)
+    const r6 = codes(type, below + 2 * rowBytes, group)
+    const r7 = codes(type, below + 3 * rowBytes, group)
+    const a0 = zipLow(r0, r4)
+    const a1 = zipLow(r1, r5)
+    const a2 = zipLow(r2, r6)
+    const a3 = zipLow(r3, r7)
+    fourColumns(zipLow(a0, a2), zipLow(a1, a3), type, s0, s1, o0, o1, panel)
+    fourColumns(zipHigh(a0, a2), zipHigh(a1, a3), type, s0, s1, o0, o1, panel + 128)
+    const b0 = zipHigh(r0, r4)
+    const b1 = zipHigh(r1, r5)
+    const b2 = zipHigh(r2, r6)
+    const b3 = zipHigh(r3, r7)
+    fourColumns(zipLow(b0, b2), zipLow(b1, b3), type, s0, s1, o0, o1, panel + 256)
+    fourColumns(zipHigh(b0, b2), zipHigh(b1, b3), type, s0, s1, o0, o1, panel + 384)
+  }
+}
+
+/** Columns 4i to 4i + 3 of `source` [8 rows of 32] become rows of a panel. */
+// @ts-ignore: decorator
+@inline
+function transpose4(source: usize, target: usize): void {
+  const a = v128.load(source)
+  const b = v128.load(source, 128)
+  const c = v128.load(source, 256)
+  const d = v128.load(source, 384)
+  const ab = v128.shuffle<i32>(a, b, 0, 4, 1, 5)
+  const cd = v128.shuffle<i32>(c, d, 0, 4, 1, 5)
+  const AB = v128.shuffle<i32>(a, b, 2, 6, 3, 7)
+  const CD = v128.shuffle<i32>(c, d, 2, 6, 3, 7)
+  v128.store(target, v128.shuffle<i64>(ab, cd, 0, 2))
+  v128.store(target, v128.shuffle<i64>(ab, cd, 1, 3), 32)
+  v128.store(target, v128.shuffle<i64>(AB, CD, 0, 2), 64)
+  v128.store(target, v128.shuffle<i64>(AB, CD, 1, 3), 96)
+}
+
+/** Rows of F32, F16 and BF16, by way of a piece of eight rows by 32 values. */
+function floats(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32, piece: usize): void {
+  for (let block = 0; block < K >> 5; block++) {
+    for (let j: usize = 0; j < 8; j++) block32(type, rows + j * rowBytes, <usize> block, piece + (j << 7), 32)
+    for (let i: usize = 0; i < 8; i++, panel += 128) {
+      transpose4(piece + (i << 4), panel)
+      transpose4(piece + (i << 4) + 512, panel + 16)
+    }
+  }
+}
+
+/** Eight rows of K values, K % 32 = 0, as a panel; `piece` has room for 256 floats. */
+export function panelOfRows(panel: usize, rows: usize, type: i32, rowBytes: usize, K: i32, piece: usize): void {
+  if (type == typeQ4_1) quantised(typeQ4_1, panel, rows, rowBytes, K)
+  else if (type == typeQ8_0) quantised(typeQ8_0, panel, rows, rowBytes, K)
+  else if (type == typeQ4_0) quantised(typeQ4_0, panel, rows, rowBytes, K)
+  else if (type == typeQ4_K) quantised(typeQ4_K, panel, rows, rowBytes, K)
+  else if (type == typeQ6_K) quantised(typeQ6_K, panel, rows, rowBytes, K)
+  else floats(type, panel, rows, rowBytes, K, piece)
+}
