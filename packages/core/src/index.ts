@@ -91,6 +91,7 @@ export * as Versus from "./env/Versus.ts"
 export * as Difficulty from "./data/Difficulty.ts"
 export * as History from "./data/History.ts"
 export * as Interleaved from "./data/Interleaved.ts"
+export * as Problems from "./data/Problems.ts"
 export * as RLDataset from "./data/RLDataset.ts"
 
 export * as Executor from "./rollout/Executor.ts"

@@ -1,12 +1,14 @@
 /** Batches of groups to roll out. */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import type { RendererError } from "../chat/Renderer.ts"
 import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Seed from "../record/Seed.ts"
 import type { History } from "./History.ts"
+import * as Problems from "./Problems.ts"
 
 /**
  * `length` batches; `batch(i, seed, history)` is a pure function of all three, as resuming calls it again. The fingerprint
@@ -106,6 +108,31 @@ export function fromArray<A, E, R>(
       })
   }
 }
+
+export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArrayOptions<A, never>, "group"> {
+  readonly problem: (row: A, index: number) => Problems.Problem<E, R>
+}
+
+/**
+ * Questions with answers, each attempted `groupSize` times. Keys are the rows' places. A response is correct where it is the answer,
+ * unless the problem has a `check`; a `reward` grades it instead.
+ *
+ * @example
+ * RLDataset.problems([[1, 2], [3, 4]], {
+ *   model,
+ *   groupsPerBatch: 2,
+ *   groupSize: 8,
+ *   problem: ([a, b]) => ({ question: `What is ${a} + ${b}?`, answer: String(a + b) })
+ * })
+ */
+export const problems = <A, E = never, R = never>(
+  rows: ReadonlyArray<A>,
+  { problem, ...options }: ProblemsOptions<A, E, R>
+): RLDataset<E | RendererError | InvalidOption, R> =>
+  fromArray(rows, {
+    ...options,
+    group: (row, index) => Problems.group(String(index), problem(row, index), options)
+  })
 
 /** The name of a change to a dataset, for its fingerprint. */
 export interface Named {

@@ -1,0 +1,86 @@
+/** Questions with answers as a dataset: the groups behind `RLDataset.problems`. */
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
+import type * as Renderer from "../chat/Renderer.ts"
+import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
+import * as ProblemEnv from "../env/ProblemEnv.ts"
+import * as SingleTurn from "../env/SingleTurn.ts"
+
+/** A graded reward. The name belongs to the dataset's fingerprint. */
+export interface Reward<out E = never, out R = never> {
+  readonly name: string
+  readonly of: (text: string) => number | Effect.Effect<number, E, R>
+}
+
+export interface Problem<out E = never, out R = never> {
+  readonly question: string
+  readonly answer: string
+  /** Whether a response is correct; unless given, whether it is the answer, but for white space around it. */
+  readonly check?: (text: string) => boolean | Effect.Effect<boolean, E, R>
+  /** In place of `check`: how good a response is. */
+  readonly reward?: Reward<E, R>
+}
+
+export interface Options {
+  readonly model: Pick<ChatModel, "renderer">
+  /** Attempts at each problem, whose rewards are compared with each other. */
+  readonly groupSize: number
+  /** Messages before each question, such as worked examples. */
+  readonly prefix?: ReadonlyArray<Message.Message>
+  /** Default `["problems"]`. */
+  readonly tags?: ReadonlyArray<string>
+}
+
+const rewarded = <E, R>(
+  { model: { renderer }, prefix = [] }: Options,
+  { answer, question }: Problem<E, R>,
+  { name, of }: Reward<E, R>
+) =>
+  SingleTurn.make(
+    renderer,
+    [...prefix, Message.user(question)],
+    Effect.fnUntraced(function*({ message }, { stopReason }) {
+      const text = Message.text(message)
+      const graded = of(text)
+      return {
+        _tag: "Done",
+        reward: typeof graded === "number" ? graded : yield* graded,
+        logs: { question, response: text, reference: answer, reward: name },
+        stopReason: stopReason === "length" ? "max_tokens" : "completed"
+      }
+    })
+  )
+
+const checked = <E, R>({ model, prefix = [] }: Options, { answer, check, question }: Problem<E, R>) =>
+  ProblemEnv.make<E, R>({
+    model,
+    question,
+    prefix,
+    referenceAnswer: answer,
+    checkAnswer: check ?? ((text) => text.trim() === answer.trim())
+  })
+
+/** What a group's key, size and tags do not say of it. */
+const formOf = ({ check, reward }: Problem<unknown, unknown>, { prefix = [] }: Options) => {
+  const graded = reward?.name ?? (check === undefined ? "exact match" : "own check")
+  return prefix.length === 0 ? graded : `${graded} after ${prefix.length} messages`
+}
+
+/** Several attempts at one problem. */
+export const group = <E, R>(
+  key: string,
+  problem: Problem<E, R>,
+  options: Options
+): EnvGroupBuilder.EnvGroupBuilder<E | Renderer.RendererError, R> => ({
+  ...EnvGroupBuilder.make({
+    key,
+    size: options.groupSize,
+    tags: options.tags ?? ["problems"],
+    makeEnv: () =>
+      Effect.sync(() =>
+        problem.reward === undefined ? checked(options, problem) : rewarded(options, problem, problem.reward)
+      )
+  }),
+  form: formOf(problem, options)
+})
