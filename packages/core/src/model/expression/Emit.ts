@@ -84,12 +84,12 @@ const reduction = (emit: Emitter, of: Argument, weights: Argument | undefined, i
     : emit.apply(operator("truediv"), [sum, count])
 }
 
-/** torch takes two numbers for float32, which not every number is. */
+/** torch takes two numbers for float32, so that one of them is given the precision of the log-probabilities. */
 const branches = (emit: Emitter, { shape }: Any, args: ReadonlyArray<Argument>): ReadonlyArray<Argument> => {
   const [condition = null, yes = null, no = null] = args
-  const isExact = [yes, no].every((value) => typeof value !== "number" || Math.fround(value) === value)
-  if (typeof yes !== "number" || typeof no !== "number" || isExact || shape !== "token") return args
-  return [condition, emit.apply(torch("full_like"), [input("logprobs"), yes]), no]
+  return typeof yes === "number" && typeof no === "number" && shape === "token"
+    ? [condition, emit.apply(torch("full_like"), [input("logprobs"), yes]), no]
+    : args
 }
 
 /** `torch.exp` and such take tensors alone, so that constants are computed here. */
