@@ -1,5 +1,6 @@
 /** The embedded backend: trains LoRA adapters of small models and samples from them in this process, on the CPU. */
 import { Tinker, Tokenizer } from "@effect-rl/core"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -31,6 +32,11 @@ export interface EngineOptions {
    */
   readonly workers?: number
   /**
+   * Whether kernels use 256-bit vectors where V8 has them (on x64) and a check finds results the same to the bit.
+   * Default: true, unless EFFECT_RL_WIDE_VECTORS is false.
+   */
+  readonly wideVectors?: boolean
+  /**
    * Further models: folders as Hugging Face saves them and GGUF files, known by the paths given here, and `smollm2`. One
    * that cannot be used is refused when it is asked for.
    */
@@ -60,7 +66,9 @@ const fromSources = (
   }))
 
 /** The engine over a `Host` that may be observed. */
-export const layerNoDeps = ({ checkpoints, models = [] }: Omit<EngineOptions, "workers"> = {}): Layer.Layer<
+export const layerNoDeps = (
+  { checkpoints, models = [] }: Pick<EngineOptions, "checkpoints" | "models"> = {}
+): Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
   never,
   Host | FileSystem.FileSystem | Path.Path
@@ -104,14 +112,20 @@ export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }:
   return yield* planFor(sources, workers)
 })
 
+const wideVectorsFromEnvironment = Config.Boolean("EFFECT_RL_WIDE_VECTORS").pipe(
+  Config.withDefault(true),
+  Effect.mapError(cannotStart)
+)
+
 /** The engine with its own threads; models are read when first used. */
 export const layerOptions = (
-  { checkpoints, models = [], workers }: EngineOptions
+  { checkpoints, models = [], wideVectors, workers }: EngineOptions
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> =>
   Layer.unwrap(Effect.gen(function*() {
     const sources = yield* ModelSources.make(models)
     const plan = yield* planFor(sources.sources, workers)
-    const host = Layer.effect(Host, Effect.mapError(Host.make(plan.workers), cannotStart))
+    const options = { workers: plan.workers, wideVectors: wideVectors ?? (yield* wideVectorsFromEnvironment) }
+    const host = Layer.effect(Host, Effect.mapError(Host.make(options), cannotStart))
     return Layer.provide(fromSources(sources, checkpoints), host)
   }))
 

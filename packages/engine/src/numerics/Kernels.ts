@@ -217,8 +217,20 @@ declare const WebAssembly: {
   readonly Instance: new(module: Module, imports: { readonly env: object }) => { readonly exports: Kernels }
 }
 
-/** Compiles the kernels; the module can be posted to workers, which then start without compiling. */
-export const compile = (): Module => new WebAssembly.Module(Buffer.from(base64, "base64"))
+/** A section that says nothing: V8 shares the code of modules with equal bytes, however they were compiled. */
+const section = (name: string): Buffer => {
+  const text = Buffer.from(name)
+  return Buffer.concat([Uint8Array.of(0, text.length + 1, text.length), text])
+}
+
+export const compileBytes = (bytes: Uint8Array): Module => new WebAssembly.Module(bytes)
+
+/**
+ * Compiles the kernels; the module can be posted to workers, which then start without compiling. Compilations of
+ * different names never share code.
+ */
+export const compile = (name = "plain"): Module =>
+  compileBytes(Buffer.concat([Buffer.from(base64, "base64"), section(name)]))
 
 /** Binds the kernels to a memory. Every thread has its own instance over the shared memory. */
 export const instantiate = (module: Module, memory: Memory): Kernels =>

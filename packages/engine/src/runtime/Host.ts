@@ -5,32 +5,45 @@ import * as Layer from "effect/Layer"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as Arenas from "./Arenas.ts"
+import * as KernelModule from "./KernelModule.ts"
 import * as Room from "./Room.ts"
 import * as Thread from "./Thread.ts"
 import * as Threads from "./Threads.ts"
+
+export interface HostOptions {
+  /** Compute threads; 0 computes on the caller's thread between turns of its event loop. */
+  readonly workers: number
+  /** Whether kernels use 256-bit vectors where V8 has them and results are the same; default true. */
+  readonly wideVectors?: boolean
+}
+
+const count = (workers: number) => `${workers} compute thread${workers === 1 ? "" : "s"}`
 
 export class Host extends Context.Service<Host, {
   readonly kernels: Kernels.Kernels
   readonly room: Room.Room
   readonly threads: Threads.Threads
   readonly arenas: Arenas.Arenas
+  /** Logs how the engine computes, once. */
+  readonly announce: Effect.Effect<void>
 }>()("@effect-rl/engine/runtime/Host") {
-  /** 0 workers compute on the caller's thread between turns of its event loop. */
-  static readonly make = Effect.fnUntraced(function*(workers: number) {
-    const module = Kernels.compile()
+  static readonly make = Effect.fnUntraced(function*({ wideVectors = true, workers }: HostOptions) {
+    const { module, vectorBits } = KernelModule.compile(wideVectors)
     const memory = Memory.make()
     const spawn = workers === 0 ? Thread.inline : Thread.worker
     const threads = yield* Threads.make(Math.max(workers, 1), spawn, { module, memory })
-    return yield* Host.over(Kernels.instantiate(module, memory), memory, threads)
+    const text = `engine: ${workers === 0 ? "computes inline" : count(workers)}, ${vectorBits}-bit vectors`
+    return yield* Host.over(Kernels.instantiate(module, memory), memory, threads, text)
   })
 
   /** A host over threads that were started with the same memory. */
   static readonly over = Effect.fnUntraced(
-    function*(kernels: Kernels.Kernels, memory: Memory.Memory, threads: Threads.Threads) {
+    function*(kernels: Kernels.Kernels, memory: Memory.Memory, threads: Threads.Threads, text: string) {
       const room = Room.make(memory)
-      return Host.of({ kernels, room, threads, arenas: yield* Arenas.make(room, threads) })
+      const announce = yield* Effect.cached(Effect.logInfo(text))
+      return Host.of({ kernels, room, threads, arenas: yield* Arenas.make(room, threads), announce })
     }
   )
 
-  static readonly layer = (workers: number) => Layer.effect(Host, Host.make(workers))
+  static readonly layer = (options: HostOptions) => Layer.effect(Host, Host.make(options))
 }

@@ -95,13 +95,14 @@ const loadInto = Effect.fnUntraced(function*(
   { config, fill, name, scratchBytes, storageOf }: ModelSource,
   tokenizer: ModelTokenizer
 ) {
-  const { arenas, kernels, room, threads } = host
+  const { announce, arenas, kernels, room, threads } = host
   const { memory } = room
   const supply = { threads: threads.count, bytes: room.free(), arenaBytes: arenas.bytes() }
   const plan = MemoryPlan.of(config, storageOf, supply)
   if (plan.contextLength < config.contextLength || plan.totalBytes > supply.bytes) {
     return yield* tooLarge(name, config, plan, supply.bytes)
   }
+  yield* announce
   const isWorthKnowing = plan.weightBytes > largeBytes || plan.threads < threads.count
   yield* Effect.logWithLevel(isWorthKnowing ? "Info" : "Debug")(describe(name, plan, threads.count))
   const weights = yield* room.allocated((allocator) => Weights.allocate(memory, allocator, config, storageOf))

@@ -53,7 +53,7 @@ const host = (spawn: (memory: Memory.Memory) => Thread.Spawn) =>
       const module = Kernels.compile()
       const memory = Memory.make()
       const threads = yield* Threads.make(1, spawn(memory), { module, memory })
-      return yield* Host.over(Kernels.instantiate(module, memory), memory, threads)
+      return yield* Host.over(Kernels.instantiate(module, memory), memory, threads, "growing")
     })
   )
 

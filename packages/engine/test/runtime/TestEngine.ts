@@ -18,7 +18,7 @@ export class Root extends Context.Service<Root, string>()("@effect-rl/engine/tes
 /** Its `Host` is visible, so that a test can count what is held. */
 export const layer = (workers: number) =>
   Layer.unwrap(Effect.map(Root, (checkpoints) => Engine.layerNoDeps({ checkpoints }))).pipe(
-    Layer.provideMerge([Root.layer, Host.layer(workers)]),
+    Layer.provideMerge([Root.layer, Host.layer({ workers })]),
     Layer.provideMerge(NodeServices.layer)
   )
 

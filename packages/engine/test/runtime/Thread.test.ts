@@ -41,7 +41,7 @@ describe("compute threads", () => {
     "--title=trainer --no-warnings --enable-source-maps"
   ])("start in a process with %s", (flags) =>
     Effect.gen(function*() {
-      assert.match(yield* withFlags(...flags.split(" ")), /^-\d+\.\d+\n$/)
+      assert.match(yield* withFlags(...flags.split(" ")), /\n-\d+\.\d+\n$/)
     }))
 
   it.effect("that cannot be started are a typed error", () =>
