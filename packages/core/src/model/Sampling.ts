@@ -1,7 +1,10 @@
 /** What is asked of a sampler and what it answers. */
 import type * as ModelInput from "./ModelInput.ts"
 
-/** Strings to stop at, or token ids. The stop is part of the sampled tokens. */
+/**
+ * Strings to stop at, or token ids. The stop is part of the sampled tokens. The model's own end of sequence stops as well where
+ * strings are given or nothing is; token ids stand alone, and an empty list stops nowhere.
+ */
 export type Stop = ReadonlyArray<string> | ReadonlyArray<number>
 
 /**

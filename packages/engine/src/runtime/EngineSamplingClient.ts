@@ -11,31 +11,38 @@ import * as Text from "./Text.ts"
 import type { Threads } from "./Threads.ts"
 
 /** The model to sample from, as requests are checked and threads know it. */
-export type SampledModel = Pick<Model, "id" | "limits" | "hasTokenBytes">
+export type SampledModel = Pick<Model, "id" | "limits" | "hasTokenBytes" | "endOfSequence">
 
 const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefined) {
   const first = seed ?? (yield* Random.nextInt)
   return Array.from({ length: count }, (_, index) => first + index)
 })
 
-const toStops = Effect.fnUntraced(function*(stop: Sampling.Stop, hasTokenBytes: boolean) {
+/** The end of sequence stops unless token ids, or an empty list of them, are given in its place. */
+const toStops = Effect.fnUntraced(function*(
+  stop: Sampling.Stop | undefined,
+  { endOfSequence, hasTokenBytes }: SampledModel
+) {
+  const implicit = endOfSequence === undefined ? [] : [endOfSequence]
+  if (stop === undefined) return { tokens: implicit, strings: [] }
   const strings = stop.filter((value) => typeof value === "string")
   if (strings.length > 0 && !hasTokenBytes) {
     const detail = "the model's tokenizer is not byte-level; stop at token ids instead"
     return yield* new TinkerError.Unsupported({ capability: "string stops", detail })
   }
-  const tokens = stop.filter((value) => typeof value === "number")
+  const tokens = strings.length > 0 ? implicit : stop.filter((value) => typeof value === "number")
   return { tokens, strings: strings.map(Stops.utf8) }
 })
 
 /** Uses the snapshot until `isClosed` says so. */
 export const make = (
   threads: Threads,
-  { hasTokenBytes, id, limits }: SampledModel,
+  model: SampledModel,
   snapshot: Snapshot,
   modelPath: string,
   isClosed: () => boolean
 ): SamplingClient.SamplingClient => {
+  const { id, limits } = model
   const send = Effect.fnUntraced(function*(order: Omit<SampleOrder, "id" | "model" | "weights" | "adapter">) {
     if (isClosed()) return yield* new TinkerError.Closed({ detail: "the scope of the sampling client closed" })
     const weights = { model: id, weights: snapshot.id, adapter: snapshot.adapter }
@@ -44,7 +51,7 @@ export const make = (
 
   const sample = Effect.fn("SamplingClient.sample")(function*(request: Sampling.SampleRequest) {
     yield* RequestRules.sample(request, limits)
-    const { maxTokens, seed, stop = [], temperature = 1, topK = -1, topP = 1 } = request.params
+    const { maxTokens, seed, stop, temperature = 1, topK = -1, topP = 1 } = request.params
     return yield* send({
       prompt: yield* Text.tokens(request.prompt),
       seeds: yield* seedsOf(request.numSamples ?? 1, seed),
@@ -52,7 +59,7 @@ export const make = (
       temperature,
       topK: Math.max(topK, 0),
       topP,
-      stops: yield* toStops(stop, hasTokenBytes),
+      stops: yield* toStops(stop, model),
       promptLogprobs: request.promptLogprobs ?? false,
       topkPromptLogprobs: request.topkPromptLogprobs ?? 0
     })

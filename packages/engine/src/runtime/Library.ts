@@ -43,6 +43,8 @@ export interface Model {
   readonly plan: MemoryPlan.MemoryPlan
   readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
+  /** The token after which the model has nothing more to say. */
+  readonly endOfSequence: number | undefined
 }
 
 export interface Library {
@@ -110,7 +112,7 @@ const loadInto = Effect.fnUntraced(function*(
     const arena = Memory.arena({ start, bytes: scratchBytes })
     return fill({ kernels, memory, config, weights, arena })
   }))
-  const { tokenBytes } = tokenizer
+  const { eosTokenId: endOfSequence, tokenBytes } = tokenizer
   const region = (bytes: number) => Effect.map(room.scoped(bytes / 4), (start): Memory.Region => ({ start, bytes }))
   yield* arenas.ensure(plan.threads, plan.samplingBytes)
   const modelT = yield* Effect.forEach(Array.from({ length: plan.threads }), () =>
@@ -121,7 +123,7 @@ const loadInto = Effect.fnUntraced(function*(
     }))
   yield* threads.load(modelT)
   const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }
-  return { id, name, config, plan, limits, hasTokenBytes: tokenBytes !== undefined } satisfies Model
+  return { id, name, config, plan, limits, hasTokenBytes: tokenBytes !== undefined, endOfSequence } satisfies Model
 })
 
 /** Loads a model when it is first asked for; what a load that failed has taken is given back, and the next one tries anew. */

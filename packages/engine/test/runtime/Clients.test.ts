@@ -34,7 +34,10 @@ const use = Effect.fnUntraced(function*(index: number) {
   yield* client.forwardBackward(data, Loss.crossEntropy)
   yield* client.optimStep({ learningRate: 1e-3 })
   const sampler = yield* client.saveWeightsAndGetSamplingClient
-  const { sequences } = yield* sampler.sample({ prompt: TestEngine.prompt(index % 7), params: { maxTokens: 4 } })
+  const { sequences } = yield* sampler.sample({
+    prompt: TestEngine.prompt(index % 7),
+    params: { maxTokens: 4, stop: [] }
+  })
   return sequences[0]?.tokens.length
 }, Effect.scoped)
 

@@ -211,7 +211,7 @@ describe("sampling", () => {
       Effect.gen(function*() {
         const sampler = yield* base
         const prompt = TestEngine.prompt(7)
-        const { sequences: [free] } = yield* sampler.sample({ prompt, params: params({ maxTokens: 20 }) })
+        const { sequences: [free] } = yield* sampler.sample({ prompt, params: params({ maxTokens: 20, stop: [] }) })
         assert.strictEqual(free?.stopReason, "length")
         assert.strictEqual(free?.tokens.length, 20)
         const stop = free?.tokens[6] ?? -1
@@ -225,6 +225,27 @@ describe("sampling", () => {
           tokens: free?.tokens.slice(0, length) ?? new Int32Array(),
           logprobs: free?.logprobs.slice(0, length) ?? new Float32Array()
         })
+      }))
+
+    it.effect("ends at the model's end of sequence without stops or with strings, and not with token ids or an empty list", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const sampler = yield* tinker.createSamplingClient({ baseModel: TestEngine.model })
+        const { eosTokenId = -1 } = yield* Effect.flatMap(Tokenizer.Tokenizers, ({ load }) => load(TestEngine.model))
+        const ends = (stop?: Sampling.Stop) =>
+          Effect.map(
+            sampler.sample({
+              prompt: TestEngine.prompt(4),
+              numSamples: 64,
+              params: params({ maxTokens: 100, temperature: 1.5, seed: 1, ...(stop === undefined ? {} : { stop }) })
+            }),
+            ({ sequences }) =>
+              sequences.some(({ stopReason, tokens }) => stopReason === "stop" && tokens.at(-1) === eosTokenId)
+          )
+        assert.isTrue(yield* ends())
+        assert.isTrue(yield* ends(["no text has this"]))
+        assert.isFalse(yield* ends([]))
+        assert.isFalse(yield* ends([eosTokenId === 0 ? 1 : 0]))
       }))
 
     it.effect("ends with the token that completes a stop string, wherever in its text that begins and ends", () =>
