@@ -28,7 +28,7 @@ export const data = () =>
 
 /** What a pass over `data` answers. */
 export const output = () => ({
-  logprobs: Array.from({ length: datums }, () => logprobs),
+  outputs: Array.from({ length: datums }, () => ({ logprobs })),
   metrics: { "loss:sum": 1 }
 })
 

@@ -283,6 +283,125 @@ def _():
     assert Shared.state_path in paths and Shared.sampler_path in paths
 
 
+@check("sample: the model's end of sequence ends it without stops and with strings, not with an empty list")
+def _():
+    sampler = base_sampler()
+
+    def ended(**options):
+        params = types.SamplingParams(max_tokens=100, temperature=1.5, seed=1, **options)
+        response = sampler.sample(prompt(), num_samples=64, sampling_params=params).result()
+        return any(sequence.stop_reason == "stop" for sequence in response.sequences)
+
+    assert ended() and ended(stop=["no text has this"]) and not ended(stop=[])
+
+
+@check("a sampling client of a path names its base model as well")
+def _():
+    sampler = Shared.service.create_sampling_client(model_path=Shared.sampler_path, base_model=BASE_MODEL)
+    params = types.SamplingParams(max_tokens=2)
+    assert sampler.sample(prompt(), num_samples=1, sampling_params=params).result().sequences
+    fails(
+        lambda: Shared.service.create_sampling_client(model_path=Shared.sampler_path, base_model="nobody/else"),
+        "base_model",
+    )
+
+
+@check("cross_entropy of K candidates: log-probabilities (N, K), elementwise_loss (N)")
+def _():
+    import numpy
+
+    inputs = {
+        "target_tokens": numpy.array([[a, 3] for a in TARGETS], dtype=numpy.int64),
+        "weights": numpy.array([[1.0, 0.0] for _ in TARGETS], dtype=numpy.float32),
+    }
+    soft = types.Datum(model_input=types.ModelInput.from_ints(PROMPT), loss_fn_inputs=inputs)
+    output = Shared.training.forward([soft], "cross_entropy").result()
+    record = output.loss_fn_outputs[0]
+    assert list(record["logprobs"].shape) == [5, 2], record["logprobs"].shape
+    hard = datum(target_tokens=TARGETS, weights=[1.0] * 5)
+    expected = logprobs_of(Shared.training.forward([hard], "cross_entropy").result())
+    close([float(x) for x in record["logprobs"].data][::2], expected)
+    close([-float(x) for x in record["elementwise_loss"].data], expected)
+
+
+def version():
+    return tuple(int(part) for part in importlib.metadata.version("tinker").split(".")[:2])
+
+
+@check("a model made from a state has one name: its own, its run's, its session's")
+def _():
+    client = Shared.service.create_training_client_from_state(Shared.state_path)
+    name = client.get_info().model_id
+    path = client.save_state("named").result().path
+    assert path == f"tinker://{name}/weights/named", (name, path)
+    rest = Shared.service.create_rest_client()
+    assert rest.get_training_run(name).result().training_run_id == name
+    ids = [one.checkpoint_id for one in rest.list_checkpoints(name).result().checkpoints]
+    assert ids == ["weights/named"], ids
+    session = name.rsplit(":train:", 1)[0]
+    assert rest.get_session(session).result().training_run_ids.count(name) == 1
+    fails(lambda: rest.list_checkpoints("nobody").result(), "no training run")
+    assert rest.list_sessions().result().sessions[0] == session
+
+
+@check("inflight samplers follow the weights that are published later")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has snapshots alone"
+    client = Shared.service.create_lora_training_client(base_model=BASE_MODEL, rank=8, seed=7)
+    first = client.save_weights_and_get_sampling_client(kind="inflight")
+    scored = types.ModelInput.from_ints(PROMPT + TARGETS[-1:])
+    before = first.compute_logprobs(scored).result()[1:]
+    client.forward_backward([weighted()], "cross_entropy").result()
+    client.optim_step(types.AdamParams(learning_rate=1e-2)).result()
+    close(first.compute_logprobs(scored).result()[1:], before, 0)
+    client.save_weights_and_get_sampling_client(kind="inflight")
+    assert first.compute_logprobs(scored).result()[1:] != before
+
+
+@check("provenance is read, and refused where its runs do not cover the tokens")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has no provenance"
+    sampler = Shared.training.save_weights_and_get_sampling_client()
+    params = types.SamplingParams(max_tokens=3, stop=[])
+    sequence = sampler.sample(prompt(), num_samples=1, sampling_params=params).result().sequences[0]
+    whole = types.PromptProvenanceSpan(sequence_id=sequence.sequence_id, length=5)
+    traced = weighted().with_provenance(model_input=[whole], loss_fn_inputs=[whole])
+    Shared.training.forward([traced], "cross_entropy").result()
+
+
+@check("refused by name: other optimizers, losses and fields that this server does not have")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has none of them"
+    fails(
+        lambda: Shared.training.optim_step(types.DimuonParams(learning_rate=1e-3)).result(),
+        "dimuon",
+    )
+    fails(lambda: Shared.training.forward_backward([policy()], "stable_reinforce").result(), "stable_reinforce")
+    sampler = base_sampler()
+    params = types.SamplingParams(max_tokens=1)
+    fails(lambda: sampler.sample(prompt(), num_samples=1, sampling_params=params, prompt_alt_tokens_k=2).result(),
+          "prompt_alt_tokens_k")
+    Shared.training.forward([weighted()], "cross_entropy").result()
+
+
+@check("a copy of weights is a run of its own; a session finishes with its outcome and is found")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has neither"
+    service = tinker.ServiceClient(display_name="conformance of sessions")
+    client = service.create_lora_training_client(base_model=BASE_MODEL, rank=8)
+    session = client.get_info().model_id.rsplit(":train:", 1)[0]
+    rest = tinker.RestClient()
+    service.close("errored", "as planned").result()
+    query = types.SessionSearchRequest(display_name="CONFORMANCE sessions")
+    found = [one for one in rest.search_sessions(query).result().sessions if one.session_id == session]
+    assert len(found) == 1 and found[0].status.type == "client_finished", found
+    assert found[0].status.reason.type == "errored" and found[0].status.detail == "as planned", found
+
+
 ADAPTER = {"adapter_config.json", "adapter_model.safetensors"}
 
 

@@ -12,7 +12,10 @@ import type { Pending } from "./Pending.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
-/** `logprobs[i]` is `[T]` of datum `i` under the weights at submission; `metrics` has `loss:sum`. */
+/**
+ * `logprobs[i]` is `[T]` of datum `i`, or `[T, K]` row-major of its candidates, under the weights at submission; `metrics` has
+ * `loss:sum`.
+ */
 export interface ForwardBackwardOutput {
   readonly logprobs: ReadonlyArray<Float32Array>
   readonly metrics: Readonly<Record<string, number>>

@@ -51,18 +51,6 @@ const logprobsOf = (machine: Machine.Machine, model: Machine.Model, state: State
     ? Float32Array.from(inputs.logprobs)
     : ToyModel.targetLogprobs(model, state.weights, ToyModel.positions(modelInput), inputs.targetTokens)
 
-/** Soft targets have one log-probability per position too: that of their mixture, Σₖ wₖ·lpₖ. */
-const perPosition = ({ inputs, modelInput }: AnyDatum, logprobsTK: Float32Array) =>
-  "candidates" in inputs
-    ? Float32Array.from({ length: modelInput.length }, (_, t) => {
-      const from = t * inputs.candidates
-      return logprobsTK.subarray(from, from + inputs.candidates).reduce(
-        (sum, logprob, k) => sum + logprob * (inputs.weights[from + k] ?? 0),
-        0
-      )
-    })
-    : logprobsTK
-
 const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, { data, loss }: Script.PassCall) => {
   let state = start
   let total = 0
@@ -78,7 +66,7 @@ const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, {
     )
     state = { ...state, ...accumulated }
     total += value.loss
-    return perPosition(datum, logprobsTK)
+    return logprobsTK
   })
   const output: ForwardBackwardOutput = { logprobs, metrics: { "loss:sum": total } }
   return { output, state }

@@ -173,6 +173,19 @@ export const all: ReadonlyArray<Mutant> = [
     }))
   },
   {
+    rule: "gives one log-probability per position, whatever the number of candidates",
+    breaks: "losses: soft targets have a log-probability for every candidate",
+    layer: training((client) => ({
+      forward: (data, loss) =>
+        Effect.map(client.forward(data, loss), (pending) => ({
+          await: Effect.map(pending.await, (output) => ({
+            ...output,
+            logprobs: output.logprobs.map((logprobs, index) => logprobs.slice(0, data[index]?.modelInput.length))
+          }))
+        }))
+    }))
+  },
+  {
     rule: "starts requests when they are awaited",
     breaks: "requests: run in the order of submission, whatever the order of awaiting",
     layer: training((client) => ({ forward: (data, loss) => lazily(client.forward(data, loss)) }))

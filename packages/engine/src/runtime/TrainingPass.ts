@@ -97,24 +97,12 @@ const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "r
   return { ...(refusal === undefined ? {} : { refusal }), ...(graphMetrics.length === 0 ? {} : { graphMetrics }) }
 }
 
-/** `[T]`: soft targets have at each position the log-probability of their mixture, Σₖ wₖ·lpₖ. */
-const perPosition = (item: Item, logprobs: Float32Array): Float32Array => {
-  if (item.kind !== "WeightedCandidates") return logprobs
-  const { candidates, weights } = item.inputs
-  const mixed = new Float32Array(item.tokens.length)
-  for (let at = 0; at < logprobs.length; at++) {
-    const position = Math.floor(at / candidates)
-    mixed[position] = (mixed[position] ?? 0) + (weights[at] ?? 0) * (logprobs[at] ?? 0)
-  }
-  return mixed
-}
-
 export const run = (compute: Compute, pass: TrainingPass): TaskOutput => {
   const { evaluations, logprobs, loss } = pass.gradients === undefined
     ? forward(compute, pass)
     : forwardBackward(compute, pass, pass.gradients)
   return {
-    logprobs: pass.items.map((item, index) => perPosition(item, logprobs[index] ?? new Float32Array())),
+    logprobs: pass.items.map((_, index) => logprobs[index] ?? new Float32Array()),
     metrics: { "loss:sum": loss },
     ...graphOutput(evaluations)
   }

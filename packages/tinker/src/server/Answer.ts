@@ -1,10 +1,11 @@
 /** The answer to a finished request, before its encoding is known. */
-import type { Sampling, TrainingClient } from "@effect-rl/core"
+import type { Sampling } from "@effect-rl/core"
 import * as Data from "effect/Data"
+import type * as PassResult from "../wire/PassResult.ts"
 
 export type Answer = Data.TaggedEnum<{
   readonly Plain: { readonly body: Readonly<Record<string, unknown>> }
-  readonly Pass: { readonly output: TrainingClient.ForwardBackwardOutput }
+  readonly Pass: { readonly result: PassResult.Sent }
   readonly Sample: { readonly response: Sampling.SampleResponse }
 }>
 
@@ -18,7 +19,7 @@ const smallest = 16
 /** Tokens whose numbers the answer has, as a measure of its memory. */
 export const size = match({
   Plain: () => smallest,
-  Pass: ({ output }) => smallest + total(output.logprobs, ({ length }) => length),
+  Pass: ({ result }) => smallest + 2 * total(result.outputs, ({ logprobs }) => logprobs.length),
   Sample: ({ response: { promptLogprobs, sequences, topkPromptLogprobs = [] } }) =>
     smallest + total(sequences, ({ tokens }) => tokens.length) + (promptLogprobs?.length ?? 0) +
     total(topkPromptLogprobs, ({ length }) => length)

@@ -29,8 +29,8 @@ const success = (answer: Answer, asProtobuf: boolean) => {
       return HttpServerResponse.jsonUnsafe(answer.body)
     case "Pass":
       return asProtobuf
-        ? binary(PassResult.encode(answer.output))
-        : HttpServerResponse.jsonUnsafe(PassResult.toJson(answer.output))
+        ? binary(PassResult.encode(answer.result))
+        : HttpServerResponse.jsonUnsafe(PassResult.toJson(answer.result))
     case "Sample":
       return asProtobuf
         ? binary(SampleResult.encode(answer.response))

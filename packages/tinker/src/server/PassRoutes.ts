@@ -10,6 +10,7 @@ import * as PassRequestJson from "../wire/PassRequestJson.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import * as ElementwiseLoss from "./ElementwiseLoss.ts"
 import type { Parts } from "./Parts.ts"
 import { invalid } from "./Refusal.ts"
 import type { Model } from "./Sessions.ts"
@@ -34,7 +35,20 @@ const run = Effect.fnUntraced(function*({ client }: Model, request: PassRequest.
   const pass = yield* Accept.named(operation)(PassData.toPass(request))
   const data = yield* Accept.named(operation)(nonEmpty(pass.data))
   const pending = yield* pass.forwardOnly ? client.forward(data, pass.loss) : client.forwardBackward(data, pass.loss)
-  return Effect.map(pending.await, (output) => Answer.Pass({ output }))
+  return Effect.map(pending.await, ({ logprobs, metrics }) =>
+    Answer.Pass({
+      result: {
+        metrics,
+        outputs: data.map((datum, index) => {
+          const found = logprobs[index] ?? new Float32Array()
+          return {
+            logprobs: found,
+            ...("candidates" in datum.inputs ? { candidates: datum.inputs.candidates } : {}),
+            elementwiseLoss: ElementwiseLoss.of(datum, pass.loss, found)
+          }
+        })
+      }
+    }))
 })
 
 const accept = Effect.fnUntraced(function*(parts: Parts, { bytes, content, request }: Received) {

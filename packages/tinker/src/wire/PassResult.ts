@@ -1,6 +1,6 @@
 /** What a training pass answers: named arrays per datum, and metrics. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
-import { type TrainingClient } from "@effect-rl/core"
+import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -129,36 +129,70 @@ export const decode = (bytes: Uint8Array): Effect.Effect<PassResult, MalformedBo
 
 const type = "TorchLossReturn"
 
-/** The log-probabilities of all datums back to back. */
-const batched = (logprobs: ReadonlyArray<Float32Array>) => {
-  const offsets = new BigInt64Array(logprobs.length + 1)
-  const data = new Uint8Array(logprobs.reduce((size, logprobsT) => size + logprobsT.byteLength, 0))
+/** The outputs of one datum of a pass. */
+export interface SentOutput {
+  /** `[T]`, or `[T, K]` of `candidates`. */
+  readonly logprobs: Float32Array
+  readonly candidates?: number
+  /** `[T]`. */
+  readonly elementwiseLoss?: Float32Array
+}
+
+/** The result of a pass as a server sends it. */
+export interface Sent {
+  readonly outputs: ReadonlyArray<SentOutput>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** Arrays of all datums back to back; each is a number of rows of `columns`. */
+const batched = (arrays: ReadonlyArray<Float32Array>, columns: number | undefined) => {
+  const offsets = new BigInt64Array(arrays.length + 1)
+  const data = new Uint8Array(arrays.reduce((size, array) => size + array.byteLength, 0))
   let at = 0
-  for (const [index, logprobsT] of logprobs.entries()) {
-    data.set(Bytes.of(logprobsT), at)
-    at += logprobsT.byteLength
+  for (const [index, array] of arrays.entries()) {
+    data.set(Bytes.of(array), at)
+    at += array.byteLength
     offsets[index + 1] = BigInt(at)
   }
-  return { data, offsets: Bytes.of(offsets), dtype: DType.FLOAT32 }
+  const trailingShape = columns === undefined ? [] : [BigInt(columns)]
+  return { data, offsets: Bytes.of(offsets), dtype: DType.FLOAT32, trailingShape }
+}
+
+/** Neighbours whose log-probabilities have one number of columns: only such share a record. */
+const runs = (outputs: ReadonlyArray<SentOutput>): ReadonlyArray<Arr.NonEmptyArray<SentOutput>> => {
+  const found: Array<Arr.NonEmptyArray<SentOutput>> = []
+  for (const output of outputs) {
+    const last = found.at(-1)
+    if (last !== undefined && last[0].candidates === output.candidates) last.push(output)
+    else found.push([output])
+  }
+  return found
+}
+
+const record = (outputs: Arr.NonEmptyArray<SentOutput>) => {
+  const losses = outputs.flatMap(({ elementwiseLoss }) => elementwiseLoss ?? [])
+  return {
+    typeTag: type,
+    fields: {
+      logprobs: batched(outputs.map(({ logprobs }) => logprobs), outputs[0].candidates),
+      ...(losses.length === outputs.length ? { elementwise_loss: batched(losses, undefined) } : {})
+    },
+    numDatums: BigInt(outputs.length)
+  }
 }
 
 /** A key needs exactly one colon, as official SDKs fail on any other. */
 const isReducible = ([key]: readonly [string, number]) => key.split(":").length === 2
 
-const metricsOf = (metrics: TrainingClient.ForwardBackwardOutput["metrics"]) =>
-  Object.fromEntries(Object.entries(metrics).filter(isReducible))
+const metricsOf = (metrics: Sent["metrics"]) => Object.fromEntries(Object.entries(metrics).filter(isReducible))
 
-export const encode = (output: TrainingClient.ForwardBackwardOutput): Uint8Array =>
+export const encode = ({ metrics, outputs }: Sent): Uint8Array =>
   toBinary(
     ForwardBackwardOutputSchema,
     create(ForwardBackwardOutputSchema, {
       lossFnOutputType: type,
-      lossFnOutputs: [{
-        typeTag: type,
-        fields: { logprobs: batched(output.logprobs) },
-        numDatums: BigInt(output.logprobs.length)
-      }],
-      metrics: metricsOf(output.metrics)
+      lossFnOutputs: runs(outputs).map(record),
+      metrics: metricsOf(metrics)
     })
   )
 
@@ -192,10 +226,17 @@ export const fromJson = (body: typeof Body.Type): PassResult => ({
 
 const finiteOrNull = (value: number) => Number.isFinite(value) ? value : null
 
-export const toJson = (output: TrainingClient.ForwardBackwardOutput): typeof Body.Type => ({
+const floatTensor = (values: Float32Array, columns: number | undefined): typeof Tensor.Type => ({
+  data: Array.from(values, finiteOrNull),
+  dtype: "float32",
+  shape: columns === undefined ? [values.length] : [values.length / columns, columns]
+})
+
+export const toJson = ({ metrics, outputs }: Sent): typeof Body.Type => ({
   loss_fn_output_type: type,
-  loss_fn_outputs: output.logprobs.map((logprobsT) => ({
-    logprobs: { data: Array.from(logprobsT, finiteOrNull), dtype: "float32", shape: [logprobsT.length] }
+  loss_fn_outputs: outputs.map(({ candidates, elementwiseLoss, logprobs }) => ({
+    logprobs: floatTensor(logprobs, candidates),
+    ...(elementwiseLoss === undefined ? {} : { elementwise_loss: floatTensor(elementwiseLoss, undefined) })
   })),
-  metrics: Object.fromEntries(Object.entries(metricsOf(output.metrics)).filter(([, value]) => Number.isFinite(value)))
+  metrics: Object.fromEntries(Object.entries(metricsOf(metrics)).filter(([, value]) => Number.isFinite(value)))
 })

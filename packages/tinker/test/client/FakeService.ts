@@ -133,8 +133,11 @@ export const make = (options: Options = {}): FakeService => {
       case "/create_sampling_session":
         return json({ sampling_session_id: "sampler" })
       case "/forward_backward": {
-        const logprobs = Array.from({ length: Number(body["datums"]) }, () => Float32Array.of(-1, -2, -3))
-        return training(body, () => protobuf(PassResult.encode({ logprobs, metrics: { "loss:sum": 6 } })))
+        const outputs = Array.from(
+          { length: Number(body["datums"]) },
+          () => ({ logprobs: Float32Array.of(-1, -2, -3) })
+        )
+        return training(body, () => protobuf(PassResult.encode({ outputs, metrics: { "loss:sum": 6 } })))
       }
       case "/optim_step":
         return training(body, () => json({ metrics: { grad_norm: 1 } }), () => steps.push(body["seq_id"]))

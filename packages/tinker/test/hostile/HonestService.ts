@@ -116,11 +116,11 @@ export const make = (wishes: Wishes = {}): HonestService => {
       for (const { inputs } of forwardOnly ? [] : data) {
         deeds.push({ model: modelId, sequence: seqId, what: `learn ${inputs.targetTokens[0]}` })
       }
-      const logprobs = data.map(({ inputs }) => logprobsOf(inputs.targetTokens))
+      const outputs = data.map(({ inputs }) => ({ logprobs: logprobsOf(inputs.targetTokens) }))
       return {
         status: 200,
         protobuf: "pass",
-        body: PassResult.encode({ logprobs, metrics: { "loss:sum": data.length } })
+        body: PassResult.encode({ outputs, metrics: { "loss:sum": data.length } })
       }
     })
   })

@@ -141,8 +141,8 @@ describe("Futures", () => {
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const tokens = Futures.mostTokensOfTenant / 2
-      const logprobs = new Float32Array(tokens)
-      const large = Answer.Pass({ output: { logprobs: [logprobs], metrics: {} } })
+      const logprobs = new Float32Array(tokens / 2)
+      const large = Answer.Pass({ result: { outputs: [{ logprobs }], metrics: {} } })
       const begin = futures.begin({ work: Effect.succeed(large), tokens: 1 })
       const first = yield* begin
       yield* Effect.flip(futures.begin({ work: Effect.never, tokens }))

@@ -8,8 +8,18 @@ const specified =
   "000080bf1218000000000000000008000000000000000c00000000000000180118021a130a086c6f73733a73756d11000000000000f83f"
 
 const output = {
-  logprobs: [Float32Array.of(-0.5, -0.25), Float32Array.of(-1)],
+  outputs: [{ logprobs: Float32Array.of(-0.5, -0.25) }, { logprobs: Float32Array.of(-1) }],
   metrics: { "loss:sum": 1.5 }
+}
+
+/** One datum of two candidates per position between datums of one. */
+const mixed = {
+  outputs: [
+    { logprobs: Float32Array.of(-0.5, -0.25), elementwiseLoss: Float32Array.of(1, 2) },
+    { logprobs: Float32Array.of(-1, -2, -3, -4), candidates: 2, elementwiseLoss: Float32Array.of(3, 4) },
+    { logprobs: Float32Array.of(-5), elementwiseLoss: Float32Array.of(5) }
+  ],
+  metrics: { "loss:sum": 15 }
 }
 
 const Field = Schema.Struct({ dtype: Schema.String, shape: Schema.Array(Schema.Int), data: Schema.Array(Schema.Any) })
@@ -42,6 +52,15 @@ describe("the result of a training pass", () => {
     const metrics = { "loss:sum": 1.5, grad_norm: 2, "a:b:sum": 3 }
     assert.strictEqual(Vectors.hex(PassResult.encode({ ...output, metrics })), specified)
   })
+
+  it.effect("has the log-probability of every candidate, and the loss of every position", () =>
+    Effect.gen(function*() {
+      const { outputs } = yield* PassResult.decode(PassResult.encode(mixed))
+      assert.deepStrictEqual(outputs.map(({ logprobs }) => logprobs?.shape), [[2], [2, 2], [1]])
+      assert.deepStrictEqual(outputs.map(({ elementwise_loss }) => elementwise_loss?.shape), [[2], [2], [1]])
+      assert.deepStrictEqual(outputs[1]?.["logprobs"]?.data, mixed.outputs[1]?.logprobs)
+      assert.deepStrictEqual(PassResult.fromJson(PassResult.toJson(mixed)).outputs, outputs)
+    }))
 
   it.effect("is the same as JSON", () =>
     Effect.gen(function*() {

@@ -88,6 +88,25 @@ const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
+    "losses: soft targets have a log-probability for every candidate",
+    Effect.gen(function*() {
+      const client = yield* Fixture.training(options)
+      const soft: Datum.Datum<"WeightedCandidates"> = {
+        kind: "WeightedCandidates",
+        modelInput: Fixture.input,
+        inputs: {
+          candidates: 2,
+          targetTokens: Int32Array.from([...Fixture.targetTokens].flatMap((token) => [7, token])),
+          weights: new Float32Array(2 * Fixture.targetTokens.length).fill(0.5)
+        }
+      }
+      const { logprobs: [hard = []] } = yield* Fixture.run(client.forward([Fixture.weighted()], Loss.crossEntropy))
+      const { logprobs: [found = []] } = yield* Fixture.run(client.forward([soft], Loss.crossEntropyCandidates))
+      yield* Case.expectEqual("logprobs.length", found.length, 2 * Fixture.targetTokens.length)
+      yield* Case.expectClose("logprobs", Array.from(found).filter((_, at) => at % 2 === 1), Array.from(hard))
+    })
+  ),
+  Case.make(
     "losses: tokens that are masked count nothing, and need no log-probability",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
