@@ -254,7 +254,8 @@ const kinds = new Map<string, Tensor.Kind>([
   ["bool", "bool"]
 ])
 
-const kindOf = (value: Value): Tensor.Kind | undefined => isConstant(value, "dtype") ? kinds.get(value.name) : undefined
+export const kindOf = (value: Value): Tensor.Kind | undefined =>
+  isConstant(value, "dtype") ? kinds.get(value.name) : undefined
 
 /** Half precision is taken for float32; whole numbers are cut towards 0. */
 const cast = (x: Variable, kind: Tensor.Kind): Variable => {
@@ -280,39 +281,8 @@ const convert: Operation = {
   }
 }
 
-const sizesOf = (args: Arguments, name: string): ReadonlyArray<number> =>
+export const sizesOf = (args: Arguments, name: string): ReadonlyArray<number> =>
   args.numbers(name) ?? Tensor.refuse(`argument ${name} is missing`)
-
-const filled = (value: (args: Arguments) => number, like: boolean, hasValue: boolean): Operation => ({
-  parameters: [like ? "input" : "size", ...(hasValue ? ["fill_value"] : []), "dtype"],
-  run: (args) => {
-    const kind = kindOf(args.get("dtype")) ?? (like ? args.tensor("input").tensor.kind : "single")
-    const shape = like ? args.tensor("input").tensor.shape : sizesOf(args, "size")
-    return Variable.constant(Tensor.full(kind, shape, value(args)))
-  }
-})
-
-const fillValue = (args: Arguments) => args.number("fill_value")
-
-/** `torch.zeros(2, 3)` and `torch.zeros((2, 3))`. */
-const created = (value: number): Operation => ({
-  parameters: ["size"],
-  rest: true,
-  run: (args) => Variable.constant(Tensor.full("single", sizesOf(args, "size"), value))
-})
-
-const arange: Operation = {
-  parameters: ["start", "end", "step", "dtype"],
-  run: (args) => {
-    const hasEnd = args.has("end")
-    const [start, end] = hasEnd ? [args.number("start", 0), args.number("end")] : [0, args.number("start")]
-    const step = args.number("step", 1)
-    const count = Math.max(0, Math.ceil((end - start) / step))
-    const kind = kindOf(args.get("dtype")) ?? ([start, end, step].every(Number.isInteger) ? "int" : "single")
-    const tensor = Tensor.full(kind, [count], 0)
-    return Variable.constant({ ...tensor, data: tensor.data.map((_, i) => start + i * step) })
-  }
-}
 
 const names: Readonly<Record<Tensor.Kind, string>> = { float: "float64", single: "float32", int: "int64", bool: "bool" }
 
@@ -482,13 +452,6 @@ export const functions: Readonly<Record<string, Operation>> = {
       return concatenated(parts, dim)
     }
   },
-  "torch.arange": arange,
-  "torch.zeros": created(0),
-  "torch.ones": created(1),
-  "torch.full": filled(fillValue, false, true),
-  "torch.zeros_like": filled(() => 0, true, false),
-  "torch.ones_like": filled(() => 1, true, false),
-  "torch.full_like": filled(fillValue, true, true),
   "torch.functional.split": shared["split"] ?? same
 }
 
@@ -514,18 +477,6 @@ export const methods: Readonly<Record<string, Operation>> = {
   expand_as: {
     parameters: ["input", "other"],
     run: (args) => expanded(args.tensor("input"), args.tensor("other").tensor.shape)
-  },
-  new_zeros: {
-    parameters: ["input", "size"],
-    run: (args) => Variable.constant(Tensor.full("float", sizesOf(args, "size"), 0))
-  },
-  new_ones: {
-    parameters: ["input", "size"],
-    run: (args) => Variable.constant(Tensor.full("float", sizesOf(args, "size"), 1))
-  },
-  new_full: {
-    parameters: ["input", "size", "fill_value"],
-    run: (args) => Variable.constant(Tensor.full("float", sizesOf(args, "size"), fillValue(args)))
   },
   contiguous: same,
   cpu: same,

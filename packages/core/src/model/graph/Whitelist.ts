@@ -1,5 +1,7 @@
 /** The operations that a loss graph may name: pure, deterministic, and differentiable where they have a slope. */
+import * as Creation from "./Creation.ts"
 import * as Elementwise from "./Elementwise.ts"
+import * as FunctionalLosses from "./FunctionalLosses.ts"
 import * as Reductions from "./Reductions.ts"
 import * as Shapes from "./Shapes.ts"
 import type { Operation } from "./Value.ts"
@@ -76,13 +78,16 @@ const functions: ReadonlyMap<string, Operation> = new Map([
   ...entries("math.", math),
   ...entries("", Elementwise.functions),
   ...entries("", Reductions.functions),
-  ...entries("", Shapes.functions)
+  ...entries("", FunctionalLosses.functions),
+  ...entries("", Shapes.functions),
+  ...entries("", Creation.functions)
 ])
 
 const methods: ReadonlyMap<string, Operation> = new Map([
   ...entries("", shared),
   ...entries("", Elementwise.methods),
-  ...entries("", Shapes.methods)
+  ...entries("", Shapes.methods),
+  ...entries("", Creation.methods)
 ])
 
 /** An operation that changes its first operand, which must not be read afterwards. */
