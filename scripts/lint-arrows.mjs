@@ -27,7 +27,9 @@ const rooms = {
     "rollout",
     "learn",
     "evaluate",
-    "train",
+    "run",
+    "rl",
+    "report",
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],

@@ -1,14 +1,30 @@
 /** One run of the arithmetic recipe, measured on held-out problems before and after. */
-import { ChatModel, Evaluator, GroupResult, Proportion, RunStore, Tinker, Train } from "@effect-rl/core"
-import { BoxedAddition, type Recipe, Recipes } from "@effect-rl/recipes"
-import { Clock, Effect, Option, Schema, Stream } from "effect"
+import {
+  ChatModel,
+  Evaluator,
+  GroupPayload,
+  GroupResult,
+  Proportion,
+  type Renderer,
+  Rl,
+  RunRecord,
+  RunStore,
+  Tinker,
+  Weights
+} from "@effect-rl/core"
+import { BoxedAddition } from "@effect-rl/recipes"
+import { Clock, Effect, Option, Stream } from "effect"
 
-export const steps = 25
+export const iterations = 25
 
-type Config = Recipe.Task["config"]
+type TestSetError = Effect.Error<
+  ReturnType<ReturnType<typeof Evaluator.testSet<Renderer.RendererError, never>>["evaluate"]>
+>
+
+type Options = Rl.Options<Renderer.RendererError, never, TestSetError>
 
 /** Makes another run of the recipe's. */
-export type Change = (config: Config) => Config
+export type Change = (options: Options) => Options
 
 export interface Scores {
   /** Right answers at temperature 1. */
@@ -35,62 +51,82 @@ const responses = (groups: ReadonlyArray<GroupResult.GroupResult>) =>
     String(trajectory.transitions.at(-1)?.logs["response"] ?? "")
   )
 
-const proportion = ({ metrics, name }: Evaluator.Evaluation): Proportion.Proportion => ({
-  value: metrics[`${name}/correct`] ?? NaN,
-  low: metrics[`${name}/correct_low`] ?? NaN,
-  high: metrics[`${name}/correct_high`] ?? NaN
+const maxTokens = 40
+
+/** Answers of one evaluator before an iteration. */
+const answers = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, iteration: number) {
+  const store = yield* RunStore.RunStore
+  const groups = records.filter(RunRecord.guards.GroupRolledOut).filter((group) =>
+    group.evaluator === "held_out" && group.iteration === iteration
+  )
+  return yield* Effect.forEach(groups, ({ payload }) =>
+    payload === undefined
+      ? Effect.die("a group without its payload")
+      : Effect.flatMap(store.payload(payload), GroupPayload.decode))
 })
 
-const scores = (events: ReadonlyArray<Train.Event>, iteration: number): Scores => {
-  const evaluations = events.flatMap((event) =>
-    event._tag === "Evaluated" && event.iteration === iteration ? [event.evaluation] : []
+const scores = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, iteration: number) {
+  const [sampled, greedy] = records.filter(RunRecord.guards.Evaluated).filter((record) =>
+    record.iteration === iteration
   )
-  const [sampled, greedy] = evaluations
-  if (sampled === undefined || greedy === undefined) throw new Error(`iteration ${iteration} was not evaluated`)
-  const texts = responses(sampled.groups)
-  return {
-    sampled: proportion(sampled),
-    greedy: proportion(greedy),
+  if (sampled?.score === undefined || greedy?.score === undefined) {
+    return yield* Effect.die(`iteration ${iteration} was not evaluated`)
+  }
+  const texts = responses(yield* answers(records, iteration))
+  const measured: Scores = {
+    sampled: sampled.score,
+    greedy: greedy.score,
     worked: texts.filter((text) => computation.test(text)).length / texts.length
+  }
+  return measured
+})
+
+/** The arithmetic recipe's run, as options that a control may change. */
+const options = (model: ChatModel.ChatModel, seed: number) => {
+  const heldOut = { groups: BoxedAddition.heldOut(model), maxTokens }
+  return {
+    model,
+    dataset: BoxedAddition.dataset({ model, batches: iterations, groups: 32, groupSize: 8 }),
+    sampling: { maxTokens },
+    update: { learningRate: 1e-3 },
+    run: {
+      seed,
+      iterations,
+      evalEvery: iterations,
+      evaluators: [
+        Evaluator.testSet({ ...heldOut, name: "held_out" }),
+        Evaluator.testSet({ ...heldOut, name: "held_out_greedy", temperature: 0 })
+      ]
+    }
   }
 }
 
-const settings = (seed: number) =>
-  Schema.decodeUnknownEffect(Recipes.arithmetic.settings)({ seed, steps, evalEvery: steps })
+const name = "effect-rl/tiny-128"
 
-const task = Effect.fnUntraced(function*(seed: number) {
-  const decoded = yield* settings(seed)
-  const model = yield* ChatModel.resolve(decoded.model)
-  return { model, task: yield* Recipes.arithmetic.build(model, decoded), settings: decoded }
-})
-
-/** Trains with `seed` for 25 steps. */
+/** Trains with `seed` for 25 iterations. */
 export const run = Effect.fnUntraced(function*(seed: number, change: Change) {
-  const { task: { config } } = yield* task(seed)
+  const model = yield* ChatModel.resolve(name)
   const startedAt = yield* Clock.currentTimeMillis
-  const events = yield* Train.run(change(config)).pipe(
-    Stream.runCollect,
-    Effect.provide(RunStore.RunStore.layerMemory, { local: true })
-  )
+  const records = yield* Stream.runCollect(Rl.run(change(options(model, seed))))
   const outcome: Outcome = {
     seed,
-    before: scores(events, 0),
-    after: scores(events, steps),
-    rewards: events.flatMap((event) => event._tag === "Iteration" ? [event.meanReward] : []),
+    before: yield* scores(records, 0),
+    after: yield* scores(records, iterations),
+    rewards: records.flatMap((record) => record._tag === "Updated" ? [record.reward?.mean ?? NaN] : []),
     seconds: ((yield* Clock.currentTimeMillis) - startedAt) / 1000
   }
   return outcome
-})
+}, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
 /** Of the base model: the share of right answers, and of problems that at least one of eight attempts gets right. */
 export const base = Effect.gen(function*() {
-  const { model, settings } = yield* task(0)
+  const model = yield* ChatModel.resolve(name)
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
   const { groups } = yield* Evaluator.testSet({
     name: "base",
     groups: BoxedAddition.heldOut(model).map((builder) => ({ ...builder, size: 8 })),
-    maxTokens: settings.maxTokens
-  }).evaluate(sampler)
+    maxTokens
+  }).evaluate(Weights.fromSamplingClient(sampler))
   const hitsP = groups.flatMap((group) =>
     GroupResult.isSkipped(group)
       ? []

@@ -82,7 +82,7 @@ const program = Effect.gen(function*() {
     "s"
   ]
   Report.publish("learning", "Does it learn to add?", [
-    `The arithmetic recipe on tiny-128: ${Experiment.steps} steps of 32 problems × 8 attempts. Right answers to 512 held-out problems, one
+    `The arithmetic recipe on tiny-128: ${Experiment.iterations} steps of 32 problems × 8 attempts. Right answers to 512 held-out problems, one
 sampled attempt each, beside the most likely answer; "worked" is the share of sampled answers that hold a computation before
 the box. Intervals are Wilson's.`,
     `The base model is right in ${withInterval(base.pass1)} of its answers; in ${

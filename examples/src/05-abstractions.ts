@@ -1,18 +1,19 @@
 // Tutorial 05: the same with the library's own pieces. An environment is walked through by hand, then a group is rolled out,
-// its advantages and datums looked at, and at last four steps are trained. The tiny model has learned sums alone: on these
+// its advantages and datums looked at, and at last four iterations are trained. The tiny model has learned sums alone: on these
 // word problems it stays near 0.
 import {
   Advantage,
   ChatModel,
-  LearningRate,
+  Hyperparameters,
   Policy,
   ProblemGroupBuilder,
+  Rl,
   RLDataset,
   Rollout,
+  RunRecord,
   RunStore,
   Signal,
   Tinker,
-  Train,
   TrainingData
 } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
@@ -46,8 +47,8 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
     return undefined
   }
   const rewards = Array.fromIterable(informative[0].group.rewardsG)
-  const advantages = Array.fromIterable(Advantage.centered(informative[0]))
-  const datums = TrainingData.assemble(informative, Advantage.centered)
+  const advantages = Array.fromIterable(Advantage.centered.of(informative[0]))
+  const datums = TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
   const [datum] = datums
   const keys = datum === undefined ? [] : Object.keys(datum.inputs)
   yield* Console.log(`Rewards:    ${rewards.join(", ")}`)
@@ -56,9 +57,9 @@ export const oneGroup = Effect.fnUntraced(function*(model: ChatModel.ChatModel, 
   return { rewards, advantages, datums: datums.length, keys }
 }, Effect.scoped)
 
-/** Eight problems, two a step, four attempts each. */
+/** Eight problems, two an iteration, four attempts each. */
 export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
-  const learningRate = yield* LearningRate.getLr(model.name)
+  const learningRate = yield* Hyperparameters.getLr(model.name)
   const dataset = RLDataset.fromArray(Abstractions.problems, {
     groupsPerBatch: 2,
     group: ({ answer, problem }, index) =>
@@ -68,11 +69,13 @@ export const train = Effect.fnUntraced(function*(model: ChatModel.ChatModel) {
         env: () => MathEnv.make({ model, problem, answer })
       })
   })
-  yield* Console.log(`Training for ${dataset.length} steps, LR=${learningRate.toExponential(2)}`)
-  yield* Train.run({ model, dataset, learningRate, maxTokens: 40, evalEvery: 0 }).pipe(
-    Stream.filter((event) => event._tag === "Iteration"),
-    Stream.runForEach((event) =>
-      Console.log(`Step ${event.iteration}: mean_reward=${event.meanReward.toFixed(2)}, datums=${event.datums}`)
+  yield* Console.log(`Training for ${dataset.length} iterations, LR=${learningRate.toExponential(2)}`)
+  yield* Rl.run({ model, dataset, sampling: { maxTokens: 40 }, update: { learningRate } }).pipe(
+    Stream.filter(RunRecord.guards.Updated),
+    Stream.runForEach(({ iteration, metrics, reward }) =>
+      Console.log(
+        `Iteration ${iteration}: mean_reward=${reward?.mean.toFixed(2)}, datums=${metrics["optim/datums"]}`
+      )
     )
   )
   return learningRate

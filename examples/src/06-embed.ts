@@ -1,6 +1,6 @@
 // A run is a value: here it is one task of a larger app, which stops it at a goal, bounds its time, survives a backend that is
 // away, and answers how far it is while it goes on.
-import { ChatModel, ProblemGroupBuilder, RLDataset, RunStore, Train } from "@effect-rl/core"
+import { ChatModel, ProblemGroupBuilder, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { MathEnv } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -23,18 +23,18 @@ export const learnSums = (goal: number) =>
           env: () => MathEnv.make({ model, problem: `What is ${a} + ${b}?`, answer: String(a + b) })
         })
     })
-    return Train.run({ model, dataset, learningRate: 1e-3, maxTokens: 40, evalEvery: 0 })
+    return Rl.run({ model, dataset, sampling: { maxTokens: 40 }, update: { learningRate: 1e-3 } })
   }).pipe(
     Stream.unwrap,
-    Stream.filter((event) => event._tag === "Iteration"),
-    Stream.takeUntil((event) => event.meanReward >= goal)
+    Stream.filter(RunRecord.guards.Updated),
+    Stream.takeUntil(({ reward }) => (reward?.mean ?? 0) >= goal)
   )
 
 export const app = Effect.gen(function*() {
-  const progress = yield* Ref.make("no step yet")
+  const progress = yield* Ref.make("no iteration yet")
   const training = learnSums(0.6).pipe(
-    Stream.runForEach(({ iteration, meanReward }) =>
-      Ref.set(progress, `step ${iteration}: reward ${meanReward.toFixed(2)}`)
+    Stream.runForEach(({ iteration, reward }) =>
+      Ref.set(progress, `iteration ${iteration}: reward ${reward?.mean.toFixed(2)}`)
     ),
     Effect.timeout("2 minutes"),
     Effect.catchReason("TinkerError", "Unavailable", () => Effect.logWarning("backend away, trying tomorrow"))

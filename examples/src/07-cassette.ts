@@ -1,5 +1,5 @@
-// A cassette: five steps of learning to add, recorded once through the Tinker API, train again here without server, key or GPU.
-import { ChatModel, RunStore, Train } from "@effect-rl/core"
+// A cassette: five iterations of learning to add, recorded once through the Tinker API, train again here without server, key or GPU.
+import { ChatModel, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Preset } from "@effect-rl/engine"
 import { HuggingFace } from "@effect-rl/files"
 import { BoxedAddition } from "@effect-rl/recipes"
@@ -20,21 +20,21 @@ export const metricsFile = fileURLToPath(new URL("../cassettes/sums.metrics.json
 export const learnSums = (learningRate: number) =>
   Effect.map(ChatModel.resolve(name, { tokenizer: fileURLToPath(Preset.folders.get(name) ?? "") }), (model) => {
     const dataset = BoxedAddition.dataset({ model, batches: 5, groups: 8, groupSize: 4 })
-    return Train.run({ model, dataset, learningRate, maxTokens: 40, evalEvery: 0 })
+    return Rl.run({ model, dataset, sampling: { maxTokens: 40 }, update: { learningRate } })
   }).pipe(
     Stream.unwrap,
-    Stream.filter((event) => event._tag === "Iteration")
+    Stream.filter(RunRecord.guards.Updated)
   )
 
-/** What a step says of itself, without how long it took. */
-export const reported = ({ iteration, metrics }: Train.Iteration) => ({
+/** The metrics of an iteration, without times. */
+export const reported = ({ iteration, metrics }: RunRecord.Updated) => ({
   iteration,
   ...Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/")))
 })
 
-const steps = learnSums(1e-3).pipe(
-  Stream.runForEach(({ datums, iteration, meanReward }) =>
-    Console.log(`step ${iteration}: reward ${meanReward.toFixed(3)}, ${datums} datums`)
+const iterations = learnSums(1e-3).pipe(
+  Stream.runForEach(({ iteration, metrics, reward }) =>
+    Console.log(`iteration ${iteration}: reward ${reward?.mean.toFixed(3)}, ${metrics["optim/datums"]} datums`)
   )
 )
 
@@ -54,7 +54,7 @@ const missed = learnSums(2e-3).pipe(
 
 if (import.meta.main) {
   const play = Effect.provide([Cassette.layer(cassette), RunStore.RunStore.layerMemory])
-  steps.pipe(
+  iterations.pipe(
     play,
     Effect.andThen(play(missed)),
     Effect.provide(HuggingFace.layer),

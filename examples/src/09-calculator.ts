@@ -1,6 +1,6 @@
 // A tool: the policy calls a calculator, sees what it answers, and says the number. Half of the members call it, the others
-// guess; three steps of training see the difference. The model is a script, the training client a small real model.
-import { ChatModel, RLDataset, RunStore, Train } from "@effect-rl/core"
+// guess; three iterations of training see the difference. The model is a script, the training client a small real model.
+import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -42,11 +42,11 @@ export const program = Effect.gen(function*() {
       open: Effect.succeed({ makeEnv: () => CalculatorEnv.make({ model, expression, answer }) })
     })
   })
-  return yield* Train.run({ model, dataset, learningRate: 1e-3, maxTokens: 256, evalEvery: 0 }).pipe(
-    Stream.filter((event) => event._tag === "Iteration"),
-    Stream.tap(({ iteration, meanReward, metrics }) =>
+  return yield* Rl.run({ model, dataset, sampling: { maxTokens: 256 }, update: { learningRate: 1e-3 } }).pipe(
+    Stream.filter(RunRecord.guards.Updated),
+    Stream.tap(({ iteration, metrics, reward }) =>
       Console.log(
-        `step ${iteration}: reward ${meanReward}, calculator used in ${
+        `iteration ${iteration}: reward ${reward?.mean}, calculator used in ${
           metrics["env/all/used_calculator"]
         } of all episodes`
       )

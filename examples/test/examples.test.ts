@@ -31,8 +31,8 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
   },
   "05-abstractions.ts": (lines) => {
     assert.include(lines, "Reward: 0.9")
-    assert.include(lines, "Training for 4 steps, LR=1.00e-3")
-    assert.deepStrictEqual(found(lines, /^Step (\d+): mean_reward=-?[\d.]+, datums=\d+$/), [0, 1, 2, 3])
+    assert.include(lines, "Training for 4 iterations, LR=1.00e-3")
+    assert.deepStrictEqual(found(lines, /^Iteration (\d+): mean_reward=-?[\d.]+, datums=\d+$/), [0, 1, 2, 3])
     const rewards = lines.find((line) => line.startsWith("Rewards:"))?.slice("Rewards:".length).split(",").map(Number)
     const advantages = lines.find((line) => line.startsWith("Advantages:"))?.slice("Advantages:".length).split(",")
     assert.isDefined(rewards)
@@ -42,13 +42,13 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     )
   },
   "06-embed.ts": (lines) => {
-    const rewards = found(lines, /^step \d+: reward (-?[\d.]+)$/)
+    const rewards = found(lines, /^iteration \d+: reward (-?[\d.]+)$/)
     assert.isBelow(rewards.at(0) ?? NaN, 0.6)
     assert.isAtLeast(rewards.at(-1) ?? NaN, 0.6)
     assert.include(lines.join("\n"), "saved after")
   },
   "07-cassette.ts": (lines) => {
-    const rewards = found(lines, /^step \d+: reward ([\d.]+), \d+ datums$/)
+    const rewards = found(lines, /^iteration \d+: reward ([\d.]+), \d+ datums$/)
     assert.strictEqual(rewards.length, 5)
     assert.isAbove(rewards.at(-1) ?? NaN, rewards.at(0) ?? NaN)
     assert.strictEqual(lines.at(-1), "not recorded: learningRate is 0.002, recorded 0.001")

@@ -25,7 +25,8 @@ const named = { train: Command.make("train"), play: Command.make("play"), serve:
 export const run = (version: string) =>
   Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
     if (args.includes("train")) {
-      const { train } = yield* Effect.promise(() => import("./train/TrainCommand.ts"))
+      const { make } = yield* Effect.promise(() => import("./train/TrainCommand.ts"))
+      const train = yield* make(args)
       return yield* Command.runWith(root({ ...named, train }), { version })(args)
     }
     if (args.includes("play")) {

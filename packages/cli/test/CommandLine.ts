@@ -63,7 +63,7 @@ export const short = [
   "arithmetic",
   "--backend",
   "mock",
-  "--groups",
+  "--groups-per-batch",
   "2",
   "--group-size",
   "4",

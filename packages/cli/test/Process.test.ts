@@ -49,7 +49,7 @@ const { runFolder, short } = CommandLine
 describe("the process", () => {
   it.live("ends with 0 after a run, and with 1 and one line to act on after a mistake", () =>
     Effect.gen(function*() {
-      const good = yield* launch([...short, "--steps", "1", "--log-path", yield* runFolder])
+      const good = yield* launch([...short, "--iterations", "1", "--log-path", yield* runFolder])
       assert.deepStrictEqual([good.code, good.errors], [0, ""])
       assert.notInclude(good.out, "stopping")
       const bad = yield* launch(["train", "arithmetic", "--model", "effect-rl/tiny-12", "--log-path", yield* runFolder])
@@ -64,8 +64,8 @@ describe("the process", () => {
   it.live("saves when interrupted, says how to go on, ends with 130 and resumes", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const args = (steps: number) => [...short, "--steps", String(steps), "--log-path", folder]
-      const interrupted = yield* launch(args(400), { when: "step   3/400", act: "interrupt" })
+      const args = (steps: number) => [...short, "--iterations", String(steps), "--log-path", folder]
+      const interrupted = yield* launch(args(400), { when: "iteration   3/400", act: "interrupt" })
       assert.strictEqual(interrupted.code, 130)
       const hint = `what is done is kept in ${folder}: run the same command again to go on from there`
       assert.match(interrupted.out, /\nstopping: what is under way is finished and saved.*\nsaved after/)
@@ -79,8 +79,8 @@ describe("the process", () => {
   it.live("saves too when nobody reads on", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const args = [...short, "--steps", "400", "--log-path", folder]
-      const { errors } = yield* launch(args, { when: "step   2/400", act: "close output" })
+      const args = [...short, "--iterations", "400", "--log-path", folder]
+      const { errors } = yield* launch(args, { when: "iteration   2/400", act: "close output" })
       assert.strictEqual(errors, "")
       assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is done is kept in")
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
@@ -104,7 +104,7 @@ describe("the process", () => {
 
   it.live("colours nothing unless asked to, and never with NO_COLOR", () =>
     Effect.gen(function*() {
-      const args = [...short, "--steps", "1", "--log-path"]
+      const args = [...short, "--iterations", "1", "--log-path"]
       const coloured = yield* launch([...args, yield* runFolder], { env: { FORCE_COLOR: "1", NO_COLOR: "" } })
       assert.include(coloured.out, "\u001b[1m")
       const plain = yield* launch([...args, yield* runFolder], { env: { FORCE_COLOR: "1", NO_COLOR: "1" } })
@@ -118,9 +118,9 @@ describe("the process", () => {
         "arithmetic",
         "--model",
         "effect-rl/tiny-64",
-        "--steps",
+        "--iterations",
         "2",
-        "--groups",
+        "--groups-per-batch",
         "4",
         "--eval-every",
         "0"
@@ -128,7 +128,7 @@ describe("the process", () => {
       const folder = yield* runFolder
       const { code, errors, out } = yield* launch([...args, "--log-path", folder])
       assert.deepStrictEqual([code, errors], [0, ""])
-      assert.include(out, "step 2/2")
+      assert.include(out, "iteration 2/2")
       assert.include(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "final")
     }))
 })

@@ -107,9 +107,9 @@ describe("effect-rl train --plan", () => {
     "arithmetic",
     "--backend",
     "mock",
-    "--steps",
+    "--iterations",
     "3",
-    "--groups",
+    "--groups-per-batch",
     "2",
     "--group-size",
     "4",
@@ -151,11 +151,11 @@ describe("effect-rl train", () => {
   it.effect("trains, reports and keeps the run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const { exit, out } = yield* run(...short, "--steps", "2", "--log-path", folder)
+      const { exit, out } = yield* run(...short, "--iterations", "2", "--log-path", folder)
       assert.isTrue(Exit.isSuccess(exit))
       has(out, `training 2 steps, kept in ${folder}`)
-      has(out, "step 1/2  reward 0.500 ± 0.000  informative 100 %  truncated 0 %")
-      has(out, "step 2/2")
+      has(out, "iteration 1/2  reward 0.500 ± 0.000  informative 100 %  truncated 0 %")
+      has(out, "iteration 2/2")
       has(out, "mean reward of each step")
       assert.includeMembers([...(yield* filesOf(folder))], [
         "checkpoints.jsonl",
@@ -171,11 +171,11 @@ describe("effect-rl train", () => {
   it.effect("evaluates before and after, and shows answers to the same problems", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const { out } = yield* run(...short.slice(0, -1), "1", "--steps", "1", "--log-path", folder)
-      has(out, "held_out after 0 steps: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
+      const { out } = yield* run(...short.slice(0, -1), "1", "--iterations", "1", "--log-path", folder)
+      has(out, "held_out after 0 iterations: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
       has(out, "held_out_greedy after 1 step: 49.0 % of 512 correct")
       has(out, "held_out (512)             49.0 % (44.7 to 53.3 %)    49.0 % (44.7 to 53.3 %)")
-      assert.strictEqual(out.filter((line) => line.startsWith("  after 0 steps, reward ")).length, 3)
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 0 iterations, reward ")).length, 3)
       assert.strictEqual(out.filter((line) => line.startsWith("  after 1 step, reward ")).length, 3)
       assert.include(yield* filesOf(folder), "transcripts.json")
     }))
@@ -183,15 +183,15 @@ describe("effect-rl train", () => {
   it.effect("resumes a run that exists, and says so", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      yield* run(...short, "--steps", "2", "--log-path", folder)
-      const plan = yield* run(...short, "--steps", "3", "--log-path", folder, "--plan")
+      yield* run(...short, "--iterations", "2", "--log-path", folder)
+      const plan = yield* run(...short, "--iterations", "3", "--log-path", folder, "--plan")
       has(plan.out, "it would be resumed")
-      const longer = yield* run(...short, "--steps", "3", "--log-path", folder)
-      has(longer.out, `resuming the run in ${folder} after 2 of 3 steps`)
-      has(longer.out, "step 3/3")
-      assert.isFalse(longer.out.some((line) => line.includes("step 2/3")))
-      const again = yield* run(...short, "--steps", "3", "--log-path", folder)
-      has(again.out, `the run in ${folder} is finished: raise --steps to train on`)
+      const longer = yield* run(...short, "--iterations", "3", "--log-path", folder)
+      has(longer.out, `resuming the run in ${folder} after 2 of 3 iterations`)
+      has(longer.out, "iteration 3/3")
+      assert.isFalse(longer.out.some((line) => line.includes("iteration 2/3")))
+      const again = yield* run(...short, "--iterations", "3", "--log-path", folder)
+      has(again.out, `the run in ${folder} is finished: raise --iterations to train on`)
       has(again.out, "mean reward of each step")
     }))
 
@@ -199,20 +199,20 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       const evaluated = short.with(-1, "1")
-      yield* run(...evaluated, "--steps", "1", "--log-path", folder)
+      yield* run(...evaluated, "--iterations", "1", "--log-path", folder)
       yield* tear(folder, "transcripts.json")
-      const { exit, out } = yield* run(...evaluated, "--steps", "2", "--log-path", folder)
+      const { exit, out } = yield* run(...evaluated, "--iterations", "2", "--log-path", folder)
       assert.isTrue(Exit.isSuccess(exit))
       has(out, "transcripts.json is broken, and answers kept in it are left out of the report")
-      has(out, "step 2/2")
-      assert.strictEqual(out.filter((line) => line.startsWith("  after 2 steps, reward ")).length, 3)
+      has(out, "iteration 2/2")
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 2 iterations, reward ")).length, 3)
     }))
 
   it.effect("does not resume with another configuration", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      yield* run(...short, "--steps", "1", "--log-path", folder)
-      const { errors, exit } = yield* run(...short, "--steps", "1", "--log-path", folder, "--max-tokens", "30")
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const { errors, exit } = yield* run(...short, "--iterations", "1", "--log-path", folder, "--max-tokens", "30")
       assert.isTrue(Exit.isFailure(exit))
       has(errors, "was started with max_tokens 40, now it is 30")
     }))
@@ -221,17 +221,17 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       const tutorial = [...short.with(1, "abstractions"), "--max-tokens", "80", "--log-path", folder]
-      yield* run(...tutorial, "--steps", "1")
+      yield* run(...tutorial, "--iterations", "1")
       const larger = tutorial.with(tutorial.indexOf("--group-size") + 1, "8")
-      const { errors, exit } = yield* run(...larger, "--steps", "1")
+      const { errors, exit } = yield* run(...larger, "--iterations", "1")
       assert.isTrue(Exit.isFailure(exit))
       has(errors, "was started with dataset")
-      has((yield* run(...tutorial, "--steps", "5")).out, "step 5/5")
+      has((yield* run(...tutorial, "--iterations", "5")).out, "iteration 5/5")
     }))
 
   it.effect("advises once to allow longer responses where most are cut", () =>
     Effect.gen(function*() {
-      const { out } = yield* run(...short, "--steps", "2", "--max-tokens", "8", "--log-path", yield* runFolder)
+      const { out } = yield* run(...short, "--iterations", "2", "--max-tokens", "8", "--log-path", yield* runFolder)
       const advice = out.filter((line) => line.startsWith("advice: "))
       assert.deepStrictEqual(advice, [
         "advice: 100 % of the responses were cut at 8 tokens and rarely earn their reward: raise --max-tokens"
@@ -243,7 +243,7 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       const { exit, out } = yield* run(
         ...short,
-        "--steps",
+        "--iterations",
         "9",
         "--max-tokens-total",
         "4000",
@@ -252,12 +252,12 @@ describe("effect-rl train", () => {
       )
       assert.isTrue(Exit.isSuccess(exit))
       has(out, "4000 tokens of --max-tokens-total")
-      assert.isFalse(out.some((line) => line.includes("step 9/9")))
+      assert.isFalse(out.some((line) => line.includes("iteration 9/9")))
     }))
 
   it.effect("writes records for programs, and nothing else", () =>
     Effect.gen(function*() {
-      const { out } = yield* run(...short, "--steps", "1", "--json", "--log-path", yield* runFolder)
+      const { out } = yield* run(...short, "--iterations", "1", "--json", "--log-path", yield* runFolder)
       const types = records(out).map(({ type }) => type)
       assert.deepStrictEqual(types, ["started", "group_finished", "group_finished", "iteration", "finished", "report"])
       const [iteration] = records(out).filter(({ type }) => type === "iteration")
@@ -276,13 +276,13 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       for (const recipe of ["arithmetic", "plain-arithmetic", "abstractions"]) {
         const args = short.with(1, recipe)
-        const { out } = yield* run(...args, "--max-tokens", "80", "--steps", "1", "--log-path", yield* runFolder)
-        has(out, "step 1/1  reward 0.500 ± 0.000")
+        const { out } = yield* run(...args, "--max-tokens", "80", "--iterations", "1", "--log-path", yield* runFolder)
+        has(out, "iteration 1/1  reward 0.500 ± 0.000")
       }
       for (const recipe of ["guess-number", "calculator"]) {
-        const { exit, out } = yield* run(...short.with(1, recipe), "--steps", "1", "--log-path", yield* runFolder)
+        const { exit, out } = yield* run(...short.with(1, recipe), "--iterations", "1", "--log-path", yield* runFolder)
         assert.isTrue(Exit.isSuccess(exit))
-        has(out, "step 1/1  reward")
+        has(out, "iteration 1/1  reward")
       }
     }))
 })

@@ -7,10 +7,10 @@ import {
   type Hooks,
   type InvalidOption,
   type Policy,
+  Rl,
   Rollout,
   type RolloutError,
-  type TinkerError,
-  Train
+  type TinkerError
 } from "@effect-rl/core"
 import type { Effect, Scope, Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
@@ -41,7 +41,7 @@ interface Disk {
 declare const builder: EnvGroupBuilder.EnvGroupBuilder<SandboxLost, Sandboxes>
 declare const policy: Policy.Policy<TinkerError.TinkerError>
 declare const hooks: Hooks.Hooks<DiskFull, Disk | Scope.Scope>
-declare const config: Train.Config<SandboxLost, Sandboxes>
+declare const options: Rl.Options<SandboxLost, Sandboxes>
 
 /** Sees the errors of environments, hooks and policy alike. */
 declare const onFailure: FailurePolicy.FailurePolicy<SandboxLost | DiskFull, TinkerError.TinkerError>
@@ -73,8 +73,8 @@ const evaluator = Evaluator.testSet({
 })
 holds<Same<typeof evaluator, Evaluator.Evaluator<Failures, Sandboxes | Disk>>>()
 
-const { onFailure: _, ...withoutPolicy } = config
-const run = Train.run({ ...withoutPolicy, hooks, onFailure })
+const { rollout: _, ...withoutRollout } = options
+const run = Rl.run({ ...withoutRollout, rollout: { hooks, onFailure } })
 holds<Same<DiskFull extends Stream.Error<typeof run> ? true : false, true>>()
 holds<Same<Disk extends Stream.Services<typeof run> ? true : false, true>>()
 

@@ -8,13 +8,10 @@ import {
   ProblemEnv,
   ProblemGroupBuilder,
   type Renderer,
+  Rl,
   RLDataset,
-  type RolloutError,
   type RunStore,
-  type Tinker,
-  type TinkerError,
-  Train,
-  type TrainError
+  type Tinker
 } from "@effect-rl/core"
 import { Context, Effect, Schema, type Scope, type Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
@@ -82,12 +79,11 @@ holds<
   >
 >()
 
-export const run = Train.run({
+export const run = Rl.run({
   model,
   dataset: mixed,
-  learningRate: 1e-3,
-  maxTokens: 64,
-  loss: Loss.ppo({ clipHigh: 1.28 })
+  sampling: { maxTokens: 64 },
+  update: { learningRate: 1e-3, loss: Loss.ppo({ clipHigh: 1.28 }) }
 })
 
 holds<
@@ -96,11 +92,7 @@ holds<
     | SandboxLost
     | JudgeAway
     | Renderer.RendererError
-    | InvalidOption.InvalidOption
-    | RolloutError.RolloutError
-    | RunStore.RunError
-    | TinkerError.TinkerError
-    | TrainError.TrainError
+    | Rl.Error
   >
 >()
 holds<Same<Stream.Services<typeof run>, Sandboxes | Judge | Tinker.Tinker | RunStore.RunStore>>()

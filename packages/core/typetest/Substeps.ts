@@ -2,12 +2,13 @@
 import {
   Advantage,
   type ChatModel,
+  Credit,
   type Datum,
   type GroupResult,
   Loss,
+  Rl,
   type RLDataset,
   Signal,
-  Train,
   type TrainingClient,
   TrainingData
 } from "@effect-rl/core"
@@ -16,14 +17,16 @@ import { Array, Effect } from "effect"
 declare const model: ChatModel.ChatModel
 declare const dataset: RLDataset.RLDataset
 
-export const run = Train.run({
+export const run = Rl.run({
   model,
   dataset,
-  learningRate: 4e-5,
-  maxTokens: 512,
-  loss: Loss.ppo({ clipLow: 0.8, clipHigh: 1.28 }),
-  advantage: Advantage.leaveOneOut,
-  numSubsteps: 4
+  sampling: { maxTokens: 512 },
+  update: {
+    learningRate: 4e-5,
+    loss: Loss.ppo({ clipLow: 0.8, clipHigh: 1.28 }),
+    credit: Credit.groupRelative(Advantage.leaveOneOut),
+    substeps: 4
+  }
 })
 
 /** All passes and steps are submitted before the first is awaited. */
@@ -41,5 +44,7 @@ export const byHand = Effect.fnUntraced(function*(
 
 export const learn = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<Datum.Datum<"PolicyTokens">> => {
   const { informative } = Signal.partition(results)
-  return Array.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, Advantage.leaveOneOut) : []
+  return Array.isReadonlyArrayNonEmpty(informative)
+    ? TrainingData.assemble(informative, Advantage.leaveOneOut).flatMap(({ data }) => data)
+    : []
 }

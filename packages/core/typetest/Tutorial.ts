@@ -2,21 +2,19 @@
 import {
   ChatModel,
   Datum,
-  type InvalidOption,
   Loss,
   Message,
   ModelInput,
   ProblemEnv,
   ProblemGroupBuilder,
   type Renderer,
+  Rl,
   RLDataset,
-  type RolloutError,
+  type RunRecord,
   type RunStore,
   Tinker,
   type TinkerError,
-  type Tokenizer,
-  Train,
-  type TrainError
+  type Tokenizer
 } from "@effect-rl/core"
 import { Array, Console, Effect, type FileSystem, type Layer, type Path, Stream } from "effect"
 import { holds, type Same } from "./Same.ts"
@@ -41,18 +39,20 @@ export const gsm8k = (name: string) =>
       group: ([question, answer], index) =>
         ProblemGroupBuilder.make({ key: `gsm8k/${index}`, size: 4, env: () => mathEnv(model, question, answer) })
     })
-    return Train.run({ model, dataset, learningRate: 1e-3, maxTokens: 64, maxSteps: 4 })
+    return Rl.run({
+      model,
+      dataset,
+      sampling: { maxTokens: 64 },
+      update: { learningRate: 1e-3 },
+      run: { iterations: 4 }
+    })
   }).pipe(Stream.unwrap)
 
 type Failures =
   | ChatModel.ChatModelError
   | Renderer.RendererError
-  | InvalidOption.InvalidOption
-  | RolloutError.RolloutError
-  | RunStore.RunError
-  | TinkerError.TinkerError
+  | Rl.Error
   | Tokenizer.TokenizerError
-  | TrainError.TrainError
 
 holds<Same<Stream.Error<ReturnType<typeof gsm8k>>, Failures>>()
 holds<Same<Stream.Services<ReturnType<typeof gsm8k>>, Tinker.Tinker | Tokenizer.Tokenizers | RunStore.RunStore>>()
@@ -66,9 +66,9 @@ declare const huggingFace: Layer.Layer<Tokenizer.Tokenizers, never, FileSystem.F
 declare const runDirectory: Layer.Layer<RunStore.RunStore, RunStore.RunError, FileSystem.FileSystem | Path.Path>
 declare const node: Layer.Layer<FileSystem.FileSystem | Path.Path>
 
-const report = (event: Train.Event) =>
-  event._tag === "Iteration"
-    ? Console.log(`Step ${event.iteration}: mean_reward=${event.meanReward.toFixed(2)}, datums=${event.datums}`)
+const report = (record: RunRecord.RunRecord) =>
+  record._tag === "Updated"
+    ? Console.log(`Iteration ${record.iteration}: mean reward ${record.reward?.mean.toFixed(2)}`)
     : Effect.void
 
 export const laptop: Effect.Effect<void, Failures | BootError> = gsm8k("effect-rl/tiny-128").pipe(

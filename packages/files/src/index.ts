@@ -1,3 +1,6 @@
+export * as AtomicFile from "./file/AtomicFile.ts"
+export * as FileFailure from "./file/FileFailure.ts"
+
 export * as ByteLevel from "./tokenizer/ByteLevel.ts"
 export * as HuggingFace from "./tokenizer/HuggingFace.ts"
 export * as HuggingFaceTokenizer from "./tokenizer/HuggingFaceTokenizer.ts"

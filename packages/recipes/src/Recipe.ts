@@ -1,37 +1,114 @@
-/** A task with all that is needed to train on it. Names no backend. */
-import type { ChatModel, InvalidOption, Renderer, RolloutError, TinkerError, ToolEnv, Train } from "@effect-rl/core"
-import type * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
+/** Recipes: tasks with everything that is needed to train on them. They name no backend. */
+import {
+  type ChatModel,
+  type Evaluator,
+  type InvalidOption,
+  Rl,
+  type RLDataset,
+  RunOptions,
+  type RunRecord,
+  type RunStore,
+  SamplingSettings,
+  Setting,
+  type Tinker
+} from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
-
-/** What the environments of a task fail with. */
-export type EnvError = Renderer.RendererError | InvalidOption.InvalidOption | ToolEnv.GraderTimedOut
-
-export type EvaluationError = EnvError | TinkerError.TinkerError | RolloutError.RolloutError
+import type * as Stream from "effect/Stream"
 
 /** A recipe's task, put together for one model. */
-export interface Task {
-  readonly config: Train.Config<EnvError, never, EvaluationError>
-  /** Most turns of an episode; 1 unless given. */
-  readonly turns?: number
+export interface Task<out E = never, out R = never> {
+  readonly model: ChatModel.ChatModel
+  /** Trains to the end, or goes on with the run that the store holds. */
+  readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
+  /** Fails with the first option that no run can be made of. */
+  readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
+  /** The groups that are rolled out, for plans and for playing. */
+  readonly dataset: RLDataset.RLDataset<E, R>
+  readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
+  readonly maxTokens: number
+  readonly settings: typeof RunOptions.RunSettings.Type
+  /** Most turns of an episode. */
+  readonly turns: number
   /** The answer to the problem in a prompt's text, for scripted policies. */
   readonly answerTo: (prompt: string) => Option.Option<string>
 }
 
-/** Names the model to train, among others; see `TrainingSettings`. */
+export interface TaskOptions<E, R> {
+  readonly options: Rl.Options<E, R, E, R, never, never> & Required<Pick<Rl.Options, "sampling">>
+  /** Default 1. */
+  readonly turns?: number
+  readonly answerTo?: Task["answerTo"]
+}
+
+/** The task of a reinforcement learning run. */
+export const task = Effect.fnUntraced(function*<E, R>({ answerTo, options, turns = 1 }: TaskOptions<E, R>) {
+  const { run } = yield* RunOptions.resolve(options)
+  const { maxTokens } = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling, "sampling")
+  const task: Task<E | Rl.Error, R> = {
+    model: options.model,
+    run: Rl.run(options),
+    check: Rl.validate(options),
+    dataset: options.dataset,
+    evaluators: options.run?.evaluators ?? [],
+    maxTokens,
+    settings: run,
+    turns,
+    answerTo: answerTo ?? (() => Option.none())
+  }
+  return task
+})
+
+/** Names the model to train, among others. */
 export interface BaseSettings {
   readonly model: string
   readonly seed: number
 }
 
-/** `settings` are made of `Setting`s, each with a default, so that `{}` decodes. */
-export interface Recipe<A extends BaseSettings, out E = never, out R = never> {
+/** A recipe with its settings decoded. */
+export interface Configured<out E, out R> extends BaseSettings {
+  readonly build: (model: ChatModel.ChatModel) => Effect.Effect<Task<E, R>, E, R>
+}
+
+/** A task with the settings that a person may choose. Its errors and requirements are its own. */
+export interface Recipe<out E = never, out R = never> {
   readonly name: string
   readonly description: string
   /** What keeps the embedded engine from training it, where something does, and what to do instead. */
   readonly onEngine?: string
-  readonly settings: Schema.Decoder<A> & { readonly fields: Readonly<Record<string, Schema.Decoder<unknown>>> }
-  readonly build: (model: ChatModel.ChatModel, settings: A) => Effect.Effect<Task, E, R>
+  /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
+  readonly settings: Setting.Struct
+  /** Decodes settings that flags or a file gave. */
+  readonly configure: (given: unknown) => Effect.Effect<Configured<E, R>, InvalidOption.InvalidOption>
 }
 
-export const make = <A extends BaseSettings, E, R>(recipe: Recipe<A, E, R>): Recipe<A, E, R> => recipe
+/**
+ * A recipe.
+ *
+ * @example
+ * export default Recipe.make({
+ *   name: "sums",
+ *   description: "Sums of two digits",
+ *   settings: Schema.Struct(TrainingSettings.fields({ model: "effect-rl/tiny-128", iterations: 20, … })),
+ *   build: (model, settings) => Recipe.task({ options: { ...TrainingSettings.options(model, settings), dataset } })
+ * })
+ */
+export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E, R, BE, BR>(
+  { build, settings, ...described }: {
+    readonly name: string
+    readonly description: string
+    readonly onEngine?: string
+    readonly settings: S
+    readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
+  }
+): Recipe<E | BE, R | BR> => ({
+  ...described,
+  settings,
+  configure: (given) =>
+    Effect.map(Setting.decode(settings, given), (decoded) => ({
+      model: decoded.model,
+      seed: decoded.seed,
+      build: (model) => build(model, decoded)
+    }))
+})

@@ -1,10 +1,25 @@
-/** The recipes by name. */
+/** The recipes that come with effect-rl. */
+import type { Hub } from "@effect-rl/files"
+import type { FileSystem } from "effect/FileSystem"
+import type { Path } from "effect/Path"
 import { arithmetic } from "./arithmetic/Arithmetic.ts"
 import { plainArithmetic } from "./arithmetic/PlainArithmetic.ts"
 import { calculator } from "./calculator/Calculator.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
 import { guessNumber } from "./guessNumber/GuessNumber.ts"
+import type { Recipe } from "./Recipe.ts"
 import { abstractions } from "./tutorial/Abstractions.ts"
 
 export { abstractions, arithmetic, calculator, gsm8k, guessNumber, plainArithmetic, ticTacToe }
+
+/** Every recipe, in the order in which they are listed. */
+export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = [
+  arithmetic,
+  plainArithmetic,
+  abstractions,
+  gsm8k,
+  guessNumber,
+  calculator,
+  ticTacToe
+]

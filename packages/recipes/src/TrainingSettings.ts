@@ -1,44 +1,51 @@
-/** The settings that every recipe has, with defaults of its own. */
-import { Advantage, type ChatModel, Loss, Rollout, Setting, type Train } from "@effect-rl/core"
+/** The settings that every recipe has: those of the run's parts, with the recipe's own defaults. */
+import {
+  Adam,
+  Advantage,
+  type ChatModel,
+  Credit,
+  LearningRate,
+  Loss,
+  RlOptions,
+  Rollout,
+  RunOptions,
+  SamplingSettings,
+  Setting
+} from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 
 export interface Defaults {
   readonly model: string
-  readonly steps: number
-  readonly groups: number
+  readonly iterations: number
+  readonly groupsPerBatch: number
   readonly groupSize: number
   readonly learningRate: number
   readonly maxTokens: number
   readonly evalEvery: number
 }
 
-export interface TrainingSettings extends Defaults {
-  readonly loraRank: number
-  readonly seed: number
-  readonly saveEvery: number
-  readonly loss: typeof losses[number]
-  readonly clipLow?: number
-  readonly clipHigh?: number
-  readonly beta?: number
-  readonly advantage: keyof typeof estimators
-  readonly numSubsteps: number
-  readonly temperature: number
-  readonly topP: number
-  readonly topK: number
-  readonly allowBiasedSampling: boolean
-  readonly concurrency: number
-  readonly memberTimeout?: number
-  readonly loadCheckpointPath?: string
-  readonly constantFallbackSingleton: boolean
-}
-
 const losses = ["importance_sampling", "ppo", "cispo", "dro"] as const
 
-const estimatorNames = ["centered", "leave_one_out"] as const
+const schedules = ["constant", "linear", "cosine"] as const
 
 const estimators = { centered: Advantage.centered, leave_one_out: Advantage.leaveOneOut }
 
-const learning = {
-  loss: Setting.choice({ choices: losses, default: losses[0], help: "What is minimised" }),
+const estimatorNames = ["centered", "leave_one_out"] as const
+
+const updating = {
+  schedule: Setting.choice({
+    choices: schedules,
+    default: "constant",
+    help: "The learning rate over the run: constant, or falling to 0 along a line or a cosine"
+  }),
+  warmup: Setting.int({
+    least: 0,
+    default: 0,
+    unit: "iterations",
+    help: "Iterations over which the learning rate rises to its peak"
+  }),
+  loss: Setting.choice({ choices: losses, default: "importance_sampling", help: "The loss that is minimised" }),
   clipLow: Setting.number({
     above: 0,
     help: "Lower bound on the importance ratio, of ppo (0.8 unless given) and cispo (0)"
@@ -50,99 +57,111 @@ const learning = {
   beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
   advantage: Setting.choice({
     choices: estimatorNames,
-    default: estimatorNames[0],
+    default: "centered",
     help: "What an attempt's reward is compared with: its group's mean, or the mean of the others"
   }),
-  numSubsteps: Setting.int({
-    default: 1,
+  substeps: Setting.int({
     least: 1,
-    help: "Optimizer steps per step, each on its share of the problems"
-  }),
-  constantFallbackSingleton: Setting.toggle({
-    default: false,
-    help: "Train on the first problem when no problem has a signal, as tinker-cookbook does"
+    default: 1,
+    help: "Optimizer steps per iteration, each on its share of the problems"
   }),
   loadCheckpointPath: Setting.text({
     help: "Weights to start from, with a fresh optimizer; the base model unless given"
   })
 }
 
-const sampling = {
-  temperature: Setting.number({
-    above: 0,
-    default: 1,
-    help: "Of training samples; other values need --allow-biased-sampling"
-  }),
-  topP: Setting.number({ above: 0, default: 1, help: "Sample from the likeliest tokens of this total probability" }),
-  topK: Setting.int({
-    default: 0,
-    least: 0,
-    unit: "tokens",
-    help: "Sample from this many of the likeliest; 0 for all"
-  }),
-  allowBiasedSampling: Setting.toggle({
-    default: false,
-    help: "Train although temperature, top-p or top-k make the log-probabilities differ from what was sampled"
-  }),
+const lora = {
+  loraRank: RunOptions.LoraSettings.fields.rank,
+  trainMlp: RunOptions.LoraSettings.fields.trainMlp,
+  trainAttn: RunOptions.LoraSettings.fields.trainAttn,
+  trainUnembed: RunOptions.LoraSettings.fields.trainUnembed
+}
+
+const rollout = {
   concurrency: Setting.int({
     default: Rollout.defaultConcurrency,
     least: 1,
     unit: "problems",
     help: "Problems rolled out at the same time"
   }),
-  memberTimeout: Setting.number({
-    above: 0,
-    unit: "seconds",
-    help: "Longest time for one attempt; unbounded unless given"
-  })
+  memberTimeout: Setting.duration({ help: "Longest time for one attempt; unbounded unless given" }),
+  ...RlOptions.LossesSettings.fields
 }
 
+/** The fields of a recipe's settings. */
 export const fields = (defaults: Defaults) => ({
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),
-  steps: Setting.int({ default: defaults.steps, least: 0, unit: "steps", help: "Length of the run" }),
-  groups: Setting.int({ default: defaults.groups, least: 1, unit: "problems", help: "Problems in each step" }),
+  groupsPerBatch: Setting.int({
+    default: defaults.groupsPerBatch,
+    least: 1,
+    unit: "problems",
+    help: "Problems in each iteration"
+  }),
   groupSize: Setting.int({
     default: defaults.groupSize,
     least: 1,
     unit: "attempts",
     help: "Attempts at each problem, whose rewards are compared with each other"
   }),
-  learningRate: Setting.number({
-    above: 0,
-    default: defaults.learningRate,
-    help: "Adam's step size, constant over the run"
-  }),
-  loraRank: Setting.int({ default: 32, least: 1, unit: "dimensions", help: "Rank of the adapter that is trained" }),
-  maxTokens: Setting.int({ default: defaults.maxTokens, least: 1, unit: "tokens", help: "Longest response" }),
-  seed: Setting.int({ default: 0, least: 0, help: "Decides the adapter's start, the data's order and every sample" }),
-  saveEvery: Setting.int({
-    default: 10,
+  learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
+  ...RunOptions.RunSettings.fields,
+  iterations: Setting.int({
+    default: defaults.iterations,
     least: 0,
-    unit: "steps",
-    help: "Steps between checkpoints; 0 saves at the end alone"
+    unit: "iterations",
+    help: "Length of the run"
   }),
   evalEvery: Setting.int({
     default: defaults.evalEvery,
     least: 0,
-    unit: "steps",
-    help: "Steps between evaluations, the first before training and the last after; 0 for none"
+    unit: "iterations",
+    help: "Iterations between evaluations, the first before training and the last after; 0 for none"
   }),
-  ...learning,
-  ...sampling
+  saveEvery: Setting.int({
+    default: 10,
+    least: 0,
+    unit: "iterations",
+    help: "Iterations between checkpoints; 0 saves at the end alone"
+  }),
+  ...SamplingSettings.SamplingSettings.fields,
+  maxTokens: Setting.int({
+    default: defaults.maxTokens,
+    least: 1,
+    unit: "tokens",
+    help: "Longest response of one turn"
+  }),
+  ...updating,
+  ...Adam.AdamSettings.fields,
+  ...lora,
+  ...rollout
 })
 
-/** What these settings are called, to tell them from those of the task. */
+/** Names of these settings, to tell them from those of a recipe's own task. */
 export const names: ReadonlySet<string> = new Set(Object.keys(fields({
   model: "",
-  steps: 0,
-  groups: 1,
+  iterations: 0,
+  groupsPerBatch: 1,
   groupSize: 1,
   learningRate: 1,
   maxTokens: 1,
   evalEvery: 0
 })))
 
-const lossOf = ({ beta, clipHigh, clipLow, loss }: Omit<TrainingSettings, "groupSize">) => {
+const All = Schema.Struct(fields({
+  model: "",
+  iterations: 0,
+  groupsPerBatch: 1,
+  groupSize: 1,
+  learningRate: 1,
+  maxTokens: 1,
+  evalEvery: 0
+}))
+
+export type TrainingSettings = typeof All.Type
+
+type Settings = Omit<TrainingSettings, "groupSize">
+
+const lossOf = ({ beta, clipHigh, clipLow, loss }: Settings) => {
   const clip = {
     ...(clipLow === undefined ? {} : { clipLow }),
     ...(clipHigh === undefined ? {} : { clipHigh })
@@ -159,26 +178,45 @@ const lossOf = ({ beta, clipHigh, clipLow, loss }: Omit<TrainingSettings, "group
   }
 }
 
-/** The part of a configuration that these settings decide. */
-export const config = (model: ChatModel.ChatModel, settings: Omit<TrainingSettings, "groupSize">) =>
-  ({
-    model,
-    learningRate: settings.learningRate,
-    maxTokens: settings.maxTokens,
-    loraRank: settings.loraRank,
-    seed: settings.seed,
-    maxSteps: settings.steps,
-    saveEvery: settings.saveEvery,
-    evalEvery: settings.evalEvery,
+const learningRateOf = ({ learningRate, schedule, warmup }: Settings) => {
+  switch (schedule) {
+    case "constant":
+      return LearningRate.constant(learningRate)
+    case "linear":
+      return LearningRate.linear({ peak: learningRate, warmup })
+    case "cosine":
+      return LearningRate.cosine({ peak: learningRate, warmup })
+  }
+}
+
+/** The options of a run that these settings decide. */
+export const options = (model: ChatModel.ChatModel, settings: Settings) => ({
+  model,
+  lora: {
+    rank: settings.loraRank,
+    trainMlp: settings.trainMlp,
+    trainAttn: settings.trainAttn,
+    trainUnembed: settings.trainUnembed
+  },
+  ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath }),
+  sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
+  rollout: Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
+  update: {
+    learningRate: learningRateOf(settings),
+    adam: Struct.pick(settings, ["beta1", "beta2", "eps", "weightDecay", "gradClipNorm"]),
     loss: lossOf(settings),
-    advantage: estimators[settings.advantage],
-    numSubsteps: settings.numSubsteps,
-    temperature: settings.temperature,
-    topP: settings.topP,
-    topK: settings.topK,
-    allowBiasedSampling: settings.allowBiasedSampling,
-    concurrency: settings.concurrency,
-    constantFallbackSingleton: settings.constantFallbackSingleton,
-    ...(settings.memberTimeout === undefined ? {} : { memberTimeout: `${settings.memberTimeout} seconds` as const }),
-    ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath })
-  }) satisfies Partial<Train.Config>
+    credit: Credit.groupRelative(estimators[settings.advantage]),
+    substeps: settings.substeps
+  },
+  run: Struct.pick(settings, [
+    "seed",
+    "iterations",
+    "saveEvery",
+    "saveTtl",
+    "rollingSaveEvery",
+    "rollingSaveTtl",
+    "evalEvery",
+    "maxTokensTotal",
+    "interruptTimeout"
+  ])
+})

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
-import * as Schema from "effect/Schema"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as SettingFlags from "../train/SettingFlags.ts"
@@ -30,33 +29,25 @@ const flags = {
   )
 }
 
-/** Of what a recipe can be told, what a person notices. */
-const noticed = (fields: Recipe.Recipe<Recipe.BaseSettings>["settings"]["fields"]) =>
+/** The settings that make a difference to a person who plays: the model, the seed and those of the task itself. */
+const noticed = (flags: ReturnType<typeof SettingFlags.of>) =>
   Object.fromEntries(
-    Object.entries(fields).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
+    Object.entries(flags).filter(([name]) => name === "model" || name === "seed" || !TrainingSettings.names.has(name))
   )
 
 const output = Layer.provide(Output.layer({ json: false }), RunLog.layerNone)
 
-const commandOf = <A extends Recipe.BaseSettings, E>(recipe: Recipe.Recipe<A, E, Services>) =>
+const commandOf = <E>(recipe: Recipe.Recipe<E, Services>) =>
   Command.make(
     recipe.name,
-    { settings: SettingFlags.of(noticed(recipe.settings.fields)), ...flags },
+    { settings: noticed(SettingFlags.of(recipe.settings)), ...flags },
     ({ settings, ...flags }) =>
-      Schema.decodeUnknownEffect(recipe.settings)(SettingFlags.given(settings)).pipe(
-        Effect.flatMap((settings) => PlayRun.run(recipe, settings, flags)),
+      recipe.configure(SettingFlags.given(settings)).pipe(
+        Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
         Effect.provide([output, Hub.Hub.layer])
       )
   ).pipe(Command.withDescription(recipe.description))
 
 export const play = Command.make("play").pipe(
-  Command.withSubcommands([
-    commandOf(Recipes.arithmetic),
-    commandOf(Recipes.plainArithmetic),
-    commandOf(Recipes.abstractions),
-    commandOf(Recipes.gsm8k),
-    commandOf(Recipes.guessNumber),
-    commandOf(Recipes.calculator),
-    commandOf(Recipes.ticTacToe)
-  ])
+  Command.withSubcommands(Recipes.all.map((recipe) => commandOf(recipe)))
 )

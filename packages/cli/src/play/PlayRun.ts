@@ -65,9 +65,13 @@ const spokenLike = Effect.fnUntraced(function*(name: string) {
 })
 
 /** The wanted problems, in the order that training asks them in. */
-const problems = Effect.fnUntraced(function*(recipe: string, { config }: Recipe.Task, seed: number, flags: Flags) {
-  const { dataset } = config
-  const found: Array<EnvGroupBuilder.EnvGroupBuilder<Recipe.EnvError>> = []
+const problems = Effect.fnUntraced(function*<E, R>(
+  recipe: string,
+  { dataset }: Recipe.Task<E, R>,
+  seed: number,
+  flags: Flags
+) {
+  const found: Array<EnvGroupBuilder.EnvGroupBuilder<E, R>> = []
   for (let index = 0; index < dataset.length && found.length < flags.problem + flags.episodes; index++) {
     found.push(...yield* dataset.batch(index, seed))
   }
@@ -76,19 +80,18 @@ const problems = Effect.fnUntraced(function*(recipe: string, { config }: Recipe.
 })
 
 /** One attempt, or all sides of a game. */
-const attempt = <E>(builder: EnvGroupBuilder.EnvGroupBuilder<E>): EnvGroupBuilder.EnvGroupBuilder<E> =>
+const attempt = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> =>
   builder.coupled === true ? builder : { ...builder, size: 1 }
 
 /** Plays one problem after the other until there is none left, or nothing more to read. */
-export const run = Effect.fn("PlayRun.run")(function*<A extends Recipe.BaseSettings, E, R>(
-  recipe: Recipe.Recipe<A, E, R>,
-  settings: A,
+export const run = Effect.fn("PlayRun.run")(function*<E, R>(
+  recipe: string,
+  { build, model: name, seed }: Recipe.Configured<E, R>,
   flags: Flags
 ) {
   const output = yield* Output
-  const model = yield* spokenLike(settings.model)
-  const task = yield* recipe.build(model, settings)
-  const builders = yield* problems(recipe.name, task, settings.seed, flags)
+  const task = yield* build(yield* spokenLike(name))
+  const builders = yield* problems(recipe, task, seed, flags)
   const person = yield* Person.make
   const results: Array<GroupResult.GroupResult> = []
   let played: ReadonlyArray<Trajectory.Transition> = []

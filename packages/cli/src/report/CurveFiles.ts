@@ -1,7 +1,6 @@
 /** A run's reward curve as pictures. */
 import { RewardCurve, RunStore } from "@effect-rl/core"
-import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
-import * as FileFailure from "@effect-rl/files/file/FileFailure"
+import { AtomicFile, FileFailure } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
@@ -20,7 +19,10 @@ const evaluationsOf = (measurements: ReadonlyArray<Measurement>) => {
 }
 
 const svgOf = ({ measurements, rewards }: RunHistory, title: string) =>
-  RewardCurve.svg(rewards, { title, evaluations: evaluationsOf(measurements) })
+  RewardCurve.svg(rewards, {
+    title,
+    evaluations: evaluationsOf(measurements).map(({ iteration, ...measured }) => ({ ...measured, step: iteration }))
+  })
 
 /** Writes `reward.svg` and `reward.png` into the run's folder; returns both paths. */
 export const write = Effect.fnUntraced(

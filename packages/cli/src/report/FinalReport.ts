@@ -11,7 +11,7 @@ const curveSize = { width: 76, height: 14 }
 const curve = ({ rewards }: RunHistory, style: Style) =>
   rewards.length < 2
     ? []
-    : ["", style.bold("mean reward of each step"), ...RewardCurve.text(rewards, curveSize).split("\n")]
+    : ["", style.bold("mean reward of each iteration"), ...RewardCurve.text(rewards, curveSize).split("\n")]
 
 const byEvaluator = (measurements: ReadonlyArray<Measurement>) =>
   Object.entries(Arr.groupBy(measurements, ({ evaluator }) => evaluator))
@@ -47,7 +47,7 @@ export const lines = (history: RunHistory, style: Style): ReadonlyArray<string> 
 
 /** For programs: the first and last measurement of each evaluator. */
 export const record = ({ measurements, rewards }: RunHistory) => ({
-  steps: rewards.length,
+  iterations: rewards.length,
   evaluations: Object.fromEntries(
     byEvaluator(measurements).map(([name, measured]) => [name, { before: measured[0], after: measured.at(-1) }])
   )

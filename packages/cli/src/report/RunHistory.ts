@@ -1,11 +1,12 @@
-/** What a run has measured so far, earlier sessions included. */
-import { type RewardCurve, RunStore } from "@effect-rl/core"
+/** What a run has measured so far, earlier segments included. */
+import { type RewardCurve, RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 
-/** The share of held-out problems an evaluator found answered right, with its 95 % interval. */
+/** The share of held-out problems that an evaluator found answered right, with its 95 % interval. */
 export interface Measurement {
   readonly evaluator: string
-  readonly step: number
+  readonly iteration: number
   readonly value: number
   readonly low: number
   readonly high: number
@@ -15,51 +16,45 @@ export interface Measurement {
 }
 
 export interface RunHistory {
+  /** The records that count. */
+  readonly records: ReadonlyArray<RunRecord.RunRecord>
   readonly rewards: ReadonlyArray<RewardCurve.Report>
   readonly measurements: ReadonlyArray<Measurement>
 }
 
-const numberAt = (record: RunStore.JsonObject, name: string) => {
-  const value = record[name]
-  return typeof value === "number" ? value : NaN
-}
-
-const rewardName = "env/all/reward/total"
-
-const reportOf = (record: RunStore.JsonObject): ReadonlyArray<RewardCurve.Report> =>
-  rewardName in record
+const reportOf = (record: RunRecord.RunRecord): ReadonlyArray<RewardCurve.Report> =>
+  record._tag === "Updated" && record.reward !== undefined
     ? [{
-      step: numberAt(record, "step"),
-      reward: numberAt(record, rewardName),
-      rewardStandardError: numberAt(record, "env/all/reward/standard_error")
+      step: record.iteration,
+      reward: record.reward.mean,
+      rewardStandardError: record.reward.standardError
     }]
     : []
 
-const measurementsOf = (record: RunStore.JsonObject): ReadonlyArray<Measurement> =>
-  Object.keys(record).flatMap((key) => {
-    if (!key.endsWith("/correct_low")) return []
-    const evaluator = key.slice(0, -"/correct_low".length)
-    return [{
-      evaluator,
-      step: numberAt(record, "step"),
-      value: numberAt(record, `${evaluator}/correct`),
-      low: numberAt(record, `${evaluator}/correct_low`),
-      high: numberAt(record, `${evaluator}/correct_high`),
-      reward: numberAt(record, `${evaluator}/reward`),
-      episodes: numberAt(record, `${evaluator}/episodes`)
-    }]
-  })
+const measurementOf = (record: RunRecord.RunRecord): ReadonlyArray<Measurement> => {
+  if (record._tag !== "Evaluated" || record.score === undefined) return []
+  const { evaluator, iteration, metrics, reward, score } = record
+  return [{
+    evaluator,
+    iteration,
+    ...score,
+    reward: reward?.mean ?? NaN,
+    episodes: metrics[`${evaluator}/episodes`] ?? NaN
+  }]
+}
 
 /** Of what was measured again after a resume, the latest. */
-const latest = <A extends { readonly step: number }>(values: ReadonlyArray<A>, keyOf: (value: A) => string) =>
-  [...new Map(values.map((value) => [keyOf(value), value])).values()].toSorted((a, b) => a.step - b.step)
+const latest = (
+  measurements: ReadonlyArray<Measurement>
+) => [...new Map(measurements.map((measured) => [`${measured.evaluator} ${measured.iteration}`, measured])).values()]
 
 export const read = Effect.gen(function*() {
   const store = yield* RunStore.RunStore
-  const records = yield* store.read("metrics")
+  const records = RunRecord.current(yield* Stream.runCollect(store.read))
   const history: RunHistory = {
-    rewards: latest(records.flatMap(reportOf), ({ step }) => String(step)),
-    measurements: latest(records.flatMap(measurementsOf), ({ evaluator, step }) => `${evaluator} ${step}`)
+    records,
+    rewards: records.flatMap(reportOf),
+    measurements: latest(records.flatMap(measurementOf))
   }
   return history
 })

@@ -1,120 +1,94 @@
-/** The same few problems, answered again as the policy learns. */
-import { type Evaluator, GroupResult, RunStore, type Trajectory } from "@effect-rl/core"
-import * as AtomicFile from "@effect-rl/files/file/AtomicFile"
-import * as FileFailure from "@effect-rl/files/file/FileFailure"
+/** The same few held-out problems, answered before and after training. */
+import { GroupPayload, GroupResult, type RunRecord, RunStore, type Trajectory } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
-import type { PlatformError } from "effect/PlatformError"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
+import type { RunHistory } from "./RunHistory.ts"
 
-const Answer = Schema.Struct({ step: Schema.Int, response: Schema.String, reward: Schema.Number })
+export interface Answer {
+  readonly iteration: number
+  readonly response: string
+  readonly reward: number
+}
 
-const Transcript = Schema.Struct({
-  evaluator: Schema.String,
-  problem: Schema.String,
-  question: Schema.String,
-  reference: Schema.String,
-  answers: Schema.Array(Answer)
-})
-export interface Transcript extends Schema.Schema.Type<typeof Transcript> {}
+export interface Transcript {
+  readonly question: string
+  readonly reference: string
+  /** The first and the last. */
+  readonly answers: ReadonlyArray<Answer>
+}
 
-const File = Schema.fromJsonString(Schema.Array(Transcript))
+/** How many problems are shown: the first, and others at equal distances. */
+const shown = 3
 
-/** How many problems are followed: the first, and others at equal distances. */
-const followed = 3
-
-const chosen = (groups: ReadonlyArray<GroupResult.GroupResult>) => {
-  const count = Math.min(followed, groups.length)
-  return Array.from({ length: count }, (_, index) => Math.floor((index * groups.length) / count)).flatMap((at) =>
-    groups.slice(at, at + 1)
+const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const count = Math.min(shown, values.length)
+  return Array.from({ length: count }, (_, index) => Math.floor((index * values.length) / count)).flatMap((at) =>
+    values.slice(at, at + 1)
   )
 }
 
-type Logs = Trajectory.Transition["logs"]
-
 /** What a turn reports, in lines. */
-const turnLines = (logs: Logs) => Object.entries(logs).map(([name, value]) => `${name}: ${value}`)
+const turnLines = (logs: Trajectory.Transition["logs"]) =>
+  Object.entries(logs).map(([name, value]) => `${name}: ${value}`)
 
 /** What was said, turn by turn. */
 const said = ({ transitions }: Trajectory.Trajectory) =>
   transitions.flatMap(({ logs }) => Object.hasOwn(logs, "response") ? [logs["response"]] : turnLines(logs)).join("\n")
 
-const transcriptOf = (
-  { name }: Evaluator.Evaluation,
-  step: number,
-  group: GroupResult.GroupResult
-): ReadonlyArray<Transcript> => {
-  if (GroupResult.isSkipped(group)) return []
-  return GroupResult.survivors(group).slice(0, 1).flatMap(([member, trajectory]) => {
-    const logs = trajectory.transitions.at(-1)?.logs ?? {}
-    const text = (field: string) => String(logs[field] ?? "")
-    const answer = { step, response: said(trajectory), reward: group.rewardsG[member] ?? NaN }
-    return [{
-      evaluator: name,
-      problem: group.key,
-      question: text("question") || group.key,
-      reference: text("reference"),
-      answers: [answer]
-    }]
-  })
+interface Attempt {
+  readonly question: string
+  readonly reference: string
+  readonly answer: Answer
 }
 
-/** The followed problems of one evaluation of the policy after `step` steps. */
-export const of = (evaluation: Evaluator.Evaluation, step: number): ReadonlyArray<Transcript> =>
-  chosen(evaluation.groups).flatMap((group) => transcriptOf(evaluation, step, group))
-
-/** Adds newer answers to the same problems; an answer after the same step is replaced. */
-export const merge = (
-  older: ReadonlyArray<Transcript>,
-  newer: ReadonlyArray<Transcript>
-): ReadonlyArray<Transcript> => {
-  const merged = new Map(older.map((transcript) => [`${transcript.evaluator} ${transcript.problem}`, transcript]))
-  for (const transcript of newer) {
-    const key = `${transcript.evaluator} ${transcript.problem}`
-    const steps = new Set(transcript.answers.map(({ step }) => step))
-    const kept = merged.get(key)?.answers.filter(({ step }) => !steps.has(step)) ?? []
-    merged.set(key, { ...transcript, answers: [...kept, ...transcript.answers] })
+/** The first attempt of a group; undefined where it has none. */
+const attempt = Effect.fnUntraced(function*({ iteration, key, payload }: RunRecord.GroupRolledOut) {
+  const store = yield* RunStore.RunStore
+  if (payload === undefined) return undefined
+  const result = yield* GroupPayload.decode(yield* store.payload(payload))
+  if (GroupResult.isSkipped(result)) return undefined
+  const [first] = GroupResult.survivors(result)
+  if (first === undefined) return undefined
+  const [member, trajectory] = first
+  const logs = trajectory.transitions.at(-1)?.logs ?? {}
+  const found: Attempt = {
+    question: String(logs["question"] ?? key),
+    reference: String(logs["reference"] ?? ""),
+    answer: { iteration, response: said(trajectory), reward: result.rewardsG[member] ?? NaN }
   }
-  return [...merged.values()]
-}
+  return found
+})
 
-const failure = (file: string) => (error: PlatformError) =>
-  new RunStore.RunError({ run: file, detail: FileFailure.describe(file, error) })
+/** Problems of the run's first evaluator, with their first and last answers. */
+export const read = Effect.fnUntraced(function*({ records }: RunHistory) {
+  const groups = records.flatMap((record) =>
+    record._tag === "GroupRolledOut" && record.evaluator !== undefined ? [record] : []
+  )
+  const own = groups.filter(({ evaluator }) => evaluator === groups[0]?.evaluator)
+  const keys = chosen([...new Set(own.map(({ key }) => key))].toSorted())
+  return yield* Effect.forEach(keys, (key) => transcript(own.filter((group) => group.key === key)))
+})
 
-const decode = (file: string, text: string) =>
-  Effect.catch(Schema.decodeUnknownEffect(File)(text), (error) =>
-    Effect.as(
-      Effect.logWarning(`${file} is broken, and answers kept in it are left out of the report: ${error.message}`),
-      []
-    ))
+const transcript = Effect.fnUntraced(function*(groups: ReadonlyArray<RunRecord.GroupRolledOut>) {
+  const ends = [...new Set([...groups.slice(0, 1), ...groups.slice(-1)])]
+  const attempts = (yield* Effect.forEach(ends, attempt)).filter((found) => found !== undefined)
+  const made: Transcript = {
+    question: attempts[0]?.question ?? "",
+    reference: attempts[0]?.reference ?? "",
+    answers: attempts.map(({ answer }) => answer)
+  }
+  return made
+})
 
-/** None before the first evaluation; none, with a warning, where the file is broken: a run does not depend on it. */
-export const read = Effect.fnUntraced(function*(file: string) {
-  const fs = yield* FileSystem.FileSystem
-  if (!(yield* fs.exists(file))) return []
-  return yield* decode(file, yield* fs.readFileString(file))
-}, (effect, file) => Effect.mapError(effect, failure(file)))
-
-export const write = Effect.fnUntraced(function*(file: string, transcripts: ReadonlyArray<Transcript>) {
-  const text = `${JSON.stringify(transcripts, null, 2)}\n`
-  yield* AtomicFile.write(file, Stream.encodeText(Stream.succeed(text)))
-}, (effect, file) => Effect.mapError(effect, failure(file)))
-
-const answerLines = ({ response, reward, step }: typeof Answer.Type, style: Style) => [
-  `  after ${Quantity.steps(step)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
+const answerLines = ({ iteration, response, reward }: Answer, style: Style) => [
+  `  after ${Quantity.iterations(iteration)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
   ...Untrusted.showLines(response.trim()).split("\n").map((line) => style.dim(`    ${line}`))
 ]
 
-/** First and last answer to each problem. */
 export const lines = (transcripts: ReadonlyArray<Transcript>, style: Style): ReadonlyArray<string> =>
-  transcripts.flatMap(({ answers, question, reference }) => {
-    const ends = [...new Set([...answers.slice(0, 1), ...answers.slice(-1)])]
-    return [
-      style.bold(Untrusted.show(reference === "" ? question : `${question} (${reference})`)),
-      ...ends.flatMap((answer) => answerLines(answer, style))
-    ]
-  })
+  transcripts.flatMap(({ answers, question, reference }) => [
+    style.bold(Untrusted.show(reference === "" ? question : `${question} (${reference})`)),
+    ...answers.flatMap((answer) => answerLines(answer, style))
+  ])

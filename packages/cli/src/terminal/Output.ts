@@ -19,7 +19,7 @@ export class Output extends Context.Service<Output, {
   /** Adds lines for people; none of them in `json` mode. The log file gets them in every mode, without colours. */
   readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
   /** Adds a record for programs, in `json` mode. */
-  readonly record: (record: Readonly<Record<string, unknown>>) => Effect.Effect<void>
+  readonly record: (record: unknown) => Effect.Effect<void>
   /** Replaces the last line of a terminal, in `live` mode. */
   readonly live: (text: string) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/Output") {

@@ -7,8 +7,8 @@ export const count = (value: number): string => {
   return `${divisor === 1 ? Math.round(value) : (value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
 }
 
-/** `1 step`, `2 steps`. */
-export const steps = (count: number): string => `${count} step${count === 1 ? "" : "s"}`
+/** `1 iteration`, `2 iterations`. */
+export const iterations = (count: number): string => `${count} iteration${count === 1 ? "" : "s"}`
 
 /** A share of 1 in percent. */
 export const percent = (share: number, digits = 0): string =>

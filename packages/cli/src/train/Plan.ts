@@ -1,5 +1,5 @@
 /** What a run would use, found out by playing it against a sampler that only counts. */
-import { Policy, Rollout, type Sampling, type SamplingClient } from "@effect-rl/core"
+import { Policy, Rollout, type Sampling, type SamplingClient, Weights } from "@effect-rl/core"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -12,10 +12,10 @@ export interface Use {
 }
 
 export interface Plan {
-  readonly steps: number
+  readonly iterations: number
   readonly groups: number
-  /** Of each step, as its first batch has it. */
-  readonly step: Use
+  /** Of each iteration, as its first batch has it. */
+  readonly iteration: Use
   readonly evaluations: number
   /** Of each evaluation. */
   readonly evaluation: Use
@@ -44,27 +44,29 @@ const counter = () => {
   return { sampler, use: () => use }
 }
 
-const evaluationCount = (steps: number, evalEvery: number) => evalEvery === 0 ? 0 : Math.ceil(steps / evalEvery) + 1
+const evaluationCount = (iterations: number, evalEvery: number) =>
+  evalEvery === 0 ? 0 : Math.ceil(iterations / evalEvery) + 1
 
-export const make = Effect.fnUntraced(function*({ config }: Recipe.Task) {
-  const { dataset, evalEvery = 20, evaluators = [], maxTokens, seed = 0 } = config
-  const steps = Math.min(config.maxSteps ?? Infinity, dataset.length)
-  const batch = steps === 0 ? [] : yield* dataset.batch(0, seed)
+export const make = Effect.fnUntraced(function*<E, R>({ dataset, evaluators, maxTokens, settings }: Recipe.Task<E, R>) {
+  const { evalEvery, seed } = settings
+  const iterations = Math.min(settings.iterations ?? Infinity, dataset.length)
+  const batch = iterations === 0 ? [] : yield* dataset.batch(0, seed)
   const rollouts = counter()
   yield* Stream.runDrain(Rollout.stream(batch, Policy.fromSamplingClient(rollouts.sampler, { maxTokens, seed })))
   const measured = counter()
-  yield* Effect.forEach(evaluators, (evaluator) => evaluator.evaluate(measured.sampler), { discard: true })
-  const [step, evaluation] = [rollouts.use(), measured.use()]
-  const evaluations = evaluators.length === 0 ? 0 : evaluationCount(steps, evalEvery)
+  const weights = Weights.fromSamplingClient(measured.sampler)
+  yield* Effect.forEach(evaluators, (evaluator) => evaluator.evaluate(weights), { discard: true })
+  const [iteration, evaluation] = [rollouts.use(), measured.use()]
+  const evaluations = evaluators.length === 0 ? 0 : evaluationCount(iterations, evalEvery)
   const plan: Plan = {
-    steps,
+    iterations,
     groups: batch.length,
-    step,
+    iteration,
     evaluations,
     evaluation,
-    prefilled: steps * step.prefilled + evaluations * evaluation.prefilled,
-    sampled: steps * step.sampled + evaluations * evaluation.sampled,
-    trained: steps * (step.prefilled + step.sampled)
+    prefilled: iterations * iteration.prefilled + evaluations * evaluation.prefilled,
+    sampled: iterations * iteration.sampled + evaluations * evaluation.sampled,
+    trained: iterations * (iteration.prefilled + iteration.sampled)
   }
   return plan
 })

@@ -18,14 +18,14 @@ export interface Options {
 
 export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {
   const { backend, folder, isStarted, maxTokens, maxTokensTotal, model, price, recipe, turns } = options
-  const { evaluation, evaluations, groups, prefilled, sampled, step, steps, trained } = plan
+  const { evaluation, evaluations, groups, iteration, iterations, prefilled, sampled, trained } = plan
   const total = Plan.totalTokens(plan)
   const bound = turns > 1 ? "about" : "at most"
   return [
     `plan: ${recipe} with ${model}, backend ${backend}`,
     `  ${
-      Quantity.steps(steps)
-    } of ${groups} problems, ${step.responses} responses each, at most ${maxTokens} tokens long`,
+      Quantity.iterations(iterations)
+    } of ${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`,
     evaluations === 0 ? "  no evaluation" : `  ${evaluations} evaluations of ${evaluation.responses} responses each`,
     `  ${bound} ${Quantity.count(total)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
     `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,

@@ -1,5 +1,5 @@
-/** Progress in words: a line per step, and a line that moves. */
-import type { Train } from "@effect-rl/core"
+/** Progress in words: a line per iteration, and a line that moves. */
+import type { RunRecord } from "@effect-rl/core"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Progress from "./Progress.ts"
@@ -11,9 +11,9 @@ const bar = (share: number) => {
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** As wide as the number of the last step. */
-const stepNumber = (done: number, iterations: number) =>
-  `${String(done).padStart(String(iterations).length)}/${iterations}`
+/** As wide as the number of the last iteration. */
+const iterationNumber = (done: number, iterations: number | null) =>
+  iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
 const times = (progress: Progress.Progress, now: number) => {
   const left = Progress.remaining(progress)
@@ -21,10 +21,10 @@ const times = (progress: Progress.Progress, now: number) => {
   return left === undefined || left <= 0 ? elapsed : `${elapsed}, ${Quantity.duration(left)} left`
 }
 
-const activity = ({ evaluators, evaluatorsLeft, groups, phase }: Progress.Progress) => {
+const activity = ({ evaluator, groups, phase }: Progress.Progress) => {
   switch (phase) {
     case "evaluating":
-      return `evaluating on held-out problems (${evaluators - evaluatorsLeft + 1} of ${evaluators})`
+      return `evaluating ${evaluator} (${groups.completed} problems done)`
     case "sampling":
       return groups.total === 0
         ? "sampling"
@@ -44,39 +44,43 @@ const activity = ({ evaluators, evaluatorsLeft, groups, phase }: Progress.Progre
 export const live = (progress: Progress.Progress, now: number): string => {
   const doing = activity(progress)
   if (doing === "") return ""
-  const isStep = progress.phase === "sampling" || progress.phase === "training"
-  const place = isStep ? `step ${stepNumber(progress.iteration + 1, progress.iterations)} ` : ""
+  const isIteration = progress.phase === "sampling" || progress.phase === "training"
+  const place = isIteration ? `iteration ${iterationNumber(progress.iteration + 1, progress.iterations)} ` : ""
   return `${place}${doing} · ${times(progress, now)}`
 }
 
-/** What a step has come to. `progress` already includes it. */
-export const step = (
-  { groups, informative, iteration, meanReward, metrics, optimizerSteps, rewardStandardError }: Train.Iteration,
+/** What an iteration has come to. `progress` already includes it. */
+export const iteration = (
+  { iteration, metrics, reward, updates }: RunRecord.Updated,
   progress: Progress.Progress,
   style: Style,
   now: number
 ): string => {
   const truncated = metrics["env/all/truncated"] ?? NaN
   const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
-  const error = rewardStandardError === undefined ? "" : ` ± ${Quantity.fixed(rewardStandardError, 3)}`
+  const error = reward?.standardError === undefined ? "" : ` ± ${Quantity.fixed(reward.standardError, 3)}`
+  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const parts = [
-    `reward ${style.bold(Quantity.fixed(meanReward, 3))}${error}`,
-    `informative ${Quantity.percent(informative / groups)}`,
-    truncated >= highTruncation
-      ? style.warn(`truncated ${Quantity.percent(truncated)}`)
-      : `truncated ${Quantity.percent(truncated)}`,
+    ...(reward === undefined ? [] : [`reward ${style.bold(Quantity.fixed(reward.mean, 3))}${error}`]),
+    ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative)}`]),
+    ...(Number.isNaN(truncated) ? [] : [truncation(truncated, style)]),
     ...(Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []),
-    ...(optimizerSteps === 0 ? [style.warn("no signal, nothing trained")] : []),
+    ...(updates.length === 0 ? [style.warn("no signal, nothing trained")] : []),
     style.dim(times(progress, now))
   ]
-  return `step ${stepNumber(iteration + 1, progress.iterations)}  ${parts.join("  ")}`
+  return `iteration ${iterationNumber(iteration + 1, progress.iterations)}  ${parts.join("  ")}`
 }
 
 /** From this share of cut responses on, the limit is what is measured. */
 const highTruncation = 0.5
 
+const truncation = (truncated: number, style: Style) => {
+  const text = `truncated ${Quantity.percent(truncated)}`
+  return truncated >= highTruncation ? style.warn(text) : text
+}
+
 /** What to do when most responses are cut; undefined otherwise. */
-export const truncationAdvice = ({ metrics }: Train.Iteration, maxTokens: number): string | undefined => {
+export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: number): string | undefined => {
   const truncated = metrics["env/all/truncated"] ?? 0
   return truncated >= highTruncation
     ? `${Quantity.percent(truncated)} of the responses were cut at ${maxTokens} tokens and rarely earn their reward: ` +
@@ -84,16 +88,18 @@ export const truncationAdvice = ({ metrics }: Train.Iteration, maxTokens: number
     : undefined
 }
 
-export const evaluated = ({ evaluation, iteration }: Train.Evaluated, style: Style): string => {
-  const of = (name: string) => evaluation.metrics[`${evaluation.name}/${name}`] ?? NaN
-  if (!Number.isFinite(of("correct"))) {
-    const reward = style.bold(Quantity.fixed(of("reward"), 3))
-    return `${evaluation.name} after ${Quantity.steps(iteration)}: reward ${reward} over ${of("episodes")} episodes`
+export const evaluated = (
+  { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
+  style: Style
+): string => {
+  const episodes = metrics[`${evaluator}/episodes`]
+  const over = episodes === undefined ? "" : ` over ${episodes} episodes`
+  const when = `${evaluator} after ${Quantity.iterations(iteration)}`
+  if (score !== undefined) {
+    return `${when}: ${style.bold(Quantity.percent(score.value, 1))} of ${episodes} correct, ` +
+      `95 % interval ${interval(score.low, score.high)}`
   }
-  return `${evaluation.name} after ${Quantity.steps(iteration)}: ${
-    style.bold(Quantity.percent(of("correct"), 1))
-  } of ` +
-    `${of("episodes")} correct, 95 % interval ${interval(of("correct_low"), of("correct_high"))}`
+  return reward === undefined ? when : `${when}: reward ${style.bold(Quantity.fixed(reward.mean, 3))}${over}`
 }
 
 export const interval = (low: number, high: number): string =>

@@ -1,11 +1,9 @@
-/** Tells of a run while it goes on. */
-import type { Train } from "@effect-rl/core"
-import type { Recipe } from "@effect-rl/recipes"
+/** Tells about a run while it goes on. */
+import { RunRecord } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
-import * as Transcripts from "../report/Transcripts.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Progress from "./Progress.ts"
@@ -13,77 +11,75 @@ import * as ProgressText from "./ProgressText.ts"
 
 export interface Options {
   readonly folder: string
-  readonly transcriptsFile: string
-  readonly config: Recipe.Task["config"]
+  /** Longest response of one turn. */
+  readonly maxTokens: number
 }
 
 /** How often the moving line moves. */
 const redrawEvery = "200 millis"
 
-/** In a file, a step that takes this long says from time to time how far it is. */
+/** In a file, an iteration that takes this long says from time to time how far it is. */
 const longestSilence = 30_000
 
-const startedLines = (
-  { capabilities, iteration, iterations, resumedFrom, warnings }: Train.Started,
+const openedLines = (
+  { capabilities, iteration, iterations, resumedFrom, warnings }: RunRecord.Opened,
   folder: string
 ) => [
-  resumedFrom === undefined
-    ? `training ${Quantity.steps(iterations)}, kept in ${folder}`
-    : iteration >= iterations
-    ? `the run in ${folder} is finished: raise --steps to train on, or give another --seed or --log-path for a new run`
-    : `resuming the run in ${folder} after ${iteration} of ${Quantity.steps(iterations)}`,
-  `the backend reduces losses as ${capabilities.lossReduction} and reads ${capabilities.contextLength} tokens at once`,
+  resumedFrom === null
+    ? `training ${iterations === null ? "without end" : Quantity.iterations(iterations)}, kept in ${folder}`
+    : iterations !== null && iteration >= iterations
+    ? `the run in ${folder} is finished: raise --iterations to train on, or give another --seed or --log-path for a new run`
+    : `resuming the run in ${folder} after ${iteration} of ${
+      iterations === null ? "endless iterations" : Quantity.iterations(iterations)
+    }`,
+  `the backend reduces losses as ${capabilities["lossReduction"]} and reads ${
+    capabilities["contextLength"]
+  } tokens at once`,
   ...warnings.map((warning) => `warning: ${warning}`)
 ]
 
-/** The event as a record: what is large is in the run's folder. */
-const recordOf = (event: Train.Event): Readonly<Record<string, unknown>> => {
-  const { _tag, ...fields } = event
-  const type = _tag.replace(/(?<=[a-z])[A-Z]/g, "_$&").toLowerCase()
-  if (event._tag !== "Evaluated") return { type, ...fields }
-  const { metrics, name } = event.evaluation
-  return { type, iteration: event.iteration, evaluator: name, metrics }
-}
-
-const tell = Effect.fnUntraced(function*(event: Train.Event, progress: Progress.Progress, { config, folder }: Options) {
+const tell = Effect.fnUntraced(function*(
+  record: RunRecord.RunRecord,
+  progress: Progress.Progress,
+  { folder }: Options
+) {
   const output = yield* Output
   const now = yield* Clock.currentTimeMillis
-  yield* output.record(recordOf(event))
-  switch (event._tag) {
-    case "Started":
-      return yield* output.lines(startedLines(event, folder))
-    case "Iteration":
-      return yield* output.lines([ProgressText.step(event, progress, output.style, now)])
+  yield* output.record(RunRecord.toJson(record))
+  switch (record._tag) {
+    case "Opened":
+      return yield* output.lines(openedLines(record, folder))
+    case "Updated":
+      return yield* output.lines([ProgressText.iteration(record, progress, output.style, now)])
     case "Evaluated":
-      return yield* output.lines([ProgressText.evaluated(event, output.style)])
+      return yield* output.lines([ProgressText.evaluated(record, output.style)])
+    case "Warning":
+      return yield* output.lines([output.style.warn(`warning: ${record.message}`)])
     case "Finished":
-      return event.reason === "completed" ? undefined : yield* output.lines([
-        output.style.warn(
-          `stopped after ${
-            Quantity.steps(event.iteration)
-          }: going on could use more than the ${config.maxTokensTotal} tokens of ` +
-            "--max-tokens-total"
-        )
-      ])
+      return record.reason === "max_tokens_total"
+        ? yield* output.lines([
+          output.style.warn(
+            `stopped after ${Quantity.iterations(record.iteration)}: going on could use more tokens than ` +
+              "--max-tokens-total allows"
+          )
+        ])
+        : undefined
   }
 })
 
-/** Says once that the token limit is too low, as soon as a step shows it. */
-const advise = Effect.fnUntraced(function*(event: Train.Event, advised: Ref.Ref<boolean>, { config }: Options) {
-  const advice = event._tag === "Iteration" ? ProgressText.truncationAdvice(event, config.maxTokens) : undefined
+/** Says once that the token limit is too low, as soon as an iteration shows it. */
+const advise = Effect.fnUntraced(function*(
+  record: RunRecord.RunRecord,
+  advised: Ref.Ref<boolean>,
+  { maxTokens }: Options
+) {
+  const advice = record._tag === "Updated" ? ProgressText.truncationAdvice(record, maxTokens) : undefined
   if (advice === undefined || (yield* Ref.getAndSet(advised, true))) return
   const output = yield* Output
   yield* output.lines([output.style.warn(`advice: ${advice}`)])
 })
 
-const keepTranscripts = Effect.fnUntraced(function*(event: Train.Event, { config, transcriptsFile }: Options) {
-  if (event._tag !== "Evaluated" || event.evaluation.name !== config.evaluators?.[0]?.name) return
-  const older = yield* Transcripts.read(transcriptsFile)
-  const newer = Transcripts.of(event.evaluation, event.iteration)
-  yield* Transcripts.write(transcriptsFile, Transcripts.merge(older, newer))
-})
-
-/** A run as it is told. */
+/** What is being told of a run. */
 interface Telling {
   readonly progress: Ref.Ref<Progress.Progress>
   /** When a line was last added, in milliseconds. */
@@ -91,7 +87,7 @@ interface Telling {
   readonly advised: Ref.Ref<boolean>
 }
 
-/** Moves the last line of a terminal; elsewhere, breaks a long silence. */
+/** Moves the last line of a terminal; in a file, breaks a long silence. */
 const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
   const output = yield* Output
   const line = Effect.map(
@@ -111,23 +107,21 @@ const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
     : Effect.repeat(speakUp, Schedule.spaced("1 second"))
 })
 
-/** A sink of events, with a moving line for as long as the scope is open. */
+/** A sink of records, with a moving line for as long as the scope is open. */
 export const make = Effect.fnUntraced(function*(options: Options) {
-  const { evalEvery = 20, evaluators = [] } = options.config
   const now = yield* Clock.currentTimeMillis
   const telling: Telling = {
-    progress: yield* Ref.make(Progress.begin({ evalEvery, evaluators: evaluators.length, now })),
+    progress: yield* Ref.make(Progress.begin(now)),
     toldAt: yield* Ref.make(now),
     advised: yield* Ref.make(false)
   }
   yield* Effect.forkScoped(keepMoving(telling))
-  return Effect.fnUntraced(function*(event: Train.Event) {
-    const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, event))
+  return Effect.fnUntraced(function*(record: RunRecord.RunRecord) {
+    const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, record))
     const output = yield* Output
     yield* output.live(ProgressText.live(progress, yield* Clock.currentTimeMillis))
-    yield* keepTranscripts(event, options)
-    yield* tell(event, progress, options)
-    yield* advise(event, telling.advised, options)
-    if (event._tag !== "GroupFinished") yield* Ref.set(telling.toldAt, yield* Clock.currentTimeMillis)
+    yield* tell(record, progress, options)
+    yield* advise(record, telling.advised, options)
+    if (record._tag !== "GroupRolledOut") yield* Ref.set(telling.toldAt, yield* Clock.currentTimeMillis)
   })
 })

@@ -32,7 +32,7 @@ export const flags = {
     Flag.optional
   ),
   plan: Flag.Boolean("plan").pipe(
-    Flag.withDescription("Only say what would run: steps, tokens and price"),
+    Flag.withDescription("Only say what would run: iterations, tokens and price"),
     Flag.withDefault(false)
   ),
   price: positive("price").pipe(
@@ -40,11 +40,9 @@ export const flags = {
     Flag.withDescription("Price of a million tokens, for the plan"),
     Flag.optional
   ),
-  maxTokensTotal: positive("max-tokens-total").pipe(
-    Flag.withMetavar("tokens"),
-    Flag.withDescription(
-      "Hard stop: no request is sent that could exceed these tokens, prefilled, sampled and trained"
-    ),
+  config: Flag.File("config", { mustExist: true }).pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags win over it"),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(

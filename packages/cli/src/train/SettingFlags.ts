@@ -1,12 +1,10 @@
 /** A recipe's settings as flags. */
 import { Setting } from "@effect-rl/core"
-import type { Recipe } from "@effect-rl/recipes"
-import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
-import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import * as Option from "effect/Option"
 
-const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+/** `groupSize` as `group-size`. */
+export const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.Flag<unknown> => {
   switch (kind) {
@@ -15,8 +13,9 @@ const parameter = (name: string, { choices = [], kind }: Setting.Setting): Flag.
     case "number":
       return Flag.Finite(name)
     case "text":
-    case "duration":
       return Flag.String(name)
+    case "duration":
+      return Flag.withMetavar(Flag.String(name), "duration")
     case "toggle":
       return Flag.Boolean(name)
     case "choice":
@@ -30,32 +29,18 @@ const describe = (setting: Setting.Setting) => {
   return unit === "" ? setting.help : `${setting.help} (in${unit})`
 }
 
-/** Refuses a value that the setting's schema refuses, in its words. */
-const checked = (option: string, field: Schema.Decoder<unknown>) => (value: unknown) =>
-  Schema.decodeUnknownEffect(field)(value).pipe(
-    Effect.mapError((error) =>
-      new CliError.InvalidValue({ option, value: String(value), expected: error.message, kind: "flag" })
-    )
-  )
-
-const flag = (name: string, field: Schema.Decoder<unknown>, setting: Setting.Setting) =>
-  parameter(name, setting).pipe(
-    Flag.withDescription(describe(setting)),
-    Flag.mapEffect(checked(name, field)),
-    Flag.withDefault<unknown>(setting.default)
-  )
-
-/** What was given; a setting without a default that was left out is no key at all. */
-export const given = (settings: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
-
-/** One flag per setting, `groupSize` as `--group-size`; what they parse to decodes, by `given`, as the recipe's settings. */
-export const of = (
-  fields: Recipe.Recipe<Recipe.BaseSettings>["settings"]["fields"]
-): Record<string, Flag.Flag<unknown>> =>
+/** One optional flag per setting; a setting that is not given keeps the value of the configuration file, or its default. */
+export const of = ({ fields }: Setting.Struct): Record<string, Flag.Flag<Option.Option<unknown>>> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, field]) => {
       const setting = Setting.of(field)
-      return setting === undefined ? [] : [[name, flag(kebab(name), field, setting)]]
+      if (setting === undefined) return []
+      return [[name, parameter(kebab(name), setting).pipe(Flag.withDescription(describe(setting)), Flag.optional)]]
     })
+  )
+
+/** The settings that were given. */
+export const given = (settings: Readonly<Record<string, Option.Option<unknown>>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(settings).flatMap(([name, value]) => Option.isSome(value) ? [[name, value.value]] : [])
   )

@@ -1,5 +1,5 @@
 /** One `train` command, from its flags to its report. */
-import { ChatModel, Suggestion, Train } from "@effect-rl/core"
+import { ChatModel, InvalidOption, Suggestion } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -20,10 +20,12 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as RunLogger from "../terminal/RunLogger.ts"
 import * as AnswerKey from "./AnswerKey.ts"
 import * as Backend from "./Backend.ts"
+import * as ConfigFile from "./ConfigFile.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
 import * as RunFolder from "./RunFolder.ts"
+import * as SettingFlags from "./SettingFlags.ts"
 import type { Given } from "./TinkerBackend.ts"
 
 export interface Flags extends Given {
@@ -32,7 +34,7 @@ export interface Flags extends Given {
   readonly logPath: Option.Option<string>
   readonly plan: boolean
   readonly price: Option.Option<number>
-  readonly maxTokensTotal: Option.Option<number>
+  readonly config: Option.Option<string>
   readonly json: boolean
 }
 
@@ -56,27 +58,44 @@ const resolveModel = (model: string, backend: Backend.Name) =>
     ({ available }) => Effect.fail(new UnknownModel({ model, backend, available }))
   )
 
-/** The recipe's task for its model, with the limit that was asked for. Fails before anything is written. */
-const prepare = Effect.fnUntraced(function*<A extends Recipe.BaseSettings, E, R>(
-  recipe: Recipe.Recipe<A, E, R>,
-  settings: A,
-  { backend, maxTokensTotal }: Flags
+/** The setting as the flag that sets it, where an invalid option is a setting of the recipe. */
+const asFlag = (recipe: Recipe.Recipe<unknown, unknown>) => (error: InvalidOption.InvalidOption) => {
+  const name = error.field.split(".").at(-1) ?? error.field
+  return Object.hasOwn(recipe.settings.fields, name)
+    ? new InvalidOption.InvalidOption({ ...error, field: `--${SettingFlags.kebab(name)}` })
+    : error
+}
+
+/** The settings of the configuration file, under those of flags. */
+const configure = Effect.fnUntraced(function*<E, R>(
+  recipe: Recipe.Recipe<E, R>,
+  given: Readonly<Record<string, unknown>>,
+  { config }: Flags
 ) {
-  const model = yield* resolveModel(settings.model, backend)
-  const task = yield* recipe.build(model, settings)
-  yield* AnswerKey.AnswerKey.set(task.answerTo)
-  const limit = Option.match(maxTokensTotal, {
-    onNone: () => ({}),
-    onSome: (maxTokensTotal) => ({ maxTokensTotal })
-  })
-  const config: Recipe.Task["config"] = { ...task.config, ...limit }
-  yield* Train.validate(config)
-  return { ...task, config }
+  const file = Option.isSome(config) ? yield* ConfigFile.read(config.value) : {}
+  return yield* Effect.mapError(recipe.configure({ ...file, ...given }), asFlag(recipe))
 })
 
-const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, folder: string, flags: Flags) {
+/** The recipe's task for its model. Fails before anything is written. */
+const prepare = Effect.fnUntraced(function*<E, R>(
+  recipe: Recipe.Recipe<E, R>,
+  { build, model }: Recipe.Configured<E, R>,
+  { backend }: Flags
+) {
+  const task = yield* build(yield* resolveModel(model, backend))
+  yield* AnswerKey.AnswerKey.set(task.answerTo)
+  yield* Effect.mapError(task.check, asFlag(recipe))
+  return task
+})
+
+const showPlan = Effect.fnUntraced(function*<E, R>(
+  recipe: string,
+  task: Recipe.Task<E, R>,
+  folder: string,
+  flags: Flags
+) {
   const output = yield* Output
-  const { maxTokens, maxTokensTotal, model } = task.config
+  const { maxTokens, model, settings: { maxTokensTotal } } = task
   const plan = yield* Plan.make(task)
   const price = Option.getOrUndefined(flags.price)
   const isStarted = yield* RunFolder.isStarted(folder)
@@ -87,7 +106,7 @@ const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, 
     folder,
     isStarted,
     maxTokens,
-    turns: task.turns ?? 1,
+    turns: task.turns,
     price,
     maxTokensTotal
   }))
@@ -103,16 +122,16 @@ const showPlan = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, 
   })
 })
 
-const report = Effect.fnUntraced(function*(title: string, folder: string, transcriptsFile: string) {
+const report = Effect.fnUntraced(function*(title: string, folder: string) {
   const output = yield* Output
   const history = yield* RunHistory.read
-  const transcripts = yield* Transcripts.read(transcriptsFile)
+  const transcripts = yield* Transcripts.read(history)
   yield* output.lines(FinalReport.lines(history, output.style))
   if (transcripts.length > 0) {
     yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
   }
   const files = yield* CurveFiles.write(folder, history, title)
-  yield* output.lines(["", `written: ${[...files, ...(transcripts.length > 0 ? [transcriptsFile] : [])].join(", ")}`])
+  yield* output.lines(["", `written: ${files.join(", ")}`])
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 
@@ -129,49 +148,49 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
   })
 
 /** Trains to the end and reports; a run that is cut short says how to go on. */
-const train = Effect.fnUntraced(function*(recipe: string, task: Recipe.Task, folder: string) {
-  const path = yield* Path.Path
-  const transcriptsFile = path.join(folder, "transcripts.json")
-  const onEvent = yield* Reporter.make({ config: task.config, folder, transcriptsFile })
+const train = Effect.fnUntraced(function*<E, R>(recipe: string, task: Recipe.Task<E, R>, folder: string) {
+  const onRecord = yield* Reporter.make({ folder, maxTokens: task.maxTokens })
   const hasStarted = yield* Ref.make(false)
   const resumeHint = Effect.flatMap(Ref.get(hasStarted), (started) =>
     started
-      ? Effect.logInfo(`what is done is kept in ${folder}: run the same command again to go on from there`)
+      ? Effect.logInfo(`what is saved is kept in ${folder}: run the same command again to go on from there`)
       : Effect.void)
-  yield* Train.run(task.config).pipe(
+  yield* task.run.pipe(
     Stream.tap(() => Ref.set(hasStarted, true)),
-    Stream.runForEach(onEvent),
+    Stream.runForEach(onRecord),
     Effect.onInterrupt(() => resumeHint),
     Effect.tapError(() => resumeHint),
     announcingInterrupt("stopping: what is under way is finished and saved, for five minutes at most")
   )
-  yield* report(`${recipe}, ${task.config.model.name}`, folder, transcriptsFile)
+  yield* report(`${recipe}, ${task.model.name}`, folder)
 }, Effect.scoped)
 
 const recordError = (error: unknown) =>
   Effect.flatMap(Output, (output) => output.record({ type: "error", message: Failure.message(error) }))
 
-/** Trains `recipe` with `settings`, or shows the plan for it. */
-export const run = Effect.fn("TrainRun.run")(function*<A extends Recipe.BaseSettings, E, R>(
-  recipe: Recipe.Recipe<A, E, R>,
-  settings: A,
+/** Trains a recipe with the settings that were given, or shows the plan for it. */
+export const run = Effect.fn("TrainRun.run")(function*<E, R>(
+  recipe: Recipe.Recipe<E, R>,
+  given: Readonly<Record<string, unknown>>,
   flags: Flags
 ) {
   const path = yield* Path.Path
   const { name } = recipe
-  const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed: settings.seed })
+  const configured = yield* configure(recipe, given, flags)
+  const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed: configured.seed })
   const backend = Backend.layer(flags.backend, {
-    model: settings.model,
+    model: configured.model,
     checkpoints: path.join(folder, "checkpoints"),
     workers: flags.workers,
     service: flags
   })
-  const prepared = prepare(recipe, settings, flags)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))
   const output = Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), log))
-  const program = flags.plan
-    ? Effect.flatMap(prepared, (task) => showPlan(name, task, folder, flags))
-    : Effect.flatMap(prepared, (task) => Effect.provide(train(name, task, folder), RunDirectory.layer(folder)))
+  const program = Effect.gen(function*() {
+    const task = yield* prepare(recipe, configured, flags)
+    if (flags.plan) return yield* showPlan(name, task, folder, flags)
+    return yield* Effect.provide(train(name, task, folder), RunDirectory.layer(folder))
+  })
   yield* program.pipe(
     Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer)),
     Effect.tapError(recordError),

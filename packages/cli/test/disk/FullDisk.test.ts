@@ -1,5 +1,5 @@
 /** Full at each write of a run in turn: the run says so and keeps what it had saved, and once there is room ends as any other. */
-import { ChatModel, Env, type InvalidOption, ModelInput, RLDataset, Tinker, Train } from "@effect-rl/core"
+import { ChatModel, Env, type InvalidOption, ModelInput, Rl, RLDataset, RunRecord, Tinker } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodePath from "@effect/platform-node/NodePath"
@@ -19,19 +19,18 @@ const anything: Env.Env = {
 }
 
 /** Two iterations of one group, each saved. */
-const config = Effect.map(
+const options = Effect.map(
   ChatModel.resolve("effect-rl/tiny-64"),
-  (model): Train.Config<InvalidOption.InvalidOption> => ({
+  (model): Rl.Options<InvalidOption.InvalidOption> => ({
     model,
     dataset: RLDataset.fromArray(["first", "second"], {
       groupsPerBatch: 1,
       group: (key) => ({ key, size: 4, tags: [], open: Effect.succeed({ makeEnv: () => Effect.succeed(anything) }) })
     }),
-    learningRate: 1e-2,
-    maxTokens: 4,
-    loraRank: 2,
-    saveEvery: 1,
-    evalEvery: 0
+    lora: { rank: 2 },
+    sampling: { maxTokens: 4 },
+    update: { learningRate: 1e-2 },
+    run: { saveEvery: 1 }
   })
 )
 
@@ -39,11 +38,11 @@ const engine = (folder: string) => Engine.layerOptions({ checkpoints: `${folder}
 
 /** A whole run, which adds what it says is saved to `saved`. */
 const train = (folder: string, saved: Array<string>) =>
-  Stream.unwrap(Effect.map(config, (config) => Train.run(config))).pipe(
-    Stream.runForEach((event) =>
+  Stream.unwrap(Effect.map(options, (options) => Rl.run(options))).pipe(
+    Stream.runForEach((record) =>
       Effect.sync(() => {
-        if (event._tag === "Iteration") assert.strictEqual(event.optimizerSteps, 1)
-        if (event._tag === "Saved" || event._tag === "Finished") saved.push(event.checkpoint.path)
+        if (record._tag === "Updated") assert.lengthOf(record.updates, 1)
+        if (record._tag === "Saved") saved.push(record.statePath)
       })
     ),
     Effect.provide(RunDirectory.layer(folder), { local: true })
@@ -58,12 +57,13 @@ const runWith = (fault: FaultyFileSystem.Fault, folder: string, saved: Array<str
 /** The checkpoints on record, each of which can be trained on and sampled from. */
 const usable = Effect.fnUntraced(function*(folder: string) {
   const tinker = yield* Tinker.Tinker
-  const { checkpoints } = yield* RunDirectory.read(folder)
-  return yield* Effect.forEach(checkpoints, (record) =>
+  const { read } = yield* RunDirectory.open(folder)
+  const saves = (yield* Stream.runCollect(read)).filter(RunRecord.guards.Saved)
+  return yield* Effect.forEach(saves, ({ samplerPath, statePath }) =>
     Effect.gen(function*() {
-      yield* tinker.createTrainingClientFromState(String(record["state_path"]))
-      yield* tinker.createSamplingClient({ modelPath: String(record["sampler_path"]) })
-      return String(record["state_path"])
+      yield* tinker.createTrainingClientFromState(statePath)
+      yield* tinker.createSamplingClient({ modelPath: samplerPath ?? "" })
+      return statePath
     }))
 }, Effect.scoped)
 

@@ -1,5 +1,5 @@
 /** Real word problems, which the smallest preset cannot solve: the command trains on them honestly and says what it sees. */
-import { ChatModel, RLDataset, RunStore, Train } from "@effect-rl/core"
+import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { Jsonl, RunDirectory } from "@effect-rl/files"
 import { DigitShareEnv, Gsm8kRow } from "@effect-rl/recipes"
@@ -44,28 +44,27 @@ const few = Effect.gen(function*() {
 const train = (folder: string, from: string, ...args: ReadonlyArray<string>) =>
   run("train", "gsm8k", "--model", "effect-rl/tiny-64", "--data", from, "--log-path", folder, ...args)
 
-/** Three steps of four problems with four attempts each. */
-const threeSteps = ["--steps", "3", "--groups", "4", "--group-size", "4"]
+/** Three iterations of four problems with four attempts each. */
+const threeIterations = ["--iterations", "3", "--groups-per-batch", "4", "--group-size", "4"]
 
 const matching = (lines: ReadonlyArray<string>, text: string) => lines.filter((line) => line.includes(text))
 
-const StepRecord = Schema.Struct({
-  type: Schema.Literal("iteration"),
-  meanReward: Schema.Finite,
-  informative: Schema.Int,
-  datums: Schema.Int,
-  optimizerSteps: Schema.Int
+const decodeRecord = Schema.decodeUnknownOption(Schema.fromJsonString(RunRecord.codec))
+
+/** The iterations that a run told in `--json`. */
+const updatesOf = (lines: ReadonlyArray<string>) =>
+  lines.flatMap((line) => Option.toArray(decodeRecord(line))).filter(RunRecord.guards.Updated)
+
+const recordsOf = Effect.fnUntraced(function*(folder: string) {
+  const { read } = yield* RunDirectory.open(folder)
+  return yield* Stream.runCollect(read)
 })
 
-const stepsOf = (lines: ReadonlyArray<string>) =>
-  lines.flatMap((line) => Option.toArray(Schema.decodeUnknownOption(Schema.fromJsonString(StepRecord))(line)))
-
-const GroupRecord = Schema.Struct({ step: Schema.Int, rewards: Schema.Array(Schema.Finite) })
-
-const rewardsOf = (folder: string) =>
-  Effect.flatMap(
-    RunDirectory.read(folder),
-    ({ events }) => Effect.forEach(events, (event) => Schema.decodeUnknownEffect(GroupRecord)(event))
+/** The training groups of a run. */
+const groupsOf = (folder: string) =>
+  Effect.map(
+    recordsOf(folder),
+    (records) => records.filter(RunRecord.guards.GroupRolledOut).filter(({ evaluator }) => evaluator === undefined)
   )
 
 /** Of several digits, so that there is something to be near. */
@@ -78,7 +77,7 @@ const longAnswers = (count: number) =>
       ).filter(({ answer }) => answer.length >= 3).slice(0, count)
   )
 
-/** Twelve attempts at each of eight problems in a step. */
+/** Twelve attempts at each of eight problems in an iteration. */
 const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRow.Problem>) =>
   RLDataset.fromArray(problems, {
     groupsPerBatch: 8,
@@ -95,68 +94,79 @@ const nearAnswers = (model: ChatModel.ChatModel, problems: ReadonlyArray<Gsm8kRo
 real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
   const withFiles = Effect.provide(NodeServices.layer)
 
-  it.effect("is not learned from where no answer fits: every reward is −0.1, no step is taken, and the run says so", () =>
+  it.effect("is not learned from where no answer fits: every reward is −0.1, no optimizer step is taken, and the run says so", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const { exit, out } = yield* train(folder, yield* few, ...threeSteps, "--max-tokens", "2", "--eval-every", "3")
+      const { exit, out } = yield* train(
+        folder,
+        yield* few,
+        ...threeIterations,
+        "--max-tokens",
+        "2",
+        "--eval-every",
+        "3"
+      )
       assert.isTrue(Exit.isSuccess(exit))
       assert.lengthOf(matching(out, "reward -0.100 ± 0.000  informative 0 %"), 3)
       assert.lengthOf(matching(out, "no signal, nothing trained"), 3)
       assert.lengthOf(matching(out, "of 16 correct"), 2)
-      assert.lengthOf(matching(out, "held_out after 0 steps: 0.0 % of 16 correct"), 1)
+      assert.lengthOf(matching(out, "held_out after 0 iterations: 0.0 % of 16 correct"), 1)
 
-      const { checkpoints, metrics } = yield* RunDirectory.read(folder)
-      assert.deepInclude(checkpoints.at(-1), { name: "final", batch: 3, optimizer_steps: 0 })
-      assert.isFalse(metrics.some((record) => "grad_norm" in record))
-      const groups = yield* rewardsOf(folder)
+      const records = yield* recordsOf(folder)
+      assert.deepInclude(records.findLast(RunRecord.guards.Saved), { name: "final", iteration: 3, optimizerSteps: 0 })
+      for (const { metrics } of records.filter(RunRecord.guards.Updated)) assert.notProperty(metrics, "grad_norm")
+      const groups = yield* groupsOf(folder)
       assert.lengthOf(groups, 12)
       for (const { rewards } of groups) assert.deepStrictEqual(rewards, [-0.1, -0.1, -0.1, -0.1])
     }).pipe(withFiles))
 
-  it.effect("is learned from exactly in the steps in which attempts at one problem differ", () =>
+  it.effect("is learned from exactly in the iterations in which attempts at one problem differ", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { out } = yield* train(
         folder,
         yield* few,
-        ...threeSteps,
+        ...threeIterations,
         "--max-tokens",
         "24",
         "--eval-every",
         "0",
         "--json"
       )
-      const groups = yield* rewardsOf(folder)
-      const differing = (step: number) =>
-        groups.filter((group) => group.step === step && new Set(group.rewards).size > 1).length
-      const steps = stepsOf(out)
-      assert.lengthOf(steps, 3)
-      for (const [step, { datums, informative, meanReward, optimizerSteps }] of steps.entries()) {
-        assert.strictEqual(informative, differing(step))
-        assert.strictEqual(datums, 4 * informative)
-        assert.strictEqual(optimizerSteps, informative > 0 ? 1 : 0)
-        assert.isBelow(meanReward, 0.25)
+      const groups = yield* groupsOf(folder)
+      const differing = (iteration: number) =>
+        groups.filter((group) => group.iteration === iteration && new Set(group.rewards).size > 1).length
+      const updates = updatesOf(out)
+      assert.lengthOf(updates, 3)
+      for (const { iteration, metrics, reward, updates: taken } of updates) {
+        assert.strictEqual(metrics["groups/informative"], differing(iteration))
+        assert.strictEqual(metrics["optim/datums"], 4 * differing(iteration))
+        assert.lengthOf(taken, differing(iteration) > 0 ? 1 : 0)
+        assert.isBelow(reward?.mean ?? NaN, 0.25)
       }
       for (const reward of groups.flatMap(({ rewards }) => rewards)) assert.include([-0.1, 0, 0.9, 1], reward)
     }).pipe(withFiles))
 
-  it.effect("gives a signal in every step where near answers count", () =>
+  it.effect("gives a signal in every iteration where near answers count", () =>
     Effect.gen(function*() {
       const backend = Engine.layerOptions({ checkpoints: yield* runFolder, workers: 0 })
       const problems = yield* longAnswers(24)
-      const events = yield* Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
-        Train.run({ model, dataset: nearAnswers(model, problems), learningRate: 1e-4, maxTokens: 16, evalEvery: 0 })))
+      const records = yield* Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
+        Rl.run({
+          model,
+          dataset: nearAnswers(model, problems),
+          sampling: { maxTokens: 16 },
+          update: { learningRate: 1e-4 }
+        })))
         .pipe(
           Stream.runCollect,
           Effect.provide([backend, RunStore.RunStore.layerMemory])
         )
-      const steps = events.filter((event) =>
-        event._tag === "Iteration"
-      )
-      assert.lengthOf(steps, 3)
-      for (const { meanReward, metrics, optimizerSteps } of steps) {
-        assert.strictEqual(optimizerSteps, 1)
-        assert.isAbove(meanReward, 0)
+      const updates = records.filter(RunRecord.guards.Updated)
+      assert.lengthOf(updates, 3)
+      for (const { metrics, reward, updates: taken } of updates) {
+        assert.lengthOf(taken, 1)
+        assert.isAbove(reward?.mean ?? NaN, 0)
         assert.isAbove(metrics["grad_norm"] ?? NaN, 0)
         assert.isAbove(metrics["update_norm"] ?? NaN, 0)
         assert.strictEqual(metrics["optim/ratio_mean"], 1)
@@ -167,10 +177,21 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
     Effect.gen(function*() {
       const from = yield* folderOf({ "train.jsonl": yield* firstRows("train.jsonl", 208) })
       const folder = yield* runFolder
-      const args = ["--backend", "mock", "--steps", "2", "--groups", "4", "--group-size", "2", "--eval-every", "2"]
+      const args = [
+        "--backend",
+        "mock",
+        "--iterations",
+        "2",
+        "--groups-per-batch",
+        "4",
+        "--group-size",
+        "2",
+        "--eval-every",
+        "2"
+      ]
       const { out } = yield* train(folder, from, ...args)
       assert.lengthOf(matching(out, "of 200 correct"), 2)
-      assert.lengthOf(yield* rewardsOf(folder), 8)
+      assert.lengthOf(yield* groupsOf(folder), 8)
     }).pipe(withFiles))
 
   it.effect("is refused where a test problem is also trained on, and nothing is left behind", () =>
@@ -179,7 +200,7 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
       const test = yield* firstRows("test.jsonl", 16)
       const from = yield* folderOf({ "train.jsonl": rows, "test.jsonl": [...test, ...rows.slice(6, 7)] })
       const folder = yield* runFolder
-      const { errors, exit } = yield* train(folder, from, ...threeSteps)
+      const { errors, exit } = yield* train(folder, from, ...threeIterations)
       assert.isTrue(Exit.isFailure(exit))
       assert.lengthOf(matching(errors, "error: row 17 of the test problems is row 7 of the training problems"), 1)
       assert.isFalse(yield* FileSystem.FileSystem.use((fs) => fs.exists(folder)))
@@ -191,11 +212,11 @@ real("GSM8K (skipped where shared/data/gsm8k is absent)", () => {
         ...CommandLine.short.with(1, "gsm8k"),
         "--data",
         data,
-        "--steps",
+        "--iterations",
         "1",
         "--log-path",
         yield* runFolder
       )
-      assert.lengthOf(matching(out, "step 1/1  reward 0.500 ± 0.000  informative 100 %"), 1)
+      assert.lengthOf(matching(out, "iteration 1/1  reward 0.500 ± 0.000  informative 100 %"), 1)
     }).pipe(withFiles))
 })

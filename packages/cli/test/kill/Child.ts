@@ -1,5 +1,5 @@
 /** A short run on the engine that kills its own process, without warning, at a given call to the backend. */
-import { ChatModel, Tinker, Train, type TrainingClient } from "@effect-rl/core"
+import { ChatModel, Rl, Tinker, type TrainingClient } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
 import { BoxedAddition } from "@effect-rl/recipes"
@@ -51,15 +51,13 @@ const deadlyTinker = Layer.effect(
 const engine = Engine.layerOptions({ checkpoints: join(folder, "checkpoints"), workers: 1 })
 
 Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
-  Train.run({
+  Rl.run({
     model,
     dataset: BoxedAddition.dataset({ model, batches: 6, groups: 4, groupSize: 4 }),
-    learningRate: 1e-3,
-    maxTokens: 24,
-    numSubsteps: 2,
-    loraRank: 8,
-    evalEvery: 0,
-    saveEvery: Number(saveEvery)
+    lora: { rank: 8 },
+    sampling: { maxTokens: 24 },
+    update: { learningRate: 1e-3, substeps: 2 },
+    run: { saveEvery: Number(saveEvery) }
   }))).pipe(
     Stream.runDrain,
     Effect.provide(Layer.merge(Layer.provideMerge(deadlyTinker, engine), RunDirectory.layer(folder))),

@@ -1,24 +1,41 @@
-/** What a run on the engine came to, as its folder tells. */
+/** The outcome of a run on the engine, as its folder tells it. */
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-const lines = (file: string): ReadonlyArray<Record<string, unknown>> =>
-  readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line))
+type Line = Readonly<Record<string, unknown>>
 
-const isTime = (name: string) => name.startsWith("time/") || name === "segment"
+const lines = (file: string): ReadonlyArray<Line> =>
+  existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").filter(Boolean).map((line) => JSON.parse(line)) : []
 
-/** The last record of each step and group, without times: what a reader of the run sees. */
-const seen = (file: string) => {
-  const records = new Map<string, string>()
-  for (const record of lines(file)) {
-    const entries = Object.entries(record).filter(([name]) => !isTime(name))
-    records.set(`${record["step"]} ${record["key"]}`, JSON.stringify(entries))
-  }
-  return [...records].toSorted()
-}
+const isOwn = (name: string) => !name.startsWith("time/") && name !== "segment"
+
+const withoutTimes = (line: Line) => JSON.stringify(Object.entries(line).filter(([name]) => isOwn(name)))
 
 const hash = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex")
+
+/** Groups of the current story with their payloads, without what says when and where they were written. */
+const groups = (folder: string) => {
+  const payloads = readFileSync(join(folder, "payloads.jsonl"))
+  const story: Array<Line> = []
+  for (const record of lines(join(folder, "records.jsonl"))) {
+    if (record["_tag"] === "Opened") {
+      while (Number(story.at(-1)?.["sequence"] ?? -1) > Number(record["continuesAfter"])) story.pop()
+    }
+    story.push(record)
+  }
+  return story.filter((record) => record["_tag"] === "GroupRolledOut").map((record) => {
+    const { length, offset } = JSON.parse(JSON.stringify(record["payload"]))
+    const { iteration, key, rewards, step } = record
+    return JSON.stringify({
+      iteration,
+      key,
+      rewards,
+      step,
+      payload: payloads.subarray(offset, offset + length).toString()
+    })
+  }).toSorted()
+}
 
 /** Everything about a finished run that must not depend on how often it was interrupted. */
 export const outcome = (folder: string) => {
@@ -27,8 +44,8 @@ export const outcome = (folder: string) => {
   return {
     name: last?.["name"],
     tokens: last?.["tokens"],
-    metrics: seen(join(folder, "metrics.jsonl")),
-    groups: seen(join(folder, "events.jsonl")),
+    metrics: lines(join(folder, "metrics.jsonl")).map(withoutTimes),
+    groups: groups(folder),
     adapter: hash(join(state, "adapter_model.safetensors")),
     optimizer: hash(join(state, "optimizer.safetensors"))
   }

@@ -4,9 +4,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 
-const history = {
+const history: RunHistory.RunHistory = {
+  records: [],
   rewards: [{ step: 0, reward: 0.2 }, { step: 1, reward: NaN }, { step: 2, reward: 0.9 }],
-  measurements: [{ evaluator: "held_out", step: 0, value: 0.3, low: 0.2, high: 0.4, reward: 0.25, episodes: 10 }]
+  measurements: [{ evaluator: "held_out", iteration: 0, value: 0.3, low: 0.2, high: 0.4, reward: 0.25, episodes: 10 }]
 }
 
 const svgOf = Effect.fnUntraced(function*(history: RunHistory.RunHistory) {

@@ -54,10 +54,10 @@ const files: ReadonlyArray<File> = [
 ]
 
 const flags: ReadonlyArray<readonly [flag: string, message: string]> = [
-  ["--learning-rate 0", "--learning-rate: \"0\". Expected a number above 0"],
+  ["--learning-rate 0", "--learning-rate is 0, expected a number above 0"],
   ["--workers 1000", "workers is 1000, expected at most 212: the memory of 4 GiB has no room for more"],
-  ["--lora-rank 129", "loraRank is 129, expected from 1 to 128"],
-  ["--max-tokens 1152", "maxTokens is 1152, expected less than the context of 1152 tokens"]
+  ["--lora-rank 129", "lora.rank is 129, expected a whole number from 1 to 128"],
+  ["--max-tokens 1152", "--max-tokens is 1152, expected less than the context of 1152 tokens"]
 ]
 
 describe("before it begins, train refuses", () => {
@@ -83,7 +83,7 @@ describe("before it begins, train refuses", () => {
 })
 
 describe("in a run's folder, train refuses", () => {
-  const twoSteps = [...short, "--steps", "2", "--log-path"]
+  const twoSteps = [...short, "--iterations", "2", "--log-path"]
 
   it.effect("a file in its place", () =>
     Effect.gen(function*() {
@@ -115,18 +115,19 @@ describe("in a run's folder, train refuses", () => {
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const folder = yield* runFolder
-      const args = "train arithmetic --model effect-rl/tiny-64 --groups 1 --max-tokens 4 --eval-every 0 --save-every 1"
-      const train = (steps: string) => run(...args.split(" "), "--steps", steps, "--log-path", folder)
+      const args =
+        "train arithmetic --model effect-rl/tiny-64 --groups-per-batch 1 --max-tokens 4 --eval-every 0 --save-every 1"
+      const train = (steps: string) => run(...args.split(" "), "--iterations", steps, "--log-path", folder)
       yield* train("2")
       const checkpoint = `${folder}/checkpoints/tiny-64-1/weights/final`
       const weights = `${checkpoint}/adapter_model.safetensors`
       yield* fs.truncate(weights, 10_000)
       const broken = yield* train("3")
       refused(broken, `checkpoint final cannot be resumed from: ${weights}: tensor `)
-      refused(broken, "remove its record to go on from the one before")
+      refused(broken, "to go on from the checkpoint before it")
       yield* fs.remove(checkpoint, { recursive: true })
       const { exit, out } = yield* train("3")
       assert.isTrue(Exit.isSuccess(exit))
-      assert.isTrue(out.some((line) => line.includes(`resuming the run in ${folder} after 1 of 3 steps`)))
+      assert.isTrue(out.some((line) => line.includes(`resuming the run in ${folder} after 1 of 3 iterations`)))
     }).pipe(withFiles))
 })

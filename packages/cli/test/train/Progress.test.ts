@@ -1,125 +1,152 @@
 import * as Style from "@effect-rl/cli/terminal/Style"
 import * as Progress from "@effect-rl/cli/train/Progress"
 import * as ProgressText from "@effect-rl/cli/train/ProgressText"
-import type { Evaluator, Train } from "@effect-rl/core"
+import { type RunRecord, Usage } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 
-const started = (iteration: number, iterations: number): Train.Event => ({
-  _tag: "Started",
+const stamp = { at: 0, segment: 1, sequence: 0 }
+const spent = Usage.zero
+
+const opened = (iteration: number, iterations: number): RunRecord.Opened => ({
+  ...stamp,
+  _tag: "Opened",
+  program: "rl",
+  version: "0.0.0",
+  identity: {},
+  settings: {},
+  capabilities: {},
   iteration,
   iterations,
-  resumedFrom: undefined,
-  warnings: [],
-  capabilities: {
-    contextLength: 512,
-    lossReduction: "token-sum",
-    seeds: true,
-    promptLogprobs: false,
-    topkPromptLogprobs: 0,
-    loraRank: [1, 32]
-  }
+  resumedFrom: null,
+  continuesAfter: -1,
+  warnings: []
 })
 
-const group = (completed: number, total: number): Train.Event => ({
-  _tag: "GroupFinished",
-  iteration: 0,
-  key: String(completed),
-  completed,
-  total
-})
-
-const iteration = (iteration: number, metrics: Record<string, number> = {}): Train.Iteration => ({
-  _tag: "Iteration",
+const sampling = (iteration: number, groups: number): RunRecord.Sampling => ({
+  ...stamp,
+  _tag: "Sampling",
   iteration,
-  meanReward: 0.5364,
-  rewardStandardError: 0.031,
-  groups: 32,
-  informative: 24,
-  datums: 192,
-  optimizerSteps: 1,
+  step: 0,
+  groups
+})
+
+const groups = (count: number): ReadonlyArray<RunRecord.GroupRolledOut> =>
+  Array.from({ length: count }, (_, key) => ({
+    ...stamp,
+    _tag: "GroupRolledOut",
+    iteration: 0,
+    step: 0,
+    key: String(key),
+    tags: [],
+    outcome: "Completed",
+    rewards: [],
+    members: [],
+    failures: [],
+    retries: 0,
+    milliseconds: 1,
+    spent
+  }))
+
+const updated = (iteration: number, metrics: Record<string, number> = {}): RunRecord.Updated => ({
+  ...stamp,
+  _tag: "Updated",
+  iteration,
+  reward: { mean: 0.5364, standardError: 0.031 },
+  updates: [{ learningRate: 1e-3, passes: [], metrics: {}, seconds: 1 }],
   metrics: {
     "env/all/truncated": 0,
+    "groups/total": 32,
+    "groups/informative": 24,
     "tokens/sampled": 5000,
     "time/sampling": 2,
     "time/training": 1,
     ...metrics
-  }
+  },
+  spent
 })
 
-const evaluation: Evaluator.Evaluation = {
-  name: "held_out",
-  groups: [],
-  metrics: {
-    "held_out/correct": 0.5,
-    "held_out/correct_low": 0.4,
-    "held_out/correct_high": 0.6,
-    "held_out/episodes": 8
-  }
-}
-const evaluated: Train.Evaluated = { _tag: "Evaluated", iteration: 0, evaluation }
+const evaluating: RunRecord.Evaluating = { ...stamp, _tag: "Evaluating", iteration: 0, step: 0, evaluator: "held_out" }
 
-const fold = (events: ReadonlyArray<Train.Event>, evaluators = 0) =>
-  events.reduce(Progress.update, Progress.begin({ evalEvery: 2, evaluators, now: 1000 }))
+const evaluated = (iteration = 0): RunRecord.Evaluated => ({
+  ...stamp,
+  _tag: "Evaluated",
+  iteration,
+  step: 0,
+  evaluator: "held_out",
+  score: { value: 0.5, low: 0.4, high: 0.6 },
+  metrics: { "held_out/episodes": 8 },
+  seconds: 1,
+  spent
+})
 
-const live = (events: ReadonlyArray<Train.Event>, evaluators = 0) => ProgressText.live(fold(events, evaluators), 13_000)
+const fold = (records: ReadonlyArray<RunRecord.RunRecord>) => records.reduce(Progress.update, Progress.begin(1000))
+
+const live = (records: ReadonlyArray<RunRecord.RunRecord>) => ProgressText.live(fold(records), 13_000)
 
 describe("the moving line", () => {
-  it("counts the problems of a step as they finish", () => {
+  it("counts the problems of an iteration as they finish", () => {
     assert.strictEqual(
-      live([started(0, 4), group(12, 32)]),
-      "step 1/4 sampling █████████░░░░░░░░░░░░░░░ 12/32 problems · 12 s elapsed"
+      live([opened(0, 4), sampling(0, 32), ...groups(12)]),
+      "iteration 1/4 sampling █████████░░░░░░░░░░░░░░░ 12/32 problems · 12 s elapsed"
     )
   })
 
-  it("trains when all problems are answered, and estimates what is left from the latest steps", () => {
+  it("trains when all problems are answered, and estimates what is left from the latest iterations", () => {
     assert.strictEqual(
-      live([started(0, 4), iteration(0), group(32, 32)]),
-      "step 2/4 training · 12 s elapsed, 9.0 s left"
+      live([opened(0, 4), updated(0), sampling(1, 32), ...groups(32)]),
+      "iteration 2/4 training · 12 s elapsed, 9.0 s left"
     )
   })
 
-  it("evaluates before the first step, when due and after the last", () => {
-    const phases = (events: ReadonlyArray<Train.Event>) => fold(events, 2).phase
-    assert.strictEqual(phases([started(0, 3)]), "evaluating")
-    assert.strictEqual(phases([started(0, 3), evaluated]), "evaluating")
-    assert.strictEqual(phases([started(0, 3), evaluated, evaluated]), "sampling")
-    assert.strictEqual(phases([started(0, 3), iteration(0)]), "sampling")
-    assert.strictEqual(phases([started(0, 3), iteration(1)]), "evaluating")
-    assert.strictEqual(phases([started(0, 3), iteration(2)]), "evaluating")
-    assert.strictEqual(phases([started(0, 3), iteration(2), evaluated, evaluated]), "saving")
-    assert.include(live([started(0, 3), evaluated], 2), "evaluating on held-out problems (2 of 2)")
+  it("names the evaluator at work and counts its problems", () => {
+    assert.include(live([opened(0, 3), evaluating, ...groups(5)]), "evaluating held_out (5 problems done)")
+  })
+
+  it("samples after an evaluation, and saves after the last", () => {
+    const phases = (records: ReadonlyArray<RunRecord.RunRecord>) => fold(records).phase
+    assert.strictEqual(phases([opened(0, 3), evaluating]), "evaluating")
+    assert.strictEqual(phases([opened(0, 3), evaluating, evaluated()]), "sampling")
+    assert.strictEqual(phases([opened(0, 3), updated(0)]), "sampling")
+    assert.strictEqual(phases([opened(0, 3), updated(2)]), "saving")
+    assert.strictEqual(phases([opened(0, 3), updated(2), evaluated(3)]), "saving")
   })
 
   it("goes on where a run is resumed, and is empty at the end", () => {
-    assert.include(live([started(3, 4)]), "step 4/4 sampling")
-    const finished: Train.Event = { _tag: "Finished", iteration: 4, checkpoint: { path: "" }, reason: "completed" }
-    assert.strictEqual(live([started(4, 4), finished]), "")
+    assert.include(live([opened(3, 4), sampling(3, 2)]), "iteration 4/4 sampling")
+    const finished: RunRecord.Finished = {
+      ...stamp,
+      _tag: "Finished",
+      iteration: 4,
+      checkpoint: null,
+      reason: "completed"
+    }
+    assert.strictEqual(live([opened(4, 4), finished]), "")
   })
 })
 
-describe("the line of a step", () => {
-  const step = (event: Train.Iteration) => ProgressText.step(event, fold([started(0, 12), event]), Style.plain, 13_000)
+describe("the line of an iteration", () => {
+  const line = (record: RunRecord.Updated) =>
+    ProgressText.iteration(record, fold([opened(0, 12), record]), Style.plain, 13_000)
 
   it("tells reward, signal, truncation, speed and time", () => {
     assert.strictEqual(
-      step(iteration(0)),
-      "step  1/12  reward 0.536 ± 0.031  informative 75 %  truncated 0 %  2500 tokens/s  12 s elapsed, 33 s left"
+      line(updated(0)),
+      "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  truncated 0 %  2500 tokens/s  12 s elapsed, 33 s left"
     )
   })
 
   it("says when there was nothing to learn from", () => {
-    assert.include(step({ ...iteration(0), informative: 0, optimizerSteps: 0 }), "no signal, nothing trained")
+    assert.include(line({ ...updated(0), updates: [] }), "no signal, nothing trained")
   })
 
   it("shows what is not a number as a dash", () => {
-    const undefinedReward = { ...iteration(0), meanReward: NaN, rewardStandardError: undefined }
-    assert.include(step(undefinedReward), "reward –  informative")
+    assert.include(line({ ...updated(0), reward: { mean: NaN } }), "reward –  informative")
   })
 })
 
 describe("the advice on truncation", () => {
   const advice = (truncated: number) =>
-    ProgressText.truncationAdvice(iteration(0, { "env/all/truncated": truncated }), 40)
+    ProgressText.truncationAdvice(updated(0, { "env/all/truncated": truncated }), 40)
 
   it("is given from half of the responses on", () => {
     assert.isUndefined(advice(0.49))
@@ -131,16 +158,16 @@ describe("the advice on truncation", () => {
 describe("the line of an evaluation", () => {
   it("tells the share and its interval", () => {
     assert.strictEqual(
-      ProgressText.evaluated(evaluated, Style.plain),
-      "held_out after 0 steps: 50.0 % of 8 correct, 95 % interval 40.0 to 60.0 %"
+      ProgressText.evaluated(evaluated(), Style.plain),
+      "held_out after 0 iterations: 50.0 % of 8 correct, 95 % interval 40.0 to 60.0 %"
     )
   })
 
   it("tells the reward where nothing is right or wrong", () => {
-    const metrics = { "held_out/reward": -0.25, "held_out/episodes": 8 }
+    const { score: _, ...ungraded } = evaluated()
     assert.strictEqual(
-      ProgressText.evaluated({ ...evaluated, evaluation: { ...evaluation, metrics } }, Style.plain),
-      "held_out after 0 steps: reward -0.250 over 8 episodes"
+      ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25 } }, Style.plain),
+      "held_out after 0 iterations: reward -0.250 over 8 episodes"
     )
   })
 })

@@ -1,13 +1,14 @@
-/** Measures a sampler on problems it was not trained on. */
+/** Evaluators: measurements of weights on problems they were not trained on. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Trajectory from "../env/Trajectory.ts"
 import * as Policy from "../policy/Policy.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
+import type * as RunRecord from "../record/RunRecord.ts"
 import * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Hooks } from "../rollout/Hooks.ts"
@@ -15,17 +16,23 @@ import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Proportion from "./Proportion.ts"
 
-/** `metrics` are named `<evaluator>/…`; `groups` hold the episodes themselves. */
+/** What an evaluator measured. */
 export interface Evaluation {
   readonly name: string
+  /** Named `<evaluator>/…`. */
   readonly metrics: Readonly<Record<string, number>>
+  /** The share of correct answers; absent where answers are not graded as correct or not. */
+  readonly score?: RunRecord.Score
+  /** Absent where there are no rewards. */
+  readonly reward?: RunRecord.Reward
+  /** The episodes themselves; empty where there are none. */
   readonly groups: ReadonlyArray<GroupResult.GroupResult>
 }
 
 /** @see tinker-cookbook `SamplingClientEvaluator` */
 export interface Evaluator<out E = never, out R = never> {
   readonly name: string
-  readonly evaluate: (sampler: SamplingClient) => Effect.Effect<Evaluation, E, R>
+  readonly evaluate: (weights: Weights) => Effect.Effect<Evaluation, E, R>
 }
 
 type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout" | "graderTimeout" | "releaseTimeout"
@@ -89,19 +96,35 @@ const rewardNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   return rewards.length === 0 ? {} : { reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length }
 }
 
+/** The correct episodes, with the interval's ends; undefined where no environment grades its episodes as correct or not. */
+const scoreOf = (
+  numbers: { readonly correct?: number; readonly correct_low?: number; readonly correct_high?: number }
+) =>
+  numbers.correct === undefined
+    ? {}
+    : { score: { value: numbers.correct, low: numbers.correct_low ?? NaN, high: numbers.correct_high ?? NaN } }
+
 /** Correct episodes with a 95 % interval, mean reward, and what was left out; numbers that are not defined are absent. */
-const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation["metrics"] => {
+const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const episodes = groups.flatMap(GroupResult.survivors).map(([, trajectory]) => trajectory)
+  const correct = correctNumbers(groups)
+  const rewards = rewardNumbers(groups)
   const numbers = {
-    ...correctNumbers(groups),
-    ...rewardNumbers(groups),
+    ...correct,
+    ...rewards,
     episodes: episodes.length,
     ...(episodes.length === 0 ? {} : { truncated: share(episodes.map(Trajectory.isTruncated)) }),
     dropped_members: groups.reduce((count, { members }) => count + members.length, 0) - episodes.length,
     skipped_groups: results.length - groups.length
   }
-  return Object.fromEntries(Object.entries(numbers).map(([metric, value]) => [`${name}/${metric}`, value]))
+  return {
+    name,
+    metrics: Object.fromEntries(Object.entries(numbers).map(([metric, value]) => [`${name}/${metric}`, value])),
+    ...scoreOf(correct),
+    ...("reward" in rewards ? { reward: { mean: rewards.reward } } : {}),
+    groups: results
+  }
 }
 
 /**
@@ -113,10 +136,11 @@ export const testSet = <E, R, HE = never, HR = never>(
   options: TestSetOptions<E, R, HE, HR>
 ): Evaluator<E | HE | TinkerError | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope>> => ({
   name: options.name,
-  evaluate: Effect.fn("Evaluator.testSet")(function*(sampler: SamplingClient) {
+  evaluate: Effect.fn("Evaluator.testSet")(function*(weights: Weights) {
     const { groups: builders, maxTokens, name, onFailure = dropMembers, seed = 0, temperature = 1, ...bounds } = options
-    const policy = Policy.fromSamplingClient(sampler, { maxTokens, temperature, seed })
-    const groups = yield* Stream.runCollect(Rollout.stream(builders, policy, { ...bounds, seed, onFailure }))
-    return { name, metrics: summarize(name, groups), groups }
-  })
+    const { client, step: samplerStep } = yield* weights.sampler
+    const policy = Policy.fromSamplingClient(client, { maxTokens, temperature, seed })
+    const groups = Rollout.stream(builders, policy, { ...bounds, onFailure, samplerStep, seed })
+    return summarize(name, yield* Stream.runCollect(groups))
+  }, Effect.scoped)
 })

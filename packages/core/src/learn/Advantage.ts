@@ -1,8 +1,27 @@
-/** How much better each member did than its group. */
+/** Advantage estimators: how much better each member did than its group. */
+import type { JsonObject } from "../record/Json.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
-/** One advantage per member `[G]`, float32 and finite; 0 for members that were dropped. */
-export type Estimator = (group: InformativeGroup) => Float32Array
+/**
+ * An estimator with the name and configuration that identify it in a run's records.
+ *
+ * @see tinker-cookbook `compute_advantages`
+ */
+export interface Estimator {
+  readonly name: string
+  /** What distinguishes it from others of its name; part of the run's identity. */
+  readonly config: JsonObject
+  /** One finite float32 advantage per member `[G]`; 0 for members that were dropped. */
+  readonly of: (group: InformativeGroup) => Float32Array
+}
+
+/**
+ * An estimator of one's own.
+ *
+ * @example
+ * const raw = Advantage.make("raw", ({ group }) => Float32Array.from(group.rewardsG, (reward) => reward || 0))
+ */
+export const make = (name: string, of: Estimator["of"], config: JsonObject = {}): Estimator => ({ name, config, of })
 
 /** Float32 rewards `[G]` less their mean over the members that finished. */
 const center = (rewards: Float64Array) => {
@@ -18,17 +37,15 @@ const center = (rewards: Float64Array) => {
 /**
  * Aᵢ = rᵢ − mean(r): the whole episode's advantage goes to each of its action tokens. Not divided by the standard deviation,
  * so that groups that are nearly all right or all wrong do not weigh more (Dr. GRPO, arXiv:2503.20783).
- *
- * @see tinker-cookbook `compute_advantages`
  */
-export const centered: Estimator = ({ group }) => center(group.rewardsG).centeredG
+export const centered: Estimator = make("centered", ({ group }) => center(group.rewardsG).centeredG)
 
 /**
- * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)), given to each action token of the episode. Unbiased, as a
- * member's baseline does not depend on the member (RLOO, arXiv:2402.14740).
+ * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)). Unbiased, as a member's baseline does not depend on the
+ * member (RLOO, arXiv:2402.14740).
  */
-export const leaveOneOut: Estimator = ({ group }) => {
+export const leaveOneOut: Estimator = make("leave_one_out", ({ group }) => {
   const { centeredG, finished } = center(group.rewardsG)
   const scale = finished > 1 ? finished / (finished - 1) : 1
   return centeredG.map((advantage) => advantage * scale)
-}
+})

@@ -1,4 +1,4 @@
-/** Which groups say anything about which tokens were better. */
+/** The signal of groups: whether their rewards say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
 /** A group whose members' rewards differ; `partition` alone makes one. */
@@ -22,33 +22,24 @@ export interface Partition {
   readonly skipped: ReadonlyArray<GroupResult.Skipped>
 }
 
-export interface Options {
-  /** Keep the first constant group where no group is informative, as tinker-cookbook does; default false. */
-  readonly constantFallbackSingleton?: boolean
-}
-
 const isConstant = (group: GroupResult.Group) => {
   const rewards = GroupResult.survivors(group).map(([member]) => group.rewardsG[member])
   return rewards.every((reward) => reward === rewards[0])
 }
 
+/** Whether the members' rewards differ, by exact equality of the survivors' float64 rewards. */
+export const isInformative = (group: GroupResult.Group): boolean => !isConstant(group)
+
 /**
- * Tells informative groups from the others by exact equality of the surviving members' float64 rewards.
+ * Tells informative groups from the others.
  *
  * @see tinker-cookbook `remove_constant_reward_groups`
  */
-export const partition = (results: ReadonlyArray<GroupResult.GroupResult>, options: Options = {}): Partition => {
+export const partition = (results: ReadonlyArray<GroupResult.GroupResult>): Partition => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
-  const constant = groups.filter(isConstant)
-  const kept = options.constantFallbackSingleton === true && constant.length === groups.length
-    ? constant.slice(0, 1)
-    : []
-  const isKept = new Set(kept)
   return {
-    informative: groups
-      .filter((group) => isKept.has(group) || !isConstant(group))
-      .map((group) => new InformativeGroup(group)),
-    constant: constant.filter((group) => !isKept.has(group)),
+    informative: groups.filter(isInformative).map((group) => new InformativeGroup(group)),
+    constant: groups.filter(isConstant),
     skipped: results.filter(GroupResult.isSkipped)
   }
 }

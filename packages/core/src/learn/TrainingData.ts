@@ -1,4 +1,4 @@
-/** From what was sampled to what is trained on. */
+/** Training data: datums made of the trajectories of groups. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
@@ -22,6 +22,13 @@ export interface Lineage {
 
 export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
   readonly lineage: Lineage
+}
+
+/** A group's advantages `[G]` and datums, in the order of members and turns. */
+export interface Assembled {
+  readonly group: GroupResult.Group
+  readonly advantagesG: Float32Array
+  readonly data: ReadonlyArray<TrainingDatum>
 }
 
 /** Whether an earlier turn of the same member was read differently from how it was written, so that this datum began anew. */
@@ -166,7 +173,7 @@ const advantageOf = (advantagesG: Float32Array, { key, members }: GroupResult.Gr
 }
 
 /**
- * Datums in the order of groups, members and turns. Turns whose observation begins with everything before it share one datum;
+ * The datums of each group, in the order of groups, members and turns. Turns whose observation begins with everything before it share one datum;
  * one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence that leaves nothing to predict gives no
  * datum, so there may be none at all. Dies where an estimator's answer is not one finite number per member.
@@ -176,11 +183,11 @@ const advantageOf = (advantagesG: Float32Array, { key, members }: GroupResult.Gr
 export const assemble = (
   groups: NonEmptyReadonlyArray<InformativeGroup>,
   estimator: Estimator
-): ReadonlyArray<TrainingDatum> =>
-  groups.flatMap((informative, groupIndex) => {
+): ReadonlyArray<Assembled> =>
+  groups.map((informative, groupIndex) => {
     const { group } = informative
-    const advantagesG = estimator(informative)
-    return GroupResult.survivors(group).flatMap(([member, trajectory]) =>
+    const advantagesG = estimator.of(informative)
+    const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
       fromTrajectory(trajectory, advantageOf(advantagesG, group, member), {
         group: group.key,
         groupIndex,
@@ -188,4 +195,5 @@ export const assemble = (
         samplerStep: group.samplerStep
       })
     )
+    return { group, advantagesG, data }
   })

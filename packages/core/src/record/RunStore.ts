@@ -1,10 +1,12 @@
-/** Where a run is written down. Holds encoded records and knows no later stage. */
+/** Where a run's records are kept, and how they are read back. */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import type * as RunRecord from "./RunRecord.ts"
 
 /** The run cannot be read or written, or is in use by another process. */
 export class RunError extends Schema.TaggedError<RunError>()("RunError", {
@@ -16,42 +18,61 @@ export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   }
 }
 
-export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json }
-export type JsonObject = { readonly [key: string]: Json }
-
-/** One append-only series of records each. */
-export type Series = "metrics" | "checkpoints" | "events"
-
-/** One writer at a time; what was appended survives a crash, except a record cut in the middle. */
-export class RunStore extends Context.Service<RunStore, {
+/** A reader of a run's records, also while another process writes them. */
+export interface RunReader {
   /** Name for messages, such as the run directory. */
   readonly name: string
-  /** The configuration this run was started with; none in a new run. */
-  readonly config: Effect.Effect<Option.Option<JsonObject>, RunError>
-  readonly writeConfig: (config: JsonObject) => Effect.Effect<void, RunError>
-  readonly append: (series: Series, record: JsonObject) => Effect.Effect<void, RunError>
-  readonly read: (series: Series) => Effect.Effect<ReadonlyArray<JsonObject>, RunError>
-}>()("@effect-rl/core/record/RunStore") {
-  /** Keeps the run in memory: for tests and for runs nobody resumes. */
-  static readonly layerMemory = Layer.effect(
-    RunStore,
-    Effect.gen(function*() {
-      const config = yield* Ref.make(Option.none<JsonObject>())
-      const series = yield* Ref.make<Record<Series, ReadonlyArray<JsonObject>>>({
-        metrics: [],
-        checkpoints: [],
-        events: []
-      })
-      return RunStore.of({
-        name: "memory",
-        config: Ref.get(config),
-        writeConfig: (value) => Ref.set(config, Option.some(value)),
-        append: (name, record) => Ref.update(series, (all) => ({ ...all, [name]: [...all[name], record] })),
-        read: (name) => Effect.map(Ref.get(series), (all) => all[name])
-      })
-    })
-  )
+  /** All records written so far, abandoned ones included, in the order of their sequence numbers. */
+  readonly read: Stream.Stream<RunRecord.RunRecord, RunError>
+  /** Records with a sequence number above `after`: those written so far, then each new one as it is written; never ends. */
+  readonly follow: (after: number) => Stream.Stream<RunRecord.RunRecord, RunError>
+  /** The text of a record's payload, read by its byte range. */
+  readonly payload: (range: RunRecord.Payload) => Effect.Effect<string, RunError>
 }
 
-/** A number as JSON: what JSON cannot say is written as a string. */
-export const jsonNumber = (value: number): Json => Number.isFinite(value) ? value : String(value)
+/**
+ * The records of one run. One writer at a time; a record that was appended survives a crash, and a record cut in the middle by
+ * a crash was never there.
+ */
+export class RunStore extends Context.Service<
+  RunStore,
+  RunReader & {
+    /** Stamps a record and appends it; its payload, a JSON text, is stored first. */
+    readonly append: (entry: RunRecord.Entry, payload?: string) => Effect.Effect<RunRecord.RunRecord, RunError>
+  }
+>()("@effect-rl/core/record/RunStore") {
+  /** Keeps the run in memory: for tests, and for runs that are never resumed. */
+  static readonly layerMemory = Layer.effect(RunStore, Effect.suspend(() => makeMemory))
+}
+
+const makeMemory = Effect.gen(function*() {
+  const records: Array<RunRecord.RunRecord> = []
+  const payloads: Array<string> = []
+  const written = yield* SubscriptionRef.make(0)
+  const name = "memory"
+  return RunStore.of({
+    name,
+    append: Effect.fnUntraced(function*(entry, payload) {
+      const at = yield* Clock.currentTimeMillis
+      const segment = (records.at(-1)?.segment ?? 0) + (entry._tag === "Opened" || records.length === 0 ? 1 : 0)
+      const range = payload === undefined ? {} : { payload: { offset: payloads.length, length: payload.length } }
+      const record: RunRecord.RunRecord = { ...entry, ...range, at, segment, sequence: records.length }
+      if (payload !== undefined) payloads.push(payload)
+      records.push(record)
+      yield* SubscriptionRef.set(written, records.length)
+      return record
+    }),
+    read: Stream.suspend(() => Stream.fromIterable(records.slice())),
+    follow: (after) =>
+      SubscriptionRef.changes(written).pipe(
+        Stream.mapAccum(() => after + 1, (next, count) => [Math.max(next, count), records.slice(next, count)])
+      ),
+    payload: ({ offset }) =>
+      Effect.suspend(() => {
+        const payload = payloads[offset]
+        return payload === undefined
+          ? Effect.fail(new RunError({ run: name, detail: `there is no payload ${offset}` }))
+          : Effect.succeed(payload)
+      })
+  })
+})

@@ -248,18 +248,29 @@ const jsonOf = (setting: Setting, value: unknown): Schema.Json => {
   return typeof value === "number" || typeof value === "boolean" ? value : String(value)
 }
 
-/**
- * The part of a run's identity that settings are: those marked `identity`, under snake_case names. A setting that was left out
- * is null, a duration is its seconds.
- */
-export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
+/** Settings as a JSON object of snake_case names. A setting that was left out is null, a duration is its seconds. */
+const toJson = <S extends Struct>(
+  struct: S,
+  value: S["Type"],
+  includes: (setting: Setting) => boolean
+): Schema.JsonObject =>
   Object.fromEntries(
     Object.entries(struct.fields).flatMap(([name, field]): ReadonlyArray<readonly [string, Schema.Json]> => {
       const setting = of(field)
       const held = valueAt(value, [name])
       const inner = structOf(field)
-      if (inner === undefined) return setting?.identity === true ? [[snakeCase(name), jsonOf(setting, held)]] : []
-      const within = identity(inner, held)
+      if (inner === undefined) {
+        return setting !== undefined && includes(setting) ? [[snakeCase(name), jsonOf(setting, held)]] : []
+      }
+      const within = toJson(inner, held, includes)
       return Object.keys(within).length === 0 ? [] : [[snakeCase(name), within]]
     })
   )
+
+/** The part of a run's identity that settings are: those marked `identity`. */
+export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
+  toJson(struct, value, (setting) => setting.identity === true)
+
+/** All settings, for a run's records. */
+export const record = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
+  toJson(struct, value, () => true)

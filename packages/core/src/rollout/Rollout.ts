@@ -1,7 +1,9 @@
 /** From environments and a policy to trajectories: one episode, one group, many groups. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as Env from "../env/Env.ts"
@@ -14,6 +16,7 @@ import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
+import { GroupLog } from "./GroupLog.ts"
 import { invalidConcurrency, type Options } from "./GroupOptions.ts"
 import type { GroupResult } from "./GroupResult.ts"
 import type { RolloutError } from "./RolloutError.ts"
@@ -84,6 +87,23 @@ const inTurns = <A>(builders: ReadonlyArray<A>) =>
     Stream.mapArrayEffect((some) => Effect.as(Effect.yieldNow, some))
   )
 
+/** The group as the log recalls it, or rolled out and then written to the log. */
+const logged = <E, R>(
+  key: string,
+  { iteration = 0, samplerStep: step = 0 }: Pick<Options, "iteration" | "samplerStep">,
+  roll: Effect.Effect<GroupResult, E, R>
+): Effect.Effect<GroupResult, E, R> =>
+  Effect.gen(function*() {
+    const log = yield* GroupLog
+    const origin = { iteration, step, key }
+    const recalled = yield* log.recall(origin)
+    if (Option.isSome(recalled)) return recalled.value
+    const startedAt = yield* Clock.currentTimeMillis
+    const result = yield* roll
+    yield* log.write(origin, result, (yield* Clock.currentTimeMillis) - startedAt)
+    return result
+  })
+
 /**
  * Rolls out many groups with bounded concurrency, in this process or where the `Executor` sends them. The first group that fails
  * interrupts all others at once: a stream by itself would interrupt them one by one, and the last would go on sampling meanwhile.
@@ -113,7 +133,7 @@ export function stream<E, R, PE, PR, HE, HR>(
       const rolled = executor === undefined
         ? group(builder, policy, groupOptions)
         : Executor.roll(executor, builder, policy, groupOptions)
-      return Effect.flatMap(FiberSet.run(groups, rolled), Fiber.join)
+      return Effect.flatMap(FiberSet.run(groups, logged(builder.key, groupOptions, rolled)), Fiber.join)
     }
     return Stream.mapEffect(inTurns(builders), roll, { concurrency, unordered })
   })

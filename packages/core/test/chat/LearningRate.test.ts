@@ -1,4 +1,4 @@
-import { LearningRate } from "@effect-rl/core"
+import { Hyperparameters } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
@@ -17,27 +17,27 @@ describe("getLr", () => {
     ] as const
   )("%s", ([model, expected]) =>
     Effect.gen(function*() {
-      assert.closeTo(yield* LearningRate.getLr(model), expected, 5e-11)
-      assert.closeTo(yield* LearningRate.getLr(model, { isLora: false }), expected / 10, 5e-12)
+      assert.closeTo(yield* Hyperparameters.getLr(model), expected, 5e-11)
+      assert.closeTo(yield* Hyperparameters.getLr(model, { isLora: false }), expected / 10, 5e-12)
     }))
 
   it.effect("knows what works for the embedded presets", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* LearningRate.getLr("effect-rl/tiny-64"), 1e-3)
-      assert.strictEqual(yield* LearningRate.getLr("effect-rl/tiny-128"), 1e-3)
+      assert.strictEqual(yield* Hyperparameters.getLr("effect-rl/tiny-64"), 1e-3)
+      assert.strictEqual(yield* Hyperparameters.getLr("effect-rl/tiny-128"), 1e-3)
     }))
 
   it.effect("reads the name of a variant up to its colon", () =>
     Effect.gen(function*() {
       assert.strictEqual(
-        yield* LearningRate.getLr("Qwen/Qwen3.5-4B:peft:262144"),
-        yield* LearningRate.getLr("Qwen/Qwen3.5-4B")
+        yield* Hyperparameters.getLr("Qwen/Qwen3.5-4B:peft:262144"),
+        yield* Hyperparameters.getLr("Qwen/Qwen3.5-4B")
       )
     }))
 
   it.effect("refuses a model that was never calibrated, and names those that were", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(LearningRate.getLr("openai/gpt-oss-20b"))
+      const error = yield* Effect.flip(Hyperparameters.getLr("openai/gpt-oss-20b"))
       assert.strictEqual(error._tag, "ModelRegistryError")
       assert.include(error.message, "model \"openai/gpt-oss-20b\": no calibrated learning rate")
       assert.include(error.message, "Qwen/Qwen3.5-4B")
@@ -46,7 +46,7 @@ describe("getLr", () => {
 
   it.effect("refuses an unknown model with the nearest calibrated one", () =>
     Effect.gen(function*() {
-      const error = yield* Effect.flip(LearningRate.getLr("Qwen/Qwen3-8"))
+      const error = yield* Effect.flip(Hyperparameters.getLr("Qwen/Qwen3-8"))
       assert.include(error.message, "did you mean \"Qwen/Qwen3-8B\"?")
     }))
 })

@@ -251,7 +251,7 @@ describe("a rollout with tools", () => {
       )
       const { informative } = Signal.partition([result])
       const data = Array.isReadonlyArrayNonEmpty(informative)
-        ? TrainingData.assemble(informative, Advantage.centered)
+        ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
         : []
       assert.strictEqual(data.length, 2, "one for each member")
       for (const { inputs, lineage } of data) {

@@ -8,12 +8,13 @@ import {
   ProblemGroupBuilder,
   Proportion,
   type Renderer,
-  Tinker
+  Tinker,
+  Weights
 } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Task from "../train/Task.ts"
+import * as Task from "../rl/Task.ts"
 
 /** One group per sum, `size` attempts each. */
 const sums = (size: number) =>
@@ -38,7 +39,9 @@ const evaluate = (
   Effect.gen(function*() {
     const tinker = yield* Tinker.Tinker
     const sampler = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
-    return yield* Evaluator.testSet({ name: "test", maxTokens: 8, ...options, groups }).evaluate(sampler)
+    return yield* Evaluator.testSet({ name: "test", maxTokens: 8, ...options, groups }).evaluate(
+      Weights.fromSamplingClient(sampler)
+    )
   }).pipe(Effect.scoped)
 
 const broken = (key: string, open: Effect.Effect<Env.Env<Lost>, Lost>): Builder => ({

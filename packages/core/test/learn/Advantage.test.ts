@@ -4,10 +4,10 @@ import { Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
-/** The estimate for one group, constant or not. */
+/** The estimate for one group; a constant group has no advantages to estimate, which is 0 for each member. */
 const estimate = (estimator: Advantage.Estimator, rewards: ReadonlyArray<number | undefined>) => {
-  const { informative: [group] } = Signal.partition([Samples.group(rewards)], { constantFallbackSingleton: true })
-  return group === undefined ? [] : Array.from(estimator(group))
+  const { informative: [group] } = Signal.partition([Samples.group(rewards)])
+  return group === undefined ? rewards.map(() => 0) : Array.from(estimator.of(group))
 }
 
 describe("Advantage.centered", () => {

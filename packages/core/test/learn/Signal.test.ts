@@ -46,28 +46,9 @@ describe("Signal.partition", () => {
     assert.deepStrictEqual(keysOf(partition), { informative: ["sum of tenths"], constant: ["zeros"], skipped: [] })
   })
 
-  it("keeps one constant group only where it is asked to and nothing else is left", () => {
-    const constant = [named("first", [1, 1]), named("second", [0, 0])]
-    const options = { constantFallbackSingleton: true }
-    assert.deepStrictEqual(keysOf(Signal.partition(constant)).informative, [])
-    assert.deepStrictEqual(keysOf(Signal.partition(constant, options)), {
-      informative: ["first"],
-      constant: ["second"],
-      skipped: []
-    })
-    assert.deepStrictEqual(keysOf(Signal.partition([...constant, named("mixed", [0, 1])], options)).informative, [
-      "mixed"
-    ])
-    assert.deepStrictEqual(keysOf(Signal.partition([Samples.skipped(2)], options)).informative, [])
-  })
-
   it.each(Golden.constantRemovals)("keeps what tinker-cookbook keeps ($id)", ({ expect, input }) => {
     const results = input.groups.map((group, index) => named(String(index), Samples.totals(group)))
     assert.deepStrictEqual(keysOf(Signal.partition(results)).informative, expect.informative.map(String))
-    assert.deepStrictEqual(
-      keysOf(Signal.partition(results, { constantFallbackSingleton: true })).informative,
-      expect.kept_indices.map(String)
-    )
   })
 
   it.prop(

@@ -46,7 +46,9 @@ const played = (edits: typeof Conversation.Type): ReadonlyArray<Trajectory.Trans
 const assembled = (turns: ReadonlyArray<Trajectory.Transition>) => {
   const members = [Samples.trajectory(...turns), Samples.trajectory()].map(Option.some)
   const { informative } = Signal.partition([Samples.group([1, 0], { members })])
-  return Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, Advantage.centered) : []
+  return Arr.isReadonlyArrayNonEmpty(informative)
+    ? TrainingData.assemble(informative, Advantage.centered).flatMap(({ data }) => data)
+    : []
 }
 
 const textOf = ({ chunks }: Trajectory.Transition["observation"]) =>

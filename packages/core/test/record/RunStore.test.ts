@@ -1,28 +1,70 @@
-import { RunStore } from "@effect-rl/core"
+import { Json, RunRecord, RunStore } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Fiber, Stream } from "effect"
+
+const warning = (message: string): RunRecord.Entry => ({ _tag: "Warning", message })
+
+const opened = (continuesAfter: number): RunRecord.Entry => ({
+  _tag: "Opened",
+  program: "test",
+  version: "0.0.0",
+  identity: {},
+  settings: {},
+  capabilities: {},
+  iteration: 0,
+  iterations: null,
+  resumedFrom: null,
+  continuesAfter,
+  warnings: []
+})
 
 describe("a run in memory", () => {
-  it.effect("has no configuration until it is written", () =>
+  it.effect("stamps records with their order and segment", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
-      assert.deepStrictEqual(yield* store.config, Option.none())
-      yield* store.writeConfig({ learningRate: 1e-4 })
-      assert.deepStrictEqual(yield* store.config, Option.some({ learningRate: 1e-4 }))
+      for (const entry of [opened(-1), warning("a"), opened(0), warning("b")]) yield* store.append(entry)
+      const records = yield* Stream.runCollect(store.read)
+      assert.deepStrictEqual(records.map(({ segment, sequence }) => [segment, sequence]), [[1, 0], [1, 1], [2, 2], [
+        2,
+        3
+      ]])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("keeps each series apart and in order", () =>
+  it.effect("gives a record's payload back", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
-      yield* store.append("metrics", { step: 0 })
-      yield* store.append("events", { done: true })
-      yield* store.append("metrics", { step: 1 })
-      assert.deepStrictEqual(yield* store.read("metrics"), [{ step: 0 }, { step: 1 }])
-      assert.deepStrictEqual(yield* store.read("events"), [{ done: true }])
-      assert.deepStrictEqual(yield* store.read("checkpoints"), [])
+      const { payload } = yield* store.append(warning("a"), "[1,2]")
+      assert.isDefined(payload)
+      assert.strictEqual(yield* store.payload(payload), "[1,2]")
+      const error = yield* Effect.flip(store.payload({ offset: 7, length: 1 }))
+      assert.strictEqual(error.message, "memory: there is no payload 7")
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+
+  it.effect("is followed from any record on, while it is written", () =>
+    Effect.gen(function*() {
+      const store = yield* RunStore.RunStore
+      yield* store.append(warning("a"))
+      yield* store.append(warning("b"))
+      const following = yield* Effect.forkChild(Stream.runCollect(Stream.take(store.follow(0), 3)))
+      yield* Effect.yieldNow
+      yield* store.append(warning("c"))
+      yield* Effect.yieldNow
+      yield* store.append(warning("d"))
+      const records = yield* Fiber.join(following)
+      assert.deepStrictEqual(records.map(({ sequence }) => sequence), [1, 2, 3])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 })
 
-it("a number that JSON cannot say is written in words", () => {
-  assert.deepStrictEqual([1.5, NaN, -Infinity].map(RunStore.jsonNumber), [1.5, "NaN", "-Infinity"])
+it.effect("the current story leaves out what a resume abandoned", () =>
+  Effect.gen(function*() {
+    const store = yield* RunStore.RunStore
+    for (const entry of [opened(-1), warning("kept"), warning("abandoned"), opened(1), warning("after")]) {
+      yield* store.append(entry)
+    }
+    const story = RunRecord.current(yield* Stream.runCollect(store.read))
+    assert.deepStrictEqual(story.map(({ sequence }) => sequence), [0, 1, 3, 4])
+  }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+
+it("a number that JSON lacks is written as a string", () => {
+  assert.deepStrictEqual([1.5, NaN, -Infinity].map(Json.number), [1.5, "NaN", "-Infinity"])
 })

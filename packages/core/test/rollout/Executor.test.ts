@@ -13,7 +13,7 @@ import {
 import { Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
-import * as Task from "../train/Task.ts"
+import * as Task from "../rl/Task.ts"
 import * as Scripted from "./Scripted.ts"
 
 /** A group asks for one of the known sums. */

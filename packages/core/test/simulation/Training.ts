@@ -1,17 +1,17 @@
 /** Whole training runs in virtual time: interrupted and crashed at random, and resumed until they are over. */
 import {
   FailurePolicy,
-  RunStore,
+  Rl,
+  RunRecord,
   type Sampling,
   type SamplingClient,
   Tinker,
   TinkerError,
-  Train,
   type TrainingClient
 } from "@effect-rl/core"
 import { Draw, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
 import { Duration, Effect, Exit, Layer, Logger, Option, Stream } from "effect"
-import * as Task from "../train/Task.ts"
+import * as Task from "../rl/Task.ts"
 
 export interface Scenario {
   readonly seed: number
@@ -84,21 +84,33 @@ const backend = (scenario: Scenario, resume: Resume) => {
 }
 
 const training = Effect.fnUntraced(function*({ concurrency, epochs, numSubsteps, saveEvery, seed, size }: Scenario) {
-  const config = yield* Task.config({ concurrency, epochs, numSubsteps, saveEvery, seed, size, maxDroppedShare: 1 })
+  const options = yield* Task.options({
+    epochs,
+    groupSize: size,
+    update: { substeps: numSubsteps },
+    run: { saveEvery, seed }
+  })
   const onFailure = FailurePolicy.retryOnFailure()
-  return yield* Stream.runDrain(Train.run({ ...config, onFailure, memberTimeout: "1 minute" }))
+  const rollout = { concurrency, maxDroppedShare: 1, memberTimeout: "1 minute", onFailure } as const
+  return yield* Stream.runDrain(Rl.run({ ...options, rollout }))
 })
 
-/** Clocks, and tokens that were spent in vain, are not what a run would have had without kills. */
+/** Clocks, and tokens that were spent in vain, differ from those of a run without kills. */
 const isOwn = (name: string) => !name.startsWith("time/") && !name.startsWith("tokens/")
 
-/** What a run wrote down, field by field; of records for the same step, the last. */
-const journal = Effect.gen(function*() {
-  const store = yield* RunStore.RunStore
+/** What a run recorded of its iterations and groups, field by field. */
+const journal = Effect.map(Task.records, (records) => {
   const fields = new Map<string, string>()
-  for (const record of [...(yield* store.read("metrics")), ...(yield* store.read("events"))]) {
-    for (const [name, value] of Object.entries(record).filter(([name]) => isOwn(name))) {
-      fields.set(`${String(record["step"])} ${String(record["key"] ?? "")} ${name}`, JSON.stringify(value))
+  const note = (place: string, values: object) => {
+    for (const [name, value] of Object.entries(values)) {
+      if (isOwn(name)) fields.set(`${place} ${name}`, JSON.stringify(value))
+    }
+  }
+  for (const record of RunRecord.current(records)) {
+    if (record._tag === "Updated") note(`${record.iteration}`, record.metrics)
+    if (record._tag === "GroupRolledOut") {
+      const { failures, members, outcome, retries, rewards } = record
+      note(`${record.iteration} ${record.key}`, { failures, members, outcome, retries, rewards })
     }
   }
   return fields

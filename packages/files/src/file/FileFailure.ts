@@ -1,12 +1,28 @@
-/** File failures in words that say what to do. */
+/** Failures of the file system, in words that say what to do. */
+import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 
-const isDiskFull = Schema.is(Schema.Struct({ code: Schema.Literals(["ENOSPC", "EDQUOT"]) }))
+const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
-/** What happened to the file and, where it is known, how to get on. */
-export const describe = (file: string, error: PlatformError): string => {
-  if (isDiskFull(error.reason.cause)) return `no space left to write ${file}: free some disk space and start again`
+/** Advice by the error code of the operating system. */
+const byCode = (file: string, code: string): string | undefined => {
+  switch (code) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return `no space left to write ${file}: free some disk space and start again`
+    case "EFBIG":
+      return `${file} is as large as a file may be here: raise the limit (ulimit -f) or choose another place`
+    case "EROFS":
+      return `${file} is on a read-only file system: choose another place`
+    case "ENAMETOOLONG":
+      return `the name of ${file} is too long: choose a shorter one`
+    default:
+      return undefined
+  }
+}
+
+const byReason = (file: string, error: PlatformError): string => {
   switch (error.reason._tag) {
     case "NotFound":
       return `${file} does not exist`
@@ -17,4 +33,11 @@ export const describe = (file: string, error: PlatformError): string => {
     default:
       return `cannot use ${file}: ${error.message}`
   }
+}
+
+/** What happened to the file and, where it is known, what to do. */
+export const describe = (file: string, error: PlatformError): string => {
+  const cause = codeOf(error.reason.cause)
+  const advice = Option.isSome(cause) ? byCode(file, cause.value.code) : undefined
+  return advice ?? byReason(file, error)
 }

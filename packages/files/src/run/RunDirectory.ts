@@ -1,112 +1,149 @@
-/** A run written down in a directory: `config.json`, `metrics.jsonl`, `checkpoints.jsonl`, `events.jsonl`. */
-import { RunStore } from "@effect-rl/core"
+/**
+ * A run in a directory. `records.jsonl` and `payloads.jsonl` hold the run; `config.json`, `metrics.jsonl` and `checkpoints.jsonl`
+ * follow from them, for other tools.
+ */
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Path from "effect/Path"
-import type { PlatformError } from "effect/PlatformError"
-import * as Ref from "effect/Ref"
+import type * as Path from "effect/Path"
+import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import * as AtomicFile from "../file/AtomicFile.ts"
-import * as FileFailure from "../file/FileFailure.ts"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import * as LineFile from "./LineFile.ts"
+import * as PayloadFile from "./PayloadFile.ts"
+import * as Projections from "./Projections.ts"
 import * as RecordFile from "./RecordFile.ts"
-import * as RunFormat from "./RunFormat.ts"
+import * as RunFolder from "./RunFolder.ts"
 import * as RunLock from "./RunLock.ts"
 
-const configFile = "config.json"
+type Files = FileSystem.FileSystem | Path.Path
 
-const failure = (run: string) => (error: PlatformError) =>
-  Effect.fail(new RunStore.RunError({ run, detail: FileFailure.describe(run, error) }))
-
-const seriesFile = Effect.fnUntraced(function*(run: string, series: RunStore.Series) {
-  return (yield* Path.Path).join(run, `${series}.jsonl`)
-})
-
-const readManifest = Effect.fnUntraced(function*(run: string) {
-  const fs = yield* FileSystem.FileSystem
-  const file = (yield* Path.Path).join(run, configFile)
-  if (!(yield* fs.exists(file))) return Option.none<RunFormat.Manifest>()
-  return Option.some(yield* RunFormat.decode(run, file, yield* fs.readFileString(file)))
-})
-
-const writeManifest = Effect.fnUntraced(function*(run: string, manifest: RunFormat.Manifest) {
-  const file = (yield* Path.Path).join(run, configFile)
-  yield* AtomicFile.write(file, Stream.make(new TextEncoder().encode(RunFormat.encode(manifest))))
-})
-
-const readSeries = Effect.fnUntraced(function*(run: string, series: RunStore.Series) {
-  return yield* RecordFile.read(run, yield* seriesFile(run, series))
-})
-
-const appendersOf = Effect.fnUntraced(function*(run: string) {
-  return {
-    metrics: yield* RecordFile.appender(run, yield* seriesFile(run, "metrics"), false),
-    checkpoints: yield* RecordFile.appender(run, yield* seriesFile(run, "checkpoints"), true),
-    events: yield* RecordFile.appender(run, yield* seriesFile(run, "events"), false)
+/** Reads the files of a run; `moments` say when to look for new records. */
+const reader = Effect.fnUntraced(
+  function*({ payloads, records, run }: RunFolder.RunFolder, moments: Stream.Stream<unknown>) {
+    const context = yield* Effect.context<Files>()
+    const self: RunStore.RunReader = {
+      name: run,
+      read: Stream.provideContext(RecordFile.read(run, records), context),
+      follow: (after) => Stream.provideContext(RecordFile.follow(run, records, after, moments), context),
+      payload: Effect.fn("RunDirectory.payload")((range) =>
+        Effect.provideContext(PayloadFile.read(run, payloads, range), context)
+      )
+    }
+    return self
   }
-})
+)
 
-/** Opening writes the next segment number, so a full disk shows before the run has begun. */
-const open = Effect.fnUntraced(function*(run: string) {
-  const fs = yield* FileSystem.FileSystem
-  yield* fs.makeDirectory(run, { recursive: true })
-  yield* RunLock.hold(run)
-  const previous = yield* readManifest(run)
-  const manifest = Option.match(previous, {
-    onNone: () => ({ format: RunFormat.current, segment: 1 }),
-    onSome: (previous) => ({ ...previous, segment: previous.segment + 1 })
-  })
-  yield* writeManifest(run, manifest)
-  return manifest
-}, (effect, run) => Effect.catchTag(effect, "PlatformError", failure(run)))
+const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
+
+/** Where the run stands: what the next record's stamp follows from. */
+interface State {
+  next: number
+  segment: number
+}
+
+/**
+ * Appends a record: first its payload, then the record, then what other tools read. The append fails where the record is not
+ * written, and then leaves nothing of it but an unused payload.
+ */
+const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
+  const { payloads: payloadsFile, records: recordsFile, run } = folder
+  const records = yield* RunFolder.naming(run, recordsFile)(LineFile.appender(recordsFile))
+  const payloads = yield* RunFolder.naming(run, payloadsFile)(LineFile.appender(payloadsFile))
+  const projections = yield* Projections.make(folder)
+  const state: State = { next: 0, segment: 0 }
+  const written = yield* SubscriptionRef.make(0)
+  const permits = yield* Semaphore.make(1)
+
+  const advance = ({ segment, sequence }: RunRecord.RunRecord) => {
+    state.next = sequence + 1
+    state.segment = segment
+  }
+
+  let payloadBytes = 0
+  yield* Stream.runForEach(RecordFile.read(run, recordsFile), (record) =>
+    Effect.sync(() => {
+      advance(record)
+      projections.include(record)
+      payloadBytes = Math.max(payloadBytes, endOf(record))
+    }))
+  const lost = yield* RunFolder.naming(run, payloadsFile)(payloads.extend(payloadBytes))
+  if (lost > 0) {
+    yield* Effect.logWarning(`${payloadsFile} has lost its last ${lost} bytes: their transcripts cannot be read`)
+  }
+  yield* projections.settle
+
+  const writePayload = Effect.fnUntraced(function*(payload: string | undefined) {
+    if (payload === undefined) return {}
+    if (payload.includes("\n")) {
+      return yield* new RunStore.RunError({ run, detail: "a payload has a line break, expected JSON on one line" })
+    }
+    return { payload: yield* payloads.append(payload) }
+  }, RunFolder.naming(run, payloadsFile))
+
+  const append = Effect.fnUntraced(
+    function*(entry: RunRecord.Entry, payload?: string) {
+      const at = yield* Clock.currentTimeMillis
+      const segment = state.segment + (entry._tag === "Opened" || state.segment === 0 ? 1 : 0)
+      const range = yield* writePayload(payload)
+      const record: RunRecord.RunRecord = { ...entry, ...range, at, segment, sequence: state.next }
+      yield* records.append(LineFile.stringify(record))
+      advance(record)
+      if (record._tag === "Saved") yield* Effect.ensuring(sync, projections.add(record))
+      else yield* projections.add(record)
+      yield* SubscriptionRef.set(written, state.next)
+      return record
+    },
+    RunFolder.naming(run, recordsFile),
+    Effect.uninterruptible,
+    permits.withPermit
+  )
+  const sync = Effect.andThen(payloads.sync, records.sync)
+  return { append, moments: SubscriptionRef.changes(written) }
+})
 
 const make = Effect.fnUntraced(function*(run: string) {
-  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  const opened = yield* open(run)
-  const manifest = yield* Ref.make<RunFormat.Manifest>(opened)
-  const append = yield* appendersOf(run)
-  const { segment } = opened
+  const fs = yield* FileSystem.FileSystem
+  yield* RunFolder.naming(run)(fs.makeDirectory(run, { recursive: true }))
+  yield* RunLock.hold(run)
+  const folder = yield* RunFolder.make(run)
+  yield* RunFolder.naming(run)(RunFolder.check(folder))
+  const { append, moments } = yield* writer(folder)
   return RunStore.RunStore.of({
-    name: run,
-    config: Effect.map(Ref.get(manifest), ({ config }) => Option.fromUndefinedOr(config)),
-    writeConfig: Effect.fn("RunDirectory.writeConfig")(
-      function*(config) {
-        const written = { ...(yield* Ref.get(manifest)), config }
-        yield* writeManifest(run, written)
-        yield* Ref.set(manifest, written)
-      },
-      Effect.catchTag("PlatformError", failure(run)),
-      Effect.provideContext(context)
-    ),
-    append: Effect.fn("RunDirectory.append")((series, record) =>
-      append[series](series === "checkpoints" ? record : { ...record, segment })
-    ),
-    read: Effect.fn("RunDirectory.read")((series) => Effect.provideContext(readSeries(run, series), context))
+    ...(yield* reader(folder, moments)),
+    append
   })
 })
 
 /**
- * The run in a directory, made if it is not there, with this process as its only writer until the scope closes.
+ * The run in a directory, made if it does not exist, with this process as its only writer until the scope closes.
  *
- * Metrics and events carry the `segment` they were written in: 1 in the first opening of the run, one more in each
- * later one. A torn last line of a crash is cut; a broken line elsewhere fails where it is read.
+ * Opening it cuts a line that a crash has torn and rebuilds what other tools read; a broken line elsewhere, a directory of another
+ * format and lost records are errors.
  */
-export const layer = (
-  run: string
-): Layer.Layer<RunStore.RunStore, RunStore.RunError, FileSystem.FileSystem | Path.Path> =>
+export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunError, Files> =>
   Layer.effect(RunStore.RunStore, make(run))
 
-/** What a run holds at this moment, also while another process writes it. */
-export const read = Effect.fn("RunDirectory.read")(function*(run: string) {
-  const manifest = yield* readManifest(run)
-  if (Option.isNone(manifest)) {
-    return yield* new RunStore.RunError({ run, detail: `there is no ${configFile}: this is not a run directory` })
-  }
-  return {
-    ...manifest.value,
-    metrics: yield* readSeries(run, "metrics"),
-    checkpoints: yield* readSeries(run, "checkpoints"),
-    events: yield* readSeries(run, "events")
-  }
-}, (effect, run) => Effect.catchTag(effect, "PlatformError", failure(run)))
+const pollInterval = "100 millis"
+
+/**
+ * Reads the run in a directory, also while another process writes it. Changes nothing.
+ *
+ * @example
+ * const rewards = RunDirectory.open("runs/first").pipe(
+ *   Effect.map((run) => run.follow(-1)),
+ *   Stream.unwrap,
+ *   Stream.filter(RunRecord.guards.Updated),
+ *   Stream.map(({ reward }) => reward?.mean)
+ * )
+ */
+export const open = Effect.fn("RunDirectory.open")(
+  function*(run: string) {
+    const folder = yield* RunFolder.make(run)
+    if (yield* RunFolder.check(folder)) return yield* reader(folder, Stream.tick(pollInterval))
+    return yield* new RunStore.RunError({ run, detail: `there is no ${folder.records}: this is not a run directory` })
+  },
+  (effect, run) => RunFolder.naming(run)(effect)
+)

@@ -6,78 +6,133 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
-import * as AtomicFile from "../file/AtomicFile.ts"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as Owner from "./Owner.ts"
 
-/** Several stores of one process are told apart by `store`. */
-const Holder = Schema.fromJsonString(Schema.Struct({ ...Owner.Owner.fields, store: Schema.String }))
+/** Several stores of one process are told apart by `store`, which names files. */
+const Holder = Schema.Struct({ ...Owner.Owner.fields, store: Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/)) })
+
+const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
 
 const fileName = "lock"
 
-const inUse = (run: string, file: string, holder: Option.Option<Owner.Owner>) =>
+/** A file that claims the run. */
+interface Claim {
+  readonly file: string
+  /** Unknown where the file cannot be understood: a crash of the machine can leave it empty. */
+  readonly holder: Option.Option<typeof Holder.Type>
+}
+
+const inUse = (run: string, lock: string, { host, pid }: Owner.Owner) =>
   new RunStore.RunError({
     run,
-    detail: Option.match(holder, {
-      onNone: () =>
-        `${file} is unreadable: another process is just opening this run, or a crash left it. ` +
-        "Try again; if no process uses the run, delete that file",
-      onSome: ({ host, pid }) =>
-        `in use by process ${pid} on ${host}. Wait for it, end it (kill ${pid}), or choose another run directory. ` +
-        `If it runs no longer, delete ${file}`
-    })
+    detail:
+      `in use by process ${pid} on ${host}. Wait for it, end it (kill ${pid}), or choose another run directory. ` +
+      `If it runs no longer, delete ${lock}`
+  })
+
+const busy = (run: string, lock: string) =>
+  new RunStore.RunError({
+    run,
+    detail: `other processes are opening this run at the same time. Try again; if no process uses it, delete ${lock}*`
   })
 
 const isAlreadyThere = (error: PlatformError) => error.reason._tag === "AlreadyExists"
+const isMissing = (error: PlatformError) => error.reason._tag === "NotFound"
 
-const readHolder = Effect.fnUntraced(function*(file: string) {
-  const fs = yield* FileSystem.FileSystem
-  return yield* fs.readFileString(file).pipe(Effect.flatMap(Schema.decodeUnknownEffect(Holder)), Effect.option)
-})
+/** Where the claim that follows a dead one is made. */
+const successor = (lock: string, { holder }: Claim) =>
+  `${lock}.${Option.match(holder, { onNone: () => "unreadable", onSome: ({ store }) => store })}`
 
-/** Fails where the file is there already; leaves none where it cannot be written. */
-const create = Effect.fnUntraced(function*(file: string, content: Uint8Array) {
+const readClaim = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
-  const handle = yield* fs.open(file, { flag: "wx" })
-  yield* Effect.tapError(handle.writeAll(content), () => Effect.ignore(fs.remove(file)))
-}, Effect.scoped)
-
-/** Replaces a lock whose process is gone. Who does so holds a lock on that, so that no two processes do it at once. */
-const takeOver = Effect.fnUntraced(function*(run: string, file: string, content: Uint8Array) {
-  const fs = yield* FileSystem.FileSystem
-  const guard = `${file}.takeover`
-  const replace = Effect.gen(function*() {
-    const holder = yield* readHolder(file)
-    const isGone = Option.isSome(holder) && (yield* Owner.isGone(holder.value))
-    if (!isGone) return yield* inUse(run, file, holder)
-    yield* AtomicFile.write(file, Stream.make(content))
-  })
-  yield* Effect.acquireUseRelease(
-    Effect.catchIf(create(guard, content), isAlreadyThere, () => Effect.fail(inUse(run, guard, Option.none()))),
-    () => replace,
-    () => Effect.ignore(fs.remove(guard), { log: true })
+  return yield* fs.readFileString(file).pipe(
+    Effect.map((text): Option.Option<Claim> => Option.some({ file, holder: decodeHolder(text) })),
+    Effect.catchIf(isMissing, () => Effect.succeedNone)
   )
 })
 
-const acquire = (run: string, file: string, content: Uint8Array) =>
-  create(file, content).pipe(
-    Effect.catchIf(isAlreadyThere, () => takeOver(run, file, content)),
+/** The lock, and the claims of those that began to take it over, in order; the last one counts. */
+const claims = Effect.fnUntraced(function*(lock: string) {
+  const found: Array<Claim> = []
+  let file = lock
+  while (found.every((claim) => claim.file !== file)) {
+    const claim = yield* readClaim(file)
+    if (Option.isNone(claim)) break
+    found.push(claim.value)
+    file = successor(lock, claim.value)
+  }
+  return found
+})
+
+const isAbandoned = ({ holder }: Claim) =>
+  Option.match(holder, { onNone: () => Effect.succeed(true), onSome: Owner.isGone })
+
+/** Makes a file with all of its content at once; fails where it exists. */
+const create = Effect.fnUntraced(function*(file: string, { content, store }: Mine) {
+  const fs = yield* FileSystem.FileSystem
+  const partial = `${file}.${store}.partial`
+  yield* Effect.gen(function*() {
+    const handle = yield* fs.open(partial, { flag: "w" })
+    yield* handle.writeAll(new TextEncoder().encode(content))
+    yield* handle.sync
+    yield* fs.link(partial, file)
+  }).pipe(Effect.scoped, Effect.ensuring(Effect.ignore(fs.remove(partial, { force: true }))))
+})
+
+/** The claim of this store. */
+interface Mine {
+  readonly store: string
+  readonly content: string
+}
+
+const isMine = (claim: Claim | undefined, { store }: Mine) =>
+  claim !== undefined && Option.exists(claim.holder, (holder) => holder.store === store)
+
+/**
+ * Takes a lock over whose process is gone. Only one process can make the file that follows a dead claim, and it counts only
+ * while it can still be reached from the lock; a process that is killed meanwhile leaves one more dead claim.
+ */
+const takeOver = Effect.fnUntraced(function*(run: string, lock: string, mine: Mine) {
+  const fs = yield* FileSystem.FileSystem
+  const before = yield* claims(lock)
+  const last = before.at(-1)
+  if (last === undefined) return yield* busy(run, lock)
+  if (!(yield* isAbandoned(last))) {
+    return yield* Option.match(last.holder, {
+      onNone: () => busy(run, lock),
+      onSome: (holder) => inUse(run, lock, holder)
+    })
+  }
+  const file = successor(lock, last)
+  yield* Effect.catchIf(create(file, mine), isAlreadyThere, () => Effect.fail(busy(run, lock)))
+  yield* Effect.gen(function*() {
+    if (!isMine((yield* claims(lock)).at(-1), mine)) return yield* busy(run, lock)
+    yield* fs.rename(file, lock)
+  }).pipe(Effect.tapError(() => Effect.ignore(fs.remove(file, { force: true }))))
+  yield* Effect.forEach(before.slice(1), (claim) => Effect.ignore(fs.remove(claim.file)), { discard: true })
+})
+
+const acquire = (run: string, lock: string, mine: Mine) =>
+  create(lock, mine).pipe(
+    Effect.catchIf(isAlreadyThere, () => takeOver(run, lock, mine)),
     Effect.catchTag("PlatformError", (error) =>
-      Effect.fail(new RunStore.RunError({ run, detail: FileFailure.describe(file, error) })))
+      Effect.fail(new RunStore.RunError({ run, detail: FileFailure.describe(lock, error) })))
   )
 
-/** A user may have deleted the lock, and another process may hold a new one: only the own lock is removed. */
-const release = Effect.fnUntraced(function*(file: string, content: string) {
+/** Removes the lock unless it belongs to another store, as it does where a user has deleted it meanwhile. */
+const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
-  if ((yield* fs.readFileString(file)) === content) yield* fs.remove(file)
+  const claim = yield* readClaim(lock)
+  if (isMine(Option.getOrUndefined(claim), mine)) yield* fs.remove(lock)
 }, Effect.ignore({ log: true }))
 
 /** Held until the scope closes; a lock whose process was killed is taken over. */
 export const hold = Effect.fnUntraced(function*(run: string) {
-  const file = (yield* Path.Path).join(run, fileName)
-  const holder = { ...(yield* Owner.self), store: randomUUID() }
-  const content = JSON.stringify(holder)
-  yield* Effect.acquireRelease(acquire(run, file, new TextEncoder().encode(content)), () => release(file, content))
+  const lock = (yield* Path.Path).join(run, fileName)
+  const store = randomUUID()
+  const content = JSON.stringify({ ...(yield* Owner.self), store })
+  const mine: Mine = { store, content }
+  yield* Effect.acquireRelease(acquire(run, lock, mine), () => release(lock, mine))
 })

@@ -1,127 +1,276 @@
-import { RunStore } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, FileSystem, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as Files from "../support/Files.ts"
+import * as Records from "../support/Records.ts"
 
-/** A new opening of the run, closed when `use` ends. */
-const withStore = <A, E, R>(run: string, use: (store: RunStore.RunStore["Service"]) => Effect.Effect<A, E, R>) =>
-  Effect.provide(RunStore.RunStore.use(use), RunDirectory.layer(run), { local: true })
+const { evaluated, opened, rolledOut, saved, updated, withStore, write } = Records
 
-const Record = Schema.Struct({ step: Schema.Int.check(Schema.isGreaterThan(0)), note: Schema.String })
+const jsonLines = (text: string): ReadonlyArray<unknown> =>
+  text.split("\n").slice(0, -1).map((line): unknown => JSON.parse(line))
 
-layer(Files.layer)("RunDirectory", (it) => {
-  it.effect("keeps configuration and records from opening to opening", () =>
+/** Through JSON, which has no sign of zero. */
+const throughJson = (record: RunRecord.RunRecord) =>
+  Schema.decodeUnknownSync(RunRecord.codec)(JSON.parse(JSON.stringify(RunRecord.toJson(record))))
+
+const fails = <A, E extends { readonly message: string }, R>(
+  effect: Effect.Effect<A, E, R>,
+  ...parts: ReadonlyArray<string>
+) =>
+  Effect.map(Effect.flip(effect), (error) => {
+    for (const part of parts) assert.include(error.message, part)
+  })
+
+layer(Files.layer)("a run directory", (it) => {
+  it.effect("stamps its records with time, segment and sequence number, from opening to opening", () =>
     Effect.gen(function*() {
       const run = `${yield* Files.temporaryFolder}/runs/first`
-      yield* withStore(run, (store) =>
-        Effect.gen(function*() {
-          assert.deepStrictEqual(yield* store.config, Option.none())
-          yield* store.writeConfig({ model: "tiny", seed: 7 })
-          yield* store.append("metrics", { step: 0 })
-          yield* store.append("checkpoints", { name: "000001", statePath: "tinker://a" })
-        }))
-      yield* withStore(run, (store) =>
-        Effect.gen(function*() {
-          assert.deepStrictEqual(yield* store.config, Option.some({ model: "tiny", seed: 7 }))
-          yield* store.append("metrics", { step: 1 })
-          yield* store.append("events", { _tag: "Resumed" })
-          assert.deepStrictEqual(yield* store.read("metrics"), [{ step: 0, segment: 1 }, { step: 1, segment: 2 }])
-        }))
-      assert.deepStrictEqual(yield* RunDirectory.read(run), {
-        format: 1,
-        segment: 2,
-        config: { model: "tiny", seed: 7 },
-        metrics: [{ step: 0, segment: 1 }, { step: 1, segment: 2 }],
-        checkpoints: [{ name: "000001", statePath: "tinker://a" }],
-        events: [{ _tag: "Resumed", segment: 2 }]
-      })
-      assert.deepStrictEqual(JSON.parse(yield* Files.readFile(`${run}/config.json`)), {
-        format: 1,
-        segment: 2,
-        config: { model: "tiny", seed: 7 }
-      })
+      yield* TestClock.setTime(1000)
+      yield* write(run, opened(), updated(0))
+      yield* TestClock.adjust(500)
+      yield* write(run, opened(1), updated(1))
+      const stamps = (yield* Records.read(run)).map(({ _tag, at, segment, sequence }) => [_tag, at, segment, sequence])
+      assert.deepStrictEqual(stamps, [
+        ["Opened", 1000, 1, 0],
+        ["Updated", 1000, 1, 1],
+        ["Opened", 1500, 2, 2],
+        ["Updated", 1500, 2, 3]
+      ])
     }))
 
   it.effect.prop(
-    "gives back any record, whatever its text holds",
-    [Schema.Array(Record)],
-    ([records]) =>
+    "gives back every record equal, whatever its texts and numbers",
+    [Schema.Array(Schema.Struct({ text: Schema.String, number: Schema.Number }))],
+    ([values]) =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder
-        const appendAll = (store: RunStore.RunStore["Service"]) =>
-          Effect.forEach(records, (record) => store.append("checkpoints", record), { concurrency: "unbounded" })
-        yield* withStore(run, appendAll)
-        assert.deepStrictEqual<ReadonlyArray<unknown>>((yield* RunDirectory.read(run)).checkpoints, records)
+        const entries = values.map(({ number, text }) => updated(0, { [text]: number, odd: -Infinity }))
+        const appended = yield* write(run, opened(), ...entries)
+        assert.deepStrictEqual(yield* Records.read(run), appended.map(throughJson))
       }),
     { arbitrary: { seed: 1, runs: 20 } }
   )
 
-  it.effect("writes a number that JSON has no word for as text", () =>
+  it.effect("keeps payloads beside the records, each on its line, read by its range of bytes", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      yield* withStore(run, (store) => store.append("checkpoints", { loss: NaN, best: [-Infinity] }))
-      assert.strictEqual(yield* Files.readFile(`${run}/checkpoints.jsonl`), `{"loss":"NaN","best":["-Infinity"]}\n`)
+      const payloads = ["ä".repeat(300_000), "", "b"].map((text) => JSON.stringify(text))
+      const records = yield* withStore(run, (store) =>
+        Effect.andThen(
+          store.append(opened()),
+          Effect.forEach(payloads, (payload) => store.append(rolledOut(0, "g"), payload), { concurrency: "unbounded" })
+        ))
+      const reader = yield* RunDirectory.open(run)
+      const read = yield* Effect.forEach(records, ({ payload }) => reader.payload(payload ?? { offset: 0, length: 0 }))
+      assert.deepStrictEqual(read, payloads)
+      assert.deepStrictEqual(
+        jsonLines(yield* Files.readFile(`${run}/payloads.jsonl`)),
+        payloads.map((text) => JSON.parse(text))
+      )
     }))
 
-  it.effect("reads past a last line that a crash has cut, and cuts it before it writes again", () =>
+  it.effect("refuses a payload of two lines and a range that is no payload", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      const longTail = `{"step":1,"text":"${"ä".repeat(100_000)}`
-      yield* Files.writeFile(`${run}/config.json`, `{"format":1,"segment":1}`)
-      yield* Files.writeFile(`${run}/metrics.jsonl`, `{"step":0}\n${longTail}`)
-      assert.deepStrictEqual((yield* RunDirectory.read(run)).metrics, [{ step: 0 }])
-      assert.include(yield* Files.readFile(`${run}/metrics.jsonl`), longTail)
-      yield* withStore(run, (store) => store.append("metrics", { step: 1 }))
-      assert.strictEqual(yield* Files.readFile(`${run}/metrics.jsonl`), `{"step":0}\n{"step":1,"segment":2}\n`)
+      yield* withStore(run, (store) =>
+        Effect.gen(function*() {
+          yield* store.append(opened())
+          yield* fails(store.append(rolledOut(0, "g"), "[1,\n2]"), "line break")
+          yield* store.append(rolledOut(0, "g"), "[1,2]")
+          for (const range of [{ offset: 0, length: 4 }, { offset: 1, length: 5 }, { offset: 0, length: 2 ** 50 }]) {
+            yield* fails(store.payload(range), `${run}/payloads.jsonl has no payload at bytes ${range.offset} to`)
+          }
+          assert.strictEqual(yield* store.payload({ offset: 0, length: 5 }), "[1,2]")
+        }))
     }))
 
-  it.effect("drops a first line that a crash has cut", () =>
+  it.effect("writes config.json, metrics.jsonl and checkpoints.jsonl as the cookbook's tools read them", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      yield* Files.writeFile(`${run}/events.jsonl`, `{"st`)
-      assert.deepStrictEqual(yield* withStore(run, (store) => store.read("events")), [])
+      const final = { name: "final", kind: "rolling", samplerPath: null, expiresAt: 9000 } as const
+      yield* write(
+        run,
+        opened(),
+        updated(0, { step: 99, reward: 0.5, loss: NaN }),
+        evaluated(1),
+        saved(1),
+        saved(2, final)
+      )
+      assert.deepStrictEqual(JSON.parse(yield* Files.readFile(`${run}/config.json`)), {
+        format: 2,
+        segment: 1,
+        program: "rl",
+        version: "0.1.0",
+        identity: { model: "tiny", seed: 7 },
+        settings: { maxSteps: 4 }
+      })
+      assert.strictEqual(
+        yield* Files.readFile(`${run}/metrics.jsonl`),
+        `{"step":0,"reward":0.5,"loss":"NaN","segment":1}\n{"step":1,"held_out/correct":0.25,"segment":1}\n`
+      )
+      const tokens = { prefilled: 10, sampled: 20, trained: 30 }
+      assert.deepStrictEqual(jsonLines(yield* Files.readFile(`${run}/checkpoints.jsonl`)), [
+        {
+          name: "000001",
+          batch: 1,
+          state_path: "tinker://run/weights/1",
+          sampler_path: "tinker://run/sampler_weights/1",
+          optimizer_steps: 1,
+          tokens
+        },
+        {
+          name: "final",
+          batch: 2,
+          state_path: "tinker://run/weights/2",
+          rolling: true,
+          expires_at: 9000,
+          optimizer_steps: 2,
+          tokens
+        }
+      ])
     }))
 
-  it.effect("refuses a broken line that no crash explains, by file and line", () =>
+  it.effect("drops what a resume abandons from the other tools' files, and keeps it in the records", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      yield* Files.writeFile(`${run}/metrics.jsonl`, `{"step":0}\n{"step":\n{"step":2}\n`)
-      const error = yield* Effect.flip(withStore(run, (store) => store.read("metrics")))
-      assert.strictEqual(error._tag, "RunError")
-      assert.include(error.message, `${run}/metrics.jsonl, line 2 is not a JSON object: {"step":`)
+      yield* write(run, opened(), updated(0), saved(1), updated(1), saved(2))
+      yield* write(run, opened(2, { settings: { maxSteps: 8 } }), updated(1, { reward: 1 }))
+      assert.strictEqual((yield* Records.read(run)).length, 7)
+      assert.strictEqual(
+        yield* Files.readFile(`${run}/metrics.jsonl`),
+        `{"step":0,"reward":0,"loss":"NaN","segment":1}\n{"step":1,"reward":1,"segment":2}\n`
+      )
+      assert.strictEqual(jsonLines(yield* Files.readFile(`${run}/checkpoints.jsonl`)).length, 1)
+      assert.include(yield* Files.readFile(`${run}/config.json`), `"maxSteps": 8`)
     }))
 
-  it.effect("refuses a format that is newer than it knows", () =>
+  it.effect.each(["config.json", "metrics.jsonl", "checkpoints.jsonl"])(
+    "rebuilds %s where it was lost, torn or changed",
+    (name) =>
+      Effect.gen(function*() {
+        const run = yield* Files.temporaryFolder
+        const fs = yield* FileSystem.FileSystem
+        yield* write(run, opened(), updated(0), saved(1), updated(1))
+        const whole = yield* Files.readFile(`${run}/${name}`)
+        const reopenedContent = Effect.andThen(withStore(run, () => Effect.void), Files.readFile(`${run}/${name}`))
+        yield* fs.remove(`${run}/${name}`)
+        assert.strictEqual(yield* reopenedContent, whole)
+        for (const content of [whole.slice(0, -5), `${whole}{"st`, "", `${whole}{}\n`]) {
+          yield* Files.writeFile(`${run}/${name}`, content)
+          assert.strictEqual(yield* reopenedContent, whole)
+        }
+      })
+  )
+
+  it.effect("leaves no trace of a run that failed before its first record", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      yield* Files.writeFile(`${run}/config.json`, `{"format":2,"anything":"new"}`)
-      const error = yield* Effect.flip(withStore(run, () => Effect.void))
-      assert.include(error.message, "config.json has format 2, this version reads up to 1: update effect-rl")
-      assert.strictEqual(yield* Files.readFile(`${run}/config.json`), `{"format":2,"anything":"new"}`)
+      const fs = yield* FileSystem.FileSystem
+      yield* withStore(run, () => Effect.void)
+      yield* fails(RunDirectory.open(run), "this is not a run directory")
+      assert.notInclude(yield* fs.readDirectory(run), "config.json")
+      yield* write(run, opened())
+      assert.strictEqual((yield* Records.read(run)).length, 1)
     }))
 
-  it.effect("refuses a configuration that describes no run", () =>
+  it.effect("reads past a last line that a crash has cut, and cuts it when it is opened for writing", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
-      for (const content of ["", "[]", "{}", `{"format":0,"segment":1}`, `{"format":1,"segment":"1"}`]) {
-        yield* Files.writeFile(`${run}/config.json`, content)
-        const error = yield* Effect.flip(withStore(run, () => Effect.void))
-        assert.include(error.message, `${run}/config.json does not describe a run`)
+      yield* withStore(
+        run,
+        (store) => Effect.andThen(store.append(opened()), store.append(rolledOut(0, "g"), `"first"`))
+      )
+      const whole = yield* Files.readFile(`${run}/records.jsonl`)
+      const longTail = `{"_tag":"Warning","message":"${"ä".repeat(300_000)}`
+      yield* Files.writeFile(`${run}/records.jsonl`, whole + longTail)
+      yield* Files.writeFile(`${run}/payloads.jsonl`, `"first"\n"a payload without its record"\n"torn`)
+      assert.strictEqual((yield* Records.read(run)).length, 2)
+      assert.include(yield* Files.readFile(`${run}/records.jsonl`), longTail)
+      const record = yield* withStore(run, (store) => store.append(rolledOut(0, "h"), `"second"`))
+      const reader = yield* RunDirectory.open(run)
+      assert.deepStrictEqual((yield* Stream.runCollect(reader.read)).length, 3)
+      assert.strictEqual(yield* reader.payload(record.payload ?? { offset: 0, length: 0 }), `"second"`)
+      assert.strictEqual(
+        yield* Files.readFile(`${run}/payloads.jsonl`),
+        `"first"\n"a payload without its record"\n"second"\n`
+      )
+    }))
+
+  it.effect("goes on where payloads were lost, and says which cannot be read", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      const entries = ["a", "b", "c"].map((text) => `"${text}"`)
+      const records = yield* withStore(run, (store) =>
+        Effect.forEach(entries, (payload) => store.append(rolledOut(0, "g"), payload)))
+      yield* Files.writeFile(`${run}/payloads.jsonl`, `"a"\n"b`)
+      const last = yield* withStore(run, (store) =>
+        store.append(rolledOut(0, "g"), `"d"`))
+      const reader = yield* RunDirectory.open(run)
+      const texts = yield* Effect.forEach([...records, last], ({ payload = { offset: 0, length: 0 } }) =>
+        Effect.orElseSucceed(reader.payload(payload), () =>
+          "lost"))
+      assert.deepStrictEqual(texts, [`"a"`, "lost", "lost", `"d"`])
+    }))
+
+  it.effect.each(
+    [
+      ["is not JSON", (line: string) => line.slice(0, -1)],
+      ["is empty", () => ""],
+      ["has an unknown tag", (line: string) => line.replace("Saved", "Stored")],
+      ["lacks a field", (line: string) => line.replace("statePath", "path")],
+      ["has a negative iteration", (line: string) => line.replace(`"iteration":1`, `"iteration":-5`)],
+      ["has another sequence number", (line: string) => line.replace(`"sequence":1`, `"sequence":2`)]
+    ] as const
+  )("refuses a line that %s, by file and line", ([, change]) =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* write(run, opened(), saved(1), updated(1))
+      const [first = "", second = "", ...others] = (yield* Files.readFile(`${run}/records.jsonl`)).split("\n")
+      assert.notStrictEqual(change(second), second)
+      yield* Files.writeFile(`${run}/records.jsonl`, [first, change(second), ...others].join("\n"))
+      yield* fails(Records.read(run), `${run}/records.jsonl, line 2 `, "restore the file from a copy")
+      yield* fails(withStore(run, () => Effect.void), `${run}/records.jsonl, line 2 `)
+    }))
+
+  it.effect("refuses a directory that has lost its records", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      yield* write(run, opened(), updated(0), saved(1))
+      yield* Files.writeFile(`${run}/records.jsonl`, "")
+      const expected = `${run}/records.jsonl is missing or empty, but ${run}/config.json is there`
+      yield* fails(withStore(run, () => Effect.void), expected)
+      yield* fails(RunDirectory.open(run), expected)
+      yield* FileSystem.FileSystem.use((fs) => fs.remove(`${run}/config.json`))
+      yield* fails(withStore(run, () => Effect.void), `but ${run}/metrics.jsonl is there`)
+    }))
+
+  it.effect("refuses a format that is older or newer than its own, and changes nothing", () =>
+    Effect.gen(function*() {
+      const run = yield* Files.temporaryFolder
+      const expected = [[`{"format":1,"segment":1}`, "earlier effect-rl"], [
+        `{"format":3}`,
+        "update effect-rl"
+      ]] as const
+      for (const [config, advice] of expected) {
+        yield* Files.writeFile(`${run}/config.json`, config)
+        yield* Files.writeFile(`${run}/events.jsonl`, "")
+        yield* fails(withStore(run, () => Effect.void), "this version reads format 2", advice)
+        yield* fails(RunDirectory.open(run), advice)
+        assert.strictEqual(yield* Files.readFile(`${run}/config.json`), config)
+        const names = yield* FileSystem.FileSystem.use((fs) => fs.readDirectory(run))
+        assert.deepStrictEqual(names.toSorted(), ["config.json", "events.jsonl"])
       }
     }))
 
-  it.effect("says so when a file is in its place", () =>
+  it.effect("is refused in words where it cannot be", () =>
     Effect.gen(function*() {
-      const file = `${yield* Files.temporaryFolder}/run`
-      yield* Files.writeFile(file, "")
-      const error = yield* Effect.flip(withStore(file, () => Effect.void))
-      assert.include(error.message, `${file} is in the way: remove it or choose another place`)
-    }))
-
-  it.effect("says so when there is no run to read", () =>
-    Effect.gen(function*() {
-      const error = yield* Effect.flip(RunDirectory.read("/nowhere/run"))
-      assert.include(error.message, "this is not a run directory")
+      const folder = yield* Files.temporaryFolder
+      yield* Files.writeFile(`${folder}/run`, "")
+      const opening = (run: string) => withStore(run, () => Effect.void)
+      yield* fails(opening(`${folder}/run`), `${folder}/run is in the way: remove it or choose another place`)
+      yield* fails(opening(`${folder}/${"x".repeat(300)}`), "is too long: choose a shorter one")
+      yield* fails(RunDirectory.open("/nowhere/run"), "this is not a run directory")
     }))
 })

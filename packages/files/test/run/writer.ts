@@ -1,18 +1,23 @@
-/** Opens a run and appends until it is killed; prints each step once it is acknowledged. */
+/** Opens a run and appends records; prints each sequence number once it is acknowledged. Ends after the number asked for. */
 import { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { Effect } from "effect"
 import { writeSync } from "node:fs"
 import * as Files from "../support/Files.ts"
+import * as Records from "../support/Records.ts"
 
-const appendForever = Effect.gen(function*() {
+const [, , run = "", count = "Infinity"] = process.argv
+
+const appendAll = Effect.gen(function*() {
   const store = yield* RunStore.RunStore
-  for (let step = 0;; step++) {
-    yield* store.append("metrics", { step, text: "x".repeat(step % 1000) })
-    writeSync(1, `${step}\n`)
+  for (let index = 0; index < Number(count); index++) {
+    const payload = JSON.stringify("x".repeat(index % 1000))
+    yield* index % 10 === 0
+      ? store.append(Records.updated(index))
+      : store.append(Records.rolledOut(index, "ä"), payload)
+    writeSync(1, `${index}\n`)
   }
+  yield* store.append(Records.finished)
 })
 
-Effect.runFork(
-  appendForever.pipe(Effect.provide(RunDirectory.layer(process.argv[2] ?? "")), Effect.provide(Files.layer))
-)
+Effect.runFork(appendAll.pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(Files.layer)))

@@ -3,7 +3,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem, Layer, PlatformError } from "effect"
 
 export interface Fault {
-  /** Counted from 1 over everything made, written, synced, renamed and cut. */
+  /** Counted from 1 over everything made, written, synced, linked, renamed and cut. */
   readonly at: number
   /** Does every later write fail too, cuts included? */
   readonly lasts: boolean
@@ -48,6 +48,7 @@ export const layer = (fault: Fault) =>
         makeDirectory: (path, options) => guarded(fs.makeDirectory(path, options)),
         makeTempDirectoryScoped: (options) => guarded(fs.makeTempDirectoryScoped(options)),
         open: (path, options) => Effect.map(fs.open(path, options), guardedFile),
+        link: (from, to) => guarded(fs.link(from, to)),
         rename: (from, to) => guarded(fs.rename(from, to)),
         writeFile: (path, bytes, options) =>
           guarded(fs.writeFile(path, bytes, options), fs.writeFile(path, half(bytes), options))

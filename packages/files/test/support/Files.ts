@@ -12,3 +12,6 @@ export const writeFile = (path: string, content: string) =>
   FileSystem.FileSystem.use((fs) => fs.writeFileString(path, content))
 
 export const readFile = (path: string) => FileSystem.FileSystem.use((fs) => fs.readFileString(path))
+
+export const writeBytes = (path: string, content: Uint8Array) =>
+  FileSystem.FileSystem.use((fs) => fs.writeFile(path, content))

@@ -10,8 +10,8 @@ import * as Sum from "./Sum.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "effect-rl/tiny-128",
-  steps: 25,
-  groups: 32,
+  iterations: 25,
+  groupsPerBatch: 32,
   groupSize: 8,
   learningRate: 1e-3,
   maxTokens: 40,
@@ -24,23 +24,27 @@ export const arithmetic = Recipe.make({
   description: "Sums of two numbers below 100, answers in a box; evaluated on 512 held-out problems",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       const heldOut = { groups: BoxedAddition.heldOut(model), maxTokens: settings.maxTokens }
-      return {
+      const options = TrainingSettings.options(model, settings)
+      return Recipe.task({
         answerTo: (prompt) => Option.map(Sum.ofPrompt(prompt), String),
-        config: {
-          ...TrainingSettings.config(model, settings),
+        options: {
+          ...options,
           dataset: BoxedAddition.dataset({
             model,
-            batches: settings.steps,
-            groups: settings.groups,
+            batches: settings.iterations,
+            groups: settings.groupsPerBatch,
             groupSize: settings.groupSize
           }),
-          evaluators: [
-            Evaluator.testSet({ ...heldOut, name: "held_out" }),
-            Evaluator.testSet({ ...heldOut, name: "held_out_greedy", temperature: 0 })
-          ]
+          run: {
+            ...options.run,
+            evaluators: [
+              Evaluator.testSet({ ...heldOut, name: "held_out" }),
+              Evaluator.testSet({ ...heldOut, name: "held_out_greedy", temperature: 0 })
+            ]
+          }
         }
-      }
+      })
     })
 })

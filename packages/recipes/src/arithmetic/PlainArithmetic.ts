@@ -1,5 +1,4 @@
 /** Upstream's first recipe: a few steps show whether training works at all. */
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"
@@ -9,8 +8,8 @@ import * as Sum from "./Sum.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "effect-rl/tiny-128",
-  steps: 100,
-  groups: 100,
+  iterations: 100,
+  groupsPerBatch: 100,
   groupSize: 4,
   learningRate: 1e-3,
   maxTokens: 5,
@@ -24,16 +23,16 @@ export const plainArithmetic = Recipe.make({
     "Sums of two numbers up to 100, one worked example, the last number counts; upstream's problems in order",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => ({
+    Recipe.task({
       answerTo: (prompt) => Option.map(Sum.ofPrompt(prompt), String),
-      config: {
-        ...TrainingSettings.config(model, settings),
+      options: {
+        ...TrainingSettings.options(model, settings),
         dataset: PlainAddition.dataset({
           model,
-          batches: settings.steps,
-          groups: settings.groups,
+          batches: settings.iterations,
+          groups: settings.groupsPerBatch,
           groupSize: settings.groupSize
         })
       }
-    }))
+    })
 })

@@ -17,8 +17,8 @@ import * as CalculatorEnv from "./CalculatorEnv.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "Qwen/Qwen3-4B-Instruct-2507",
-  steps: 30,
-  groups: 32,
+  iterations: 30,
+  groupsPerBatch: 32,
   groupSize: 8,
   learningRate: 3e-5,
   maxTokens: 128,
@@ -57,28 +57,34 @@ export const calculator = Recipe.make({
   onEngine: "The engine does not have the default model, and its presets know no tools: try --backend mock",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => ({
-      turns: CalculatorEnv.maxTurns,
-      answerTo,
-      config: {
-        ...TrainingSettings.config(model, settings),
-        dataset: {
-          length: settings.steps,
-          fingerprint: `calculator/${settings.groups}x${settings.groupSize}`,
-          batch: (index, seed) =>
-            Effect.sync(() =>
-              Calculation.batch(index, settings.groups, seed).map((calculation) =>
-                group(model, settings.groupSize, calculation)
+    Effect.suspend(() => {
+      const options = TrainingSettings.options(model, settings)
+      return Recipe.task({
+        turns: CalculatorEnv.maxTurns,
+        answerTo,
+        options: {
+          ...options,
+          dataset: {
+            length: settings.iterations,
+            fingerprint: `calculator/${settings.groupsPerBatch}x${settings.groupSize}`,
+            batch: (index, seed) =>
+              Effect.sync(() =>
+                Calculation.batch(index, settings.groupsPerBatch, seed).map((calculation) =>
+                  group(model, settings.groupSize, calculation)
+                )
               )
-            )
-        },
-        evaluators: [
-          Evaluator.testSet({
-            name: "held_out",
-            groups: Calculation.heldOut(evaluated).map((calculation) => group(model, 1, calculation)),
-            maxTokens: settings.maxTokens
-          })
-        ]
-      }
-    }))
+          },
+          run: {
+            ...options.run,
+            evaluators: [
+              Evaluator.testSet({
+                name: "held_out",
+                groups: Calculation.heldOut(evaluated).map((calculation) => group(model, 1, calculation)),
+                maxTokens: settings.maxTokens
+              })
+            ]
+          }
+        }
+      })
+    })
 })

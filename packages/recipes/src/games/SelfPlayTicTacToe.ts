@@ -11,8 +11,8 @@ import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 /** A match has two sides, so that there is no size of a group to choose. */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
   model: "Qwen/Qwen3-4B-Instruct-2507",
-  steps: 80,
-  groups: 256,
+  iterations: 80,
+  groupsPerBatch: 256,
   groupSize: 2,
   learningRate: 3e-5,
   maxTokens: 64,
@@ -49,24 +49,30 @@ export const ticTacToe = Recipe.make({
   onEngine: "The engine does not have the default model, and its presets cannot play: try --backend mock",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => ({
-      turns: 5,
-      answerTo,
-      config: {
-        ...TrainingSettings.config(model, settings),
-        dataset: {
-          length: settings.steps,
-          fingerprint: `tic-tac-toe/${settings.groups}`,
-          batch: () =>
-            Effect.sync(() =>
-              Array.from({ length: settings.groups }, (_, match) =>
-                SelfPlay.make({ key: `match/${match}`, model, game: TicTacToe.ticTacToe, tags: ["tic_tac_toe"] }))
-            )
-        },
-        evaluators: [
-          against("random", model, TicTacToeOpponents.random(0), settings.maxTokens),
-          against("perfect", model, TicTacToeOpponents.optimal, settings.maxTokens)
-        ]
-      }
-    }))
+    Effect.suspend(() => {
+      const options = TrainingSettings.options(model, settings)
+      return Recipe.task({
+        turns: 5,
+        answerTo,
+        options: {
+          ...options,
+          dataset: {
+            length: settings.iterations,
+            fingerprint: `tic-tac-toe/${settings.groupsPerBatch}`,
+            batch: () =>
+              Effect.sync(() =>
+                Array.from({ length: settings.groupsPerBatch }, (_, match) =>
+                  SelfPlay.make({ key: `match/${match}`, model, game: TicTacToe.ticTacToe, tags: ["tic_tac_toe"] }))
+              )
+          },
+          run: {
+            ...options.run,
+            evaluators: [
+              against("random", model, TicTacToeOpponents.random(0), settings.maxTokens),
+              against("perfect", model, TicTacToeOpponents.optimal, settings.maxTokens)
+            ]
+          }
+        }
+      })
+    })
 })

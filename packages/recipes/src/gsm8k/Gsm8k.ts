@@ -15,8 +15,8 @@ import type { Split } from "./Split.ts"
 export const Settings = Schema.Struct({
   ...TrainingSettings.fields({
     model: "Qwen/Qwen3.5-9B-Base",
-    steps: 58,
-    groups: 128,
+    iterations: 58,
+    groupsPerBatch: 128,
     groupSize: 16,
     learningRate: 4e-5,
     maxTokens: 256,
@@ -46,29 +46,35 @@ export const task = (
   model: ChatModel.ChatModel,
   settings: Omit<typeof Settings.Type, "data">,
   { test, train }: Split
-): Recipe.Task => ({
-  answerTo: (prompt) =>
-    Option.map(
-      Arr.findFirst([...train, ...test], ({ question }) => prompt.includes(MathEnv.question(question))),
-      ({ answer }) => answer
-    ),
-  config: {
-    ...TrainingSettings.config(model, settings),
-    dataset: RLDataset.fromArray(train, {
-      groupsPerBatch: settings.groups,
-      epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(train.length / settings.groups))),
-      shuffle: true,
-      group: group(model, settings.groupSize, settings.fewShot)
-    }),
-    evaluators: [
-      Evaluator.testSet({
-        name: "held_out",
-        groups: test.map(group(model, 1, settings.fewShot)),
-        maxTokens: settings.maxTokens
-      })
-    ]
-  }
-})
+) => {
+  const options = TrainingSettings.options(model, settings)
+  return Recipe.task({
+    answerTo: (prompt) =>
+      Option.map(
+        Arr.findFirst([...train, ...test], ({ question }) => prompt.includes(MathEnv.question(question))),
+        ({ answer }) => answer
+      ),
+    options: {
+      ...options,
+      dataset: RLDataset.fromArray(train, {
+        groupsPerBatch: settings.groupsPerBatch,
+        epochs: Math.max(1, Math.ceil(settings.iterations / Math.ceil(train.length / settings.groupsPerBatch))),
+        shuffle: true,
+        group: group(model, settings.groupSize, settings.fewShot)
+      }),
+      run: {
+        ...options.run,
+        evaluators: [
+          Evaluator.testSet({
+            name: "held_out",
+            groups: test.map(group(model, 1, settings.fewShot)),
+            maxTokens: settings.maxTokens
+          })
+        ]
+      }
+    }
+  })
+}
 
 /** Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic` */
 export const gsm8k = Recipe.make({
@@ -81,6 +87,6 @@ export const gsm8k = Recipe.make({
     const split = yield* Gsm8kSource.load(settings.data)
     const { fewShot, maxTokens } = settings
     yield* PromptLength.check([...split.train, ...split.test], { model, maxTokens, prefix: prefix(fewShot) })
-    return task(model, settings, split)
+    return yield* task(model, settings, split)
   })
 })

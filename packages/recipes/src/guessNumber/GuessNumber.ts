@@ -16,8 +16,8 @@ import * as GuessNumberEnv from "./GuessNumberEnv.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "Qwen/Qwen3-4B-Instruct-2507",
-  steps: 28,
-  groups: 32,
+  iterations: 28,
+  groupsPerBatch: 32,
   groupSize: 8,
   learningRate: 3e-5,
   maxTokens: 64,
@@ -61,27 +61,31 @@ export const guessNumber = Recipe.make({
   onEngine: "The engine does not have the default model, and its presets cannot guess: try --backend mock",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => {
-      const batches = Math.max(1, Math.floor(trained.length / settings.groups))
-      return {
+    Effect.suspend(() => {
+      const options = TrainingSettings.options(model, settings)
+      const batches = Math.max(1, Math.floor(trained.length / settings.groupsPerBatch))
+      return Recipe.task({
         turns: GuessNumberEnv.maxTurns,
         answerTo,
-        config: {
-          ...TrainingSettings.config(model, settings),
+        options: {
+          ...options,
           dataset: RLDataset.fromArray(trained, {
-            groupsPerBatch: Math.min(settings.groups, trained.length),
+            groupsPerBatch: Math.min(settings.groupsPerBatch, trained.length),
             dropRemainder: true,
-            epochs: Math.max(1, Math.ceil(settings.steps / batches)),
+            epochs: Math.max(1, Math.ceil(settings.iterations / batches)),
             group: (answer) => group(model, settings.groupSize, answer)
           }),
-          evaluators: [
-            Evaluator.testSet({
-              name: "held_out",
-              groups: heldOut.map((answer) => group(model, 4, answer)),
-              maxTokens: settings.maxTokens
-            })
-          ]
+          run: {
+            ...options.run,
+            evaluators: [
+              Evaluator.testSet({
+                name: "held_out",
+                groups: heldOut.map((answer) => group(model, 4, answer)),
+                maxTokens: settings.maxTokens
+              })
+            ]
+          }
         }
-      }
+      })
     })
 })

@@ -1,7 +1,6 @@
 /** Upstream's tutorial on the cookbook's abstractions: eight word problems, two per step. */
 import { ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import * as Arr from "effect/Array"
-import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as MathEnv from "../math/MathEnv.ts"
@@ -26,8 +25,8 @@ export const problems: ReadonlyArray<Problem> = [
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "Qwen/Qwen3.5-4B",
-  steps: 4,
-  groups: 2,
+  iterations: 4,
+  groupsPerBatch: 2,
   groupSize: 4,
   learningRate: 4.91e-4,
   maxTokens: 512,
@@ -42,14 +41,14 @@ export const abstractions = Recipe.make({
     "The engine does not have the default model: try --backend mock; --model effect-rl/tiny-128 runs but cannot solve them",
   settings,
   build: (model, settings) =>
-    Effect.sync(() => ({
+    Recipe.task({
       answerTo: (prompt) =>
         Option.map(Arr.findLast(problems, ({ problem }) => prompt.includes(problem)), ({ answer }) => answer),
-      config: {
-        ...TrainingSettings.config(model, settings),
+      options: {
+        ...TrainingSettings.options(model, settings),
         dataset: RLDataset.fromArray(problems, {
-          groupsPerBatch: settings.groups,
-          epochs: Math.max(1, Math.ceil(settings.steps / Math.ceil(problems.length / settings.groups))),
+          groupsPerBatch: settings.groupsPerBatch,
+          epochs: Math.max(1, Math.ceil(settings.iterations / Math.ceil(problems.length / settings.groupsPerBatch))),
           group: ({ answer, problem }, index) =>
             ProblemGroupBuilder.make({
               key: String(index),
@@ -58,5 +57,5 @@ export const abstractions = Recipe.make({
             })
         })
       }
-    }))
+    })
 })

@@ -2,7 +2,7 @@ import { Metric, Renderers, Rollout, type Sampling } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { Calculation, CalculatorEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const { tokenizer } = TestModel
@@ -89,13 +89,13 @@ describe("laws", () => {
 describe("the recipe calculator", () => {
   const { calculator } = Recipes
   const build = Effect.gen(function*() {
-    const settings = yield* Schema.decodeUnknownEffect(calculator.settings)({ groups: 16, steps: 40 })
-    return yield* calculator.build(yield* TestModel.model, settings)
+    const { build } = yield* calculator.configure({ groupsPerBatch: 16, iterations: 40 })
+    return yield* build(yield* TestModel.model)
   })
 
   it.effect("never trains on what it is evaluated on", () =>
     Effect.gen(function*() {
-      const { config: { dataset } } = yield* build
+      const { dataset } = yield* build
       const heldOut = new Set(Calculation.heldOut(64).map(({ expression }) => expression))
       assert.strictEqual(heldOut.size, 64)
       for (let index = 0; index < dataset.length; index++) {
@@ -105,7 +105,7 @@ describe("the recipe calculator", () => {
 
   it.effect("gives the same batch for the same index and seed, and another otherwise", () =>
     Effect.gen(function*() {
-      const { config: { dataset } } = yield* build
+      const { dataset } = yield* build
       const keys = (index: number, seed: number) =>
         Effect.map(dataset.batch(index, seed), (groups) => groups.map(({ key }) => key))
       const first = yield* keys(1, 2)

@@ -1,7 +1,7 @@
 import { Game, Message, type MessagePolicy } from "@effect-rl/core"
 import { Recipes, TicTacToe, TicTacToeOpponents } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const { ticTacToe } = TicTacToe
@@ -57,13 +57,13 @@ it("a board is read as it is shown", () => {
 
 describe("the recipe tic-tac-toe", () => {
   const build = Effect.gen(function*() {
-    const settings = yield* Schema.decodeUnknownEffect(Recipes.ticTacToe.settings)({ groups: 3 })
-    return yield* Recipes.ticTacToe.build(yield* TestModel.model, settings)
+    const { build } = yield* Recipes.ticTacToe.configure({ groupsPerBatch: 3 })
+    return yield* build(yield* TestModel.model)
   })
 
   it.effect("plays matches of two sides", () =>
     Effect.gen(function*() {
-      const { config: { dataset } } = yield* build
+      const { dataset } = yield* build
       const groups = yield* dataset.batch(0, 0)
       assert.deepStrictEqual(groups.map(({ coupled, key, size }) => [key, size, coupled]), [
         ["match/0", 2, true],

@@ -1,4 +1,4 @@
-import { RunStore, Tinker, Train } from "@effect-rl/core"
+import { RunRecord, RunStore, Tinker, Weights } from "@effect-rl/core"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Hub } from "@effect-rl/files"
 import { Gsm8k, type Gsm8kRow, Gsm8kSource, MathEnv, Recipes, type Split } from "@effect-rl/recipes"
@@ -8,7 +8,13 @@ import { Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
 import * as TestModel from "../TestModel.ts"
 import * as Gsm8kRows from "./Gsm8kRows.ts"
 
-const settings = { ...Schema.decodeUnknownSync(Recipes.gsm8k.settings)({}), steps: 2, groups: 3, groupSize: 4 }
+const settings = {
+  ...Schema.decodeUnknownSync(Gsm8k.Settings)({}),
+  iterations: 2,
+  groupsPerBatch: 3,
+  groupSize: 4,
+  evalEvery: 0
+}
 
 const problems: ReadonlyArray<Gsm8kRow.Problem> = Array.from({ length: 12 }, (_, index) => ({
   question: `How much is ${index} and 1?`,
@@ -40,17 +46,16 @@ const scripted = (sample: Script.SampleScript) =>
 
 const iterations = (split: Split.Split) =>
   Effect.gen(function*() {
-    const { answerTo, config } = Gsm8k.task(yield* TestModel.model, settings, split)
-    const events = yield* Train.run({ ...config, evalEvery: 0 }).pipe(
+    const { answerTo, run } = yield* Gsm8k.task(yield* TestModel.model, settings, split)
+    const records = yield* run.pipe(
       Stream.runCollect,
       Effect.provide(scripted(answersHalf(answerTo)))
     )
-    return events.filter((event) => event._tag === "Iteration")
+    return records.filter(RunRecord.guards.Updated)
   })
 
 const half = {
-  meanReward: 0.5,
-  rewardStandardError: 0,
+  reward: { mean: 0.5, standardError: 0 },
   groups: 3,
   informative: 3,
   datums: 12,
@@ -60,13 +65,12 @@ const half = {
   truncated: 0
 }
 
-const summary = ({ metrics, ...event }: Train.Iteration) => ({
-  meanReward: event.meanReward,
-  rewardStandardError: event.rewardStandardError,
-  groups: event.groups,
-  informative: event.informative,
-  datums: event.datums,
-  optimizerSteps: event.optimizerSteps,
+const summary = ({ metrics, reward, updates }: RunRecord.Updated) => ({
+  reward,
+  groups: metrics["groups/total"],
+  informative: metrics["groups/informative"],
+  datums: metrics["optim/datums"],
+  optimizerSteps: updates.length,
   correct: metrics["env/all/correct"],
   format: metrics["env/all/format"],
   truncated: metrics["env/all/truncated"]
@@ -97,13 +101,13 @@ describe("Gsm8k.task", () => {
   it.effect("evaluates each test problem once", () =>
     Effect.gen(function*() {
       const split = { train: problems.slice(0, 2), test: problems.slice(2) }
-      const { answerTo, config } = Gsm8k.task(yield* TestModel.model, settings, split)
+      const { answerTo, evaluators } = yield* Gsm8k.task(yield* TestModel.model, settings, split)
       const { metrics } = yield* Effect.gen(function*() {
         const sampler = yield* Effect.flatMap(Tinker.Tinker, (tinker) =>
           tinker.createSamplingClient({ baseModel: model }))
-        const [evaluator] = config.evaluators ?? []
+        const [evaluator] = evaluators
         assert(evaluator !== undefined)
-        return yield* evaluator.evaluate(sampler)
+        return yield* evaluator.evaluate(Weights.fromSamplingClient(sampler))
       }).pipe(Effect.provide(scripted(alternates(answerTo))))
       assert.strictEqual(metrics["held_out/correct"], 0.5)
       assert.strictEqual(metrics["held_out/reward"], 0.5)
@@ -114,15 +118,19 @@ describe("Gsm8k.task", () => {
     Effect.gen(function*() {
       const model = yield* TestModel.model
       const fingerprint = (changes: Partial<typeof settings>) =>
-        Gsm8k.task(model, { ...settings, ...changes }, { train: problems, test: [] }).config.dataset.fingerprint
-      assert.strictEqual(fingerprint({ steps: 40 }), fingerprint({}))
-      assert.notStrictEqual(fingerprint({ groupSize: 8 }), fingerprint({}))
-      assert.notStrictEqual(fingerprint({ fewShot: !settings.fewShot }), fingerprint({}))
+        Effect.map(
+          Gsm8k.task(model, { ...settings, ...changes }, { train: problems, test: [] }),
+          ({ dataset }) => dataset.fingerprint
+        )
+      const same = yield* fingerprint({})
+      assert.strictEqual(yield* fingerprint({ iterations: 40 }), same)
+      assert.notStrictEqual(yield* fingerprint({ groupSize: 8 }), same)
+      assert.notStrictEqual(yield* fingerprint({ fewShot: !settings.fewShot }), same)
     }))
 
   it.effect("knows the answer to a prompt, and of others that it does not", () =>
     Effect.gen(function*() {
-      const { answerTo } = Gsm8k.task(yield* TestModel.model, settings, { train: problems, test: [] })
+      const { answerTo } = yield* Gsm8k.task(yield* TestModel.model, settings, { train: problems, test: [] })
       assert.deepStrictEqual(
         answerTo("user: How much is 3 and 1? Write your answer in \\boxed{} format. assistant:"),
         Option.some("4")
@@ -185,9 +193,11 @@ describe("Recipes.gsm8k.build", () => {
         "test.jsonl": [row({ question: "And now?", answer: "0" }), row(long)]
       })
       const error = yield* Effect.flip(
-        Recipes.gsm8k.build(yield* TestModel.model, { ...settings, data: folder, maxTokens: 8 })
+        Effect.flatMap(
+          Recipes.gsm8k.configure({ data: folder, maxTokens: 8 }),
+          ({ build }) => Effect.flatMap(TestModel.model, build)
+        )
       )
-      assert.strictEqual(error._tag, "PromptTooLong")
       assert.include(error.message, "shorten or remove the problem, or lower maxTokens. It asks: How many? How many?")
     }).pipe(Effect.provide([NodeServices.layer, noHub])))
 })
@@ -217,7 +227,11 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
     Effect.gen(function*() {
       const { train } = yield* split
       const four = { train: train.slice(0, 4), test: [] }
-      const { answerTo, config } = Gsm8k.task(yield* TestModel.model, { ...settings, steps: 1, groups: 4 }, four)
+      const { answerTo, run } = yield* Gsm8k.task(
+        yield* TestModel.model,
+        { ...settings, iterations: 1, groupsPerBatch: 4 },
+        four
+      )
       const [right, sometimes, unboxed, cut] = four.train.map(({ question }) => MathEnv.question(question))
       assert(right !== undefined && sometimes !== undefined && unboxed !== undefined && cut !== undefined)
       const sample = Script.reply(TestModel.tokenizer, (prompt, { seed = 0 }) => {
@@ -227,23 +241,22 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
         if (prompt.includes(unboxed)) return Script.text(TestModel.tokenizer, `${answer}<|im_end|>`)
         return Script.text(TestModel.tokenizer, `\\boxed{${answer}} and`, { stopReason: "length" })
       })
-      const events = yield* Train.run({ ...config, evalEvery: 0 }).pipe(
-        Stream.runCollect,
-        Effect.provide(scripted(sample))
-      )
-      const [iteration] = events.filter((event) => event._tag === "Iteration")
+      const records = yield* run.pipe(Stream.runCollect, Effect.provide(scripted(sample)))
+      const [iteration] = records.filter(RunRecord.guards.Updated)
       assert(iteration !== undefined)
       // Group means 1, 0.5, −0.1 and 0.9.
-      assert.closeTo(iteration.meanReward, 0.575, 1e-12)
-      assert.closeTo(iteration.rewardStandardError ?? NaN, Math.sqrt(0.7475 / 12), 1e-12)
-      assert.deepInclude(iteration, { groups: 4, informative: 1, datums: 4, optimizerSteps: 1 })
+      assert.closeTo(iteration.reward?.mean ?? NaN, 0.575, 1e-12)
+      assert.closeTo(iteration.reward?.standardError ?? NaN, Math.sqrt(0.7475 / 12), 1e-12)
+      assert.lengthOf(iteration.updates, 1)
       assert.deepInclude(iteration.metrics, {
         "env/all/correct": 0.625,
         "env/all/format": 0.5,
         "env/all/truncated": 0.25,
         "env/all/stop/max_tokens": 0.25,
         "env/all/by_group/frac_mixed": 0.25,
+        "groups/total": 4,
         "groups/informative": 1,
+        "optim/datums": 4,
         "groups/all_good": 2,
         "groups/all_bad": 1,
         "train/episodes": 4,

@@ -2,7 +2,7 @@ import { Rollout, type Sampling } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { GuessNumberEnv, Recipes } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const { tokenizer } = TestModel
@@ -104,13 +104,13 @@ describe("laws", () => {
 describe("the recipe guess-number", () => {
   const { guessNumber } = Recipes
   const build = Effect.gen(function*() {
-    const settings = yield* Schema.decodeUnknownEffect(guessNumber.settings)({})
-    return yield* guessNumber.build(yield* TestModel.model, settings)
+    const { build } = yield* guessNumber.configure({})
+    return yield* build(yield* TestModel.model)
   })
 
   it.effect("asks upstream's numbers in upstream's order, in 28 full batches", () =>
     Effect.gen(function*() {
-      const { config: { dataset } } = yield* build
+      const { dataset } = yield* build
       assert.strictEqual(dataset.length, 28)
       const [first, last] = yield* Effect.all([dataset.batch(0, 5), dataset.batch(27, 5)])
       assert.deepStrictEqual(

@@ -1,0 +1,78 @@
+/** Recorded groups of scripted rollouts: made one at a time, so that memory is bounded. */
+import { type GroupResult, ModelInput, type RunRecord, Seed, type Trajectory } from "@effect-rl/core"
+import { Option } from "effect"
+
+export const rollouts = 100_000
+export const groupSize = 8
+export const turns = 4
+export const sampledTokens = 64
+const promptTokens = 100
+const observedTokens = 20
+const vocabulary = 150_000
+
+export const groups = rollouts / groupSize
+
+const tokens = (length: number, next: () => number) =>
+  Int32Array.from({ length }, () => Math.floor(next() * vocabulary))
+
+const member = (first: Int32Array, next: () => number): Trajectory.Trajectory => {
+  let prompt = first
+  const transitions = Array.from({ length: turns }, (_, turn): Trajectory.Transition => {
+    const sampled = tokens(sampledTokens, next)
+    const observation = ModelInput.fromTokens(prompt)
+    prompt = Int32Array.of(...prompt, ...sampled, ...tokens(observedTokens, next))
+    return {
+      observation,
+      action: {
+        tokens: sampled,
+        logprobs: Float32Array.from({ length: sampledTokens }, () => Math.log(next())),
+        stopReason: "stop"
+      },
+      reward: turn === turns - 1 ? Math.round(next()) : 0,
+      trainable: true,
+      metrics: { format: { kind: "rate", hit: next() < 0.9 } },
+      logs: { answer: `The answer of turn ${turn} is ${Math.floor(next() * 1000)}.` }
+    }
+  })
+  const stepReward = transitions.reduce((sum, { reward }) => sum + reward, 0)
+  return { transitions, stepReward, stopReason: Option.some("completed"), truncations: 0 }
+}
+
+/** The group of that index. */
+export const group = (index: number): GroupResult.Completed => {
+  const next = Seed.uniform(index)
+  const first = tokens(promptTokens, next)
+  const members = Array.from({ length: groupSize }, () => member(first, next))
+  return {
+    _tag: "Completed",
+    key: `problem/${index}`,
+    tags: ["benchmark"],
+    samplerStep: Math.floor(index / 100),
+    members: members.map(Option.some),
+    rewardsG: Float64Array.from(members, ({ stepReward }) => stepReward),
+    metricsG: members.map(() => ({})),
+    retried: []
+  }
+}
+
+/** The record of that group. */
+export const record = ({ key, rewardsG, samplerStep, tags }: GroupResult.Completed): RunRecord.Entry => ({
+  _tag: "GroupRolledOut",
+  iteration: samplerStep,
+  step: samplerStep,
+  key,
+  tags,
+  outcome: "Completed",
+  rewards: Array.from(rewardsG),
+  members: Array.from(rewardsG, () => ({
+    turns,
+    sampled: turns * sampledTokens,
+    observed: turns * promptTokens,
+    stopReason: "completed",
+    truncated: false
+  })),
+  failures: [],
+  retries: 0,
+  milliseconds: 1,
+  spent: { prefilled: 0, sampled: 0, trained: 0 }
+})

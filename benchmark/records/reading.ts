@@ -1,0 +1,31 @@
+/** Opens the recorded run in the folder given, as a process does that has seen nothing of it, and reads transcripts anywhere in it. */
+import { GroupPayload, RunRecord } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Stream } from "effect"
+import * as Report from "../Report.ts"
+import * as Cost from "./Cost.ts"
+
+const readings = 200
+
+const main = Effect.gen(function*() {
+  const took = Cost.start()
+  const reader = yield* RunDirectory.open(process.argv[2] ?? "")
+  const records = (yield* Stream.runCollect(reader.read)).filter(RunRecord.guards.GroupRolledOut)
+  const opened = took()
+  const transcripts: Array<number> = []
+  for (let index = 0; index < readings; index++) {
+    const at = (index * 7919) % records.length
+    const took = Cost.start()
+    const text = yield* reader.payload(records[at]?.payload ?? { offset: 0, length: 0 })
+    const group = yield* GroupPayload.decode(text)
+    transcripts.push(took().cpu)
+    if (group.key !== `problem/${at}`) throw new Error(`record ${at} has the group ${group.key}`)
+  }
+  Report.print(JSON.stringify({ opened, transcripts }))
+}).pipe(Effect.provide(NodeServices.layer))
+
+Effect.runPromise(main).catch((error: unknown) => {
+  Report.progress(String(error))
+  process.exitCode = 1
+})

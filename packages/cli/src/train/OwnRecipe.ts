@@ -1,0 +1,43 @@
+/** Recipes of one's own, from a module that exports one as its default. */
+import type { Hub } from "@effect-rl/files"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+
+/** A module cannot be loaded, or exports no recipe. */
+export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
+  file: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.file} is not a recipe: ${this.detail}`
+  }
+}
+
+/** Whether an argument names a module rather than a recipe that comes with effect-rl. */
+export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
+
+/** The services that the CLI gives to recipes. */
+export type Services = Hub.Hub | FileSystem.FileSystem | Path.Path
+
+const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
+  Predicate.hasProperty(value, "configure")
+  && Predicate.hasProperty(value, "settings")
+  && Predicate.hasProperty(value, "name")
+
+/** The recipe that a module exports as its default, under the name of its file. */
+export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
+  const path = yield* Path.Path
+  const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
+  const module = yield* Effect.tryPromise({
+    try: (): Promise<unknown> => import(url.href),
+    catch: (error) => new NoRecipe({ file, detail: Predicate.isError(error) ? error.message : String(error) })
+  })
+  const recipe = Predicate.hasProperty(module, "default") ? module.default : undefined
+  return isRecipe(recipe)
+    ? recipe
+    : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make" })
+})

@@ -1,0 +1,35 @@
+/** Adam's settings beside the learning rate. */
+import * as Schema from "effect/Schema"
+import type { AdamParams } from "../model/AdamParams.ts"
+import * as Setting from "../record/Setting.ts"
+
+/**
+ * β₁ 0.9, β₂ 0.95 and ε 1e-8, neither weight decay nor clipping: the defaults of tinker-cookbook's loops.
+ *
+ * @see tinker `AdamParams`
+ */
+export const AdamSettings = Schema.Struct({
+  beta1: Setting.number({ least: 0, most: 1, default: 0.9, help: "Decay of Adam's mean", identity: true }),
+  beta2: Setting.number({ least: 0, most: 1, default: 0.95, help: "Decay of Adam's mean of squares", identity: true }),
+  eps: Setting.number({ above: 0, default: 1e-8, help: "Added to the root of Adam's mean of squares", identity: true }),
+  weightDecay: Setting.number({ least: 0, default: 0, help: "Decoupled weight decay", identity: true }),
+  gradClipNorm: Setting.number({
+    least: 0,
+    default: 0,
+    help: "Largest norm of the gradient, which is scaled down to it; 0 for no limit",
+    identity: true
+  })
+})
+export interface AdamSettings extends Schema.Codec.Encoded<typeof AdamSettings> {}
+
+export const params = (settings: typeof AdamSettings.Type, learningRate: number): AdamParams => {
+  const { beta1, beta2, eps, gradClipNorm, weightDecay } = settings
+  return {
+    learningRate,
+    beta1,
+    beta2,
+    eps,
+    ...(weightDecay > 0 ? { weightDecay } : {}),
+    ...(gradClipNorm > 0 ? { gradClipNorm } : {})
+  }
+}

@@ -1,0 +1,51 @@
+/** Learning rates over the iterations of a run. */
+import type { JsonObject } from "../record/Json.ts"
+
+/** Where a run is: the index of an iteration, and how many there are (`Infinity` where there is no end). */
+export interface Progress {
+  readonly iteration: number
+  readonly iterations: number
+}
+
+/** A schedule, with the name and configuration that identify it in a run's records. */
+export interface LearningRate {
+  readonly name: string
+  readonly config: JsonObject
+  readonly at: (progress: Progress) => number
+}
+
+export interface Options {
+  readonly peak: number
+  /** Iterations over which the rate rises linearly to its peak; default 0. */
+  readonly warmup?: number
+}
+
+/** A schedule of one's own, as a function of progress. */
+export const make = (name: string, at: LearningRate["at"], config: JsonObject = {}): LearningRate => ({
+  name,
+  config,
+  at
+})
+
+export const constant = (rate: number): LearningRate => make("constant", () => rate, { rate })
+
+/** The share of the iterations after the warm-up that is done: 0 at the peak, below 1 at the last iteration. */
+const decayed = (name: string, { peak, warmup = 0 }: Options, shape: (share: number) => number) =>
+  make(name, ({ iteration, iterations }) => {
+    if (iteration < warmup) return (peak * (iteration + 1)) / (warmup + 1)
+    return peak * shape((iteration - warmup) / Math.max(1, iterations - warmup))
+  }, { peak, warmup })
+
+/**
+ * peak · (1 − t/T): reaches 0 one iteration after the last.
+ *
+ * @see tinker-cookbook `compute_schedule_lr_multiplier`
+ */
+export const linear = (options: Options): LearningRate => decayed("linear", options, (share) => 1 - share)
+
+/** peak · ½(1 + cos(π·t/T)). */
+export const cosine = (options: Options): LearningRate =>
+  decayed("cosine", options, (share) => (1 + Math.cos(Math.PI * share)) / 2)
+
+/** A number is a constant rate. */
+export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate

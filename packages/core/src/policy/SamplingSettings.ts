@@ -1,0 +1,51 @@
+/** Settings of sampling: the length of a response, and what its tokens are drawn from. */
+import * as Schema from "effect/Schema"
+import * as Setting from "../record/Setting.ts"
+
+export const SamplingSettings = Schema.Struct({
+  maxTokens: Setting.int({
+    least: 1,
+    default: 256,
+    unit: "tokens",
+    help: "Longest response of one turn",
+    identity: true
+  }),
+  temperature: Setting.number({ above: 0, default: 1, help: "Temperature of training samples", identity: true }),
+  topP: Setting.number({
+    above: 0,
+    most: 1,
+    default: 1,
+    help: "Sample from the likeliest tokens of this total probability",
+    identity: true
+  }),
+  topK: Setting.int({
+    least: 0,
+    default: 0,
+    unit: "tokens",
+    help: "Sample from this many of the likeliest tokens; 0 for all",
+    identity: true
+  }),
+  allowBiased: Setting.toggle({
+    default: false,
+    help: "Train although temperature, topP or topK make the log-probabilities differ from what was sampled"
+  })
+})
+export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSettings> {}
+
+type Resolved = typeof SamplingSettings.Type
+
+/** The first setting, if any, under which the sampler's log-probabilities are not those of what it sampled from. */
+export const bias = ({ temperature, topK, topP }: Resolved): readonly [field: string, value: number] | undefined => {
+  if (temperature !== 1) return ["temperature", temperature]
+  if (topP < 1) return ["topP", topP]
+  return topK > 0 ? ["topK", topK] : undefined
+}
+
+/** What a policy samples with; parameters at their neutral values are left out. */
+export const options = ({ maxTokens, temperature, topK, topP }: Resolved, seed: number) => ({
+  maxTokens,
+  temperature,
+  seed,
+  ...(topP < 1 ? { topP } : {}),
+  ...(topK > 0 ? { topK } : {})
+})

@@ -1,0 +1,7 @@
+/** JSON values. */
+
+export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json }
+export type JsonObject = { readonly [key: string]: Json }
+
+/** A number as JSON: NaN and the infinities, which JSON lacks, become strings. */
+export const number = (value: number): Json => Number.isFinite(value) ? value : String(value)

@@ -1,0 +1,277 @@
+/**
+ * Records of a run: one typed, append-only story from which resuming, reports, viewers and exports read.
+ *
+ * Every record carries the time it was written (`at`, milliseconds since 1970), the `segment` (1 for the first opening of the
+ * run, one more for each later one) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a
+ * record's `payload`: stored beside the records and read by byte range.
+ */
+import * as Schema from "effect/Schema"
+import type { Json } from "./Json.ts"
+import { Usage } from "./Usage.ts"
+
+/** Where a payload lies: a range of bytes in the store's payload file. */
+export const Payload = Schema.Struct({ offset: Schema.Natural, length: Schema.Natural })
+export interface Payload extends Schema.Schema.Type<typeof Payload> {}
+
+const stamp = {
+  at: Schema.Finite,
+  segment: Schema.Natural,
+  sequence: Schema.Natural,
+  payload: Schema.optionalKey(Payload)
+}
+
+const Numbers = Schema.Record(Schema.String, Schema.Number)
+
+/** The mean reward over everything that was sampled, and its standard error over groups. */
+export const Reward = Schema.Struct({ mean: Schema.Number, standardError: Schema.optionalKey(Schema.Number) })
+export interface Reward extends Schema.Schema.Type<typeof Reward> {}
+
+/**
+ * The run begins or resumes with `iteration` as the next of `iterations`. Records after the sequence number `continuesAfter`
+ * and before this one were abandoned: they were written after the checkpoint from which the run resumes.
+ */
+export const Opened = Schema.TaggedStruct("Opened", {
+  ...stamp,
+  program: Schema.String,
+  /** Version of @effect-rl/core. */
+  version: Schema.String,
+  /** What must be equal for the run to be resumed. */
+  identity: Schema.JsonObject,
+  /** The settings that may change between segments. */
+  settings: Schema.JsonObject,
+  capabilities: Schema.JsonObject,
+  iteration: Schema.Natural,
+  iterations: Schema.NullOr(Schema.Int),
+  resumedFrom: Schema.NullOr(Schema.String),
+  continuesAfter: Schema.Int,
+  warnings: Schema.Array(Schema.String)
+})
+
+/** Sampling of `groups` groups begins, with weights that are `step` optimizer steps old. */
+export const Sampling = Schema.TaggedStruct("Sampling", {
+  ...stamp,
+  iteration: Schema.Int,
+  step: Schema.Int,
+  groups: Schema.Int
+})
+
+const FailureReport = Schema.Struct({
+  member: Schema.Int,
+  attempt: Schema.Int,
+  failure: Schema.String,
+  message: Schema.String
+})
+
+/** A member that finished: its turns, tokens and how it ended. */
+export const MemberSummary = Schema.Struct({
+  turns: Schema.Int,
+  sampled: Schema.Int,
+  observed: Schema.Int,
+  stopReason: Schema.NullOr(Schema.String),
+  truncated: Schema.Boolean
+})
+export interface MemberSummary extends Schema.Schema.Type<typeof MemberSummary> {}
+
+/** A group was rolled out, for training or for the named evaluator. The payload holds its trajectories, losslessly. */
+export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
+  ...stamp,
+  /** Absent for training groups. */
+  evaluator: Schema.optionalKey(Schema.String),
+  iteration: Schema.Int,
+  step: Schema.Int,
+  key: Schema.String,
+  tags: Schema.Array(Schema.String),
+  outcome: Schema.Literals(["Completed", "Partial", "Skipped"]),
+  /** Total reward of each member, NaN where it was dropped. */
+  rewards: Schema.Array(Schema.Number),
+  /** Null where a member was dropped. */
+  members: Schema.Array(Schema.NullOr(MemberSummary)),
+  failures: Schema.Array(FailureReport),
+  /** Failed attempts that a retry made good. */
+  retries: Schema.Int,
+  milliseconds: Schema.Finite,
+  /** All tokens the run has paid for so far, abandoned ones included. */
+  spent: Usage,
+  /** The sequence number of the abandoned record whose group is used again instead of being sampled anew. */
+  recalled: Schema.optionalKey(Schema.Int)
+})
+
+/** What an update trains on: advantages per member, and which datums were made of them. Per-token credit is in the payload. */
+export const Credited = Schema.TaggedStruct("Credited", {
+  ...stamp,
+  iteration: Schema.Int,
+  groups: Schema.Array(Schema.Struct({
+    key: Schema.String,
+    verdict: Schema.Literals(["informative", "constant", "skipped"]),
+    /** One per member; empty where the group is not trained on. */
+    advantages: Schema.Array(Schema.Number)
+  })),
+  datums: Schema.Array(Schema.Struct({
+    group: Schema.String,
+    member: Schema.Int,
+    firstTurn: Schema.Int,
+    turns: Schema.Int,
+    /** Positions, and those of them with a target that counts. */
+    length: Schema.Int,
+    trained: Schema.Int,
+    /** Index of the update within the iteration. */
+    update: Schema.Int
+  }))
+})
+
+const PassReport = Schema.Struct({
+  loss: Schema.String,
+  datums: Schema.Int,
+  tokens: Schema.Int,
+  metrics: Numbers
+})
+
+const UpdateReport = Schema.Struct({
+  learningRate: Schema.Number,
+  passes: Schema.Array(PassReport),
+  metrics: Numbers,
+  seconds: Schema.Finite
+})
+
+/** An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). */
+export const Updated = Schema.TaggedStruct("Updated", {
+  ...stamp,
+  iteration: Schema.Int,
+  metrics: Numbers,
+  /** Absent where the program has no rewards. */
+  reward: Schema.optionalKey(Reward),
+  updates: Schema.Array(UpdateReport),
+  spent: Usage
+})
+
+/** An evaluator begins to measure the weights before `iteration`. */
+export const Evaluating = Schema.TaggedStruct("Evaluating", {
+  ...stamp,
+  iteration: Schema.Int,
+  step: Schema.Int,
+  evaluator: Schema.String
+})
+
+/** A share of correct answers with the ends of its 95 % interval. */
+export const Score = Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number })
+export interface Score extends Schema.Schema.Type<typeof Score> {}
+
+/** An evaluator measured the weights before `iteration`. */
+export const Evaluated = Schema.TaggedStruct("Evaluated", {
+  ...stamp,
+  iteration: Schema.Int,
+  step: Schema.Int,
+  evaluator: Schema.String,
+  metrics: Numbers,
+  /** Absent where the evaluator does not grade answers as correct or not. */
+  score: Schema.optionalKey(Score),
+  reward: Schema.optionalKey(Reward),
+  seconds: Schema.Finite,
+  spent: Usage
+})
+
+/** A checkpoint after `iteration` iterations, from which the run can be resumed. */
+export const Saved = Schema.TaggedStruct("Saved", {
+  ...stamp,
+  iteration: Schema.Natural,
+  name: Schema.String,
+  kind: Schema.Literals(["periodic", "rolling", "final", "interrupted"]),
+  statePath: Schema.String,
+  samplerPath: Schema.NullOr(Schema.String),
+  optimizerSteps: Schema.Int,
+  /** Tokens used by the iterations behind the checkpoint. */
+  usage: Usage,
+  /** Where the program goes on, encoded by its own codec. */
+  cursor: Schema.Json,
+  /** When the backend deletes it, in milliseconds since 1970; null where it is kept. */
+  expiresAt: Schema.NullOr(Schema.Finite)
+})
+
+/** Something that a person should know and that does not stop the run. */
+export const Warning = Schema.TaggedStruct("Warning", { ...stamp, message: Schema.String })
+
+/** The run ended after `iteration` iterations. */
+export const Finished = Schema.TaggedStruct("Finished", {
+  ...stamp,
+  iteration: Schema.Int,
+  reason: Schema.Literals(["completed", "max_tokens_total", "interrupted"]),
+  /** Null where nothing was done, or nothing could be saved. */
+  checkpoint: Schema.NullOr(Schema.String)
+})
+
+/** The run failed; `error` is the error's tag. */
+export const Failed = Schema.TaggedStruct("Failed", {
+  ...stamp,
+  iteration: Schema.Int,
+  error: Schema.String,
+  message: Schema.String
+})
+
+export const RunRecord = Schema.Union([
+  Opened,
+  Sampling,
+  GroupRolledOut,
+  Credited,
+  Updated,
+  Evaluating,
+  Evaluated,
+  Saved,
+  Warning,
+  Finished,
+  Failed
+]).pipe(Schema.toTaggedUnion("_tag"))
+export type RunRecord =
+  | Opened
+  | Sampling
+  | GroupRolledOut
+  | Credited
+  | Updated
+  | Evaluating
+  | Evaluated
+  | Saved
+  | Warning
+  | Finished
+  | Failed
+
+export interface Opened extends Schema.Schema.Type<typeof Opened> {}
+export interface Sampling extends Schema.Schema.Type<typeof Sampling> {}
+export interface GroupRolledOut extends Schema.Schema.Type<typeof GroupRolledOut> {}
+export interface Credited extends Schema.Schema.Type<typeof Credited> {}
+export interface Updated extends Schema.Schema.Type<typeof Updated> {}
+export interface Evaluating extends Schema.Schema.Type<typeof Evaluating> {}
+export interface Evaluated extends Schema.Schema.Type<typeof Evaluated> {}
+export interface Saved extends Schema.Schema.Type<typeof Saved> {}
+export interface Warning extends Schema.Schema.Type<typeof Warning> {}
+export interface Finished extends Schema.Schema.Type<typeof Finished> {}
+export interface Failed extends Schema.Schema.Type<typeof Failed> {}
+
+type Unstamped<A> = A extends RunRecord ? Omit<A, keyof typeof stamp> : never
+
+/** A record before the store has stamped it. */
+export type Entry = Unstamped<RunRecord>
+
+/** Encodes records as JSON values: NaN and the infinities become strings. */
+export const codec = Schema.toCodecJson(RunRecord)
+
+/** Matches a record by its tag; see `Schema.TaggedUnion`. */
+export const { guards, isAnyOf, match, matchOrElse } = RunRecord
+
+/**
+ * The records that count: without those that a resume abandoned. An abandoned group that was used again is there through the
+ * record that recalls it.
+ */
+export const current = (records: ReadonlyArray<RunRecord>): ReadonlyArray<RunRecord> => {
+  const story: Array<RunRecord> = []
+  for (const record of records) {
+    if (record._tag === "Opened") {
+      while ((story.at(-1)?.sequence ?? -1) > record.continuesAfter) story.pop()
+    }
+    story.push(record)
+  }
+  return story
+}
+
+const encodeSync = Schema.encodeSync(codec)
+
+/** One record as a value that JSON can hold. */
+export const toJson = (record: RunRecord): Json => encodeSync(record)

@@ -1,0 +1,19 @@
+/** Tokens used: prefilled for prompts, sampled, and trained on. */
+import * as Schema from "effect/Schema"
+
+export const Usage = Schema.Struct({
+  prefilled: Schema.Finite,
+  sampled: Schema.Finite,
+  trained: Schema.Finite
+})
+export interface Usage extends Schema.Schema.Type<typeof Usage> {}
+
+export const zero: Usage = { prefilled: 0, sampled: 0, trained: 0 }
+
+export const add = (left: Usage, right: Usage): Usage => ({
+  prefilled: left.prefilled + right.prefilled,
+  sampled: left.sampled + right.sampled,
+  trained: left.trained + right.trained
+})
+
+export const total = ({ prefilled, sampled, trained }: Usage): number => prefilled + sampled + trained

@@ -1,0 +1,46 @@
+/** The groups of one iteration, in the dataset's order, and what became of them. */
+import type { GroupCredit } from "../learn/Credit.ts"
+import type { TrainingDatum } from "../learn/TrainingData.ts"
+import type * as RunRecord from "../record/RunRecord.ts"
+import type { GroupResult } from "../rollout/GroupResult.ts"
+
+/** Groups finish in any order and are credited in the dataset's. */
+export const inOrder = (results: ReadonlyArray<GroupResult>, keys: ReadonlyArray<string>) => {
+  const position = new Map(keys.map((key, index) => [key, index]))
+  return results.toSorted((left, right) => (position.get(left.key) ?? 0) - (position.get(right.key) ?? 0))
+}
+
+const isTrained = ({ inputs }: TrainingDatum) => inputs.mask.some((trained) => trained > 0)
+
+/** Groups without the data of a batch in which no token may be trained on: a step would change nothing but the optimizer. */
+export const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> =>
+  groups.some(({ data }) => data.some(isTrained)) ? groups : groups.map((group) => ({ ...group, data: [] }))
+
+const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
+  mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
+
+/** The record of what each update trains on. */
+export const credited = (
+  iteration: number,
+  groups: ReadonlyArray<GroupCredit>,
+  updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
+): Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload"> => ({
+  _tag: "Credited",
+  iteration,
+  groups: groups.map(({ advantagesG, result, verdict }) => ({
+    key: result.key,
+    verdict,
+    advantages: Array.from(advantagesG)
+  })),
+  datums: updates.flatMap((data, update) =>
+    data.map((datum) => ({
+      group: datum.lineage.group,
+      member: datum.lineage.member,
+      firstTurn: datum.lineage.firstTurn,
+      turns: datum.lineage.turns,
+      length: datum.modelInput.length,
+      trained: trainedTokens(datum),
+      update
+    }))
+  )
+})

@@ -1,0 +1,44 @@
+/** Reinforcement learning from groups of attempts. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Tinker } from "../backend/Tinker.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunRecord } from "../record/RunRecord.ts"
+import type { RunStore } from "../record/RunStore.ts"
+import * as Run from "../run/Run.ts"
+import * as RlOptions from "./RlOptions.ts"
+import * as Synchronous from "./Synchronous.ts"
+
+export type { RlOptions as Options } from "./RlOptions.ts"
+
+/** What any run can fail with, beside the errors of its environments, evaluators, hooks and credit. */
+export type Error = Synchronous.Error | Run.Error
+
+/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
+  options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
+): Effect.Effect<void, InvalidOption> => Effect.asVoid(RlOptions.resolve(options))
+
+/**
+ * Trains on-policy: each iteration samples a batch of groups with the newest weights, credits them, and updates the weights. The
+ * stream has a record for everything that happens; see `Run.stream` for resuming, saving and ending early.
+ *
+ * @example
+ * Rl.run({ model, dataset, sampling: { maxTokens: 64 }, update: { learningRate: 1e-4 } }).pipe(
+ *   Stream.filter(RunRecord.guards.Updated),
+ *   Stream.runForEach(({ iteration, reward }) => Console.log(iteration, reward?.mean))
+ * )
+ *
+ * @see tinker-cookbook `rl.train.main`, `do_sync_training`
+ */
+export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = never, CR = never>(
+  options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
+): Stream.Stream<
+  RunRecord,
+  E | EE | HE | CE | Error,
+  R | ER | HR | CR | Tinker | RunStore
+> =>
+  Stream.unwrap(Effect.map(
+    RlOptions.resolve(options),
+    (resolved) => Run.stream(Synchronous.program(resolved), options)
+  ))

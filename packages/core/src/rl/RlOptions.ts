@@ -1,0 +1,197 @@
+/** Options of a reinforcement learning run. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { RLDataset } from "../data/RLDataset.ts"
+import * as Limits from "../env/Limits.ts"
+import * as TerminationReward from "../env/TerminationReward.ts"
+import * as Adam from "../learn/Adam.ts"
+import * as Advantage from "../learn/Advantage.ts"
+import * as Credit from "../learn/Credit.ts"
+import * as LearningRate from "../learn/LearningRate.ts"
+import * as Loss from "../model/Loss.ts"
+import * as SamplingSettings from "../policy/SamplingSettings.ts"
+import * as Check from "../record/Check.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Setting from "../record/Setting.ts"
+import type * as Rollout from "../rollout/Rollout.ts"
+import * as RunOptions from "../run/RunOptions.ts"
+
+/** How many members an iteration may lose. */
+export const LossesSettings = Schema.Struct({
+  maxDroppedShare: Setting.number({
+    least: 0,
+    most: 1,
+    default: 0.2,
+    help: "An iteration that loses more than this share of its members stops the run"
+  })
+})
+
+export interface RolloutOptions<in E, HE, HR>
+  extends
+    Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
+    Schema.Codec.Encoded<typeof LossesSettings>
+{}
+
+export const defaultLearningRate = 1e-4
+
+/** How the weights are updated. */
+export interface UpdateOptions<out CE, out CR> {
+  /** A constant rate or a schedule; default 1e-4. */
+  readonly learningRate?: number | LearningRate.LearningRate
+  readonly adam?: Adam.AdamSettings
+  /** Default `Loss.importanceSampling`. */
+  readonly loss?: Loss.Loss<"PolicyTokens">
+  /** Default `Credit.groupRelative(Advantage.centered)`. */
+  readonly credit?: Credit.Credit<CE, CR>
+  /** Optimizer steps of an iteration, each on its share of the groups; default 1. */
+  readonly substeps?: number
+}
+
+/**
+ * Each part is the options of the layer it is for. Errors and requirements come from the dataset's environments (E, R), the
+ * evaluators (EE, ER), the hooks (HE, HR) and the credit (CE, CR).
+ *
+ * @see tinker-cookbook `rl.train.Config`
+ */
+export interface RlOptions<
+  E = never,
+  out R = never,
+  out EE = never,
+  out ER = never,
+  HE = never,
+  HR = never,
+  out CE = never,
+  out CR = never
+> extends RunOptions.RunOptions<EE, ER> {
+  readonly dataset: RLDataset<E, R>
+  readonly sampling?: SamplingSettings.SamplingSettings
+  readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
+  readonly update?: UpdateOptions<CE, CR>
+}
+
+/** A run's options as its program reads them, with every default filled in; hooks and environments are one. */
+export interface Resolved<E, R, CE, CR> {
+  readonly dataset: RLDataset<E, R>
+  readonly rollout: Rollout.StreamOptions<E, TinkerError, E, R>
+  readonly seed: number
+  readonly sampling: typeof SamplingSettings.SamplingSettings.Type
+  readonly learningRate: LearningRate.LearningRate
+  readonly adam: typeof Adam.AdamSettings.Type
+  readonly loss: Loss.Loss<"PolicyTokens">
+  readonly credit: Credit.Credit<CE, CR>
+  readonly substeps: number
+  readonly maxDroppedShare: number
+  /** What must be equal for a run to be resumed. */
+  readonly identity: JsonObject
+}
+
+type Shape =
+  & Pick<
+    RlOptions<unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown>,
+    "dataset" | "model" | "update"
+  >
+  & {
+    readonly rollout?: Pick<Rollout.GroupOptions, "limits" | typeof times[number]> & { readonly concurrency?: number }
+  }
+
+const times = ["memberTimeout", "graderTimeout", "releaseTimeout"] as const
+
+const checks = (
+  { dataset, model, rollout = {}, update = {} }: Shape,
+  learningRate: LearningRate.LearningRate,
+  { maxTokens }: typeof SamplingSettings.SamplingSettings.Type
+): ReadonlyArray<Check.Check> => {
+  const { contextLength } = model.capabilities
+  const rate = learningRate.at({ iteration: 0, iterations: dataset.length })
+  return [
+    Check.option("sampling.maxTokens", maxTokens, {
+      expected: `less than the context of ${contextLength} tokens`,
+      accepts: (tokens: number) => tokens < contextLength
+    }),
+    Check.option("update.learningRate", rate, Check.number({ least: 0 })),
+    Check.option("update.substeps", update.substeps, Check.whole(1)),
+    Check.option("rollout.concurrency", rollout.concurrency, Check.whole(1)),
+    ...Limits.checks(rollout.limits ?? Limits.unlimited, "rollout.limits."),
+    ...times.map((field) => Check.option(`rollout.${field}`, rollout[field], Check.time))
+  ]
+}
+
+const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
+  const biased = SamplingSettings.bias(sampling)
+  if (biased === undefined || sampling.allowBiased) return Effect.void
+  const [field, found] = biased
+  const expected = "its default, or sampling.allowBiased: the log-probabilities trained on would be biased"
+  return Effect.fail(new InvalidOption({ field: `sampling.${field}`, found: String(found), expected }))
+}
+
+/** Limits that decide what is sampled; timeouts that only decide what fails may change. */
+const limitsIdentity = ({ rolloutTimeout, ...limits }: Limits.Limits): JsonObject => ({
+  max_turns: limits.maxTurns ?? null,
+  max_trajectory_tokens: limits.maxTrajectoryTokens ?? null,
+  max_sampled_tokens: limits.maxSampledTokens ?? null,
+  max_turn_tokens: limits.maxTurnTokens ?? null,
+  max_tool_calls: limits.maxToolCalls ?? null,
+  rollout_timeout: rolloutTimeout === undefined ? null : Duration.toSeconds(Duration.fromInputUnsafe(rolloutTimeout))
+})
+
+const terminationIdentity = (termination: TerminationReward.TerminationReward): JsonObject => ({
+  zero_reward_on_limit: termination.zeroRewardOnLimit ?? false,
+  limit_stop_reasons: termination.limitStopReasons ?? TerminationReward.limitStopReasons,
+  skip_grading_on_timeout: termination.skipGradingOnTimeout ?? false
+})
+
+const learningRateIdentity = ({ config, name }: LearningRate.LearningRate) =>
+  name === "constant" ? config["rate"] ?? null : { name, ...config }
+
+const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<CE, CR>) {
+  return {
+    learningRate: LearningRate.from(update.learningRate ?? defaultLearningRate),
+    adam: yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam"),
+    loss: update.loss ?? Loss.importanceSampling,
+    credit: update.credit ?? Credit.groupRelative(Advantage.centered),
+    substeps: update.substeps ?? 1
+  }
+})
+
+/** Fills in the defaults; fails with the first option that no run can be made of. */
+export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
+  options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
+): Effect.fn.Return<Resolved<E | HE, R | HR, CE, CR>, InvalidOption> {
+  const { dataset, model, rollout: { maxDroppedShare: share, ...rollout } = {} } = options
+  const { run: { seed } } = yield* RunOptions.resolve(options)
+  const sampling = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling ?? {}, "sampling")
+  const losses = share === undefined ? {} : { maxDroppedShare: share }
+  const { maxDroppedShare } = yield* Setting.decode(LossesSettings, losses, "rollout")
+  const update = yield* resolveUpdate<CE, CR>(options.update ?? {})
+  yield* Check.all(...checks(options, update.learningRate, sampling))
+  yield* checkBias(sampling)
+  return {
+    dataset,
+    rollout: {
+      ...rollout,
+      // An episode that fills the model's context ends there, as at any limit.
+      limits: Limits.tighter(rollout.limits ?? Limits.unlimited, {
+        maxTrajectoryTokens: model.capabilities.contextLength
+      })
+    },
+    seed,
+    sampling,
+    maxDroppedShare,
+    ...update,
+    identity: {
+      dataset: dataset.fingerprint,
+      ...Setting.identity(SamplingSettings.SamplingSettings, sampling),
+      learning_rate: learningRateIdentity(update.learningRate),
+      adam: Setting.identity(Adam.AdamSettings, update.adam),
+      loss: update.loss.name,
+      loss_config: update.loss.config,
+      credit: { name: update.credit.name, ...update.credit.config },
+      substeps: update.substeps,
+      limits: limitsIdentity(rollout.limits ?? Limits.unlimited),
+      termination: terminationIdentity(rollout.termination ?? {})
+    }
+  }
+})

@@ -1,0 +1,148 @@
+/** Synchronous, on-policy training: sample a batch with the newest weights, credit it, update, repeat. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
+import * as Adam from "../learn/Adam.ts"
+import * as Policy from "../policy/Policy.ts"
+import * as SamplingSettings from "../policy/SamplingSettings.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunError, RunStore } from "../record/RunStore.ts"
+import type { GroupResult } from "../rollout/GroupResult.ts"
+import * as Rollout from "../rollout/Rollout.ts"
+import type { RolloutError } from "../rollout/RolloutError.ts"
+import * as Pass from "../run/Pass.ts"
+import * as Program from "../run/Program.ts"
+import * as Batch from "./Batch.ts"
+import * as Dropped from "./Dropped.ts"
+import * as Outcomes from "./Outcomes.ts"
+import type * as RlOptions from "./RlOptions.ts"
+import * as StepMetrics from "./StepMetrics.ts"
+import * as Substeps from "./Substeps.ts"
+import type { TooManyDropped } from "./TooManyDropped.ts"
+
+export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
+
+type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
+
+/** A batch of groups, in the dataset's order, and the seconds that sampling it took. */
+interface Sampled {
+  readonly _tag: "Sampled"
+  readonly iteration: number
+  readonly results: ReadonlyArray<GroupResult>
+  readonly seconds: number
+}
+
+/** The program; its cursor is the index of the next batch. */
+export const program = <E, R, CE, CR>(
+  options: Options<E, R, CE, CR>
+): Program.Program<number, E | CE | Error, R | CR | RunStore> => ({
+  name: "rl",
+  identity: options.identity,
+  cursor: Schema.Int,
+  start: 0,
+  length: options.dataset.length,
+  ahead: 0,
+  iterations: (from, weights) =>
+    Stream.unwrap(
+      Effect.map(Outcomes.tracker(options.dataset, from), (outcomes) =>
+        Stream.range(from, options.dataset.length - 1).pipe(
+          Stream.flatMap((iteration) =>
+            sample(options, weights, iteration, outcomes)
+          ),
+          Stream.mapEffect((element) =>
+            element._tag === "Sampled"
+              ? Effect.tap(learn(options, element), () => outcomes.add(element.iteration, element.results))
+              : Effect.succeed([element])
+          ),
+          Stream.flattenIterable
+        ))
+    )
+})
+
+/** Rolls out a batch: an element for each group that finished, and the whole batch at the end. */
+const sample = <E, R, CE, CR>(
+  { dataset, rollout, sampling, seed }: Options<E, R, CE, CR>,
+  weights: Weights,
+  iteration: number,
+  outcomes: Outcomes.Tracker
+) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const startedAt = yield* Clock.currentTimeMillis
+    const { client, step } = yield* weights.sampler
+    const builders = yield* dataset.batch(iteration, seed, yield* outcomes.history)
+    const policy = Policy.fromSamplingClient(client, SamplingSettings.options(sampling, seed))
+    const sampled = (results: ReadonlyArray<GroupResult>) =>
+      Effect.map(Clock.currentTimeMillis, (now): Sampled => ({
+        _tag: "Sampled",
+        iteration,
+        results: Batch.inOrder(results, builders.map(({ key }) => key)),
+        seconds: (now - startedAt) / 1000
+      }))
+    const rollouts = Rollout.stream(builders, policy, {
+      ...rollout,
+      seed,
+      unordered: true,
+      iteration,
+      samplerStep: step
+    })
+    return Stream.make(Program.progress({ entry: { _tag: "Sampling", iteration, step, groups: builders.length } }))
+      .pipe(
+        Stream.concat(collect(rollouts, sampled))
+      )
+  }))
+
+/** A progress element for each group, and at the end what `finish` makes of all of them. */
+const collect = <E, R, A>(
+  rollouts: Stream.Stream<GroupResult, E, R>,
+  finish: (results: ReadonlyArray<GroupResult>) => Effect.Effect<A>
+) =>
+  Stream.suspend(() => {
+    const results: Array<GroupResult> = []
+    return rollouts.pipe(
+      Stream.map((result): Program.Progress | A => {
+        results.push(result)
+        return Program.progress()
+      }),
+      Stream.concat(Stream.fromEffect(Effect.suspend(() => finish(results))))
+    )
+  })
+
+/** Credits a batch and forms its updates. Fails where more members were lost than may be. */
+const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  { iteration, results, seconds }: Sampled
+) {
+  const tooMany = Dropped.tooMany(iteration, results, options.maxDroppedShare)
+  if (tooMany !== undefined) return yield* tooMany
+  const assigned = yield* options.credit.assign(results)
+  const groups = Batch.trainable(assigned.groups)
+  const parts = Substeps.split(groups, options.substeps)
+  const learningRate = options.learningRate.at({ iteration, iterations: options.dataset.length })
+  const adam = Adam.params(options.adam, learningRate)
+  const update: Program.Iteration<number> = {
+    _tag: "Iteration",
+    updates: parts.map((part) => Program.update([Pass.make(part, options.loss)], adam)),
+    cursor: iteration + 1,
+    report: (outputs) => {
+      const rolledOut = StepMetrics.rollouts(results)
+      const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
+      return {
+        metrics: {
+          "progress/batch": iteration,
+          "optim/lr": learningRate,
+          ...rolledOut,
+          ...StepMetrics.trained(groups),
+          ...StepMetrics.learning(parts.flat(), logprobs, options.loss),
+          ...assigned.metrics,
+          ...StepMetrics.updates(outputs),
+          "time/sampling": seconds
+        },
+        reward: StepMetrics.reward(rolledOut)
+      }
+    }
+  }
+  return [Program.progress({ entry: Batch.credited(iteration, groups, parts) }), update]
+})

@@ -1,0 +1,17 @@
+/** An iteration lost more of its members than it may. */
+import * as Schema from "effect/Schema"
+
+/** `reasons` say how many members were lost for what, with an example of each. */
+export class TooManyDropped extends Schema.TaggedError<TooManyDropped>()("TooManyDropped", {
+  iteration: Schema.Int,
+  dropped: Schema.Int,
+  started: Schema.Int,
+  maxDroppedShare: Schema.Finite,
+  reasons: Schema.Array(Schema.Struct({ reason: Schema.String, count: Schema.Int, example: Schema.String }))
+}) {
+  override get message() {
+    const reasons = this.reasons.map(({ count, example, reason }) => `${count} ${reason} (${example})`)
+    return `iteration ${this.iteration}: ${this.dropped} of ${this.started} members were lost, more than a share of ` +
+      `${this.maxDroppedShare}: ${reasons.join(", ")}; mend what fails, or raise maxDroppedShare`
+  }
+}

@@ -1,0 +1,70 @@
+/** Typed arrays as base64 text of their bytes, little-endian as on every machine this runs on, so that every bit survives. */
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+
+/** Part of every runtime, but not of the language's own library. */
+declare const TextDecoder: new() => { readonly decode: (bytes: Uint16Array) => string }
+
+type Numbers = Int32Array | Float32Array | Uint8Array
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+/** The two characters of 12 bits, the first in the lower byte. */
+const pairs = Uint16Array.from(
+  { length: 4096 },
+  (_, bits) => alphabet.charCodeAt(bits >> 6) | (alphabet.charCodeAt(bits & 63) << 8)
+)
+
+const padding = 0x3d
+const decoder = new TextDecoder()
+
+/** Text on its way out, two characters each; replaced by a longer one where needed. */
+let scratch = new Uint16Array(4096)
+
+/** Fills `scratch`; gives the number of pairs. Two characters at a time is several times as fast as one. */
+const fill = (bytes: Uint8Array): number => {
+  const pairCount = 2 * Math.ceil(bytes.length / 3)
+  if (pairCount > scratch.length) scratch = new Uint16Array(2 * pairCount)
+  const whole = bytes.length - bytes.length % 3
+  let at = 0
+  for (let i = 0; i < whole; i += 3) {
+    const bits = ((bytes[i] ?? 0) << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
+    scratch[at++] = pairs[bits >> 12] ?? 0
+    scratch[at++] = pairs[bits & 4095] ?? 0
+  }
+  if (whole < bytes.length) {
+    const bits = ((bytes[whole] ?? 0) << 16) | ((bytes[whole + 1] ?? 0) << 8)
+    const last = whole + 1 < bytes.length ? (pairs[bits & 4095] ?? 0) & 0xff : padding
+    scratch[at++] = pairs[bits >> 12] ?? 0
+    scratch[at++] = last | (padding << 8)
+  }
+  return at
+}
+
+export const encode = ({ buffer, byteLength, byteOffset }: Numbers): string => {
+  const length = fill(new Uint8Array(buffer, byteOffset, byteLength))
+  return decoder.decode(scratch.subarray(0, length))
+}
+
+const bytesPerNumber = 4
+
+const WholeNumbers = Schema.Uint8ArrayFromBase64.check(
+  Schema.makeFilter((bytes: Uint8Array) => bytes.length % bytesPerNumber === 0, {
+    expected: `base64 of whole numbers of ${bytesPerNumber} bytes`
+  })
+)
+
+const schema = <A extends Numbers>(constructor: { new(bytes: ArrayBuffer): A }) =>
+  WholeNumbers.pipe(Schema.decodeTo(
+    Schema.instanceOf(constructor),
+    SchemaTransformation.transform({
+      decode: (bytes: Uint8Array) => new constructor(new Uint8Array(bytes).buffer),
+      encode: (numbers: A) => new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
+    })
+  ))
+
+/** Token ids. */
+export const int32 = schema(Int32Array)
+
+/** Log-probabilities; the bits of a NaN are kept. */
+export const float32 = schema(Float32Array)

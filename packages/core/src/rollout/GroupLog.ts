@@ -1,0 +1,23 @@
+/** A log of finished groups: written as each group ends, and asked before a group is sampled again. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { GroupResult } from "./GroupResult.ts"
+
+/** Which group of which iteration, sampled by weights that are `step` optimizer steps old. */
+export interface Origin {
+  readonly iteration: number
+  readonly step: number
+  readonly key: string
+}
+
+export interface GroupLog {
+  /** The group as an interrupted run left it; none where it was not finished. */
+  readonly recall: (origin: Origin) => Effect.Effect<Option.Option<GroupResult>>
+  readonly write: (origin: Origin, result: GroupResult, milliseconds: number) => Effect.Effect<void>
+}
+
+/** The log that rollouts write to; without one nothing is kept. A run provides its own. */
+export const GroupLog = Context.Reference<GroupLog>("@effect-rl/core/rollout/GroupLog", {
+  defaultValue: () => ({ recall: () => Effect.succeed(Option.none()), write: () => Effect.void })
+})

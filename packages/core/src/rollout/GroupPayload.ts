@@ -1,0 +1,267 @@
+/**
+ * A rolled out group as JSON text, losslessly: the payload of a `GroupRolledOut` record.
+ *
+ * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
+ * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
+ * leaves out `trainable` where it is true, and `metrics`, `logs` and `fork` where it has none.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
+import type { Trajectory, Transition } from "../env/Trajectory.ts"
+import type * as Metric from "../record/Metric.ts"
+import * as Base64Array from "./Base64Array.ts"
+import type * as GroupResult from "./GroupResult.ts"
+import * as PromptDelta from "./PromptDelta.ts"
+
+/** The text is not a rolled out group: it was cut, changed, or is of another version. */
+export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("GroupPayloadError", {
+  detail: Schema.String
+}) {
+  override get message() {
+    return `not a recorded group: ${this.detail}`
+  }
+}
+
+/** Numbers that JSON cannot hold, as text. */
+const Unspeakable = Schema.Literals(["NaN", "Infinity", "-Infinity", "-0"])
+
+const isSpeakable = (value: number) => Number.isFinite(value) && !Object.is(value, -0)
+
+const unspeakable = (value: number): typeof Unspeakable.Type => {
+  if (Number.isNaN(value)) return "NaN"
+  if (value === 0) return "-0"
+  return value > 0 ? "Infinity" : "-Infinity"
+}
+
+const encodeReal = (value: number) => isSpeakable(value) ? value : unspeakable(value)
+
+const Real = Schema.Union([Schema.Finite, Unspeakable]).pipe(
+  Schema.decodeTo(
+    Schema.Number,
+    SchemaTransformation.transform({
+      decode: (value: typeof Unspeakable.Type | number) => Number(value),
+      encode: encodeReal
+    })
+  )
+)
+
+const MetricValue = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("rate"), hit: Schema.Boolean }),
+  Schema.Struct({ kind: Schema.Literal("mean"), value: Real }),
+  Schema.Struct({ kind: Schema.Literal("sum"), value: Real }),
+  Schema.Struct({ kind: Schema.Literal("max"), value: Real })
+])
+const Metrics = Schema.Record(Schema.String, MetricValue)
+
+const Logs = Schema.Record(
+  Schema.String,
+  Schema.Union([Schema.String, Schema.Finite, Schema.Struct({ number: Unspeakable })])
+)
+
+const Turn = Schema.Struct({
+  prompt: PromptDelta.PromptDelta,
+  tokens: Base64Array.int32,
+  logprobs: Base64Array.float32,
+  stopReason: Schema.Literals(["stop", "length"]),
+  reward: Real,
+  trainable: Schema.optionalKey(Schema.Boolean),
+  metrics: Schema.optionalKey(Metrics),
+  logs: Schema.optionalKey(Logs),
+  fork: Schema.optionalKey(Schema.Literals(["renderer", "history", "response"]))
+})
+
+const Member = Schema.Struct({
+  stepReward: Real,
+  stopReason: Schema.NullOr(Schema.String),
+  truncations: Schema.Int,
+  logs: Schema.optionalKey(Logs),
+  turns: Schema.Array(Turn)
+})
+
+const Failure = Schema.Struct({
+  member: Schema.Int,
+  attempt: Schema.Int,
+  failure: Schema.Literals([
+    "AcquireFailed",
+    "StepFailed",
+    "GraderFailed",
+    "PolicyFailed",
+    "HookFailed",
+    "TimedOut",
+    "Died"
+  ]),
+  message: Schema.String
+})
+
+const BelowFloor = Schema.Struct({
+  failure: Schema.Literal("BelowFloor"),
+  finished: Schema.Int,
+  floor: Schema.Int,
+  message: Schema.String
+})
+
+const played = {
+  key: Schema.String,
+  tags: Schema.Array(Schema.String),
+  samplerStep: Schema.Int,
+  /** Null where a member was dropped. */
+  members: Schema.Array(Schema.NullOr(Member)),
+  rewards: Schema.Array(Real),
+  metrics: Schema.Array(Metrics),
+  retried: Schema.Array(Failure)
+}
+
+const Payload = Schema.Union([
+  Schema.Struct({ _tag: Schema.Literal("Completed"), ...played }),
+  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(Failure) }),
+  Schema.Struct({
+    _tag: Schema.Literal("Skipped"),
+    key: Schema.String,
+    tags: Schema.Array(Schema.String),
+    size: Schema.Int,
+    reason: Schema.Union([Failure, BelowFloor]),
+    dropped: Schema.Array(Failure)
+  })
+])
+
+const mapValues = <A, B>(record: Readonly<Record<string, A>>, f: (value: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, f(value)]))
+
+const isEmpty = (record: object) => {
+  for (const _ in record) return false
+  return true
+}
+
+const encodeMetrics = (metrics: Metric.Metrics) =>
+  mapValues(metrics, (metric) => metric.kind === "rate" ? metric : { ...metric, value: encodeReal(metric.value) })
+
+const encodeLogs = (logs: Transition["logs"]) =>
+  mapValues(logs, (value) => typeof value === "string" || isSpeakable(value) ? value : { number: unspeakable(value) })
+
+const encodeTurn = (
+  { action, fork, logs, metrics, observation, reward, trainable }: Transition,
+  base: PromptDelta.Base
+) => ({
+  prompt: PromptDelta.encode(base, observation),
+  tokens: Base64Array.encode(action.tokens),
+  logprobs: Base64Array.encode(action.logprobs),
+  stopReason: action.stopReason,
+  reward: encodeReal(reward),
+  // JSON leaves out what is undefined.
+  trainable: trainable ? undefined : false,
+  metrics: isEmpty(metrics) ? undefined : encodeMetrics(metrics),
+  logs: isEmpty(logs) ? undefined : encodeLogs(logs),
+  fork
+})
+
+const encodeMember = (
+  { logs, stepReward, stopReason, transitions, truncations }: Trajectory,
+  first: PromptDelta.Base
+) => {
+  let base = first
+  const turns = transitions.map((transition, index) => {
+    const turn = encodeTurn(transition, base)
+    if (index + 1 < transitions.length) base = PromptDelta.base(transition.observation, transition.action.tokens)
+    return turn
+  })
+  return {
+    stepReward: encodeReal(stepReward),
+    stopReason: Option.getOrNull(stopReason),
+    truncations,
+    logs: logs === undefined ? undefined : encodeLogs(logs),
+    turns
+  }
+}
+
+/** The sequence that the first prompts of later members differ from: the first prompt there is. */
+const firstPrompt = (before: PromptDelta.Base, { transitions: [turn] }: Trajectory) =>
+  before === PromptDelta.empty && turn !== undefined ? PromptDelta.base(turn.observation) : before
+
+const encodeMembers = (members: GroupResult.Group["members"]) => {
+  let first = PromptDelta.empty
+  return members.map((member) => {
+    if (Option.isNone(member)) return null
+    const encoded = encodeMember(member.value, first)
+    first = firstPrompt(first, member.value)
+    return encoded
+  })
+}
+
+const toPayload = (result: GroupResult.GroupResult) => {
+  if (result._tag === "Skipped") return result
+  const { members, metricsG, rewardsG, ...group } = result
+  return {
+    ...group,
+    rewards: Array.from(rewardsG, encodeReal),
+    metrics: metricsG.map(encodeMetrics),
+    members: encodeMembers(members)
+  }
+}
+
+/** The group as one line of JSON text. */
+export const encode = (result: GroupResult.GroupResult): string => JSON.stringify(toPayload(result))
+
+const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
+  mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
+
+const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
+  const { fork, logprobs, logs = {}, metrics = {}, prompt, reward, stopReason, tokens, trainable = true } = turn
+  const observation = PromptDelta.decode(base, prompt)
+  if (observation === undefined) return undefined
+  const action = { tokens, logprobs, stopReason }
+  const transition = { observation, action, reward, trainable, metrics, logs: decodeLogs(logs) }
+  return fork === undefined ? transition : { ...transition, fork }
+}
+
+/** The trajectory, or the index of the turn whose prompt keeps more than there is. */
+const decodeMember = (member: typeof Member.Type, first: PromptDelta.Base): Trajectory | number => {
+  const { logs, stepReward, stopReason, truncations, turns } = member
+  const transitions: Array<Transition> = []
+  let base = first
+  for (const turn of turns) {
+    const transition = decodeTurn(turn, base)
+    if (transition === undefined) return transitions.length
+    transitions.push(transition)
+    base = PromptDelta.base(transition.observation, transition.action.tokens)
+  }
+  const trajectory = { transitions, stepReward, stopReason: Option.fromNullOr(stopReason), truncations }
+  return logs === undefined ? trajectory : { ...trajectory, logs: decodeLogs(logs) }
+}
+
+const decodeMembers = Effect.fnUntraced(function*(members: ReadonlyArray<typeof Member.Type | null>) {
+  const decoded: Array<Option.Option<Trajectory>> = []
+  let first = PromptDelta.empty
+  for (const [index, member] of members.entries()) {
+    const trajectory = member === null ? undefined : decodeMember(member, first)
+    if (typeof trajectory === "number") {
+      const detail = `member ${index}, turn ${trajectory}: its prompt keeps more than the sequence before it has`
+      return yield* new GroupPayloadError({ detail })
+    }
+    decoded.push(Option.fromUndefinedOr(trajectory))
+    if (trajectory !== undefined) first = firstPrompt(first, trajectory)
+  }
+  return decoded
+})
+
+const fromPayload = Effect.fnUntraced(function*(payload: typeof Payload.Type) {
+  if (payload._tag === "Skipped") return payload
+  const { members, metrics, rewards, ...group } = payload
+  if (rewards.length !== members.length || metrics.length !== members.length) {
+    const detail =
+      `${members.length} members with ${rewards.length} rewards and ${metrics.length} metrics, expected as many`
+    return yield* new GroupPayloadError({ detail })
+  }
+  const decoded = yield* decodeMembers(members)
+  return { ...group, members: decoded, rewardsG: Float64Array.from(rewards), metricsG: metrics }
+})
+
+const decodePayload = Schema.decodeUnknownEffect(Schema.fromJsonString(Payload))
+
+/** The group that `encode` wrote. */
+export const decode = (text: string): Effect.Effect<GroupResult.GroupResult, GroupPayloadError> =>
+  decodePayload(text).pipe(
+    Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new GroupPayloadError({ detail: message }))),
+    Effect.flatMap(fromPayload)
+  )

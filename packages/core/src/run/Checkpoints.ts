@@ -1,0 +1,120 @@
+/** Checkpoints of a run: saved with a record each, and found again on resuming. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Pending } from "../backend/Pending.ts"
+import { Tinker } from "../backend/Tinker.ts"
+import type { Checkpoint, TrainingClient } from "../backend/TrainingClient.ts"
+import type { Json } from "../record/Json.ts"
+import * as RunRecord from "../record/RunRecord.ts"
+import { RunStore } from "../record/RunStore.ts"
+import type { Usage } from "../record/Usage.ts"
+import type { Note } from "./Program.ts"
+import { CheckpointRefused, CheckpointsLost, ResumeError } from "./ResumeError.ts"
+
+/** Where a run stands between two iterations. */
+export interface Position {
+  /** Iterations done, and so the index of the next. */
+  readonly iteration: number
+  readonly optimizerSteps: number
+  readonly usage: Usage
+  /** Where the program goes on, encoded by its codec. */
+  readonly cursor: Json
+}
+
+export type Kind = RunRecord.Saved["kind"]
+
+/** Checkpoints are named by the number of iterations behind them; the one that ends a run is `final`. */
+export const name = (iteration: number, kind: Kind) => kind === "final" ? "final" : String(iteration).padStart(6, "0")
+
+/** The resumable state, and for all but rolling checkpoints the sampler's weights. Both are submitted before either is awaited. */
+const submit = Effect.fnUntraced(function*(
+  client: TrainingClient,
+  name: string,
+  kind: Kind,
+  ttl: Duration.Input | undefined
+) {
+  const options = ttl === undefined ? {} : { ttl }
+  const state = yield* client.saveState(name, options)
+  const weights: Pending<Checkpoint> | undefined = kind === "rolling"
+    ? undefined
+    : yield* client.saveWeightsForSampler(name, options)
+  return { state: yield* state.await, weights: weights === undefined ? undefined : yield* weights.await }
+})
+
+/** Saves a checkpoint; returns its record once the backend has stored it. */
+export const save = Effect.fn("Checkpoints.save")(function*(
+  client: TrainingClient,
+  position: Position,
+  kind: Kind,
+  ttl: Duration.Input | undefined
+) {
+  const called = name(position.iteration, kind)
+  const { state, weights } = yield* submit(client, called, kind, ttl)
+  const now = yield* Clock.currentTimeMillis
+  const note: Note = {
+    entry: {
+      _tag: "Saved",
+      iteration: position.iteration,
+      name: called,
+      kind,
+      statePath: state.path,
+      samplerPath: weights?.path ?? null,
+      optimizerSteps: position.optimizerSteps,
+      usage: position.usage,
+      cursor: position.cursor,
+      expiresAt: ttl === undefined ? null : now + Duration.toMillis(Duration.fromInputUnsafe(ttl))
+    }
+  }
+  return { note, path: state.path }
+})
+
+/** A training client at the newest checkpoint that still exists, and its record. */
+export interface Resumed {
+  readonly client: TrainingClient
+  readonly saved: RunRecord.Saved
+}
+
+export const position = ({ cursor, iteration, optimizerSteps, usage }: RunRecord.Saved): Position => ({
+  iteration,
+  optimizerSteps,
+  usage,
+  cursor
+})
+
+const load = Effect.fnUntraced(function*({ name, statePath: path }: RunRecord.Saved, run: string) {
+  const tinker = yield* Tinker
+  return yield* tinker.createTrainingClientFromState(path).pipe(
+    Effect.map(Option.some),
+    Effect.catchReason(
+      "TinkerError",
+      "NotFound",
+      (reason) =>
+        Effect.as(Effect.logWarning(`checkpoint ${name} cannot be resumed from: ${reason.message}`), Option.none())
+    ),
+    Effect.catchReason(
+      "TinkerError",
+      "Rejected",
+      (reason) =>
+        Effect.fail(new ResumeError({ reason: new CheckpointRefused({ run, name, path, detail: reason.message }) }))
+    )
+  )
+})
+
+/**
+ * The newest checkpoint of the story that the backend still has; none in a run that saved none. A checkpoint that is gone is
+ * passed over with a warning; one that the backend refuses, and a run whose checkpoints are all gone, are errors.
+ */
+export const resume = Effect.fn("Checkpoints.resume")(function*(story: ReadonlyArray<RunRecord.RunRecord>) {
+  const { name: run } = yield* RunStore
+  const saves = story.filter(RunRecord.guards.Saved).toReversed()
+  for (const saved of saves) {
+    const client = yield* load(saved, run)
+    if (Option.isSome(client)) return Option.some<Resumed>({ client: client.value, saved })
+  }
+  const [newest] = saves
+  if (newest === undefined) return Option.none<Resumed>()
+  const lost = new CheckpointsLost({ run, newest: newest.name, path: newest.statePath })
+  return yield* new ResumeError({ reason: lost })
+})

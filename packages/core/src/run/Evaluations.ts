@@ -1,0 +1,54 @@
+/** Evaluations of a run: before training, between iterations when due, and at the end. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import type { Evaluator } from "../evaluate/Evaluator.ts"
+import { Executor } from "../rollout/Executor.ts"
+import { GroupLog } from "../rollout/GroupLog.ts"
+import * as Halting from "./Halting.ts"
+import type { RunState } from "./RunState.ts"
+
+const measure = Effect.fnUntraced(function*<EE, ER>(
+  run: RunState<EE, ER>,
+  evaluator: Evaluator<EE, ER>,
+  iteration: number
+) {
+  const { steps: step } = yield* Ref.get(run.status)
+  const place = { iteration, step, evaluator: evaluator.name }
+  yield* run.ledger.append({ entry: { _tag: "Evaluating", ...place } })
+  const startedAt = yield* Clock.currentTimeMillis
+  const { metrics, reward, score } = yield* evaluator.evaluate(run.weights("evaluation")).pipe(
+    Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place })),
+    Effect.provideService(Executor, run.executor)
+  )
+  const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
+  const { spent } = yield* run.budget.account
+  yield* run.ledger.append({
+    entry: {
+      _tag: "Evaluated",
+      ...place,
+      metrics: { ...metrics, [`time/${evaluator.name}`]: seconds },
+      ...(score === undefined ? {} : { score }),
+      ...(reward === undefined ? {} : { reward }),
+      seconds,
+      spent
+    }
+  })
+})
+
+/** Every evaluator in turn, on the weights as they are; given up where the budget is exhausted. */
+export const all = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
+  Stream.fromIterable(run.evaluators).pipe(
+    Stream.flatMap((evaluator) => run.ledger.watch(measure(run, evaluator, iteration))),
+    Halting.when(run.halted)
+  )
+
+/** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
+export const isDue = <EE, ER>(
+  { evaluators, iterations, settings: { evalEvery } }: RunState<EE, ER>,
+  iteration: number
+) => evaluators.length > 0 && evalEvery > 0 && iteration < iterations && iteration % evalEvery === 0
+
+export const whenDue = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
+  isDue(run, iteration) ? all(run, iteration) : Stream.empty

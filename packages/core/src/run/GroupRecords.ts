@@ -1,0 +1,145 @@
+/** Groups as records: written when they are finished, and used again where a resume would sample them anew. */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Trajectory from "../env/Trajectory.ts"
+import * as RunRecord from "../record/RunRecord.ts"
+import { type RunError, RunStore } from "../record/RunStore.ts"
+import type { Usage } from "../record/Usage.ts"
+import type { GroupLog, Origin } from "../rollout/GroupLog.ts"
+import * as GroupPayload from "../rollout/GroupPayload.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
+import type { Note } from "./Program.ts"
+import type { TokenBudget } from "./TokenBudget.ts"
+
+/** What a group is for: training, or one evaluator's measurement before an iteration. */
+export type Purpose = { readonly _tag: "Training" } | {
+  readonly _tag: "Evaluation"
+  readonly evaluator: string
+  readonly iteration: number
+  readonly step: number
+}
+
+export const training: Purpose = { _tag: "Training" }
+
+const summary = (trajectory: Trajectory.Trajectory): RunRecord.MemberSummary => ({
+  turns: trajectory.transitions.length,
+  sampled: Trajectory.actionTokens(trajectory),
+  observed: Trajectory.observationTokens(trajectory),
+  stopReason: Option.getOrNull(trajectory.stopReason),
+  truncated: Trajectory.isTruncated(trajectory)
+})
+
+const outcome = (result: GroupResult.GroupResult) =>
+  GroupResult.isSkipped(result)
+    ? { rewards: [], members: [], failures: failuresOf(result), retries: 0 }
+    : {
+      rewards: Array.from(result.rewardsG),
+      members: result.members.map((member) => Option.getOrNull(Option.map(member, summary))),
+      failures: result._tag === "Partial" ? result.dropped : [],
+      retries: result.retried.length
+    }
+
+const failuresOf = ({ dropped, reason }: GroupResult.Skipped) =>
+  reason.failure === "BelowFloor" || dropped.includes(reason)
+    ? dropped
+    : [...dropped, reason]
+
+/** Tokens of everything that a group's members read and wrote. */
+export const usage = (result: GroupResult.GroupResult): Usage => {
+  const trajectories = GroupResult.isSkipped(result)
+    ? []
+    : GroupResult.survivors(result).map(([, trajectory]) => trajectory)
+  return {
+    prefilled: trajectories.reduce((sum, trajectory) => sum + Trajectory.observationTokens(trajectory), 0),
+    sampled: trajectories.reduce((sum, trajectory) => sum + Trajectory.actionTokens(trajectory), 0),
+    trained: 0
+  }
+}
+
+const place = (purpose: Purpose, origin: Origin) =>
+  purpose._tag === "Training"
+    ? { iteration: origin.iteration, step: origin.step }
+    : { iteration: purpose.iteration, step: purpose.step, evaluator: purpose.evaluator }
+
+const id = (record: { readonly evaluator?: string; readonly iteration: number; readonly step: number }, key: string) =>
+  JSON.stringify([record.evaluator ?? null, record.iteration, record.step, key])
+
+/** Groups that lost members in the iteration in which the run failed are sampled anew: what failed may have been mended. */
+const isGivenUp = (record: RunRecord.GroupRolledOut, last: RunRecord.RunRecord | undefined) =>
+  last?._tag === "Failed" && record.outcome !== "Completed" && record.iteration === last.iteration
+
+/** The newest record of each group that was finished after the sequence number `after` and can be used again. */
+export const abandoned = (records: ReadonlyArray<RunRecord.RunRecord>, after: number) => {
+  const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
+  const groups = records.filter(RunRecord.guards.GroupRolledOut).filter(
+    (record) => record.sequence > after && record.payload !== undefined && !isGivenUp(record, last)
+  )
+  return new Map(groups.map((record) => [id(record, record.key), record]))
+}
+
+export interface Options {
+  readonly abandoned: ReadonlyMap<string, RunRecord.GroupRolledOut>
+  readonly budget: TokenBudget
+  readonly append: (note: Note) => Effect.Effect<unknown, RunError>
+  /** Fails with the first group that could not be written or read, which then waits for the run to end. */
+  readonly failure: Deferred.Deferred<never, RunError>
+}
+
+/** The log of groups that a run gives to its program and its evaluators. */
+export const make = Effect.fnUntraced(function*({ abandoned, append, budget, failure }: Options) {
+  const store = yield* RunStore
+  const orFailRun = <A>(effect: Effect.Effect<A, RunError>): Effect.Effect<A> =>
+    Effect.catch(effect, (error) => Effect.andThen(Deferred.fail(failure, error), Effect.never))
+
+  const write = Effect.fnUntraced(function*(
+    purpose: Purpose,
+    origin: Origin,
+    result: GroupResult.GroupResult,
+    milliseconds: number,
+    recalled: number | undefined
+  ) {
+    const { spent } = yield* budget.account
+    yield* append({
+      entry: {
+        _tag: "GroupRolledOut",
+        ...place(purpose, origin),
+        key: origin.key,
+        tags: result.tags,
+        outcome: result._tag,
+        ...outcome(result),
+        milliseconds,
+        spent,
+        ...(recalled === undefined ? {} : { recalled })
+      },
+      payload: GroupPayload.encode(result)
+    })
+  })
+
+  /** The group of an abandoned record; none where its payload was lost, as after a power failure. */
+  const stored = ({ key, payload }: RunRecord.GroupRolledOut) =>
+    payload === undefined
+      ? Effect.succeed(Option.none())
+      : Effect.flatMap(store.payload(payload), GroupPayload.decode).pipe(
+        Effect.map(Option.some),
+        Effect.catch((error) =>
+          Effect.as(Effect.logWarning(`group "${key}" is sampled again: ${error.message}`), Option.none())
+        )
+      )
+
+  const recall = Effect.fnUntraced(function*(purpose: Purpose, origin: Origin) {
+    const record = abandoned.get(id(place(purpose, origin), origin.key))
+    if (record === undefined) return Option.none()
+    const result = yield* stored(record)
+    if (Option.isSome(result)) {
+      yield* budget.recall(usage(result.value))
+      yield* write(purpose, origin, result.value, record.milliseconds, record.recalled ?? record.sequence)
+    }
+    return result
+  })
+
+  return (purpose: Purpose): GroupLog => ({
+    recall: (origin) => abandoned.size === 0 ? Effect.succeed(Option.none()) : orFailRun(recall(purpose, origin)),
+    write: (origin, result, milliseconds) => orFailRun(write(purpose, origin, result, milliseconds, undefined))
+  })
+})

@@ -1,0 +1,54 @@
+/** One forward and backward pass of an update. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Arr from "effect/Array"
+import type * as Effect from "effect/Effect"
+import type { Pending } from "../backend/Pending.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { CustomLoss, ForwardBackwardOutput, TrainingClient } from "../backend/TrainingClient.ts"
+import type * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
+
+/** Data and a loss; the gradients of all passes of an update add up. */
+export interface Pass<out E = never, out R = never> {
+  /** The loss's name, for records. */
+  readonly loss: string
+  readonly datums: number
+  /** Positions of all its datums. */
+  readonly tokens: number
+  /** Queues the pass; returns when the backend has accepted it. */
+  readonly submit: (
+    client: TrainingClient
+  ) => Effect.Effect<Pending<ForwardBackwardOutput, TinkerError | E>, TinkerError, R>
+}
+
+const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
+  datums: data.length,
+  tokens: data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
+})
+
+/** A pass with one of the backend's own losses. */
+export const make = <K extends Datum.Kind>(
+  data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
+  loss: Loss.Loss<K>
+): Pass => ({
+  ...sizes(data),
+  loss: loss.name,
+  submit: (client) => client.forwardBackward(data, loss)
+})
+
+/** A pass with a loss that is computed in this process, across datums if need be. */
+export const custom = <E, R>(
+  name: string,
+  data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
+  loss: CustomLoss<E, R>
+): Pass<E, R> => ({
+  ...sizes(data),
+  loss: name,
+  submit: (client) => client.forwardBackwardCustom(data, loss)
+})
+
+/** The pass over some data, or no pass where there is none. */
+export const ofArray = <K extends Datum.Kind>(
+  data: ReadonlyArray<Datum.Datum<NoInfer<K>>>,
+  loss: Loss.Loss<K>
+): ReadonlyArray<Pass> => Arr.isReadonlyArrayNonEmpty(data) ? [make(data, loss)] : []

@@ -1,0 +1,96 @@
+/** A training algorithm as a value: how it makes its updates from the weights as they are. */
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/TrainingClient.ts"
+import type { Weights } from "../backend/Weights.ts"
+import type { AdamParams } from "../model/AdamParams.ts"
+import type { Json, JsonObject } from "../record/Json.ts"
+import type * as RunRecord from "../record/RunRecord.ts"
+import type { Pass } from "./Pass.ts"
+
+/** One optimizer step. */
+export interface Update<out E = never, out R = never> {
+  /** Submitted as they arrive; an update without any takes no optimizer step. */
+  readonly passes: Stream.Stream<Pass<E, R>, E, R>
+  readonly adam: AdamParams
+  /** Most positions that its passes train on together; reserved from the token budget before the first request. */
+  readonly tokens: number
+}
+
+export interface PassOutput extends ForwardBackwardOutput {
+  readonly loss: string
+  readonly datums: number
+  readonly tokens: number
+}
+
+export interface UpdateOutput {
+  readonly adam: AdamParams
+  readonly passes: ReadonlyArray<PassOutput>
+  readonly optimizer: OptimStepOutput
+  /** From its submission until its results were there. */
+  readonly seconds: number
+}
+
+/** A record to append, with its payload as JSON text. */
+export interface Note {
+  readonly entry: RunRecord.Entry
+  readonly payload?: string
+}
+
+export interface Report {
+  readonly metrics: Readonly<Record<string, number>>
+  readonly reward?: RunRecord.Reward
+}
+
+/** Something to write down, and a moment at which the run's own records reach its listeners. */
+export interface Progress {
+  readonly _tag: "Progress"
+  readonly notes: ReadonlyArray<Note>
+}
+
+export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "Progress", notes })
+
+/** What one iteration submits, and where the program goes on after it. */
+export interface Iteration<out Cursor, out E = never, out R = never> {
+  readonly _tag: "Iteration"
+  /** None where there is nothing to learn from. */
+  readonly updates: ReadonlyArray<Update<E, R>>
+  readonly cursor: Cursor
+  /** Called with one output for each update that took an optimizer step, in order. */
+  readonly report: (outputs: ReadonlyArray<UpdateOutput>) => Report
+}
+
+/**
+ * A training algorithm. Checkpoints, resuming, budget, evaluation, records and interruption are the run's business
+ * (`Run.stream`); a program knows none of them.
+ *
+ * @example
+ * const program: Program<number> = {
+ *   name: "repeat",
+ *   identity: { datums: 4 },
+ *   cursor: Schema.Int,
+ *   start: 0,
+ *   length: 100,
+ *   ahead: 1,
+ *   iterations: (from) => Stream.range(from, 99).pipe(Stream.map(iteration))
+ * }
+ */
+export interface Program<Cursor, out E = never, out R = never> {
+  readonly name: string
+  /** Everything of the algorithm that must be equal for a run to be resumed. */
+  readonly identity: JsonObject
+  readonly cursor: Schema.Codec<Cursor, Json>
+  readonly start: Cursor
+  /** Iterations there are; `Infinity` where there is no end. */
+  readonly length: number
+  /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
+  readonly ahead: number
+  readonly iterations: (from: Cursor, weights: Weights) => Stream.Stream<Progress | Iteration<Cursor, E, R>, E, R>
+}
+
+/** The passes of an update that are known in advance. */
+export const update = <E, R>(passes: ReadonlyArray<Pass<E, R>>, adam: AdamParams): Update<E, R> => ({
+  passes: Stream.fromIterable(passes),
+  adam,
+  tokens: passes.reduce((sum, { tokens }) => sum + tokens, 0)
+})

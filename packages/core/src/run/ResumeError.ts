@@ -1,0 +1,48 @@
+/** Why a stored run cannot be resumed. */
+import * as Schema from "effect/Schema"
+
+/** The stored run was started with another value of an identifying option. */
+export class ResumeMismatch extends Schema.TaggedError<ResumeMismatch>()("ResumeMismatch", {
+  run: Schema.String,
+  field: Schema.String,
+  stored: Schema.String,
+  given: Schema.String
+}) {
+  override get message() {
+    return `${this.run} was started with ${this.field} ${this.stored}, now it is ${this.given}: ` +
+      "give the stored value to resume, or choose another run"
+  }
+}
+
+/** The run saved checkpoints, and the backend has none of them any more. */
+export class CheckpointsLost extends Schema.TaggedError<CheckpointsLost>()("CheckpointsLost", {
+  run: Schema.String,
+  newest: Schema.String,
+  path: Schema.String
+}) {
+  override get message() {
+    return `${this.run} cannot be resumed: its backend has none of its checkpoints any more (the newest was ` +
+      `${this.newest}, ${this.path}). Restore one, or choose another run`
+  }
+}
+
+/** The backend refuses the newest checkpoint that it still has. */
+export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("CheckpointRefused", {
+  run: Schema.String,
+  name: Schema.String,
+  path: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.run}: checkpoint ${this.name} cannot be resumed from: ${this.detail}; ` +
+      `delete ${this.path} to go on from the checkpoint before it`
+  }
+}
+
+export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", {
+  reason: Schema.Union([ResumeMismatch, CheckpointsLost, CheckpointRefused])
+}) {
+  override get message() {
+    return this.reason.message
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * Runs of training programs. Opening and resuming, submitting and settling, records, evaluations, checkpoints, the token budget
+ * and interruption are the same for every program.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as RcRef from "effect/RcRef"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunRecord } from "../record/RunRecord.ts"
+import type { RunError, RunStore } from "../record/RunStore.ts"
+import { Executor } from "../rollout/Executor.ts"
+import { GroupLog } from "../rollout/GroupLog.ts"
+import * as Checkpoints from "./Checkpoints.ts"
+import * as Evaluations from "./Evaluations.ts"
+import * as Finishing from "./Finishing.ts"
+import * as GroupRecords from "./GroupRecords.ts"
+import * as Halting from "./Halting.ts"
+import * as Opening from "./Opening.ts"
+import type { Iteration, Program, UpdateOutput } from "./Program.ts"
+import type { ResumeError } from "./ResumeError.ts"
+import type { RunOptions } from "./RunOptions.ts"
+import * as RunState from "./RunState.ts"
+import * as Submission from "./Submission.ts"
+
+/** What any run can fail with, beside the errors of its program and its evaluators. */
+export type Error = TinkerError | RunError | ResumeError | InvalidOption
+
+/** An iteration whose updates were submitted and not yet settled. */
+interface InFlight<Cursor, E, R> {
+  readonly iteration: Iteration<Cursor, E, R>
+  readonly submission: Submission.Submission<E>
+  readonly at: number
+}
+
+interface Running<Cursor, E, R, EE, ER> {
+  readonly program: Program<Cursor, E, R>
+  readonly run: RunState.RunState<EE, ER>
+  /** Oldest first. */
+  readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
+}
+
+/**
+ * Runs a program to its end, as a stream of everything that happens, as it is recorded in the `RunStore`. Where the store holds a
+ * run, it is resumed from its newest checkpoint. Ending the stream early, by taking less, by a timeout or by interruption,
+ * settles the updates under way and saves before it returns, waiting no longer than `interruptTimeout`.
+ *
+ * @example
+ * Run.stream(program, { model, run: { iterations: 10 } }).pipe(
+ *   Stream.filter(RunRecord.guards.Updated),
+ *   Stream.runForEach(({ iteration, metrics }) => Effect.log(iteration, metrics))
+ * )
+ *
+ * @see tinker-cookbook `rl.train.main`, `supervised.train.main`
+ */
+export const stream = <Cursor, E, R, EE = never, ER = never>(
+  program: Program<Cursor, E, R>,
+  options: RunOptions<EE, ER>
+): Stream.Stream<RunRecord, E | EE | Error, R | ER | Tinker | RunStore> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const run = yield* Opening.open(program, options)
+    const running: Running<Cursor, E, R, EE, ER> = {
+      program,
+      run,
+      inFlight: yield* Ref.make<ReadonlyArray<InFlight<Cursor, E, R>>>([])
+    }
+    yield* Effect.addFinalizer(() => Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
+    return run.ledger.records(
+      Evaluations.whenDue(run, run.start.iteration).pipe(
+        Stream.concat(train(running)),
+        Stream.concat(finish(running)),
+        Stream.tapCause((cause) => RunState.fail(run, cause))
+      )
+    )
+  }))
+
+/** The program's elements, from where the run stands until there are iterations enough or the run is halted. */
+const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => {
+  const { program, run } = running
+  const remaining = run.iterations - run.start.iteration
+  if (remaining <= 0) return Stream.empty
+  let count = 0
+  return Stream.unwrap(Effect.map(
+    Effect.orDie(Schema.decodeEffect(program.cursor)(run.start.cursor)),
+    (cursor) => program.iterations(cursor, run.weights("training"))
+  )).pipe(
+    Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
+    Stream.provideService(GroupLog, run.groups(GroupRecords.training)),
+    Stream.provideService(Executor, run.executor),
+    Halting.when(run.halted),
+    Stream.flatMap((element) =>
+      element._tag === "Progress"
+        ? Stream.fromEffect(Effect.forEach(element.notes, run.ledger.append, { discard: true }))
+        : iterate(running, element)
+    )
+  )
+}
+
+/** Submits an iteration that fits the budget; then settles, saves and evaluates as far as is due. */
+const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
+  const { program, run } = running
+  return Stream.unwrap(Effect.gen(function*() {
+    const tokens = iteration.updates.reduce((sum, update) => sum + update.tokens, 0)
+    if (!(yield* run.budget.train(tokens))) return Stream.empty
+    yield* inTime(running, submit(running, iteration))
+    const submitted = (yield* Ref.get(run.status)).position.iteration + (yield* Ref.get(running.inFlight)).length
+    const isDue = savingKind(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
+    yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
+    return Stream.make(undefined).pipe(
+      Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
+      Stream.concat(Evaluations.whenDue(run, submitted))
+    )
+  }))
+}
+
+/** An interruption waits for the effect, but no longer than `interruptTimeout`. */
+const inTime = <Cursor, E, R, EE, ER, A, E2, R2>(
+  { run }: Running<Cursor, E, R, EE, ER>,
+  effect: Effect.Effect<A, E2, R2>
+) => Finishing.finish(effect, run.settings.interruptTimeout)
+
+const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  { inFlight, run }: Running<Cursor, E, R, EE, ER>,
+  iteration: Iteration<Cursor, E, R>
+) {
+  const at = yield* Clock.currentTimeMillis
+  const submission = yield* Submission.submit(run.client, iteration.updates, RunState.stepping(run))
+  yield* RcRef.invalidate(run.sampler)
+  yield* Ref.update(inFlight, (others) => [...others, { iteration, submission, at }])
+})
+
+const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
+  running: Running<Cursor, E, R, EE, ER>,
+  count: number
+) {
+  while (true) {
+    const [oldest, ...others] = yield* Ref.get(running.inFlight)
+    if (oldest === undefined || others.length < count) return
+    yield* settle(running, oldest, others)
+  }
+})
+
+/** Awaits an iteration's results, then records them. */
+const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
+  { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
+  { at, iteration: { cursor, report }, submission }: InFlight<Cursor, E, R>,
+  others: ReadonlyArray<InFlight<Cursor, E, R>>
+) {
+  const outputs = yield* submission.settle
+  const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
+  const { metrics, reward } = report(outputs)
+  const { spent, usage } = yield* run.budget.account
+  const settledAt = yield* Clock.currentTimeMillis
+  yield* run.ledger.append({
+    entry: {
+      _tag: "Updated",
+      iteration,
+      metrics: {
+        ...(Number.isFinite(run.iterations) ? { "progress/done_frac": (iteration + 1) / run.iterations } : {}),
+        ...metrics,
+        "tokens/total_prefilled": usage.prefilled,
+        "tokens/total_sampled": usage.sampled,
+        "tokens/total_trained": usage.trained,
+        "time/training": (settledAt - at) / 1000
+      },
+      ...(reward === undefined ? {} : { reward }),
+      updates: outputs.map(updateReport),
+      spent
+    }
+  })
+  yield* Ref.set(inFlight, others)
+  yield* RunState.update(run, {
+    position: {
+      iteration: iteration + 1,
+      optimizerSteps: optimizerSteps + outputs.length,
+      usage,
+      cursor: yield* Effect.orDie(Schema.encodeEffect(program.cursor)(cursor))
+    },
+    isWhole: others.length === 0
+  })
+})
+
+const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
+  learningRate: adam.learningRate,
+  passes: passes.map(({ datums, loss, metrics, tokens }) => ({ datums, loss, metrics, tokens })),
+  metrics: optimizer.metrics,
+  seconds
+})
+
+/** The kind of checkpoint that is due after `done` iterations. */
+const savingKind = <EE, ER>(
+  { iterations, settings: { rollingSaveEvery, saveEvery } }: RunState.RunState<EE, ER>,
+  done: number
+): "periodic" | "rolling" | undefined => {
+  const isEvery = (every: number) => every > 0 && done % every === 0
+  if (done >= iterations) return undefined
+  return isEvery(saveEvery) ? "periodic" : isEvery(rollingSaveEvery) ? "rolling" : undefined
+}
+
+const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, done: number) => {
+  const kind = savingKind(running.run, done)
+  return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, save(running.run, kind)))
+}
+
+const save = Effect.fnUntraced(function*<EE, ER>(run: RunState.RunState<EE, ER>, kind: Checkpoints.Kind) {
+  const { position } = yield* Ref.get(run.status)
+  const { rollingSaveTtl, saveTtl } = run.settings
+  const { note, path } = yield* Checkpoints.save(
+    run.client,
+    position,
+    kind,
+    kind === "rolling" ? rollingSaveTtl : saveTtl
+  )
+  yield* run.ledger.append(note)
+  yield* RunState.update(run, { saved: { iteration: position.iteration, path } })
+  return path
+})
+
+/** The last evaluation and the final checkpoint, unless the run had them already. */
+const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const { run } = running
+    yield* inTime(running, settleDownTo(running, 0))
+    const { position: { iteration } } = yield* Ref.get(run.status)
+    const isLastMeasured = run.isComplete || run.settings.evalEvery === 0 || (yield* run.budget.isExhausted)
+    return Stream.make(undefined).pipe(
+      Stream.concat(isLastMeasured ? Stream.empty : Evaluations.all(run, iteration)),
+      Stream.concat(Stream.fromEffect(inTime(running, end(running))))
+    )
+  }))
+
+const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<Cursor, E, R, EE, ER>) {
+  const { position: { iteration }, saved } = yield* Ref.get(run.status)
+  const isExhausted = yield* run.budget.isExhausted
+  const isSaved = run.isComplete || (isExhausted && saved.iteration === iteration && saved.path !== null)
+  const checkpoint = isSaved ? saved.path : yield* save(run, isExhausted ? "interrupted" : "final")
+  yield* run.ledger.append({
+    entry: { _tag: "Finished", iteration, reason: isExhausted ? "max_tokens_total" : "completed", checkpoint }
+  })
+  yield* RunState.update(run, { isOver: true })
+})
+
+/** The last thing a run does however it ends: finished iterations are not lost. */
+const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
+  Effect.gen(function*() {
+    const { run } = running
+    const before = yield* Ref.get(run.status)
+    if (!before.isOver) yield* settleDownTo(running, 0)
+    const { isOver, isWhole, position: { iteration }, saved } = yield* Ref.get(run.status)
+    if (isWhole && iteration > saved.iteration) {
+      yield* save(run, "interrupted")
+      yield* Effect.logInfo(`saved after ${iteration} iterations`)
+    }
+    if (isOver) return
+    const { saved: { path: checkpoint } } = yield* Ref.get(run.status)
+    yield* run.ledger.append({ entry: { _tag: "Finished", iteration, reason: "interrupted", checkpoint } })
+  }).pipe(
+    Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${RunState.messageOf(error)}`))
+  )

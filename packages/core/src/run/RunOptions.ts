@@ -1,0 +1,105 @@
+/** Options of every run, whatever its program. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import type { Evaluator } from "../evaluate/Evaluator.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Setting from "../record/Setting.ts"
+
+/** The adapter that is trained. */
+export const LoraSettings = Schema.Struct({
+  rank: Setting.int({ least: 1, default: 32, unit: "dimensions", help: "Rank of the adapter", identity: true }),
+  trainMlp: Setting.toggle({ default: true, help: "Adapt the feed-forward layers", identity: true }),
+  trainAttn: Setting.toggle({ default: true, help: "Adapt the attention layers", identity: true }),
+  trainUnembed: Setting.toggle({ default: true, help: "Adapt the output layer", identity: true })
+})
+export interface LoraSettings extends Schema.Codec.Encoded<typeof LoraSettings> {}
+
+/** How long the run is, when it saves and evaluates, and how many tokens it may use. */
+export const RunSettings = Schema.Struct({
+  seed: Setting.int({
+    least: 0,
+    default: 0,
+    help: "Decides the adapter's start, the data's order and every sample",
+    identity: true
+  }),
+  iterations: Setting.int({
+    least: 0,
+    unit: "iterations",
+    help: "Length of the run; everything the program has unless given"
+  }),
+  saveEvery: Setting.int({
+    least: 0,
+    default: 20,
+    unit: "iterations",
+    help: "Iterations between checkpoints; 0 saves at the end alone"
+  }),
+  saveTtl: Setting.duration({ help: "How long the backend keeps checkpoints; for ever unless given" }),
+  rollingSaveEvery: Setting.int({
+    least: 0,
+    default: 0,
+    unit: "iterations",
+    help: "Iterations between rolling checkpoints, which hold the resumable state alone and expire soon; 0 for none"
+  }),
+  rollingSaveTtl: Setting.duration({ default: "2 hours", help: "How long the backend keeps rolling checkpoints" }),
+  evalEvery: Setting.int({
+    least: 0,
+    default: 20,
+    unit: "iterations",
+    help: "Iterations between evaluations, the first before training and the last after; 0 for none"
+  }),
+  maxTokensTotal: Setting.int({
+    least: 1,
+    unit: "tokens",
+    help: "Hard limit on tokens prefilled, sampled and trained together, over all segments of the run"
+  }),
+  interruptTimeout: Setting.duration({
+    default: "5 minutes",
+    help: "How long an interruption waits for an update or a checkpoint under way"
+  })
+})
+export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
+
+export interface RunOptions<out EE = never, out ER = never> {
+  readonly model: ChatModel
+  readonly lora?: LoraSettings
+  /** Start from these weights, with a fresh optimizer. */
+  readonly loadCheckpointPath?: string
+  readonly run?: RunSettings & { readonly evaluators?: ReadonlyArray<Evaluator<EE, ER>> }
+}
+
+/** The options with every default filled in. */
+export interface Resolved {
+  readonly lora: typeof LoraSettings.Type
+  readonly run: typeof RunSettings.Type
+}
+
+/** Fails with the first option that no run can be made of. */
+export const resolve = Effect.fnUntraced(function*<EE, ER>(
+  { lora = {}, model, run = {} }: RunOptions<EE, ER>
+): Effect.fn.Return<Resolved, InvalidOption> {
+  const { evaluators: _, ...settings } = run
+  const resolved: Resolved = {
+    lora: yield* Setting.decode(LoraSettings, lora, "lora"),
+    run: yield* Setting.decode(RunSettings, settings, "run")
+  }
+  const [least, most] = model.capabilities.loraRank
+  yield* Check.all(Check.option("lora.rank", resolved.lora.rank, Check.whole(least, most)))
+  return resolved
+})
+
+/** What must be equal for a run to be resumed, whatever its program. */
+export const identity = <EE, ER>(
+  { loadCheckpointPath, model }: RunOptions<EE, ER>,
+  { lora, run }: Resolved
+): JsonObject => ({
+  model: model.name,
+  renderer: model.renderer.name,
+  tokenizer: model.tokenizer.fingerprint,
+  loss_reduction: model.capabilities.lossReduction,
+  lora: Setting.identity(LoraSettings, lora),
+  load_checkpoint_path: loadCheckpointPath ?? null,
+  ...Setting.identity(RunSettings, run)
+})

@@ -1,0 +1,82 @@
+/** What a run holds while it goes on. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as RcRef from "effect/RcRef"
+import * as Ref from "effect/Ref"
+import type { Lane } from "../backend/AdaptiveLimiter.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { TrainingClient } from "../backend/TrainingClient.ts"
+import type { Sampler, Weights } from "../backend/Weights.ts"
+import type { Evaluator } from "../evaluate/Evaluator.ts"
+import type { RunError } from "../record/RunStore.ts"
+import type { Executor } from "../rollout/Executor.ts"
+import type { GroupLog } from "../rollout/GroupLog.ts"
+import type { Position } from "./Checkpoints.ts"
+import type { Purpose } from "./GroupRecords.ts"
+import type { Ledger } from "./Ledger.ts"
+import type { Resolved } from "./RunOptions.ts"
+import type { TokenBudget } from "./TokenBudget.ts"
+
+/** What changes from iteration to iteration. */
+export interface Status {
+  /** After the last iteration that was settled. */
+  readonly position: Position
+  /** Optimizer steps submitted. */
+  readonly steps: number
+  /** False while the weights belong to no whole number of iterations. */
+  readonly isWhole: boolean
+  /** Iterations behind the newest checkpoint, and its path; 0 and null before the first. */
+  readonly saved: { readonly iteration: number; readonly path: string | null }
+  /** The run has said how it ended. */
+  readonly isOver: boolean
+}
+
+export interface RunState<EE, ER> {
+  readonly settings: Resolved["run"]
+  readonly evaluators: ReadonlyArray<Evaluator<EE, ER>>
+  /** Iterations of the whole run; `Infinity` where it has no end. */
+  readonly iterations: number
+  /** Where the run stood when it was opened. */
+  readonly start: Position
+  /** It was resumed from the checkpoint that ended it. */
+  readonly isComplete: boolean
+  readonly client: TrainingClient
+  readonly sampler: RcRef.RcRef<Sampler, TinkerError>
+  readonly weights: (lane: Lane) => Weights
+  readonly budget: TokenBudget
+  readonly ledger: Ledger
+  readonly groups: (purpose: Purpose) => GroupLog
+  /** The executor that rolls groups out elsewhere, whose tokens the budget counts; undefined where there is none. */
+  readonly executor: Executor | undefined
+  /** Completes when the budget is exhausted; fails when a group could not be recorded. */
+  readonly halted: Effect.Effect<void, RunError>
+  readonly status: Ref.Ref<Status>
+}
+
+export const update = <EE, ER>({ status }: RunState<EE, ER>, change: Partial<Status>) =>
+  Ref.update(status, (status) => ({ ...status, ...change }))
+
+/** An optimizer step is about to be submitted: samplers from now on are newer. */
+export const stepping = <EE, ER>({ sampler, status }: RunState<EE, ER>) =>
+  Effect.andThen(
+    Ref.update(status, (status) => ({ ...status, isWhole: false, steps: status.steps + 1 })),
+    RcRef.invalidate(sampler)
+  )
+
+const tagOf = (error: unknown) =>
+  Predicate.hasProperty(error, "_tag") ? String(error._tag) : Predicate.isError(error) ? error.name : "Error"
+
+/** An error's message, for records and logs. */
+export const messageOf = (error: unknown) => Predicate.isError(error) ? error.message : String(error)
+
+/** Records why the run failed; an interruption is no failure, and is recorded when the run has saved. */
+export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, cause: Cause.Cause<unknown>) {
+  if (Cause.hasInterruptsOnly(cause)) return
+  const error = Cause.squash(cause)
+  const { position: { iteration } } = yield* Ref.get(run.status)
+  yield* update(run, { isOver: true })
+  yield* Effect.ignore(
+    run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error) } })
+  )
+})

@@ -1,0 +1,107 @@
+/** Tokens a run has used, and how many it may use. */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import type { SamplingClient } from "../backend/SamplingClient.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import * as Usage from "../record/Usage.ts"
+
+/** Tokens of the iterations that count, and all tokens paid for: those of abandoned iterations too. */
+export interface Account {
+  readonly usage: Usage.Usage
+  readonly spent: Usage.Usage
+}
+
+export const empty: Account = { usage: Usage.zero, spent: Usage.zero }
+
+export interface TokenBudget {
+  readonly account: Effect.Effect<Account>
+  /** Counts tokens to be trained on, unless they do not fit: then the budget is exhausted and false returned. */
+  readonly train: (tokens: number) => Effect.Effect<boolean>
+  /** A client whose requests wait forever, and exhaust the budget, from the first that might not fit. */
+  readonly meter: (client: SamplingClient) => SamplingClient
+  /** Counts tokens that were paid for before, in an abandoned iteration whose groups are used again. */
+  readonly recall: (usage: Usage.Usage) => Effect.Effect<void>
+  /** Counts tokens that were sampled elsewhere, such as by a worker; exhausts the budget where they exceed it. */
+  readonly count: (usage: Usage.Usage) => Effect.Effect<void>
+  /** Completes when a request did not fit. */
+  readonly exhausted: Effect.Effect<void>
+  readonly isExhausted: Effect.Effect<boolean>
+}
+
+const sampledTokens = (response: Sampling.SampleResponse) =>
+  response.sequences.reduce((count, { tokens }) => count + tokens.length, 0)
+
+const worstCase = ({ numSamples = 1, params, prompt }: Sampling.SampleRequest): Usage.Usage => ({
+  prefilled: prompt.length,
+  sampled: numSamples * params.maxTokens,
+  trained: 0
+})
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/**
+ * A budget of `limit` tokens paid for in total. Each prompt counts once per request. A request is sent once its worst case fits;
+ * it waits where only requests under way are in its way. The tokens of an interrupted request are unknown, and counted as its
+ * worst case.
+ */
+export const make = Effect.fnUntraced(function*(limit: number, before: Account) {
+  const exhausted = yield* Deferred.make<void>()
+  const settled = yield* Latch.make(false)
+  let { spent, usage } = before
+  let reserved = 0
+  const pay = (tokens: Usage.Usage) => {
+    usage = Usage.add(usage, tokens)
+    spent = Usage.add(spent, tokens)
+  }
+  const reserve = (tokens: number, restore: Restore): Effect.Effect<boolean> =>
+    Effect.suspend(() => {
+      if (Usage.total(spent) + tokens > limit) return Effect.as(Deferred.succeed(exhausted, undefined), false)
+      if (Usage.total(spent) + reserved + tokens > limit) {
+        return Effect.andThen(restore(settled.await), reserve(tokens, restore))
+      }
+      reserved += tokens
+      return Effect.succeed(true)
+    })
+  const settle = (tokens: number, used: Usage.Usage) =>
+    Effect.suspend(() => {
+      reserved -= tokens
+      pay(used)
+      return settled.release
+    })
+  const metered = (client: SamplingClient, request: Sampling.SampleRequest) => {
+    const worst = worstCase(request)
+    const used = (exit: Exit.Exit<Sampling.SampleResponse, unknown>): Usage.Usage => {
+      if (Exit.isSuccess(exit)) return { ...worst, sampled: sampledTokens(exit.value) }
+      return Cause.hasInterrupts(exit.cause) ? worst : Usage.zero
+    }
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(reserve(Usage.total(worst), restore), (fits) =>
+        fits
+          ? Effect.onExit(restore(client.sample(request)), (exit) => settle(Usage.total(worst), used(exit)))
+          : restore(Effect.never))
+    )
+  }
+  const budget: TokenBudget = {
+    account: Effect.sync(() => ({ usage, spent })),
+    train: (tokens) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.tap(
+          reserve(tokens, restore),
+          (fits) => fits ? settle(tokens, { ...Usage.zero, trained: tokens }) : Effect.void
+        )
+      ),
+    meter: (client) => ({ ...client, sample: (request) => metered(client, request) }),
+    recall: (tokens) => Effect.sync(() => void (usage = Usage.add(usage, tokens))),
+    count: (tokens) =>
+      Effect.suspend(() => {
+        pay(tokens)
+        return Usage.total(spent) >= limit ? Effect.asVoid(Deferred.succeed(exhausted, undefined)) : Effect.void
+      }),
+    exhausted: Deferred.await(exhausted),
+    isExhausted: Deferred.isDone(exhausted)
+  }
+  return budget
+})

@@ -1,0 +1,125 @@
+/** One environment misbehaves in the second iteration: the run says which and how, and keeps the first. */
+import {
+  type Env,
+  type EnvGroupBuilder,
+  type FailurePolicy,
+  type InvalidOption,
+  type Renderer,
+  Rl,
+  RunRecord
+} from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Stream } from "effect"
+import * as Scripted from "../rollout/Scripted.ts"
+import * as Task from "./Task.ts"
+
+type E = Renderer.RendererError | InvalidOption.InvalidOption | Scripted.Broken
+type Group = EnvGroupBuilder.EnvGroup<E>
+
+/** As it comes from JavaScript, where nothing checked it. */
+const untyped = (json: string): Env.Step => JSON.parse(json)
+
+/** The second member of the group plays this instead of its problem. */
+const playing = (env: () => Env.Env<E>) => (group: Group): Group => ({
+  ...group,
+  makeEnv: (member, attempt) => member === 1 ? Effect.sync(env) : group.makeEnv(member, attempt)
+})
+
+const rewarding = (groupRewards: Group["groupRewards"]) => (group: Group): Group => ({
+  ...group,
+  ...(groupRewards === undefined ? {} : { groupRewards })
+})
+
+interface Misbehaviour {
+  readonly name: string
+  readonly spoil: (group: Group) => Group
+  readonly says: string
+}
+
+const member = "group \"sum/3\", member 1: "
+
+const misbehaviours: ReadonlyArray<Misbehaviour> = [
+  { name: "fails", spoil: playing(() => Scripted.failing()), says: "step broke" },
+  { name: "throws", spoil: playing(() => Scripted.throwing), says: "not a function" },
+  {
+    name: "cannot be acquired",
+    spoil: (group) => ({ ...group, makeEnv: () => Scripted.breaks("sandbox") }),
+    says: "sandbox broke"
+  },
+  {
+    name: "hangs",
+    spoil: playing(Scripted.hanging),
+    says: `${member}not finished within 1m: raise memberTimeout, or let onFailure drop or skip what takes longer`
+  },
+  {
+    name: "rewards with NaN",
+    spoil: playing(() => Scripted.env(Scripted.done(NaN))),
+    says: `${member}step.reward is NaN, expected a finite number`
+  },
+  {
+    name: "gives a step that is none",
+    spoil: playing(() => Scripted.env(untyped(`{"reward": 1}`))),
+    says: `${member}step._tag is undefined, expected Continue or Done`
+  },
+  {
+    name: "grades too few",
+    spoil: rewarding(() => Effect.succeed([{ reward: 1 }])),
+    says: "group \"sum/3\": groupRewards is 1 rewards, expected one per trajectory (4)"
+  },
+  {
+    name: "grades with NaN",
+    spoil: rewarding((trajectories) => Effect.succeed(trajectories.map(() => ({ reward: NaN })))),
+    says: "group \"sum/3\": groupRewards[0].reward is NaN, expected a finite number"
+  }
+]
+
+const spoiled = (spoil: (group: Group) => Group) => (builder: EnvGroupBuilder.EnvGroupBuilder<E>) =>
+  builder.key === "sum/3" ? { ...builder, open: Effect.map(builder.open, spoil) } : builder
+
+/** Two iterations of two groups; without `spoil` all of them behave. */
+const run = (spoil: (group: Group) => Group = (group) => group, onFailure?: FailurePolicy.FailurePolicy) =>
+  Stream.unwrap(Effect.map(Task.options(), ({ dataset, ...options }) => {
+    const batch = (index: number, seed: number): Effect.Effect<ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E>>, E> =>
+      Effect.map(dataset.batch(index, seed), (builders) => builders.map(spoiled(spoil)))
+    return Rl.run({
+      ...options,
+      dataset: { ...dataset, batch },
+      rollout: {
+        memberTimeout: "1 minute",
+        maxDroppedShare: 0.5,
+        ...(onFailure === undefined ? {} : { onFailure })
+      }
+    })
+  }))
+
+const answersHalf = Effect.provide(Task.layer({ sample: Task.answersHalf }))
+
+describe("an environment that", () => {
+  for (const { name, says, spoil } of misbehaviours) {
+    it.effect(`${name} ends the run, which goes on from what was finished once that is mended`, () =>
+      Effect.gen(function*() {
+        const exit = yield* Effect.exit(Scripted.inTime(Stream.runDrain(run(spoil))))
+        assert.isTrue(Exit.isFailure(exit))
+        if (Exit.isSuccess(exit)) return
+        assert.strictEqual(Cause.prettyErrors(exit.cause)[0]?.message, says)
+        assert.strictEqual(Cause.hasDies(exit.cause), name === "throws")
+        assert.deepStrictEqual(yield* Task.live, {})
+        const saved = (yield* Task.current(RunRecord.guards.Saved)).at(-1)
+        assert.deepInclude(saved, { iteration: 1, optimizerSteps: 1 })
+
+        const [started, ...later] = yield* Stream.runCollect(run())
+        assert.deepInclude(started, { _tag: "Opened", iteration: 1 })
+        assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2, reason: "completed" })
+      }).pipe(answersHalf))
+
+    it.effect(`${name} costs no more than its group where that is what failures mean`, () =>
+      Effect.gen(function*() {
+        const events = yield* Scripted.inTime(Stream.runCollect(run(spoil, Scripted.always("skip"))))
+        const [, second] = events.filter(RunRecord.guards.Updated)
+        assert.strictEqual(second?.reward?.mean, 0.5)
+        assert.lengthOf(second?.updates ?? [], 1)
+        assert.deepInclude(second?.metrics, { "groups/total": 2, "groups/informative": 1 })
+        assert.deepInclude(second?.metrics, { "groups/skipped": 1, "env/all/total_episodes": 4 })
+      }).pipe(answersHalf))
+  }
+})

@@ -1,0 +1,367 @@
+import { AdaptiveLimiter, type Hooks, Rl, RunRecord, RunStore, Seed, TinkerError, Usage } from "@effect-rl/core"
+import { Call, Fault, Script } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Option, Stream } from "effect"
+import * as Scripted from "../rollout/Scripted.ts"
+import * as Task from "./Task.ts"
+
+const run = (overrides?: Task.Overrides) =>
+  Stream.unwrap(Effect.map(Task.options(overrides), (options) => Rl.run(options)))
+
+const updates = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.Updated)
+
+const isUpdated = (iteration: number) => (record: RunRecord.RunRecord) =>
+  record._tag === "Updated" && record.iteration === iteration
+
+describe("Rl.run", () => {
+  it.effect("samples, trains and saves in the order of the protocol", () =>
+    Effect.gen(function*() {
+      const events = yield* Stream.runCollect(run({ run: { saveEvery: 1 } }))
+      assert.deepStrictEqual(yield* Task.trace, [
+        "create_training_client(effect-rl/scripted, 32)",
+        "snapshot",
+        "forward_backward(8, importance_sampling)",
+        "optim_step(0.01)",
+        "save_state(000001)",
+        "save_weights_for_sampler(000001)",
+        "snapshot",
+        "forward_backward(8, importance_sampling)",
+        "optim_step(0.01)",
+        "save_state(final)",
+        "save_weights_for_sampler(final)"
+      ])
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), [
+        "Opened",
+        "Sampling",
+        "GroupRolledOut",
+        "GroupRolledOut",
+        "Credited",
+        "Updated",
+        "Saved",
+        "Sampling",
+        "GroupRolledOut",
+        "GroupRolledOut",
+        "Credited",
+        "Updated",
+        "Saved",
+        "Finished"
+      ])
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("reports exactly what a policy that answers half of them earns", () =>
+    Effect.gen(function*() {
+      const [first] = updates(yield* Stream.runCollect(run()))
+      assert.isDefined(first)
+      assert.deepStrictEqual(first.reward, { mean: 0.5, standardError: 0 })
+      assert.deepStrictEqual(first.updates.map(({ passes }) => passes.map(({ datums }) => datums)), [[8]])
+      assert.deepInclude(first.metrics, {
+        "env/all/correct": 0.5,
+        "env/all/format": 1,
+        "env/all/truncated": 0,
+        "env/all/reward/total": 0.5,
+        "groups/informative": 2,
+        "optim/ratio_mean": 1,
+        "optim/lr": 1e-2
+      })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("gives the same numbers through a limiter that the backend turns away", () =>
+    Effect.gen(function*() {
+      const turnsAway = Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 }))
+      const faults = [Fault.call("Sample", 1, turnsAway)]
+      const limiter = yield* AdaptiveLimiter.make
+      const direct = yield* Stream.runCollect(run()).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
+      const limited = yield* Stream.runCollect(run()).pipe(
+        Effect.provideService(AdaptiveLimiter.AdaptiveLimiter, limiter),
+        Effect.provide(Task.layer({ sample: Task.answersHalf, faults })),
+        Scripted.inTime
+      )
+      const numbers = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+        updates(records).map(({ metrics, reward }) => [reward, metrics["tokens/total_sampled"]])
+      assert.deepStrictEqual(numbers(limited), numbers(direct))
+      const { inUse, lastRateLimited, permits } = yield* limiter.state
+      assert.deepStrictEqual([inUse, permits < 8, Option.isSome(lastRateLimited)], [0, true, true])
+    }))
+
+  it.effect("takes no step without a signal", () =>
+    Effect.gen(function*() {
+      const events = updates(yield* Stream.runCollect(run()))
+      assert.deepStrictEqual(events.map(({ updates }) => updates), [[], []])
+      assert.isFalse(
+        (yield* Task.trace).some((call) => call.startsWith("forward_backward") || call.startsWith("optim_step"))
+      )
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone }))))
+
+  it.effect("queues each substep before it awaits the one before", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ update: { substeps: 2 }, run: { iterations: 1 } }))
+      assert.deepStrictEqual((yield* Task.trace).slice(2, 6), [
+        "forward_backward(4, importance_sampling)",
+        "optim_step(0.01)",
+        "forward_backward(4, importance_sampling)",
+        "optim_step(0.01)"
+      ])
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("What an episode may do and is worth", () => {
+  const cut = Script.reply(
+    Task.tokenizer,
+    () => ({ ...Task.say("2"), stopReason: "length" })
+  )
+
+  it.effect("can be worth nothing where it ended at a limit", () =>
+    Effect.gen(function*() {
+      const [plain] = updates(yield* Stream.runCollect(run({ run: { iterations: 1 } })))
+      assert.isAbove(plain?.reward?.mean ?? NaN, 0)
+      const clamped = run({ rollout: { termination: { zeroRewardOnLimit: true } }, run: { iterations: 1 } })
+      const [first] = updates(
+        yield* Stream.runCollect(clamped).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+      )
+      assert.isAtMost(first?.reward?.mean ?? NaN, 0)
+      assert.deepInclude(first?.metrics, { "env/all/stop/max_tokens": 1, "env/all/zero_reward_on_limit": 0.5 })
+    }).pipe(Effect.provide(Task.layer({ sample: cut }))))
+
+  it.effect("is no longer than the model's context, where a turn is cut and an episode ends", () =>
+    Effect.gen(function*() {
+      const asked = (contextLength: number) =>
+        Effect.gen(function*() {
+          const [iteration] = updates(yield* Stream.runCollect(run({ run: { iterations: 1 } })))
+          const calls = yield* Call.CallLog.use(({ calls }) => calls)
+          const requests = calls.flatMap((call) => call._tag === "Sample" ? [call.request] : [])
+          return { iteration, requests }
+        }).pipe(Effect.provide(
+          Task.layer({ sample: Task.answersHalf, models: { [Script.defaultModel]: { contextLength } } }),
+          { local: true }
+        ))
+      const prompt = (yield* asked(1000)).requests[0]?.prompt.length ?? NaN
+      const caps = (yield* asked(prompt + 4)).requests.map(({ params }) => params.maxTokens)
+      assert.deepStrictEqual(new Set(caps), new Set([4]))
+      const { iteration, requests } = yield* asked(prompt + 1)
+      assert.deepStrictEqual(requests, [])
+      assert.deepInclude(iteration?.metrics, { "env/all/stop/max_tokens": 1 })
+    }))
+
+  it.effect("is limited and listened to as it says", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options({ rollout: { limits: { maxTurnTokens: 3 } }, run: { iterations: 1 } })
+      const ended: Array<string> = []
+      const hooks = { onGrade: ({ key }: Hooks.State) => Effect.sync(() => void ended.push(key.group)) }
+      yield* Stream.runDrain(Rl.run({ ...options, rollout: { ...options.rollout, hooks } }))
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      const most = calls.flatMap((call) => call._tag === "Sample" ? [call.request.params.maxTokens] : [])
+      assert.deepStrictEqual(new Set(most), new Set([3]))
+      assert.lengthOf(ended, 8)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("Ending early", () => {
+  it.effect("saves what is done before the stream ends", () =>
+    Effect.gen(function*() {
+      yield* run({ epochs: 4 }).pipe(
+        Stream.takeUntil(isUpdated(2)),
+        Stream.runDrain
+      )
+      const [saved] = yield* Task.current(RunRecord.guards.Saved)
+      assert.deepInclude(saved, { name: "000003", kind: "interrupted", iteration: 3, optimizerSteps: 3 })
+      const last = (yield* Task.records).at(-1)
+      assert.deepInclude(last, { _tag: "Finished", reason: "interrupted", iteration: 3 })
+      assert.deepStrictEqual(yield* Task.live, {})
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("does not save an update that failed half-way", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run()))
+      assert.strictEqual(error._tag, "TinkerError")
+      assert.deepStrictEqual(yield* Task.current(RunRecord.guards.Saved), [])
+      assert.deepInclude((yield* Task.records).at(-1), { _tag: "Failed", iteration: 0, error: "TinkerError" })
+      assert.deepStrictEqual(yield* Task.live, {})
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      faults: [Fault.call("OptimStep", 0, Fault.fail(new TinkerError.Unavailable({ detail: "gone" })))]
+    }))))
+})
+
+describe("Interruption", () => {
+  it.effect(
+    "at any of 200 points leaks nothing, saves what is done, and loses nothing on resuming",
+    () =>
+      Effect.gen(function*() {
+        const next = Seed.uniform(7)
+        let partial = 0
+        for (let attempt = 0; attempt < 200; attempt++) {
+          yield* Effect.gen(function*() {
+            const fiber = yield* Effect.forkChild(Stream.runDrain(run({ epochs: 2, groupSize: 2 })))
+            const pauses = Math.floor(next() * 40)
+            for (let pause = 0; pause < pauses; pause++) yield* Effect.yieldNow
+            yield* Fiber.interrupt(fiber)
+            assert.deepStrictEqual(yield* Task.live, {})
+            const saved = (yield* Task.current(RunRecord.guards.Saved)).at(-1)?.iteration ?? 0
+            assert.lengthOf(yield* Task.current(RunRecord.guards.Updated), saved)
+            if (saved > 0 && saved < 4) partial++
+            const [opened] = yield* Stream.runCollect(Stream.take(run({ epochs: 2, groupSize: 2 }), 1))
+            assert.deepInclude(opened, { _tag: "Opened", iteration: saved })
+          }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
+        }
+        assert.isAbove(partial, 50, "most interruptions fall inside the run")
+      }),
+    60_000
+  )
+})
+
+describe("Resuming", () => {
+  it.effect("gives the numbers of a run that was never interrupted", () =>
+    Effect.gen(function*() {
+      const withoutTime = ({ metrics }: RunRecord.Updated) =>
+        Object.entries(metrics).filter(([name]) => !name.startsWith("time/"))
+      const whole = yield* Stream.runCollect(run({ epochs: 3 })).pipe(Effect.provide(Task.layer()))
+      const pieces = yield* Effect.gen(function*() {
+        const first = yield* run({ epochs: 3 }).pipe(
+          Stream.takeUntil(isUpdated(3)),
+          Stream.runCollect
+        )
+        const second = yield* Stream.runCollect(run({ epochs: 3 }))
+        assert.deepInclude(second[0], { _tag: "Opened", iteration: 4 })
+        return [...first, ...second]
+      }).pipe(Effect.provide(Task.layer()))
+      assert.deepStrictEqual(updates(pieces).map(withoutTime), updates(whole).map(withoutTime))
+    }))
+
+  it.effect("of a finished run does nothing again", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run())
+      const before = yield* Task.trace
+      const events = yield* Stream.runCollect(run())
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), ["Opened", "Finished"])
+      assert.lengthOf(yield* Task.trace, before.length + 1)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("goes on from the checkpoint before one that is gone, and says which one is broken", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ epochs: 2, run: { iterations: 2, saveEvery: 1 } }))
+      const error = yield* Effect.flip(Stream.runDrain(run({ epochs: 2 })))
+      assert.strictEqual(error._tag, "ResumeError")
+      assert.include(error.message, "memory: checkpoint final cannot be resumed from: it is cut off; delete ")
+      const [opened] = yield* Stream.runCollect(Stream.take(run({ epochs: 2 }), 1))
+      assert.deepInclude(opened, { _tag: "Opened", iteration: 1 })
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      faults: [
+        Fault.call(
+          "CreateTrainingClientFromState",
+          0,
+          Fault.fail(new TinkerError.Rejected({ detail: "it is cut off" }))
+        ),
+        Fault.call(
+          "CreateTrainingClientFromState",
+          1,
+          Fault.fail(new TinkerError.NotFound({ kind: "checkpoint", name: "final", available: [] }))
+        )
+      ]
+    }))))
+
+  it.effect("refuses another configuration and names the field", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const error = yield* Effect.flip(Stream.runDrain(run({ update: { learningRate: 0.5 } })))
+      assert.include(error.message, "learning_rate 0.01, now it is 0.5")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("refuses a backend whose losses are reduced otherwise, as the same learning rate is another one there", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const { model, ...options } = yield* Task.options()
+      const elsewhere = { ...model, capabilities: { ...model.capabilities, lossReduction: "sequence-mean" } as const }
+      const error = yield* Effect.flip(Stream.runDrain(Rl.run({ ...options, model: elsewhere })))
+      assert.strictEqual(error._tag === "ResumeError" ? error.reason._tag : error._tag, "ResumeMismatch")
+      assert.include(error.message, `loss_reduction "token-sum", now it is "sequence-mean"`)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("What decides the data", () => {
+  it.effect.each(
+    [
+      [{ rollout: { limits: { maxTurns: 3 } } }, "started with limits"],
+      [{ rollout: { limits: { rolloutTimeout: "1 minute" } } }, "started with limits"],
+      [{ rollout: { termination: { zeroRewardOnLimit: true } } }, "started with termination"]
+    ] as const
+  )("must be as it was on resuming: %s", ([overrides, message]) =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
+      assert.include(error.message, message)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("and what only decides what fails may change", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(
+        run({ rollout: { limits: { maxTurns: 3, turnTimeout: "1 minute" } }, run: { iterations: 1 } })
+      )
+      const events = yield* Stream.runCollect(
+        run({
+          rollout: {
+            limits: { maxTurns: 3, stepTimeout: "1 hour" },
+            memberTimeout: "1 hour",
+            graderTimeout: "1 hour"
+          }
+        })
+      )
+      assert.deepInclude(events[0], { _tag: "Opened", iteration: 1 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("A token budget", () => {
+  it.effect("is never exceeded, and ends the run with a checkpoint", () =>
+    Effect.gen(function*() {
+      const maxTokensTotal = 1500
+      const events = yield* Stream.runCollect(run({ epochs: 10, run: { maxTokensTotal } }))
+      const last = events.at(-1)
+      assert.deepInclude(last, { _tag: "Finished", reason: "max_tokens_total" })
+      const spent = updates(events).at(-1)?.spent
+      assert.isDefined(spent)
+      assert.isAtMost(Usage.total(spent), maxTokensTotal)
+      assert.isAbove(updates(events).length, 0)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("A configuration", () => {
+  it.effect.each(
+    [
+      [{ update: { learningRate: NaN } }, "update.learningRate is NaN"],
+      [{ update: { substeps: 1.5 } }, "update.substeps is 1.5"],
+      [{ update: { adam: { beta1: 2 } } }, "update.adam.beta1 is 2"],
+      [{ sampling: { maxTokens: 0 } }, "sampling.maxTokens is 0"],
+      [{ sampling: { maxTokens: 512 } }, "less than the context of 512"],
+      [{ sampling: { temperature: 0.7 } }, "sampling.temperature is 0.7"],
+      [{ sampling: { topK: 5 } }, "sampling.topK is 5"],
+      [{ lora: { rank: 500 } }, "lora.rank is 500, expected a whole number from 1 to 128"],
+      [{ run: { saveEvery: -1 } }, "run.saveEvery is -1"],
+      [{ run: { maxTokensTotal: 0 } }, "run.maxTokensTotal is 0"],
+      [{ run: { interruptTimeout: 0 } }, "run.interruptTimeout is 0, expected a time above 0"],
+      [{ rollout: { maxDroppedShare: 1.1 } }, "rollout.maxDroppedShare is 1.1, expected a number from 0 up to 1"],
+      [{ rollout: { limits: { maxTurns: 0 } } }, "rollout.limits.maxTurns is 0, expected a whole number from 1 on"],
+      [{ rollout: { limits: { rolloutTimeout: 0 } } }, "rollout.limits.rolloutTimeout is 0, expected a time above 0"],
+      [{ rollout: { graderTimeout: -1 } }, "rollout.graderTimeout is -1, expected a time above 0"],
+      [{ rollout: { memberTimeout: "0 seconds" } }, "rollout.memberTimeout is 0 seconds, expected a time above 0"]
+    ] as const
+  )("no run can be made of is refused: %s", ([overrides, message]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run(overrides)))
+      assert.strictEqual(error._tag, "InvalidOption")
+      assert.include(error.message, message)
+    }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("whose groups share a key is refused before anything is sampled", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options()
+      const dataset = {
+        ...options.dataset,
+        batch: () => Effect.map(options.dataset.batch(0, 0), (batch) => [...batch, ...batch])
+      }
+      const error = yield* Effect.flip(Stream.runDrain(Rl.run({ ...options, dataset })))
+      assert.strictEqual(
+        error.message,
+        "key is \"sum/0\" twice, expected a key of its own for each group"
+      )
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})

@@ -1,0 +1,48 @@
+import { type Credit, Datum, ModelInput, Substeps, type TrainingData } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import * as Golden from "../learn/Golden.ts"
+import * as Samples from "../learn/Samples.ts"
+
+const datumOf = (groupIndex: number, member: number): TrainingData.TrainingDatum => ({
+  ...Datum.policyTokens(ModelInput.fromTokens([1]), {
+    targetTokens: Int32Array.of(2),
+    logprobs: Float32Array.of(-1),
+    advantages: Float32Array.of(1),
+    mask: Float32Array.of(1)
+  }),
+  lineage: { group: String(groupIndex), groupIndex, member, samplerStep: 0, firstTurn: 0, turns: 1 }
+})
+
+/** Groups of two datums each. */
+const creditsOf = (groups: number): ReadonlyArray<Credit.GroupCredit> =>
+  Array.from({ length: groups }, (_, groupIndex) => ({
+    result: Samples.group([1, 0]),
+    verdict: "informative",
+    advantagesG: Float32Array.of(0.5, -0.5),
+    data: [datumOf(groupIndex, 0), datumOf(groupIndex, 1)]
+  }))
+
+const groupsOf = (parts: ReadonlyArray<Substeps.Substep>) =>
+  parts.map((part) => [...new Set(part.map(({ lineage }) => lineage.groupIndex))])
+
+describe("Substeps.split", () => {
+  const split = Golden.splits.flatMap((recorded) =>
+    "parts" in recorded.expect ? [{ ...recorded, ...recorded.expect }] : []
+  )
+
+  it.each(split)("puts boundaries where tinker-cookbook puts them, but between groups ($id)", ({ input, parts }) => {
+    assert.deepStrictEqual(groupsOf(Substeps.split(creditsOf(input.length), input.num_splits)), parts)
+  })
+
+  it("keeps a group's datums together, in order", () => {
+    const groups = creditsOf(5)
+    const parts = Substeps.split(groups, 2)
+    assert.deepStrictEqual(parts.map(({ length }) => length), [4, 6])
+    assert.deepStrictEqual(parts.flat(), groups.flatMap(({ data }) => data))
+  })
+
+  it("makes no more substeps than there are groups", () => {
+    assert.deepStrictEqual(groupsOf(Substeps.split(creditsOf(2), 8)), [[0], [1]])
+    assert.deepStrictEqual(Substeps.split([], 2), [])
+  })
+})

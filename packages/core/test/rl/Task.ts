@@ -1,0 +1,72 @@
+/** A run small enough to follow: sums asked of a scripted model that speaks ChatML. */
+import { ChatModel, ProblemEnv, ProblemGroupBuilder, type Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
+import { Call, LeakAudit, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { Effect, Layer, Stream } from "effect"
+
+export const tokenizer = TestTokenizer.characters
+
+export const sums = [["1 + 1", "2"], ["2 + 3", "5"], ["4 + 4", "8"], ["3 + 6", "9"]] as const
+
+/** A scripted backend, its log and audit, tokenizers and an empty run store. */
+export const layer = (script: Script.Script = {}) =>
+  Layer.mergeAll(ScriptedTinker.layer(script), TestTokenizer.layer(tokenizer), RunStore.RunStore.layerMemory)
+
+export const say = (text: string) => Script.text(tokenizer, `${text}<|im_end|>`)
+
+const answerTo = (prompt: string) => sums.find(([question]) => prompt.includes(question))?.[1] ?? ""
+
+/** Answers right where the turn's seed is even: half of any group. */
+export const answersHalf = Script.reply(
+  tokenizer,
+  (prompt, { seed = 0 }) => say(seed % 2 === 0 ? answerTo(prompt) : "0")
+)
+
+export const answersNone = Script.reply(tokenizer, () => say("0"))
+
+export const model = ChatModel.resolve(Script.defaultModel, { renderer: "qwen3_instruct" })
+
+type Parts = Pick<Rl.Options, "lora" | "loadCheckpointPath" | "sampling" | "update"> & {
+  readonly rollout?: Omit<NonNullable<Rl.Options["rollout"]>, "onFailure">
+  readonly run?: Omit<NonNullable<Rl.Options["run"]>, "evaluators">
+}
+
+export type Overrides = Parts & {
+  readonly epochs?: number
+  readonly groupSize?: number
+}
+
+/** Two groups of `groupSize` (4) attempts per iteration, two iterations per epoch. */
+export const options = ({ epochs = 1, groupSize = 4, run, sampling, update, ...others }: Overrides = {}) =>
+  Effect.map(model, (model) => ({
+    model,
+    dataset: RLDataset.fromArray(sums, {
+      groupsPerBatch: 2,
+      epochs,
+      group: ([question, answer], index) =>
+        ProblemGroupBuilder.make({
+          key: `sum/${index}`,
+          size: groupSize,
+          env: () =>
+            ProblemEnv.make({ model, question, referenceAnswer: answer, checkAnswer: (text) => text.trim() === answer })
+        })
+    }),
+    sampling: { maxTokens: 8, ...sampling },
+    update: { learningRate: 1e-2, ...update },
+    run: { evalEvery: 0, ...run },
+    ...others
+  }))
+
+/** Everything the run has recorded, abandoned records included. */
+export const records = RunStore.RunStore.use((store) => Stream.runCollect(store.read))
+
+/** The records that count, of one kind. */
+export const current = <A extends RunRecord.RunRecord>(guard: (record: unknown) => record is A) =>
+  Effect.map(records, (records) => RunRecord.current(records).filter(guard))
+
+/** Calls of the backend other than samples, in order. */
+export const trace = Call.CallLog.use(({ calls }) => calls).pipe(
+  Effect.map((calls) => calls.filter(({ _tag }) => _tag !== "Sample").map(Call.describe))
+)
+
+/** Resources that are still open, by kind. */
+export const live = Effect.map(LeakAudit.LeakAudit.use(({ counts }) => counts), LeakAudit.live)

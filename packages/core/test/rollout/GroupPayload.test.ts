@@ -1,0 +1,206 @@
+import { GroupPayload, type GroupResult, ModelInput, type Trajectory } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Schema } from "effect"
+
+/** Through the text, as between two processes. */
+const readBack = (result: GroupResult.GroupResult) => GroupPayload.decode(GroupPayload.encode(result))
+
+/** Numbers that JSON cannot hold. */
+const odd = [NaN, Infinity, -Infinity, -0]
+
+const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
+
+const Turn = Schema.Struct({
+  /** Tokens that follow the sequence so far; with `rewrites`, all tokens of a prompt that begins anew. */
+  added: Schema.Array(Token),
+  rewrites: Schema.Boolean,
+  chunks: Schema.Literals([1, 2, 3]),
+  hasImage: Schema.Boolean,
+  sampled: Schema.Array(Token),
+  number: Schema.Number,
+  text: Schema.String
+})
+type Turn = typeof Turn.Type
+
+const Member = Schema.Struct({ turns: Schema.Array(Turn), stop: Schema.Option(Schema.String), dropped: Schema.Boolean })
+
+const image: ModelInput.Image = { _tag: "Image", data: Uint8Array.of(1, 2, 255), format: "png", expectedTokens: 4 }
+
+/** The tokens in so many chunks, with an image behind the first where asked for. */
+const inputOf = (tokens: ReadonlyArray<number>, { chunks, hasImage }: Turn): ModelInput.ModelInput => {
+  const length = Math.max(1, Math.ceil(tokens.length / chunks))
+  const texts = Array.from({ length: chunks }, (_, index) => tokens.slice(index * length, (index + 1) * length))
+    .map((part): ModelInput.Chunk => ({ _tag: "EncodedText", tokens: Int32Array.from(part) }))
+  return ModelInput.fromChunks(hasImage ? texts.toSpliced(1, 0, image) : texts)
+}
+
+const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory => {
+  let history: ReadonlyArray<number> = []
+  const transitions = turns.map((turn): Trajectory.Transition => {
+    const prompt = turn.rewrites ? turn.added : [...history, ...turn.added]
+    history = [...prompt, ...turn.sampled]
+    const transition: Trajectory.Transition = {
+      observation: inputOf(prompt, turn),
+      action: {
+        tokens: Int32Array.from(turn.sampled),
+        logprobs: Float32Array.from([turn.number, ...odd]),
+        stopReason: turn.rewrites ? "stop" : "length"
+      },
+      reward: turn.number,
+      trainable: turn.hasImage,
+      metrics: {
+        [`mean ${turn.text}`]: { kind: "mean", value: turn.number },
+        correct: { kind: "rate", hit: turn.rewrites }
+      },
+      logs: { [turn.text]: turn.text, number: turn.number }
+    }
+    return turn.rewrites ? { ...transition, fork: "history" } : transition
+  })
+  return { transitions, stepReward: turns.length / 3, stopReason: stop, truncations: turns.length }
+}
+
+const report: GroupResult.FailureReport = { member: 1, attempt: 0, failure: "StepFailed", message: "broke" }
+
+const completed = (members: ReadonlyArray<typeof Member.Type>): GroupResult.Completed => ({
+  _tag: "Completed",
+  key: "group",
+  tags: ["tag"],
+  samplerStep: 3,
+  members: members.map((member) => member.dropped ? Option.none() : Option.some(trajectory(member))),
+  rewardsG: Float64Array.from(members, (_, index) => odd[index] ?? index / 3),
+  metricsG: members.map((_, index) => ({ judged: { kind: "sum", value: odd[index] ?? index } })),
+  retried: [report]
+})
+
+const member = (...transitions: ReadonlyArray<Trajectory.Transition>): Trajectory.Trajectory => ({
+  transitions,
+  stepReward: 0,
+  stopReason: Option.none(),
+  truncations: 0
+})
+
+const turnOf = (prompt: Int32Array, tokens: Int32Array): Trajectory.Transition => ({
+  observation: ModelInput.fromTokens(prompt),
+  action: { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" },
+  reward: 0,
+  trainable: true,
+  metrics: {},
+  logs: {}
+})
+
+const groupOf = (...members: ReadonlyArray<Trajectory.Trajectory>): GroupResult.Completed => ({
+  _tag: "Completed",
+  key: "group",
+  tags: [],
+  samplerStep: 0,
+  members: members.map(Option.some),
+  rewardsG: new Float64Array(members.length),
+  metricsG: members.map(() => ({})),
+  retried: []
+})
+
+describe("a group as text", () => {
+  it.effect.prop(
+    "is read back equal, with its forks, chunks, images, texts, NaN and the sign of zero",
+    [Schema.Array(Member)],
+    ([members]) =>
+      Effect.gen(function*() {
+        const group = completed(members)
+        assert.deepStrictEqual(yield* readBack(group), group)
+        const partial: GroupResult.Partial = { ...group, _tag: "Partial", dropped: [report] }
+        assert.deepStrictEqual(yield* readBack(partial), partial)
+      }),
+    { arbitrary: { seed: 1, runs: 200 } }
+  )
+
+  it.effect("keeps the bits of every log-probability", () =>
+    Effect.gen(function*() {
+      const bits = Uint32Array.of(0x7fc00001, 0xffc00000, 0x80000000, 0x00000001, 0x7f800000)
+      const turn = turnOf(Int32Array.of(1), Int32Array.of(2))
+      const action = { ...turn.action, logprobs: new Float32Array(bits.buffer) }
+      const read = yield* readBack(groupOf(member({ ...turn, action })))
+      assert.strictEqual(read._tag, "Completed")
+      if (read._tag !== "Completed") return
+      const logprobs = read.members.flatMap(Option.toArray).flatMap(({ transitions }) => transitions)[0]?.action
+        .logprobs
+      assert.deepStrictEqual(new Uint32Array(logprobs?.buffer ?? new ArrayBuffer(0)), bits)
+    }))
+
+  it.effect("keeps names that every object has, and the logs of an episode without a turn", () =>
+    Effect.gen(function*() {
+      const names = Object.fromEntries([["__proto__", "text"], ["constructor", "NaN"], ["toString", "-0"]])
+      const turn: Trajectory.Transition = {
+        ...turnOf(Int32Array.of(1), Int32Array.of(2)),
+        logs: names,
+        metrics: Object.fromEntries([["__proto__", { kind: "max", value: -Infinity }]])
+      }
+      const group = groupOf(member(turn), { ...member(), logs: names })
+      assert.deepStrictEqual(yield* readBack(group), group)
+    }))
+
+  it.effect("may have been skipped", () =>
+    Effect.gen(function*() {
+      const skipped: GroupResult.Skipped = {
+        _tag: "Skipped",
+        key: "group",
+        tags: [],
+        size: 4,
+        reason: report,
+        dropped: []
+      }
+      assert.deepStrictEqual(yield* readBack(skipped), skipped)
+      const below: GroupResult.Skipped = {
+        ...skipped,
+        reason: { failure: "BelowFloor", finished: 1, floor: 3, message: "1 of 3" },
+        dropped: [report]
+      }
+      assert.deepStrictEqual(yield* readBack(below), below)
+    }))
+
+  it("holds a shared prompt and everything before a turn once", () => {
+    const prompt = new Int32Array(3000).fill(7)
+    const sampled = new Int32Array(300)
+    const later = Int32Array.of(...prompt, ...sampled, 1)
+    const one = member(turnOf(prompt, sampled), turnOf(later, sampled))
+    const text = GroupPayload.encode(groupOf(one, one))
+    const bytes = 4 * (prompt.length + 4 * 2 * sampled.length)
+    assert.isBelow(text.length, bytes * 4 / 3 + 1500)
+  })
+
+  it("is one line", () => {
+    const turn = { ...turnOf(Int32Array.of(1), Int32Array.of(2)), logs: { answer: "a\nb\r\u2028\ud800" } }
+    assert.notMatch(GroupPayload.encode(groupOf(member(turn))), /[\n\r]/)
+  })
+
+  it.effect("that was cut anywhere is refused", () =>
+    Effect.gen(function*() {
+      const turn = turnOf(Int32Array.of(1, 2, 3), Int32Array.of(2))
+      const text = GroupPayload.encode(groupOf(member(turn, turn)))
+      for (let length = 0; length < text.length; length++) {
+        const error = yield* Effect.flip(GroupPayload.decode(text.slice(0, length)))
+        assert.strictEqual(error._tag, "GroupPayloadError")
+      }
+    }))
+
+  it.effect.each(
+    [
+      ["a prompt that keeps what is not there", `"keep":0`, `"keep":1`, "member 0, turn 0"],
+      ["a prompt that keeps a negative number of tokens", `"keep":0`, `"keep":-1`, "keep"],
+      ["an image that is not there", `{"keep":0,"tokens":"AQAAAA=="}`, `{"keepImage":true}`, "member 0, turn 0"],
+      ["tokens of half a number", `"tokens":"AgAAAA=="`, `"tokens":"AgA="`, "whole numbers of 4 bytes"],
+      ["tokens that are not base64", `"tokens":"AgAAAA=="`, `"tokens":"A?AAAA=="`, "tokens"],
+      ["tokens as numbers", `"tokens":"AgAAAA=="`, `"tokens":[2]`, "tokens"],
+      ["another stop reason", `"stopReason":"stop"`, `"stopReason":"tired"`, "stopReason"],
+      ["a reward that is text", `"reward":0`, `"reward":"zero"`, "reward"],
+      ["fewer rewards than members", `"rewards":[0]`, `"rewards":[]`, "1 members with 0 rewards"],
+      ["another tag", `"_tag":"Completed"`, `"_tag":"Lost"`, "_tag"]
+    ] as const
+  )("with %s is refused", ([, whole, broken, named]) =>
+    Effect.gen(function*() {
+      const text = GroupPayload.encode(groupOf(member(turnOf(Int32Array.of(1), Int32Array.of(2)))))
+      assert.include(text, whole)
+      const error = yield* Effect.flip(GroupPayload.decode(text.replace(whole, broken)))
+      assert.strictEqual(error._tag, "GroupPayloadError")
+      assert.include(error.message, named)
+    }))
+})

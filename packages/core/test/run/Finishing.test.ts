@@ -1,0 +1,70 @@
+/** An interruption waits for the update under way, but not for a backend that never answers. */
+import { Rl, RunRecord } from "@effect-rl/core"
+import { type Call, Fault } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Task from "../rl/Task.ts"
+
+const run = Stream.unwrap(
+  Effect.map(Task.options({ run: { saveEvery: 1, interruptTimeout: "1 minute" } }), (options) => Rl.run(options))
+)
+
+/** Interrupts a run once the backend has got a request of this kind, which it answers as told. */
+const interruptedAt = Effect.fnUntraced(function*<A, E, R>(
+  operation: Call.Operation,
+  answer: Effect.Effect<void>,
+  then: (ending: Fiber.Fiber<void>) => Effect.Effect<A, E, R>
+) {
+  const reached = yield* Deferred.make<void>()
+  const fault = Fault.every(
+    operation,
+    (call) => Effect.andThen(Deferred.succeed(reached, undefined), Effect.andThen(answer, call))
+  )
+  return yield* Effect.gen(function*() {
+    const running = yield* Effect.forkChild(Stream.runDrain(run))
+    yield* Deferred.await(reached)
+    return yield* then(yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true }))
+  }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf, faults: [fault] })))
+})
+
+describe("an interruption", () => {
+  it.effect("lets an update finish and saves it", () =>
+    interruptedAt("ForwardBackward", Effect.sleep("30 seconds"), (ending) =>
+      Effect.gen(function*() {
+        yield* TestClock.adjust("29 seconds")
+        assert.isUndefined(ending.pollUnsafe())
+        yield* TestClock.adjust("1 seconds")
+        yield* Fiber.join(ending)
+        assert.deepInclude((yield* Task.current(RunRecord.guards.Saved)).at(-1), { iteration: 1 })
+        assert.lengthOf(yield* Task.current(RunRecord.guards.Updated), 1)
+      })))
+
+  it.effect.each(["ForwardBackward", "OptimStep", "SaveState"] as const)(
+    "gives up on a backend that never answers %s, and saves nothing half-way",
+    (operation) =>
+      interruptedAt(operation, Effect.never, (ending) =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("59 seconds")
+          assert.isUndefined(ending.pollUnsafe())
+          yield* TestClock.adjust("2 minutes")
+          yield* Fiber.join(ending)
+          assert.deepStrictEqual(yield* Task.current(RunRecord.guards.Saved), [])
+          assert.deepStrictEqual(yield* Task.live, {})
+        }))
+  )
+
+  it.effect.each(["ForwardBackward", "OptimStep", "SaveState"] as const)(
+    "lets nothing be written by a backend that answers %s after it was given up",
+    (operation) =>
+      interruptedAt(operation, Effect.sleep("1 hour"), (ending) =>
+        Effect.gen(function*() {
+          yield* TestClock.adjust("3 minutes")
+          yield* Fiber.join(ending)
+          const before = yield* Task.records
+          yield* TestClock.adjust("2 hours")
+          assert.deepStrictEqual(yield* Task.records, before)
+          assert.deepStrictEqual(before.filter(RunRecord.guards.Saved), [])
+        }))
+  )
+})

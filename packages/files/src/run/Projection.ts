@@ -1,0 +1,36 @@
+/**
+ * What the run directory's files for other tools say of a record: `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, readable
+ * by the tools of tinker-cookbook as they are.
+ */
+import type { RunRecord } from "@effect-rl/core"
+import * as LineFile from "./LineFile.ts"
+import * as RunFolder from "./RunFolder.ts"
+
+/** Content of `config.json`. */
+export const config = ({ identity, program, segment, settings, version }: RunRecord.Opened): string =>
+  `${JSON.stringify({ format: RunFolder.format, segment, program, version, identity, settings }, null, 2)}\n`
+
+/** A line of `metrics.jsonl`: `step` is the iteration. A metric of that name does not replace it. */
+export const metrics = (record: RunRecord.RunRecord): string | undefined => {
+  if (record._tag !== "Updated" && record._tag !== "Evaluated") return undefined
+  const named = Object.entries(record.metrics).filter(([name]) => name !== "step" && name !== "segment")
+  return LineFile.stringify({ step: record.iteration, ...Object.fromEntries(named), segment: record.segment })
+}
+
+/**
+ * A line of `checkpoints.jsonl`. `batch` is the number of finished iterations and so the next one's index.
+ *
+ * @see tinker-cookbook `CheckpointRecord`
+ */
+export const checkpoint = (record: RunRecord.RunRecord): string | undefined =>
+  record._tag !== "Saved" ? undefined : LineFile.stringify({
+    name: record.name,
+    batch: record.iteration,
+    state_path: record.statePath,
+    // The cookbook leaves out what there is not.
+    ...(record.samplerPath === null ? {} : { sampler_path: record.samplerPath }),
+    ...(record.kind === "rolling" ? { rolling: true } : {}),
+    ...(record.expiresAt === null ? {} : { expires_at: record.expiresAt }),
+    optimizer_steps: record.optimizerSteps,
+    tokens: record.usage
+  })

@@ -1,0 +1,84 @@
+/** The files of a run directory, and whether this version can read them. */
+import { RunStore } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Schema from "effect/Schema"
+import * as FileFailure from "../file/FileFailure.ts"
+import * as LineFile from "./LineFile.ts"
+
+/** The format of run directories that this version writes. */
+export const format = 2
+
+/** Fails with a `RunError` that names the file where the file system fails. */
+export const naming =
+  (run: string, file = run) => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
+    Effect.mapError(
+      effect,
+      (error) =>
+        error._tag === "RunError" ? error : new RunStore.RunError({ run, detail: FileFailure.describe(file, error) })
+    )
+
+/** A run directory by its path, with the paths of its files. */
+export interface RunFolder {
+  readonly run: string
+  readonly records: string
+  readonly payloads: string
+  readonly config: string
+  readonly metrics: string
+  readonly checkpoints: string
+}
+
+export const make = Effect.fnUntraced(function*(run: string) {
+  const path = yield* Path.Path
+  const folder: RunFolder = {
+    run,
+    records: path.join(run, "records.jsonl"),
+    payloads: path.join(run, "payloads.jsonl"),
+    config: path.join(run, "config.json"),
+    metrics: path.join(run, "metrics.jsonl"),
+    checkpoints: path.join(run, "checkpoints.jsonl")
+  }
+  return folder
+})
+
+const Versioned = Schema.fromJsonString(Schema.Struct({ format: Schema.Int }))
+
+const decodeVersion = Schema.decodeUnknownOption(Versioned)
+
+const bytesIn = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  return (yield* fs.exists(file)) ? LineFile.sizeOf(yield* fs.stat(file)) : 0
+})
+
+/** The format that `config.json` names; none where the file is missing or broken, since it is rebuilt from the records. */
+const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
+  const fs = yield* FileSystem.FileSystem
+  if (!(yield* fs.exists(config))) return Option.none<number>()
+  return Option.map(decodeVersion(yield* fs.readFileString(config)), ({ format }) => format)
+})
+
+const wrongFormat = ({ config }: RunFolder, found: number): string | undefined => {
+  if (found === format) return undefined
+  const difference = `${config} has format ${found}, this version reads format ${format}`
+  return found > format
+    ? `${difference}: update effect-rl`
+    : `${difference}: the run was written by an earlier effect-rl, and nothing reads it any more. Choose another run directory`
+}
+
+/** Fails where the directory is of another format, or has lost its records. Says whether there are records. */
+export const check = Effect.fnUntraced(function*(folder: RunFolder) {
+  const found = yield* formatOf(folder)
+  const problem = Option.isSome(found) ? wrongFormat(folder, found.value) : undefined
+  if (problem !== undefined) return yield* new RunStore.RunError({ run: folder.run, detail: problem })
+  if ((yield* bytesIn(folder.records)) > 0) return true
+  for (const file of [folder.config, folder.metrics, folder.checkpoints]) {
+    if ((yield* bytesIn(file)) === 0) continue
+    const detail = `${folder.records} is missing or empty, but ${file} is there: restore the records from a copy, ` +
+      "or choose another run directory"
+    return yield* new RunStore.RunError({ run: folder.run, detail })
+  }
+  return false
+})
