@@ -84,10 +84,11 @@ export const tokenAt = ({ order, tokens }: Sample, position: number) =>
   (position < order.prompt.length ? order.prompt[position] : tokens[position - order.prompt.length]) ?? 0
 
 export class Scheduler {
-  /** In the order of arrival. */
-  private readonly waiting = new Set<Waiting>()
-  private readonly waitingOf = new Map<number, Set<Waiting>>()
+  /** By order, in the order of arrival. */
+  private readonly waiting = new Map<number, Array<Waiting>>()
   private running: Array<Sample> = []
+  /** Running samples of each order that has some. */
+  private readonly runningOf = new Map<number, number>()
   private readonly positions: Positions<Place>
   /** Places of finished samples, longest unused first. */
   private readonly idle = new Set<Place>()
@@ -102,7 +103,8 @@ export class Scheduler {
 
   get stats() {
     const idle = [...this.idle].reduce((sum, { length }) => sum + length, 0)
-    return { waiting: this.waiting.size, running: this.running.length, free: this.positions.free + idle }
+    const waiting = [...this.waiting.values()].reduce((sum, { length }) => sum + length, 0)
+    return { waiting, running: this.running.length, free: this.positions.free + idle }
   }
 
   /** Queues all samples of an order and returns them. */
@@ -112,15 +114,13 @@ export class Scheduler {
       { length: order.samples },
       (_, index): Sample => ({ order, index, tokens: [], place: undefined, computed: 0 })
     )
-    const waiting = samples.map((sample) => ({ sample, prefixKey }))
-    for (const one of waiting) this.waiting.add(one)
-    this.waitingOf.set(order.id, new Set(waiting))
+    this.waiting.set(order.id, samples.map((sample) => ({ sample, prefixKey })))
     return samples
   }
 
   /** Drops an order's waiting and running samples. */
   cancel(id: number) {
-    for (const one of this.waitingOf.get(id) ?? []) this.leaveQueue(one)
+    this.waiting.delete(id)
     for (const sample of this.running.filter(({ order }) => order.id === id)) this.finish(sample)
   }
 
@@ -146,10 +146,13 @@ export class Scheduler {
 
   /** Frees the place of a running sample; a prompt that others may copy stays until its place is needed. */
   finish(sample: Sample) {
-    const { place } = sample
+    const { order, place } = sample
+    if (place === undefined) return
     this.running = this.running.filter((other) => other !== sample)
     sample.place = undefined
-    if (place === undefined) return
+    const others = (this.runningOf.get(order.id) ?? 1) - 1
+    if (others === 0) this.runningOf.delete(order.id)
+    else this.runningOf.set(order.id, others)
     if (place.isShared && place.owner.computed >= prefixLength(place.owner.order)) {
       place.isIdle = true
       this.idle.add(place)
@@ -169,29 +172,42 @@ export class Scheduler {
     return { sample, from, to, logitsFrom }
   }
 
-  private leaveQueue(waiting: Waiting) {
-    const { id } = waiting.sample.order
-    const others = this.waitingOf.get(id)
-    this.waiting.delete(waiting)
-    others?.delete(waiting)
-    if (others?.size === 0) this.waitingOf.delete(id)
-  }
-
-  /** Samples begin in the order of arrival; only those whose prompt another sample is computing are passed over. */
   private admit(): ReadonlyArray<Copy> {
     const copies: Array<Copy> = []
     let prefillRows = this.limits.prefillRows -
       this.running.reduce((rows, { order, computed }) => rows + Math.max(0, order.prompt.length - computed), 0)
-    for (const waiting of this.waiting) {
-      if (this.running.length >= this.limits.sequences || prefillRows <= 0) break
-      if (this.isBeingComputed(waiting)) continue
-      const copy = this.start(waiting)
-      if (copy === undefined) break
+    while (this.running.length < this.limits.sequences && prefillRows > 0) {
+      const next = this.next()
+      const copy = next && this.start(next)
+      if (next === undefined || copy === undefined) break
       copies.push(...copy)
-      this.leaveQueue(waiting)
-      prefillRows -= waiting.sample.order.prompt.length - waiting.sample.computed
+      this.leaveQueue(next.sample.order.id)
+      prefillRows -= next.sample.order.prompt.length - next.sample.computed
     }
     return copies
+  }
+
+  /**
+   * The sample to begin: of the order with the fewest running samples, the earliest among equals, so that an order of
+   * many samples does not keep others waiting. Samples whose prompt another one is computing are passed over.
+   */
+  private next(): Waiting | undefined {
+    let found: Waiting | undefined
+    let fewest = Infinity
+    for (const [id, [first]] of this.waiting) {
+      const running = this.runningOf.get(id) ?? 0
+      if (first === undefined || running >= fewest || this.isBeingComputed(first)) continue
+      found = first
+      fewest = running
+      if (running === 0) break
+    }
+    return found
+  }
+
+  private leaveQueue(id: number) {
+    const others = this.waiting.get(id)
+    others?.shift()
+    if (others?.length === 0) this.waiting.delete(id)
   }
 
   /** Whether another sample is computing this one's prompt right now. */
@@ -223,9 +239,11 @@ export class Scheduler {
   }
 
   private run(sample: Sample, place: Place, computed: number) {
+    const { id } = sample.order
     sample.place = place
     sample.computed = computed
     this.running.push(sample)
+    this.runningOf.set(id, (this.runningOf.get(id) ?? 0) + 1)
   }
 
   /** Takes positions, from idle places where there is no gap; `wanted` is given up last. */

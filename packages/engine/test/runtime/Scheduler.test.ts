@@ -152,6 +152,29 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(begun, [...begun].sort((left, right) => left - right))
   })
 
+  it("begins the order with the fewest running samples, so that one of many samples does not starve others", () => {
+    const scheduler = new Scheduler({ sequences: 4, positions: 100, prefillRows: 100 })
+    scheduler.add(order(1, [1], { samples: 1000, maxTokens: 5 }))
+    scheduler.plan()
+    assert.strictEqual(scheduler.stats.running, 4)
+    scheduler.add(order(2, [2], { maxTokens: 2 }))
+    scheduler.add(order(3, [3], { samples: 1000, maxTokens: 2 }))
+    const runningS: Array<ReadonlyArray<number>> = []
+    drain(scheduler, ({ spans }) => {
+      runningS.push(spans.map(({ sample }) => sample.order.id).sort())
+      if (runningS.length > 8) scheduler.cancel(1)
+      if (runningS.length > 8) scheduler.cancel(3)
+    })
+    assert.deepStrictEqual(runningS.slice(0, 6), [
+      [1, 1, 1, 1],
+      [1, 1, 1, 1],
+      [1, 1, 1, 1],
+      [1, 1, 1, 1],
+      [1, 1, 1, 1],
+      [1, 1, 2, 3]
+    ])
+  })
+
   it("keeps a prompt for later until its positions are needed, the longest unused first", () => {
     const scheduler = new Scheduler({ sequences: 10, positions: 20, prefillRows: 100 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
