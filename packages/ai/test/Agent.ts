@@ -16,6 +16,7 @@ export const renderer = (...names: ReadonlyArray<string | undefined>): Renderer.
         const toolCalls = name === undefined ? [] : [{ function: { name, arguments: `{"a": 1, "b": 2}` } }]
         return { message: { ...Message.assistant("done"), toolCalls }, termination: "stop_sequence" }
       }),
+    stream: () => ({ push: () => [], end: Effect.die("not part of a rollout") }),
     supervisedExample: () => Effect.die("not part of a rollout"),
     supervisedExamples: () => Effect.die("not part of a rollout"),
     toolsPrefix: () => Effect.succeed([])

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import type { MakeReader } from "./DeltaSink.ts"
 import * as Message from "./Message.ts"
 import { type GenerationOptions, type Parsed, type Renderer, RendererError, type TrainOnWhat } from "./Renderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
@@ -68,6 +69,8 @@ export interface ChatTemplate {
   /** One example per trained assistant message unless given. */
   readonly split?: Split
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
+  /** Reads a response to these messages while it comes; the whole message at its end unless given. */
+  readonly reader?: (conversation: ReadonlyArray<Message.Message>) => MakeReader
   readonly toolsPrefix?: Renderer["toolsPrefix"]
 }
 

@@ -1,6 +1,7 @@
 /** DeepSeek V3.1, with and without thinking. Calls and their answers stand between special tokens. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
@@ -155,9 +156,10 @@ const readCall = ([rawText, name = "", text = ""]: RegExpMatchArray): Result.Res
   )
 }
 
+const readSection = (inside: string) => Array.from(inside.matchAll(blockPattern), readCall)
+
 const read = (text: string): Message.Message => {
-  const inside = sectionPattern.exec(text)?.[1] ?? ""
-  const calls = Array.from(inside.matchAll(blockPattern), readCall)
+  const calls = readSection(sectionPattern.exec(text)?.[1] ?? "")
   const dangling = ToolCallText.unterminated(text, ...section) ?? ToolCallText.unterminated(text, ...block)
   const unparsed = [
     ...calls.filter(Result.isFailure).map((call) => call.failure),
@@ -167,6 +169,15 @@ const read = (text: string): Message.Message => {
   const said = parsed.length + unparsed.length === 0 ? text : PythonText.strip(text.replace(sectionAndSpace, ""))
   return ChatMl.assistantOf(ContentBlocks.parseThinking(said), parsed, unparsed)
 }
+
+const reader = (opensThinking: boolean) =>
+  BlockReader.make({
+    ...BlockReader.plain,
+    opensThinking,
+    beforeCalls: "space",
+    calls: [section],
+    read: (_, inside) => readSection(inside)
+  })
 
 const toolText = ({ description, name, parameters }: ToolSpec) =>
   `### ${name}\nDescription: ${description}\n\nParameters: ${PythonJson.stringify(PythonJson.fromJson(parameters))}`
@@ -210,6 +221,7 @@ const make = (variant: Variant) =>
             termination
           })
         ),
+      reader: (conversation) => reader(thinks && conversation.at(-1)?.role !== "tool"),
       toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
     })
   })

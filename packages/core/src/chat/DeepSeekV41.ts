@@ -1,5 +1,6 @@
 /** DeepSeek V4.1: the effort of reasoning begins every prompt, and calls are blocks of DSML. */
 import * as Effect from "effect/Effect"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import * as Dsml from "./Dsml.ts"
@@ -116,6 +117,15 @@ const render = Effect.fnUntraced(function*(
     : { header: encoder.encode(introduction), output: [encoder.encode(text)] }
 })
 
+const reader = (opensThinking: boolean) =>
+  BlockReader.make({
+    ...BlockReader.plain,
+    opensThinking,
+    calls: [[`\n\n${Dsml.calls[0]}`, Dsml.calls[1]], Dsml.calls],
+    read: Dsml.readBlock,
+    endsWithCalls: true
+  })
+
 const make = (variant: Variant) =>
   Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
     const { name } = variant
@@ -142,6 +152,7 @@ const make = (variant: Variant) =>
           message: termination === "malformed" ? Message.assistant(text) : Dsml.read(text),
           termination
         })),
+      reader: () => reader(thinks),
       toolsPrefix: (tools, systemPrompt) => Effect.sync(() => DsmlTools.prefix(tools, systemPrompt))
     })
   })

@@ -1,5 +1,6 @@
 /** GLM-5.3: an assistant's turn ends with the token that begins the next one. */
 import * as Effect from "effect/Effect"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
@@ -12,6 +13,7 @@ import { type Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
 import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
+import * as ToolCallText from "./ToolCallText.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 type Messages = ReadonlyArray<Message.Message>
@@ -172,6 +174,13 @@ const read = (text: string): Message.Message => {
   return ChatMl.assistantOf(blocks.parts, calls, unparsed)
 }
 
+const reader = BlockReader.make({
+  ...BlockReader.plain,
+  opensThinking: true,
+  calls: [[ToolCallText.open, ToolCallText.close]],
+  read: (block) => GlmCalls.readAll([block])
+})
+
 const make = (variant: Variant) =>
   Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
     const { effort, name } = variant
@@ -196,6 +205,7 @@ const make = (variant: Variant) =>
             return { message: read(text), termination: isEnd(stop) ? "eos" : "stop_sequence" }
           }
         ),
+      reader: () => reader,
       toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
     })
   })

@@ -3,6 +3,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as Harmony from "./Harmony.ts"
+import * as HarmonyReader from "./HarmonyReader.ts"
 import * as HarmonyTools from "./HarmonyTools.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
@@ -118,6 +119,7 @@ const make = (variant: Variant) =>
         })),
       generationHeader: (role) => Effect.sync(() => encoder.encode(header({ role }))),
       parse: (tokens) => parse(name, tokenizer, stops, tokens),
+      reader: () => HarmonyReader.make,
       toolsPrefix: (tools, systemPrompt) => Effect.sync(() => HarmonyTools.prefix(systemRole, tools, systemPrompt))
     })
   })

@@ -1,5 +1,6 @@
 /** Kimi K2, K2.5 and K2.6. Thinking is kept from the last answer without calls onwards. */
 import * as Effect from "effect/Effect"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
@@ -129,6 +130,15 @@ const read = (text: string): Message.Message => {
   return ChatMl.assistantOf(ContentBlocks.parseThinking(before), calls, unparsed)
 }
 
+const reader = (opensThinking: boolean) =>
+  BlockReader.make({
+    ...BlockReader.plain,
+    opensThinking,
+    calls: [KimiCalls.section, KimiCalls.otherSection],
+    read: (_, inside) => KimiCalls.readSection(inside),
+    endsWithCalls: true
+  })
+
 const toolsPrefix = (variant: Variant, tools: ReadonlyArray<ToolSpec>, systemPrompt: string) =>
   Effect.map(
     variant.name === "kimi_k2" ? Effect.succeed(KimiTools.json(tools)) : KimiTools.typeScript(variant.name, tools),
@@ -166,6 +176,7 @@ const make = (variant: Variant) =>
           message: termination === "malformed" ? Message.assistant(text) : read(text),
           termination
         })),
+      reader: () => reader(opening === "<think>"),
       toolsPrefix: (tools, systemPrompt) => toolsPrefix(variant, tools, systemPrompt)
     })
   })

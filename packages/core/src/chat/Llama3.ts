@@ -1,8 +1,10 @@
 /** Llama 3 instruct: text in turns, with no dates added. */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import type { MakeReader } from "./DeltaSink.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
+import * as PlainReader from "./PlainReader.ts"
 import type { Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
 import * as TemplateRenderer from "./TemplateRenderer.ts"
@@ -18,11 +20,12 @@ export interface Dialect {
   readonly roleOf: (role: string) => string
   readonly content: (message: Message.Message) => Effect.Effect<Markup.Markup, RendererError>
   readonly read: (text: string) => Message.Message
+  readonly reader: MakeReader
   readonly toolsPrefix?: NonNullable<Renderer["toolsPrefix"]>
 }
 
 export const make = Effect.fnUntraced(function*(
-  { content, name, read, roleOf, toolsPrefix }: Dialect,
+  { content, name, read, reader, roleOf, toolsPrefix }: Dialect,
   tokenizer: Tokenizer
 ): Effect.fn.Return<Renderer, RendererError> {
   const encoder = yield* Markup.encoder(name, tokenizer, controls)
@@ -47,6 +50,7 @@ export const make = Effect.fnUntraced(function*(
         message: termination === "malformed" ? Message.assistant(text) : read(text),
         termination
       })),
+    reader: () => reader,
     ...(toolsPrefix === undefined ? {} : { toolsPrefix })
   })
 })
@@ -58,5 +62,6 @@ export const llama3 = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererEr
     roleOf: (role) => role,
     content: (message) =>
       Effect.map(ChatTemplate.onlyText("llama3", message), (text) => Markup.textOf(message.role, text)),
-    read: Message.assistant
+    read: Message.assistant,
+    reader: PlainReader.text
   }, tokenizer)

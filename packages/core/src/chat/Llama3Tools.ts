@@ -6,6 +6,7 @@ import * as ChatTemplate from "./ChatTemplate.ts"
 import * as Llama3 from "./Llama3.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
+import * as PlainReader from "./PlainReader.ts"
 import * as PythonJson from "./PythonJson.ts"
 import * as PythonText from "./PythonText.ts"
 import { type Renderer, RendererError } from "./Renderer.ts"
@@ -44,6 +45,14 @@ const toCall = (text: string): Message.ToolCall | undefined => {
 /** A response that begins as a call, but is none. */
 const beginsAsCall = (text: string) => /^\{\s*"name"\s*:/.test(text)
 
+const tag = "<|python_tag|>"
+
+/** Whether the beginning of a response may become a call. */
+const mayBeCall = (text: string): boolean => {
+  const start = PythonText.stripStart(text)
+  return start.startsWith("{") || start.startsWith(tag) || tag.startsWith(start)
+}
+
 /** A response that is JSON of a call is that call; `<|python_tag|>` may stand before it. */
 export const read = (response: string): Message.Message => {
   const text = PythonText.strip(response.replace(/^\s*<\|python_tag\|>/, ""))
@@ -79,5 +88,6 @@ export const llama3Tools = (tokenizer: Tokenizer): Effect.Effect<Renderer, Rende
     roleOf: (role) => role === "tool" ? "ipython" : role,
     content: (message) => Effect.map(content(message), (text) => Markup.textOf(message.role, text)),
     read,
+    reader: PlainReader.unless(mayBeCall, read),
     toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
   }, tokenizer)

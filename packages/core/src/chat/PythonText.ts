@@ -25,9 +25,12 @@ export const strip = (text: string): string => stripStart(stripEnd(text))
 /** Python's `lstrip("\n")`. */
 export const stripLeadingNewlines = (text: string): string => text.replace(/^\n+/, "")
 
-/** Python's `strip("\n")`. */
-export const stripNewlines = (text: string): string => {
+/** Python's `rstrip("\n")`. */
+export const stripTrailingNewlines = (text: string): string => {
   let end = text.length
   while (end > 0 && text.charAt(end - 1) === "\n") end--
-  return stripLeadingNewlines(text.slice(0, end))
+  return text.slice(0, end)
 }
+
+/** Python's `strip("\n")`. */
+export const stripNewlines = (text: string): string => stripLeadingNewlines(stripTrailingNewlines(text))

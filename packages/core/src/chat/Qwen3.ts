@@ -1,8 +1,10 @@
 /** Qwen3: thinking, non-thinking and instruct variants. What a message says can never become a control token. */
 import * as Effect from "effect/Effect"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
+import type { MakeReader } from "./DeltaSink.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import * as PythonJson from "./PythonJson.ts"
@@ -98,6 +100,16 @@ export const read = (text: string, framesThinking: boolean): Message.Message => 
 const toolText = ({ name, description, parameters }: ToolSpec) =>
   PythonJson.stringify(PythonJson.fromJson({ type: "function", function: { name, description, parameters } }))
 
+/** Reads a response while it comes. */
+export const reader = (framesThinking: boolean): MakeReader =>
+  BlockReader.make({
+    ...BlockReader.plain,
+    aroundThinking: framesThinking ? "newlines" : "nothing",
+    beforeAnswer: framesThinking ? "newlines" : "nothing",
+    calls: [[ToolCallText.open, ToolCallText.close]],
+    read: (block) => [ToolCallText.parseJson(block)]
+  })
+
 export const toolsPrefix = (
   tools: ReadonlyArray<ToolSpec>,
   systemPrompt: string
@@ -146,6 +158,7 @@ const make = Effect.fnUntraced(function*(
         message: termination === "malformed" ? Message.assistant(text) : read(text, variant.framesThinking),
         termination
       })),
+    reader: () => reader(variant.framesThinking),
     toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
   })
 })

@@ -1,5 +1,6 @@
 /** Qwen3.5 and 3.6: the prompt opens the thinking block, and tool calls are XML. */
 import * as Effect from "effect/Effect"
+import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import * as Message from "./Message.ts"
@@ -8,6 +9,7 @@ import * as PythonText from "./PythonText.ts"
 import * as Qwen3Vl from "./Qwen3Vl.ts"
 import * as QwenVl from "./QwenVl.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
+import * as ToolCallText from "./ToolCallText.ts"
 import * as ToolCallXml from "./ToolCallXml.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
@@ -71,6 +73,16 @@ export const read = (response: string, isCut: boolean): Message.Message => {
   )
 }
 
+const reader = (opensThinking: boolean) =>
+  BlockReader.make({
+    ...BlockReader.plain,
+    opensThinking,
+    aroundThinking: "space",
+    beforeAnswer: "newlines",
+    calls: [[ToolCallText.open, ToolCallText.close]],
+    read: (block) => ToolCallXml.parseAll([block])
+  })
+
 const toolText = ({ description, name, parameters }: ToolSpec) =>
   PythonJson.stringify(PythonJson.fromJson({ name, description, parameters }))
 
@@ -102,6 +114,7 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
   calls: calls(name, ToolCallXml.pythonScalar),
   images: Qwen3Vl.images,
   read,
+  reader: reader(!disablesThinking),
   toolsPrefix: (tools, systemPrompt) => Effect.sync(() => toolsPrefix(tools, systemPrompt))
 })
 

@@ -43,6 +43,7 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
   calls: (_, toolCalls) => calls(name, toolCalls),
   images,
   read: (text, isCut) => isCut ? Message.assistant(text) : Qwen3.read(text, framesThinking),
+  reader: Qwen3.reader(framesThinking),
   toolsPrefix: (tools, systemPrompt) => Effect.sync(() => Qwen3.toolsPrefix(tools, systemPrompt))
 })
 

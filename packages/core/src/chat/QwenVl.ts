@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import type * as ChatTemplate from "./ChatTemplate.ts"
+import type { MakeReader } from "./DeltaSink.ts"
 import * as ImageTokens from "./ImageTokens.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
@@ -36,6 +37,7 @@ export interface Dialect {
   ) => Effect.Effect<string, RendererError>
   readonly images: ImageTokens.Images
   readonly read: (text: string, isCut: boolean) => Message.Message
+  readonly reader: MakeReader
   readonly toolsPrefix: NonNullable<Renderer["toolsPrefix"]>
 }
 
@@ -119,6 +121,7 @@ export const make = Effect.fnUntraced(function*(
     generationHeader: (role, { index }) =>
       Effect.sync(() => encoder.encode(dialect.generationHeader(role, index === 0))),
     parse: (tokens) => parse(dialect, tokenizer, end, tokens),
+    reader: () => dialect.reader,
     toolsPrefix: dialect.toolsPrefix
   })
 })

@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type * as Message from "./Message.ts"
+import type { ResponseStream } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
 export class RendererError extends Schema.TaggedError<RendererError>()("RendererError", {
@@ -61,6 +62,12 @@ export interface Renderer {
     options?: GenerationOptions
   ) => Effect.Effect<ModelInput.ModelInput, RendererError>
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
+  /**
+   * Reads a response to these messages while it is sampled.
+   *
+   * @see tinker-cookbook `parse_response_streaming`
+   */
+  readonly stream: (conversation: ReadonlyArray<Message.Message>) => ResponseStream
   readonly supervisedExample: (
     messages: ReadonlyArray<Message.Message>,
     trainOnWhat: TrainOnWhat

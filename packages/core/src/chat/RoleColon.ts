@@ -1,6 +1,8 @@
 /** Plain text with `User:` and `Assistant:`, for base models that know no chat format. */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
+import type { MakeReader } from "./DeltaSink.ts"
+import * as MarkerText from "./MarkerText.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
 import type { Parsed, Renderer, RendererError, Termination } from "./Renderer.ts"
@@ -34,6 +36,34 @@ const parse = (tokenizer: Tokenizer, tokens: Int32Array): Parsed => {
   return { message: Message.assistant(trim(first)), termination: terminationOf(rest.length, ended) }
 }
 
+/** The text up to the stop. What may be the end of the answer, or the beginning of the stop, is held back. */
+const reader: MakeReader = (sink) => {
+  let buffer = ""
+  let isFirst = true
+  let isStopped = false
+  const write = (length: number) => {
+    const text = buffer.slice(0, length)
+    buffer = buffer.slice(length)
+    sink.text(isFirst && text.startsWith(" ") ? text.slice(1) : text)
+    isFirst &&= text === ""
+  }
+  const heldFrom = (end: number) => {
+    const lines = /\n{0,2}$/.exec(buffer.slice(0, end))
+    return end - (lines?.[0].length ?? 0)
+  }
+  return {
+    write: (text) => {
+      if (isStopped) return
+      buffer += text
+      const found = buffer.indexOf(stop)
+      isStopped = found !== -1
+      if (isStopped) buffer = buffer.slice(0, found)
+      else write(heldFrom(MarkerText.safeLength(buffer, [stop])))
+    },
+    end: () => write(buffer.endsWith("\n\n") ? buffer.length - 2 : buffer.length)
+  }
+}
+
 /**
  * The stop is text, so the next speaker's `User:` is trained as the end of an assistant's last turn. An example that ends
  * with another role ends with that message's own text: nothing stands in for the next speaker there.
@@ -55,5 +85,6 @@ export const roleColon = (tokenizer: Tokenizer): Effect.Effect<Renderer, Rendere
         ...(message.role === "assistant" ? { stopOverlap: tokenizer.encode("User:") } : {})
       })),
     generationHeader: (role) => Effect.sync(() => tokenizer.encode(header(role))),
-    parse: (tokens) => Effect.sync(() => parse(tokenizer, tokens))
+    parse: (tokens) => Effect.sync(() => parse(tokenizer, tokens)),
+    reader: () => reader
   }))

@@ -4,6 +4,7 @@ import * as ChatMl from "./ChatMl.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as Markup from "./Markup.ts"
 import * as Message from "./Message.ts"
+import * as PlainReader from "./PlainReader.ts"
 import type { Renderer, RendererError } from "./Renderer.ts"
 import * as StopToken from "./StopToken.ts"
 import * as TemplateRenderer from "./TemplateRenderer.ts"
@@ -40,6 +41,7 @@ export const smolLm2 = Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect
       Effect.map(StopToken.split(name, tokenizer, end, tokens), ({ text, termination }) => ({
         message: Message.assistant(text),
         termination
-      }))
+      })),
+    reader: () => PlainReader.text
   })
 })

@@ -1,38 +1,34 @@
-/** What every renderer promises. */
-import { Message, ModelInput, type Renderer, Renderers } from "@effect-rl/core"
+/** Laws of every renderer. */
+import { Message, ModelInput, type Renderer, Renderers, ResponseStream } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import * as CharTokenizer from "./CharTokenizer.ts"
+import * as Conversations from "./Conversations.ts"
+import * as Families from "./Families.ts"
 
-const familyOf = (name: string) => {
-  if (name.startsWith("llama3")) return "llama"
-  if (name.startsWith("deepseekv3")) return "ds"
-  if (name.startsWith("deepseekv4")) return "ds4"
-  if (name.startsWith("glm")) return "glm"
-  if (name.startsWith("gpt_oss")) return "oss"
-  return name.startsWith("kimi") ? "kimi" : "qwen"
-}
+const { make } = Families
+const { Turns } = Conversations
 
-const tokenizerOf = (name: string) => CharTokenizer.of(familyOf(name))
-
-/** Nemotron 3 writes an answer without thinking as its prompt does not begin it. */
-const leavesItsPrompt = (name: string) => name.startsWith("nemotron3") && !name.endsWith("disable_thinking")
-const make = (name: string) => Renderers.byName(name, tokenizerOf(name))
-
-const Words = Schema.NonEmptyArray(Schema.Literals(["4", "two", "naïve", "a\nb", "{}", "😀", "Assistant:"]))
-const Turn = Schema.Struct({ asks: Words, thinks: Words, answers: Words })
-const Turns = Schema.NonEmptyArray(Turn)
-
-const say = (words: ReadonlyArray<string>) => words.join(" ")
-
-const conversation = (turns: ReadonlyArray<typeof Turn.Type>) =>
-  turns.flatMap(({ answers, asks }) => [Message.user(say(asks)), Message.assistant(say(answers))])
+/** So many, as there are many renderers. */
+const some = { arbitrary: { runs: 10 } }
 
 const promptTokens = (renderer: Renderer.Renderer, messages: ReadonlyArray<Message.Message>) =>
   Effect.flatMap(renderer.generationPrompt(messages), ModelInput.toTokens)
 
-const trainedTokens = ({ input, weights }: Renderer.SupervisedExample) =>
-  Effect.map(ModelInput.toTokens(input), (tokens) => tokens.filter((_, index) => weights[index] === 1))
+const startsWith = (tokens: Int32Array, prefix: Int32Array) => prefix.every((token, index) => token === tokens[index])
+
+/** The tokens that a model would sample for the last message, behind the prompt of those before it. */
+const response = Effect.fnUntraced(function*(
+  renderer: Renderer.Renderer,
+  messages: ReadonlyArray<Message.Message>
+) {
+  const prompt = yield* promptTokens(renderer, messages.slice(0, -1))
+  const { input, weights } = yield* renderer.supervisedExample(messages, "last_assistant_message")
+  const tokens = yield* ModelInput.toTokens(input)
+  return startsWith(tokens, prompt)
+    ? tokens.subarray(prompt.length)
+    : tokens.filter((_, index) => weights[index] === 1)
+})
 
 describe("byName", () => {
   it.effect("suggests the nearest name and lists them all", () =>
@@ -68,34 +64,34 @@ describe("smollm2", () => {
 
 describe.each(Renderers.names)("%s", (name) => {
   it.effect.prop(
-    "trains what follows the generation prompt and nothing of it",
+    "trains the tokens behind the generation prompt and nothing of it",
     [Turns],
     ([turns]) =>
       Effect.gen(function*() {
-        if (leavesItsPrompt(name)) return
+        if (Families.leavesItsPrompt(name)) return
         const renderer = yield* make(name)
-        const messages = conversation(turns)
-        const prompt = yield* promptTokens(renderer, messages.slice(0, -1))
-        const { input, weights } = yield* renderer.supervisedExample(messages, "last_assistant_message")
-        const tokens = yield* ModelInput.toTokens(input)
-        assert.deepStrictEqual(tokens.subarray(0, prompt.length), prompt)
-        assert.deepStrictEqual([...weights], Array.from(tokens, (_, index) => Number(index >= prompt.length)))
-      })
+        for (const messages of Conversations.endingWithAssistant(Conversations.messages(name, turns))) {
+          const prompt = yield* promptTokens(renderer, messages.slice(0, -1))
+          const { input, weights } = yield* renderer.supervisedExample(messages, "last_assistant_message")
+          const tokens = yield* ModelInput.toTokens(input)
+          assert.deepStrictEqual(tokens.subarray(0, prompt.length), prompt)
+          assert.deepStrictEqual([...weights], Array.from(tokens, (_, index) => Number(index >= prompt.length)))
+        }
+      }),
+    some
   )
 
-  it.effect.prop(
-    "reads the trained tokens back as the message they came from",
-    [Turns],
-    ([turns]) =>
-      Effect.gen(function*() {
-        const renderer = yield* make(name)
-        const messages = conversation(turns)
-        const example = yield* renderer.supervisedExample(messages, "last_assistant_message")
-        const parsed = yield* renderer.parse(yield* trainedTokens(example))
+  it.effect.prop("reads the messages that it writes", [Turns], ([turns]) =>
+    Effect.gen(function*() {
+      const renderer = yield* make(name)
+      for (const messages of Conversations.endingWithAssistant(Conversations.messages(name, turns))) {
+        const last = messages.at(-1) ?? Message.assistant("")
+        const parsed = yield* renderer.parse(yield* response(renderer, messages))
         assert.strictEqual(parsed.termination, "stop_sequence")
-        assert.strictEqual(Message.text(parsed.message), say(turns[turns.length - 1]?.answers ?? []))
-      })
-  )
+        assert.deepStrictEqual(Conversations.comparable(parsed.message), Conversations.comparable(last))
+        assert.isUndefined(parsed.message.unparsedToolCalls)
+      }
+    }), some)
 
   it.effect.prop(
     "begins each later prompt with the earlier one and its response, where it says so",
@@ -104,14 +100,17 @@ describe.each(Renderers.names)("%s", (name) => {
       Effect.gen(function*() {
         const renderer = yield* make(name)
         if (!renderer.hasExtensionProperty) return
-        const messages = conversation(turns)
+        const messages = Conversations.messages(name, Conversations.thinking(turns))
         const later = yield* promptTokens(renderer, [...messages, Message.user("next")])
-        for (let end = 2; end <= messages.length; end += 2) {
-          const example = yield* renderer.supervisedExample(messages.slice(0, end), "last_assistant_message")
-          const earlier = yield* ModelInput.toTokens(example.input)
-          assert.deepStrictEqual(later.subarray(0, earlier.length), earlier)
+        for (const earlier of Conversations.endingWithAssistant(messages)) {
+          const example = yield* renderer.supervisedExample(earlier, "last_assistant_message")
+          const tokens = yield* ModelInput.toTokens(example.input)
+          const stop = name === "role_colon" ? CharTokenizer.qwen.encode("User:").length : 0
+          const own = tokens.subarray(0, tokens.length - stop)
+          assert.deepStrictEqual(later.subarray(0, own.length), own)
         }
-      })
+      }),
+    some
   )
 
   it.effect("puts a prefill behind the prompt", () =>
@@ -121,11 +120,11 @@ describe.each(Renderers.names)("%s", (name) => {
       const prefilled = yield* renderer.generationPrompt(messages, { prefill: "So" })
       assert.deepStrictEqual(
         yield* ModelInput.toTokens(prefilled),
-        Int32Array.from([...yield* promptTokens(renderer, messages), ...tokenizerOf(name).encode("So")])
+        Int32Array.from([...yield* promptTokens(renderer, messages), ...Families.tokenizerOf(name).encode("So")])
       )
     }))
 
-  it.effect("wants trainable on every message in customized mode, and on none otherwise", () =>
+  it.effect("refuses customized without trainable on every message, and trainable in other modes", () =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       const plain = [Message.user("q"), Message.assistant("a")]
@@ -137,50 +136,191 @@ describe.each(Renderers.names)("%s", (name) => {
     }))
 })
 
-describe.each(["qwen3", "qwen3_5"])("%s", (name) => {
+const Marks = Schema.NonEmptyArray(Schema.Struct({ isTrained: Schema.Boolean, answers: Schema.Boolean }))
+
+/** Whether each character of a mark is trained, for every message in turn. */
+const trainedMarks = Effect.fnUntraced(function*(name: string, example: Renderer.SupervisedExample, count: number) {
+  const tokenizer = Families.tokenizerOf(name)
+  const tokens = yield* ModelInput.toTokens(example.input)
+  const weights = Array.from(
+    tokens,
+    (token, index) => Array<number>(tokenizer.decode([token]).length).fill(example.weights[index] ?? 0)
+  ).flat()
+  const text = tokenizer.decode(tokens)
+  return Array.from({ length: count }, (_, index) => {
+    const mark = `mark-${index};`
+    return [...new Set(weights.slice(text.indexOf(mark), text.indexOf(mark) + mark.length))]
+  })
+})
+
+describe.each(Renderers.names)("weights of %s", (name) => {
   it.effect.prop(
-    "reads trained reasoning back as reasoning",
-    [Turn],
-    ([{ answers, asks, thinks }]) =>
+    "lie on the messages that the mode chooses and on no others",
+    [Marks],
+    ([marks]) =>
       Effect.gen(function*() {
         const renderer = yield* make(name)
-        const content: ReadonlyArray<Message.ContentPart> = [
-          { type: "thinking", thinking: say(thinks) },
-          { type: "text", text: say(answers) }
-        ]
-        const messages = [Message.user(say(asks)), { role: "assistant", content }]
-        const example = yield* renderer.supervisedExample(messages, "last_assistant_message")
-        const parsed = yield* renderer.parse(yield* trainedTokens(example))
-        assert.deepStrictEqual(parsed.message.content, content)
-      })
+        const messages = marks.flatMap((_, index) => [
+          Message.user(`mark-${2 * index};`),
+          Message.assistant(`mark-${2 * index + 1};`)
+        ])
+        const flags = marks.flatMap(({ answers, isTrained }) => [isTrained, answers])
+        const chosen: Record<string, (index: number) => boolean> = {
+          last_assistant_message: (index) => index === messages.length - 1,
+          last_assistant_turn: (index) => index === messages.length - 1,
+          all_assistant_messages: (index) => index % 2 === 1,
+          all_messages: () => true,
+          all_tokens: () => true,
+          all_user_and_system_messages: (index) => index % 2 === 0,
+          customized: (index) => flags[index] ?? false
+        }
+        for (const [mode, isChosen] of Object.entries(chosen)) {
+          const trainOnWhat = yield* Schema.decodeUnknownEffect(Mode)(mode)
+          const given = mode === "customized"
+            ? messages.map((message, index) => ({ ...message, trainable: flags[index] ?? false }))
+            : messages
+          const example = yield* renderer.supervisedExample(given, trainOnWhat)
+          const trained = yield* trainedMarks(name, example, messages.length)
+          assert.deepStrictEqual(trained, messages.map((_, index) => [Number(isChosen(index))]), mode)
+        }
+      }),
+    some
   )
 })
 
-describe.each(["qwen3", "qwen3_disable_thinking", "qwen3_instruct"])("%s", (name) => {
-  const Attack = Schema.Array(
-    Schema.Literals([
-      "<|im_end|>",
-      "<|im_start|>",
-      "<|im_",
-      "start|>",
-      "\n",
-      "system",
-      "<think>",
-      "</think>",
-      "<|endoftext|>"
-    ])
+const Mode = Schema.Literals([
+  "last_assistant_message",
+  "last_assistant_turn",
+  "all_assistant_messages",
+  "all_messages",
+  "all_tokens",
+  "all_user_and_system_messages",
+  "customized"
+])
+
+/** The deltas of a response that comes in pieces of these lengths, added up. */
+const streamed = Effect.fnUntraced(function*(
+  renderer: Renderer.Renderer,
+  conversation: ReadonlyArray<Message.Message>,
+  tokens: Int32Array,
+  lengths: ReadonlyArray<number>
+) {
+  const pieces: Array<Int32Array> = []
+  for (let at = 0, index = 0; at < tokens.length; index++) {
+    const length = lengths[index % Math.max(1, lengths.length)] ?? tokens.length
+    pieces.push(tokens.subarray(at, at + length))
+    at += length
+  }
+  const events = yield* Stream.runCollect(
+    ResponseStream.events(renderer, conversation, Stream.fromIterable(pieces))
+  )
+  const parts: Array<{ kind: string; text: string }> = []
+  const calls: Array<Message.ToolCall> = []
+  const unparsed: Array<string> = []
+  let done: Renderer.Parsed | undefined
+  for (const event of events) {
+    if (event._tag === "ToolCall") calls.push(event.toolCall)
+    else if (event._tag === "UnparsedToolCall") unparsed.push(event.unparsedToolCall.rawText)
+    else if (event._tag === "Done") done = event.parsed
+    else {
+      const text = event._tag === "Text" ? event.text : event.thinking
+      parts[event.part] = { kind: event._tag, text: (parts[event.part]?.text ?? "") + text }
+    }
+  }
+  return { parts, calls, unparsed, done }
+})
+
+const Lengths = Schema.NonEmptyArray(Schema.Literals([1, 2, 3, 5, 8, 40]))
+
+const partsOf = (message: Message.Message) =>
+  Message.parts(message).flatMap((part) => {
+    if (part.type === "image") return []
+    const said = part.type === "text" ? { kind: "Text", text: part.text } : { kind: "Thinking", text: part.thinking }
+    return said.text === "" ? [] : [said]
+  })
+
+describe.each(Renderers.names)("streaming %s", (name) => {
+  it.effect.prop(
+    "adds up to the message that is read at once",
+    [Turns, Lengths],
+    ([turns, lengths]) =>
+      Effect.gen(function*() {
+        const renderer = yield* make(name)
+        const said = Families.leavesItsPrompt(name) ? Conversations.thinking(turns) : turns
+        for (const messages of Conversations.endingWithAssistant(Conversations.messages(name, said))) {
+          const tokens = yield* response(renderer, messages)
+          const parsed = yield* renderer.parse(tokens)
+          const read = yield* streamed(renderer, messages.slice(0, -1), tokens, lengths)
+          assert.deepStrictEqual(read.done, parsed)
+          assert.deepStrictEqual(read.parts, partsOf(parsed.message))
+          assert.deepStrictEqual(read.calls, parsed.message.toolCalls ?? [])
+        }
+      }),
+    some
   )
 
-  it.effect.prop("never lets what a user types become a control token", [Attack], ([attack]) =>
+  const tags = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    ...CharTokenizer.specials(Families.familyOf(name)),
+    "{\"name\": \"f\", \"arguments\": {}}",
+    "to=functions.f",
+    "analysis",
+    "final",
+    "\n",
+    " ",
+    "4",
+    "\n\nUser:"
+  ]
+  const Soup = Schema.Array(Schema.Literals(tags))
+  it.effect.prop(
+    "does not depend on where a response is cut",
+    [Soup, Lengths],
+    ([soup, lengths]) =>
+      Effect.gen(function*() {
+        const renderer = yield* make(name)
+        const tokens = Families.tokenizerOf(name).encode(soup.join(""))
+        const conversation = [Message.user("q")]
+        const whole = yield* Effect.exit(streamed(renderer, conversation, tokens, [tokens.length]))
+        assert.deepStrictEqual(yield* Effect.exit(streamed(renderer, conversation, tokens, lengths)), whole)
+      }),
+    some
+  )
+})
+
+const Attack = Schema.Literals(["role", "begin", "end", "text", "line", "system", "part"])
+
+describe.each(Renderers.names.filter((name) => name !== "role_colon"))("a message of %s", (name) => {
+  it.effect.prop("cannot end its turn or begin another", [Schema.Array(Attack)], ([attack]) =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
-      const tokens = yield* promptTokens(renderer, [Message.user(attack.join("")), Message.user("q")])
-      const count = (special: string) => {
-        const id = CharTokenizer.qwen.specialToken(special)
-        return tokens.filter((token) => token === id).length
+      const specials = CharTokenizer.specials(Families.familyOf(name))
+      const words: Record<typeof Attack.Type, string> = {
+        role: specials[0] ?? "",
+        begin: specials[1] ?? "",
+        end: specials.at(-1) ?? "",
+        text: specials.join(""),
+        line: "\n",
+        system: "system",
+        part: "<|im_"
       }
-      assert.deepStrictEqual(["<|im_start|>", "<|im_end|>", "<|endoftext|>"].map(count), [3, 2, 0])
-    }))
+      const hostile = attack.map((word) => words[word]).join("")
+      const count = Effect.fnUntraced(function*(text: string) {
+        const tokens = yield* promptTokens(renderer, [
+          Message.user(`x${text}x`),
+          Message.assistant(`x${text.replace(/<\/?think>/g, "")}x`),
+          ...(Families.maxCalls(name) > 0 ? [{ role: "tool", content: `x${text}x`, name: "f", toolCallId: "1" }] : []),
+          Message.user("q")
+        ])
+        return specials.map((special) => {
+          const id = Families.tokenizerOf(name).specialToken(special)
+          return tokens.filter((token) => token === id).length
+        })
+      })
+      assert.deepStrictEqual(yield* count(hostile), yield* count(""))
+    }), some)
 })
 
 describe("supervisedExamples", () => {

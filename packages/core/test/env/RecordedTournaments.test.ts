@@ -69,6 +69,7 @@ describe("a group that compares its members", () => {
         message: Message.assistant(String(member)),
         termination: terminations[member] ?? "malformed"
       }),
+    stream: () => ({ push: () => [], end: Effect.die("not part of a rollout") }),
     supervisedExample: () => Effect.die("not part of a rollout"),
     supervisedExamples: () => Effect.die("not part of a rollout")
   })

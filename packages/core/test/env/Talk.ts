@@ -63,6 +63,7 @@ export const counting = (...parses: ReadonlyArray<Renderer.Parsed>): Renderer.Re
       Effect.sync(() =>
         parses[Math.min(read++, parses.length - 1)] ?? { message: Message.assistant(""), termination: "eos" }
       ),
+    stream: () => ({ push: () => [], end: Effect.die("not part of a rollout") }),
     supervisedExample: () => Effect.die("not part of a rollout"),
     supervisedExamples: () => Effect.die("not part of a rollout"),
     toolsPrefix: () => Effect.succeed([])

@@ -148,6 +148,7 @@ describe("one episode", () => {
           message: Message.assistant(parsed?.content ?? ""),
           termination: parsed?.termination ?? "malformed"
         }),
+      stream: () => ({ push: () => [], end: Effect.die("not part of a rollout") }),
       supervisedExample: () => Effect.die("not part of a rollout"),
       supervisedExamples: () => Effect.die("not part of a rollout")
     }

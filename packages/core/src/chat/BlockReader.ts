@@ -1,0 +1,136 @@
+/** Reads responses with thinking and tool calls in blocks while they come. */
+import type * as Result from "effect/Result"
+import * as ContentBlocks from "./ContentBlocks.ts"
+import type { DeltaSink, MakeReader } from "./DeltaSink.ts"
+import * as MarkerText from "./MarkerText.ts"
+import type { ToolCall, UnparsedToolCall } from "./Message.ts"
+import * as TrimmedText from "./TrimmedText.ts"
+
+type Calls = ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
+
+/** How a family writes blocks. */
+export interface Blocks {
+  /** The prompt ends inside a thinking block. */
+  readonly opensThinking: boolean
+  /** White space around thinking that is not part of it. */
+  readonly aroundThinking: TrimmedText.Space
+  /** White space before the answer behind a thinking block that is not part of it. */
+  readonly beforeAnswer: TrimmedText.Space
+  /** White space before calls that is not part of the text. */
+  readonly beforeCalls: TrimmedText.Space
+  /** Markers around calls: of one call, or of all. */
+  readonly calls: ReadonlyArray<readonly [open: string, close: string]>
+  /** The calls of one block, with its markers and without them. */
+  readonly read: (block: string, inside: string) => Calls
+  /** Text behind calls is not part of the message. */
+  readonly endsWithCalls: boolean
+}
+
+type State =
+  | { readonly at: "text" }
+  | { readonly at: "thinking" }
+  | { readonly at: "calls"; readonly open: string; readonly close: string }
+  | { readonly at: "end" }
+
+/** A reader of blocks. */
+export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
+  const openings = [ContentBlocks.openThinking, ...blocks.calls.map(([open]) => open)]
+  const thinking = TrimmedText.make(sink.thinking, blocks.aroundThinking, blocks.aroundThinking)
+  let answer = TrimmedText.make(sink.text, "nothing", blocks.beforeCalls)
+  let state: State = { at: blocks.opensThinking ? "thinking" : "text" }
+  let buffer = ""
+  let isFirst = blocks.opensThinking
+  let thought = blocks.opensThinking
+
+  const startText = (isBehindThinking: boolean) => {
+    answer = TrimmedText.make(sink.text, isBehindThinking ? blocks.beforeAnswer : "nothing", blocks.beforeCalls)
+    state = { at: "text" }
+  }
+
+  /** Takes the text up to a marker, or up to where one may begin. */
+  const takeUntil = (markers: ReadonlyArray<string>, write: (text: string) => void): string | undefined => {
+    const found = MarkerText.first(buffer, markers)
+    const length = found?.index ?? MarkerText.safeLength(buffer, markers)
+    write(buffer.slice(0, length))
+    buffer = buffer.slice(length + (found?.marker.length ?? 0))
+    return found?.marker
+  }
+
+  const readText = () => {
+    const marker = takeUntil(openings, answer.write)
+    if (marker === undefined) return false
+    if (marker === ContentBlocks.openThinking) {
+      answer.end("keep")
+      sink.endPart()
+      thought = false
+      state = { at: "thinking" }
+      return true
+    }
+    const close = blocks.calls.find(([open]) => open === marker)?.[1] ?? ""
+    state = { at: "calls", open: marker, close }
+    return true
+  }
+
+  const readThinking = () => {
+    if (isFirst && buffer.startsWith(ContentBlocks.openThinking)) {
+      buffer = buffer.slice(ContentBlocks.openThinking.length)
+      thought = false
+    } else if (isFirst && ContentBlocks.openThinking.startsWith(buffer)) {
+      return false
+    }
+    isFirst = false
+    const marker = takeUntil([ContentBlocks.closeThinking], (text) => {
+      thought ||= text !== ""
+      thinking.write(text)
+    })
+    if (marker === undefined) return false
+    thinking.end("drop")
+    sink.endPart()
+    startText(thought)
+    return true
+  }
+
+  const readCalls = (open: string, close: string) => {
+    const at = buffer.indexOf(close)
+    if (at === -1) return false
+    const inside = buffer.slice(0, at)
+    buffer = buffer.slice(at + close.length)
+    const calls = blocks.read(open + inside + close, inside)
+    answer.end(calls.length > 0 ? "drop" : "keep")
+    if (calls.length === 0) sink.text(open + inside + close)
+    for (const call of calls) sink.call(call)
+    if (calls.length > 0) sink.endPart()
+    if (blocks.endsWithCalls && calls.length > 0) state = { at: "end" }
+    else startText(false)
+    return true
+  }
+
+  const step = (): boolean => {
+    if (buffer === "" || state.at === "end") return false
+    if (state.at === "calls") return readCalls(state.open, state.close)
+    return state.at === "text" ? readText() : readThinking()
+  }
+
+  return {
+    write: (text) => {
+      buffer += text
+      while (step());
+    },
+    end: () => {
+      if (state.at === "text") answer.write(buffer)
+      if (state.at === "thinking") thinking.write(buffer)
+      if (state.at === "calls") answer.write(state.open + buffer)
+      answer.end("keep")
+      thinking.end("drop")
+    }
+  }
+}
+
+/** Blocks without white space of their own. */
+export const plain: Omit<Blocks, "calls" | "read"> = {
+  opensThinking: false,
+  aroundThinking: "nothing",
+  beforeAnswer: "nothing",
+  beforeCalls: "nothing",
+  endsWithCalls: false
+}

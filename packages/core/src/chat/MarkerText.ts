@@ -1,0 +1,25 @@
+/** Markers in text that comes piece by piece. */
+
+/** Where a marker stands. */
+export interface Found {
+  readonly index: number
+  readonly marker: string
+}
+
+/** The first of several markers; of two at one place the longer one. */
+export const first = (text: string, markers: ReadonlyArray<string>): Found | undefined =>
+  markers
+    .map((marker) => ({ marker, index: text.indexOf(marker) }))
+    .filter(({ index }) => index !== -1)
+    .toSorted((left, right) => left.index - right.index || right.marker.length - left.marker.length)[0]
+
+const endsWithBeginning = (text: string, marker: string): number => {
+  for (let length = Math.min(text.length, marker.length - 1); length > 0; length--) {
+    if (text.endsWith(marker.slice(0, length))) return length
+  }
+  return 0
+}
+
+/** The text without an end that may be the beginning of a marker. */
+export const safeLength = (text: string, markers: ReadonlyArray<string>): number =>
+  text.length - Math.max(0, ...markers.map((marker) => endsWithBeginning(text, marker)))

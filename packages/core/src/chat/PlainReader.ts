@@ -1,0 +1,31 @@
+/** Reads responses that are text alone while they come. */
+import * as Result from "effect/Result"
+import type { MakeReader } from "./DeltaSink.ts"
+import * as Message from "./Message.ts"
+
+/** Text as it comes. */
+export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
+
+/** Text as it comes, but for a response whose beginning may become something else: that is read as a whole. */
+export const unless = (
+  isHeld: (beginning: string) => boolean,
+  read: (text: string) => Message.Message
+): MakeReader =>
+(sink) => {
+  let buffer: string | undefined = ""
+  return {
+    write: (text) => {
+      if (buffer === undefined) return sink.text(text)
+      buffer += text
+      if (isHeld(buffer)) return
+      sink.text(buffer)
+      buffer = undefined
+    },
+    end: () => {
+      const { content, toolCalls = [], unparsedToolCalls = [] } = read(buffer ?? "")
+      sink.text(Message.text({ content }))
+      for (const call of toolCalls) sink.call(Result.succeed(call))
+      for (const call of unparsedToolCalls) sink.call(Result.fail(call))
+    }
+  }
+}

@@ -1,0 +1,84 @@
+/** A response read while it is sampled: what it adds to the message, piece by piece. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Message, ToolCall, UnparsedToolCall } from "./Message.ts"
+import type { Parsed, Renderer, RendererError } from "./Renderer.ts"
+
+/** More text of the answer. `part` counts the parts of the message that have been begun. */
+export interface TextDelta {
+  readonly _tag: "Text"
+  readonly part: number
+  readonly text: string
+}
+
+/** More reasoning. */
+export interface ThinkingDelta {
+  readonly _tag: "Thinking"
+  readonly part: number
+  readonly thinking: string
+}
+
+/** A whole call, as soon as it is complete. */
+export interface ToolCallDelta {
+  readonly _tag: "ToolCall"
+  readonly toolCall: ToolCall
+}
+
+/** A call that cannot be read. */
+export interface UnparsedToolCallDelta {
+  readonly _tag: "UnparsedToolCall"
+  readonly unparsedToolCall: UnparsedToolCall
+}
+
+/** @see tinker-cookbook `MessageDelta` */
+export type Delta = TextDelta | ThinkingDelta | ToolCallDelta | UnparsedToolCallDelta
+
+/** The end of a response: its last deltas, and the message as `Renderer.parse` reads it from all tokens. */
+export interface Ended {
+  readonly deltas: ReadonlyArray<Delta>
+  readonly parsed: Parsed
+}
+
+/** One response that is being read. */
+export interface ResponseStream {
+  /** The deltas that these tokens complete. */
+  readonly push: (tokens: ArrayLike<number>) => ReadonlyArray<Delta>
+  /** Called once, behind the last token. */
+  readonly end: Effect.Effect<Ended, RendererError>
+}
+
+/** The last event of a response. */
+export interface Done {
+  readonly _tag: "Done"
+  readonly parsed: Parsed
+}
+
+export type Event = Delta | Done
+
+/**
+ * The events of a response whose tokens come as a stream.
+ *
+ * How the tokens are cut into pieces changes how text is cut into deltas and nothing else. `Done` has the message of
+ * `Renderer.parse`. The deltas add up to that message where the response ended at its stop and closed the blocks that it
+ * opened; a response that was cut is raw text in `Done`, while its deltas tell reasoning from answer.
+ *
+ * @param conversation the messages that the response answers
+ */
+export const events = <E, R>(
+  renderer: Renderer,
+  conversation: ReadonlyArray<Message>,
+  tokens: Stream.Stream<ArrayLike<number>, E, R>
+): Stream.Stream<Event, E | RendererError, R> =>
+  Stream.unwrap(
+    Effect.sync(() => {
+      const reading = renderer.stream(conversation)
+      const last = Effect.map(reading.end, ({ deltas, parsed }): ReadonlyArray<Event> => [
+        ...deltas,
+        { _tag: "Done", parsed }
+      ])
+      return Stream.concat(
+        Stream.flatMap(tokens, (chunk) => Stream.fromIterable<Event>(reading.push(chunk))),
+        Stream.flatMap(Stream.fromEffect(last), Stream.fromIterable)
+      )
+    })
+  )

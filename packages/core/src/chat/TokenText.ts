@@ -1,0 +1,37 @@
+/** Text of tokens as they come: a character whose bytes are not all there is held back. */
+import type { Tokenizer } from "./Tokenizer.ts"
+
+const isCut = (text: string) => text.endsWith("\ufffd")
+
+/** The text of more and more tokens. Joined, the pieces are the text of all tokens together. */
+export interface TokenText {
+  /** The text that these tokens complete. */
+  readonly push: (tokens: ArrayLike<number>) => string
+  /** The rest, with U+FFFD for a character that was never completed. */
+  readonly end: () => string
+}
+
+/** Tokens are decoded behind those before them, as a vocabulary may write the first token of a text in its own way. */
+export const make = (tokenizer: Tokenizer): TokenText => {
+  let before: ReadonlyArray<number> = []
+  let pending: Array<number> = []
+  const rest = () => {
+    const known = tokenizer.decode(before)
+    return tokenizer.decode([...before, ...pending]).slice(known.length)
+  }
+  return {
+    push: (tokens) => {
+      pending.push(...Array.from(tokens))
+      const text = rest()
+      if (text === "" || isCut(text)) return ""
+      before = pending
+      pending = []
+      return text
+    },
+    end: () => {
+      const text = rest()
+      pending = []
+      return text
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** Text that comes piece by piece and loses the white space at its ends. */
+import * as PythonText from "./PythonText.ts"
+
+/** Which white space is taken away. */
+export type Space = "nothing" | "newlines" | "space"
+
+export interface TrimmedText {
+  readonly write: (text: string) => void
+  /** Gives or drops the white space held back at the end. */
+  readonly end: (held: "keep" | "drop") => void
+}
+
+const stripStart = (text: string, space: Space) => {
+  if (space === "nothing") return text
+  return space === "newlines" ? PythonText.stripLeadingNewlines(text) : PythonText.stripStart(text)
+}
+
+const stripEnd = (text: string, space: Space) => {
+  if (space === "nothing") return text
+  return space === "newlines" ? PythonText.stripTrailingNewlines(text) : PythonText.stripEnd(text)
+}
+
+/** White space is held back until it is known whether more text follows. */
+export const make = (emit: (text: string) => void, atStart: Space, atEnd: Space): TrimmedText => {
+  let isStarted = false
+  let held = ""
+  return {
+    write: (text) => {
+      const all = isStarted ? held + text : stripStart(held + text, atStart)
+      isStarted ||= all !== ""
+      const shown = stripEnd(all, atEnd)
+      held = all.slice(shown.length)
+      if (shown !== "") emit(shown)
+    },
+    end: (rest) => {
+      if (rest === "keep" && held !== "") emit(held)
+      held = ""
+      isStarted = false
+    }
+  }
+}
