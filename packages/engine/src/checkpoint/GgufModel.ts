@@ -64,7 +64,7 @@ const unpaired = (bytes: Uint8Array, rowBytes: number, headSize: number): Uint8A
 const isPaired = (config: ModelConfig, name: string) =>
   config.family === "llama" && /\.self_attn\.[qk]_proj\.(weight|bias)$/.test(name)
 
-const finder = (reader: Gguf.Reader, config: ModelConfig): ModelWeights.Find<Gguf.GgufError> =>
+const finderOf = (reader: Gguf.Reader, config: ModelConfig): ModelWeights.Find<Gguf.GgufError> =>
   Effect.fnUntraced(function*(name, shape) {
     const tensor = yield* reader.find(nameOf(name), shape)
     const { bytes, type } = tensor
@@ -96,12 +96,14 @@ export const open = Effect.fn("GgufModel.open")(function*(file: string) {
   const reader = yield* Gguf.open(file)
   const config = yield* GgufConfig.fromReader(reader)
   yield* checkNothingLeft(reader, config)
-  const storageOf = yield* ModelWeights.storage(config, finder(reader, config))
+  const storageOf = yield* ModelWeights.storage(config, finderOf(reader, config))
   return { file, config, storageOf, metadata: reader.metadata } satisfies GgufModel
 }, Effect.scoped)
 
+/** The file's tensors; it closes with the scope. */
+export const finder = ({ config, file }: GgufModel) => Effect.map(Gguf.open(file), (reader) => finderOf(reader, config))
+
 /** Reads all weights into `compute.weights`, which were allocated for this file's configuration and storage. */
-export const load = Effect.fn("GgufModel.load")(function*({ file }: GgufModel, compute: Compute) {
-  const reader = yield* Gguf.open(file)
-  yield* ModelWeights.load(finder(reader, compute.config), compute)
+export const load = Effect.fn("GgufModel.load")(function*(model: GgufModel, compute: Compute) {
+  yield* ModelWeights.load(yield* finder(model), compute)
 }, Effect.scoped)

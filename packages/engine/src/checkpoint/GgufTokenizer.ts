@@ -120,8 +120,11 @@ const configuration = (metadata: Metadata, { tokens }: Vocabulary) => {
   }
 }
 
-/** Fails for a kind of tokenizer that is not byte-level BPE, and for a way to cut text that is not known here. */
-export const fromMetadata = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
+/**
+ * The content of `tokenizer.json` and `tokenizer_config.json`. Fails for a kind of tokenizer that is not byte-level BPE, and
+ * for a way to cut text that is not known here.
+ */
+export const files = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
   const fail = (detail: string) => new Tokenizer.TokenizerError({ tokenizer: file, detail })
   const kind = metadata.get("tokenizer.ggml.model")
   if (kind !== "gpt2") {
@@ -135,5 +138,11 @@ export const fromMetadata = Effect.fnUntraced(function*(file: string, metadata: 
   }
   const vocabulary = vocabularyOf(metadata)
   if (typeof vocabulary === "string") return yield* fail(vocabulary)
-  return yield* HuggingFaceTokenizer.fromJson(file, definition(vocabulary, pre), configuration(metadata, vocabulary))
+  return { definition: definition(vocabulary, pre), configuration: configuration(metadata, vocabulary) }
+})
+
+/** The tokenizer itself; fails as `files` does. */
+export const fromMetadata = Effect.fnUntraced(function*(file: string, metadata: Metadata) {
+  const { configuration, definition } = yield* files(file, metadata)
+  return yield* HuggingFaceTokenizer.fromJson(file, definition, configuration)
 })

@@ -212,3 +212,33 @@ export const fromJson = Effect.fnUntraced(function*(file: string, text: string) 
   if (broken !== undefined) return yield* refuse(broken.field, JSON.stringify(broken.found), broken.expected)
   return config
 })
+
+const classNames: Readonly<Record<ModelConfig.Family, string>> = {
+  llama: "LlamaForCausalLM",
+  mistral: "MistralForCausalLM",
+  qwen2: "Qwen2ForCausalLM",
+  qwen3: "Qwen3ForCausalLM"
+}
+
+/** The fields of a `config.json` for a model; undefined for rotary divisors that no kind of scaling gives. */
+export const toFields = (config: ModelConfig.ModelConfig): object | undefined => {
+  const scaling = RopeScaling.fromDivisors(config)
+  if (scaling === undefined) return undefined
+  return {
+    architectures: [classNames[config.family]],
+    model_type: config.family,
+    vocab_size: config.vocabularySize,
+    hidden_size: config.hiddenSize,
+    intermediate_size: config.feedForwardSize,
+    num_hidden_layers: config.layers,
+    num_attention_heads: config.heads,
+    num_key_value_heads: config.keyHeads,
+    head_dim: config.headSize,
+    hidden_act: "silu",
+    attention_bias: config.family !== "qwen2" && config.biases.length > 0,
+    max_position_embeddings: config.contextLength,
+    rms_norm_eps: config.normEpsilon,
+    rope_theta: config.ropeTheta,
+    rope_scaling: scaling.rope_type === "default" ? null : scaling
+  }
+}

@@ -121,6 +121,9 @@ export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
   return { folder, config, storageOf } satisfies ModelFolder
 }, Effect.scoped)
 
+/** The folder's tensors; its files close with the scope. */
+export const finder = ({ folder }: ModelFolder) => Effect.map(openWeights(folder), ({ find }) => find)
+
 /**
  * Reads all weights into `compute.weights`, which were allocated for this folder's configuration and storage.
  *
@@ -128,6 +131,5 @@ export const open = Effect.fn("ModelFolder.open")(function*(folder: string) {
  */
 export const load = Effect.fn("ModelFolder.load")(function*({ config, folder }: ModelFolder, compute: Compute) {
   yield* checkTied(folder, config)
-  const { find } = yield* openWeights(folder)
-  yield* ModelWeights.load(find, compute)
+  yield* ModelWeights.load((yield* openWeights(folder)).find, compute)
 }, Effect.scoped)

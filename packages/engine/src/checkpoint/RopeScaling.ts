@@ -58,3 +58,24 @@ export const divisors = (parameters: Parameters, unscaled: Unscaled): ReadonlyAr
       return undefined
   }
 }
+
+/** What Llama 3.1 and 3.2 use, but for the factor. */
+const published = {
+  rope_type: "llama3",
+  low_freq_factor: 1,
+  high_freq_factor: 4,
+  original_max_position_embeddings: 8192
+}
+
+const isNear = (one: ReadonlyArray<number>, other: ReadonlyArray<number>) =>
+  one.every((value, i) => Math.abs(value - (other[i] ?? NaN)) <= 1e-5 * value)
+
+/** The parameters that give a model's divisors; undefined where they are of no kind that is known here. */
+export const fromDivisors = (
+  { ropeDivisors, ...unscaled }: Unscaled & { readonly ropeDivisors?: ReadonlyArray<number> }
+): Parameters | undefined => {
+  if (ropeDivisors === undefined) return { rope_type: "default" }
+  const factor = Math.max(...ropeDivisors)
+  const candidates: ReadonlyArray<Parameters> = [{ rope_type: "linear", factor }, { ...published, factor }]
+  return candidates.find((parameters) => isNear(divisors(parameters, unscaled) ?? [], ropeDivisors))
+}

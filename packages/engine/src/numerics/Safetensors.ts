@@ -180,33 +180,47 @@ export const open = Effect.fnUntraced(function*(file: string) {
   return { ...header, file, find, read } satisfies Reader
 })
 
-/** A tensor to write. */
-export interface Tensor {
+/** What the header says of a tensor to write. */
+export interface Described {
   readonly name: string
   readonly dtype: DType
   readonly shape: ReadonlyArray<number>
+}
+
+/** A tensor to write. */
+export interface Tensor extends Described {
   readonly data: Uint8Array
 }
 
-/** The bytes of a file: wide types first, then by name, header padded with spaces to a multiple of 8. */
+/** The file's first bytes and the order that its data follow in: wide types first, then by name. */
+export const header = <A extends Described>(
+  tensors: ReadonlyArray<A>,
+  metadata: Readonly<Record<string, string>> = {}
+): { readonly bytes: Uint8Array; readonly ordered: ReadonlyArray<A> } => {
+  const ordered = [...tensors].sort((a, b) => widths[b.dtype] - widths[a.dtype] || (a.name < b.name ? -1 : 1))
+  let end = 0
+  const entries = ordered.map(({ dtype, name, shape }) => {
+    const start = end
+    end += shape.reduce((product, size) => product * size, widths[dtype])
+    return [name, { dtype, shape, data_offsets: [start, end] }]
+  })
+  const text = new TextEncoder().encode(JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) }))
+  const length = Math.ceil(text.length / 8) * 8
+  const bytes = new Uint8Array(lengthBytes + length).fill(0x20, lengthBytes)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true)
+  bytes.set(text, lengthBytes)
+  return { bytes, ordered }
+}
+
+/** The bytes of a whole file. */
 export const encode = (
   tensors: ReadonlyArray<Tensor>,
   metadata: Readonly<Record<string, string>> = {}
 ): Uint8Array => {
-  const ordered = [...tensors].sort((a, b) => widths[b.dtype] - widths[a.dtype] || (a.name < b.name ? -1 : 1))
-  let end = 0
-  const entries = ordered.map(({ data, dtype, name, shape }) => {
-    const start = end
-    end += data.length
-    return [name, { dtype, shape, data_offsets: [start, end] }]
-  })
-  const json = JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) })
-  const text = new TextEncoder().encode(json)
-  const header = Math.ceil(text.length / 8) * 8
-  const out = new Uint8Array(lengthBytes + header + end).fill(0x20, lengthBytes, lengthBytes + header)
-  new DataView(out.buffer).setBigUint64(0, BigInt(header), true)
-  out.set(text, lengthBytes)
-  let next = lengthBytes + header
+  const { bytes, ordered } = header(tensors, metadata)
+  const out = new Uint8Array(ordered.reduce((size, { data }) => size + data.length, bytes.length))
+  out.set(bytes)
+  let next = bytes.length
   for (const { data } of ordered) {
     out.set(data, next)
     next += data.length
