@@ -4,6 +4,8 @@ export * as FileFailure from "./file/FileFailure.ts"
 export * as ByteLevel from "./tokenizer/ByteLevel.ts"
 export * as HuggingFace from "./tokenizer/HuggingFace.ts"
 export * as HuggingFaceTokenizer from "./tokenizer/HuggingFaceTokenizer.ts"
+export * as IncrementalDecoder from "./tokenizer/IncrementalDecoder.ts"
+export * as RankFile from "./tokenizer/RankFile.ts"
 
 export * as Hub from "./hub/Hub.ts"
 export * as HubError from "./hub/HubError.ts"

@@ -11,6 +11,14 @@ const byteOfCharacter: ReadonlyMap<number, number> = (() => {
   return bytes
 })()
 
+const characterOfByte: ReadonlyMap<number, string> = new Map(
+  Array.from(byteOfCharacter, ([character, byte]) => [byte, String.fromCharCode(character)])
+)
+
+/** Bytes in the alphabet; each byte is a character below U+0100 here. */
+export const encodeBytes = (latin1: string): string =>
+  Array.from(latin1, (byte) => characterOfByte.get(byte.charCodeAt(0)) ?? "").join("")
+
 /** The bytes of every token, end to end: those of token t lie from `offsets[t]` to `offsets[t + 1]`. */
 export interface TokenBytes {
   readonly bytes: Uint8Array

@@ -13,7 +13,13 @@ import * as Repository from "../hub/Repository.ts"
 import * as HuggingFaceTokenizer from "./HuggingFaceTokenizer.ts"
 
 const refused = (id: string) => (error: HubError) =>
-  Effect.fail(new Tokenizer.TokenizerError({ tokenizer: id, detail: `is no folder here, and ${error.message}` }))
+  Effect.fail(
+    new Tokenizer.TokenizerError({
+      tokenizer: id,
+      detail: `there is no folder of that name, and ${error.message}. ` +
+        "Name a folder that holds tokenizer.json and tokenizer_config.json, or a model of the hub as organization/name"
+    })
+  )
 
 /** A model's name, with `@revision` where it is not `main`. */
 const repositoryOf = (id: string) => {
@@ -21,12 +27,18 @@ const repositoryOf = (id: string) => {
   return Repository.model(name, revision)
 }
 
-/** Both files of a repository lie in one folder of the cache; a repository without a configuration is allowed. */
+/** The files of a repository lie in one folder of the cache; a repository without a configuration is allowed. */
 const fromHub = Effect.fnUntraced(function*(id: string) {
   const hub = yield* Hub
   const path = yield* Path.Path
   const repository = repositoryOf(id)
-  const file = yield* hub.file(repository, "tokenizer.json")
+  const file = yield* hub.file(repository, "tokenizer.json").pipe(
+    Effect.catchReason(
+      "HubError",
+      "NotFound",
+      (_, error) => hub.file(repository, HuggingFaceTokenizer.rankFile).pipe(Effect.mapError(() => error))
+    )
+  )
   yield* hub.file(repository, "tokenizer_config.json").pipe(
     Effect.catchReason("HubError", "NotFound", () => Effect.void)
   )

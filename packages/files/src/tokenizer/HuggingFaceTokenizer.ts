@@ -6,7 +6,11 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
+import * as ByteFallback from "./ByteFallback.ts"
 import * as ByteLevel from "./ByteLevel.ts"
+import * as IncrementalDecoder from "./IncrementalDecoder.ts"
+import * as RankFile from "./RankFile.ts"
+import * as SplitPattern from "./SplitPattern.ts"
 import {
   chatTemplate,
   fingerprint,
@@ -20,6 +24,8 @@ import {
 export interface HuggingFaceTokenizer extends Tokenizer.Tokenizer {
   /** Undefined where tokens do not stand for bytes: only byte-level vocabularies do. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
+  /** Decodes tokens as they arrive. */
+  readonly incrementalDecoder: () => IncrementalDecoder.IncrementalDecoder
 }
 
 /** Reads special tokens in a text as plain text. Shares the large tables of `full`. */
@@ -33,6 +39,9 @@ const makeSplitting = (definition: TokenizerDefinition, full: Implementation): I
   return splitting
 }
 
+/** Half of a surrogate pair is no character and reads as U+FFFD, as in Rust. */
+const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, "\ufffd")
+
 const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) => {
   if (!isByteLevel(definition)) return undefined
   const added = new Set(definition.added_tokens.map((token) => token.id))
@@ -40,28 +49,37 @@ const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) =
 }
 
 const make = (definition: TokenizerDefinition, config: TokenizerConfig): HuggingFaceTokenizer => {
-  const full = new Implementation(definition, {})
-  const splitting = makeSplitting(definition, full)
+  const portable = { ...definition, pre_tokenizer: SplitPattern.portable(definition.pre_tokenizer) }
+  const full = new Implementation(portable, {})
+  const splitting = makeSplitting(portable, full)
   const tokenBytes = makeTokenBytes(definition, full)
+  const fallback = ByteFallback.make(definition.decoder, full.model?.vocab ?? [])
   const addedTokens = new Map(definition.added_tokens.map((token) => [token.content, token.id]))
   const eosToken = tokenText(config.eos_token)
   const template = chatTemplate(config.chat_template)
+  const decode = (tokens: ArrayLike<number>) => {
+    if (tokens.length === 0) return ""
+    if (tokenBytes !== undefined) return ByteLevel.decode(tokenBytes, tokens)
+    if (fallback !== undefined) return ByteFallback.decode(fallback, tokens)
+    return full.decode(Array.from(tokens), { clean_up_tokenization_spaces: false })
+  }
   return {
     encode: (text, options) => {
       const reader = options?.splitSpecialTokens === true ? splitting : full
-      return Int32Array.from(reader.encode(text, { add_special_tokens: false }).ids)
+      return Int32Array.from(reader.encode(wellFormed(text), { add_special_tokens: false }).ids)
     },
-    decode: (tokens) => {
-      if (tokens.length === 0) return ""
-      if (tokenBytes !== undefined) return ByteLevel.decode(tokenBytes, tokens)
-      return full.decode(Array.from(tokens), { clean_up_tokenization_spaces: false })
-    },
+    decode,
     specialToken: (text) => addedTokens.get(text),
     bosToken: tokenText(config.bos_token),
     eosTokenId: eosToken === undefined ? undefined : full.token_to_id(eosToken),
     ...(template === undefined ? {} : { chatTemplate: template }),
     fingerprint: fingerprint(definition),
-    tokenBytes
+    tokenBytes,
+    incrementalDecoder: () => {
+      if (tokenBytes !== undefined) return IncrementalDecoder.fromTokenBytes(tokenBytes)
+      if (fallback !== undefined) return IncrementalDecoder.fromByteFallback(fallback)
+      return IncrementalDecoder.fromDecode(decode)
+    }
   }
 }
 
@@ -69,6 +87,9 @@ const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json"
 
 /** Newer models keep their template beside the configuration, not inside. */
 const templateFile = "chat_template.jinja"
+
+/** File of a vocabulary in tiktoken's form, where a folder has no `tokenizer.json`. */
+export const rankFile = "tiktoken.model"
 
 const invalid = (id: string, file: string, cause: unknown) =>
   new Tokenizer.TokenizerError({
@@ -79,9 +100,25 @@ const invalid = (id: string, file: string, cause: unknown) =>
 const decodePart = <A>(schema: Schema.Codec<A, unknown>, id: string, file: string, json: unknown) =>
   Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((cause) => invalid(id, file, cause)))
 
+/** A regular expression that may run for hours is refused before it reads a text. */
+const checkPatterns = (id: string, file: string, { decoder, normalizer, pre_tokenizer }: TokenizerDefinition) => {
+  for (const pattern of SplitPattern.regexesOf([normalizer, pre_tokenizer, decoder])) {
+    const part = SplitPattern.riskyPart(pattern)
+    if (part === undefined) continue
+    return new Tokenizer.TokenizerError({
+      tokenizer: id,
+      detail:
+        `${file} has the regular expression ${JSON.stringify(pattern)}, whose part ${JSON.stringify(part)} may take ` +
+        "exponential time: expected no group that is repeated without a bound and no back-reference"
+    })
+  }
+  return Effect.void
+}
+
 const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, tokenizer: unknown, config: unknown) {
   const definition = yield* decodePart(TokenizerDefinition, id, files.tokenizer, tokenizer)
   const names = yield* decodePart(TokenizerConfig, id, files.config, config)
+  yield* checkPatterns(id, files.tokenizer, definition)
   return yield* Effect.try({
     try: () => make(definition, names),
     catch: (cause) => invalid(id, files.tokenizer, cause)
@@ -98,26 +135,57 @@ export const fromJson = (
   config: unknown = {}
 ): Effect.Effect<HuggingFaceTokenizer, Tokenizer.TokenizerError> => build(id, fileNames, tokenizer, config)
 
-/** From `tokenizer.json` and, if they are there, `tokenizer_config.json` and `chat_template.jinja` in a folder. */
+const readText = Effect.fnUntraced(function*(id: string, file: string) {
+  const fs = yield* FileSystem.FileSystem
+  return yield* fs.readFileString(file).pipe(
+    Effect.mapError((error) =>
+      new Tokenizer.TokenizerError({ tokenizer: id, detail: FileFailure.describe(file, error) })
+    )
+  )
+})
+
+const readJson = (id: string, file: string) =>
+  Effect.flatMap(readText(id, file), (text) => decodePart(Schema.fromJsonString(Schema.Unknown), id, file, text))
+
+/** Special tokens lie in the configuration of a rank file, by id. */
+const RankConfig = Schema.Struct({
+  added_tokens_decoder: Schema.Record(Schema.String, Schema.Struct({ content: Schema.String }))
+})
+
+const fromRankFile = Effect.fnUntraced(function*(id: string, files: typeof fileNames, config: unknown) {
+  const { added_tokens_decoder } = yield* decodePart(RankConfig, id, files.config, config)
+  const addedTokens = Object.entries(added_tokens_decoder).map(([token, { content }]) => ({
+    id: Number(token),
+    content,
+    special: true
+  }))
+  const text = yield* readText(id, files.tokenizer)
+  return yield* RankFile.definition(id, text, { pattern: RankFile.kimiPattern, addedTokens })
+})
+
+/**
+ * From `tokenizer.json` in a folder and, if they are there, `tokenizer_config.json` and `chat_template.jinja`. A folder that has `tiktoken.model` in place of
+ * `tokenizer.json` is read with the pattern of Kimi K2 and the special tokens of its configuration.
+ */
 export const fromFolder = Effect.fn("HuggingFaceTokenizer.fromFolder")(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const has = (file: string) => fs.exists(path.join(folder, file)).pipe(Effect.orElseSucceed(() => false))
+  const isRanked = !(yield* has(fileNames.tokenizer)) && (yield* has(rankFile))
   const files = {
-    tokenizer: path.join(folder, fileNames.tokenizer),
+    tokenizer: path.join(folder, isRanked ? rankFile : fileNames.tokenizer),
     config: path.join(folder, fileNames.config)
   }
-  const readText = (file: string) =>
-    Effect.mapError(
-      fs.readFileString(file),
-      (error) => new Tokenizer.TokenizerError({ tokenizer: folder, detail: FileFailure.describe(file, error) })
-    )
-  const read = (file: string) =>
-    Effect.flatMap(readText(file), (text) => decodePart(Schema.fromJsonString(Schema.Unknown), folder, file, text))
-  const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
-  const config = (yield* exists(files.config))
-    ? yield* decodePart(Schema.Record(Schema.String, Schema.Unknown), folder, files.config, yield* read(files.config))
-    : {}
   const template = path.join(folder, templateFile)
-  const own = (yield* exists(template)) ? { chat_template: yield* readText(template) } : {}
-  return yield* build(folder, files, yield* read(files.tokenizer), { ...config, ...own })
+  const config = (yield* has(fileNames.config))
+    ? yield* decodePart(
+      Schema.Record(Schema.String, Schema.Unknown),
+      folder,
+      files.config,
+      yield* readJson(folder, files.config)
+    )
+    : {}
+  const own = (yield* has(templateFile)) ? { chat_template: yield* readText(folder, template) } : {}
+  const definition = isRanked ? yield* fromRankFile(folder, files, config) : yield* readJson(folder, files.tokenizer)
+  return yield* build(folder, files, definition, { ...config, ...own })
 })

@@ -1,0 +1,64 @@
+/** Text of tokens as they arrive. */
+import * as ByteFallback from "./ByteFallback.ts"
+import * as ByteLevel from "./ByteLevel.ts"
+
+/** The texts of all pushes and of `flush`, end to end, are the text of all tokens together. */
+export interface IncrementalDecoder {
+  /** Text that no later token can change; a character whose bytes are not complete yet is held back. */
+  readonly push: (tokens: ArrayLike<number>) => string
+  /** What is held back, at the end. */
+  readonly flush: () => string
+}
+
+/** For vocabularies of bytes. */
+export const fromTokenBytes = (table: ByteLevel.TokenBytes): IncrementalDecoder => {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  return {
+    push: (tokens) =>
+      Array.from(tokens, (token) => decoder.decode(ByteLevel.bytesOfToken(table, token), { stream: true })).join(""),
+    flush: () => decoder.decode()
+  }
+}
+
+/** For vocabularies of pieces and bytes: a run of bytes is held back up to the next piece. */
+export const fromByteFallback = (fallback: ByteFallback.ByteFallback): IncrementalDecoder => {
+  let pending: Array<number> = []
+  let isAtStart = true
+  const text = (tokens: ReadonlyArray<number>) => {
+    const decoded = ByteFallback.decode(isAtStart ? fallback : { ...fallback, stripped: 0 }, tokens)
+    isAtStart = isAtStart && tokens.length === 0
+    return decoded
+  }
+  return {
+    push: (tokens) => {
+      pending.push(...Array.from(tokens))
+      const complete = pending.findLastIndex((token) => !fallback.bytes.has(token)) + 1
+      const ready = pending.slice(0, complete)
+      pending = pending.slice(complete)
+      return text(ready)
+    },
+    flush: () => {
+      const rest = pending
+      pending = []
+      return text(rest)
+    }
+  }
+}
+
+/** For other decoders: the text is held back where more tokens change what was decoded before. */
+export const fromDecode = (decode: (tokens: ReadonlyArray<number>) => string): IncrementalDecoder => {
+  const all: Array<number> = []
+  let [before, emitted] = ["", ""]
+  return {
+    push: (tokens) => {
+      all.push(...Array.from(tokens))
+      const text = decode(all)
+      const isStable = text.startsWith(before) && before.startsWith(emitted) && !before.endsWith("\ufffd")
+      const ready = isStable ? before.slice(emitted.length) : ""
+      emitted += ready
+      before = text
+      return ready
+    },
+    flush: () => before.startsWith(emitted) ? before.slice(emitted.length) : ""
+  }
+}
