@@ -11,8 +11,10 @@ export * as Hub from "./hub/Hub.ts"
 export * as HubError from "./hub/HubError.ts"
 export * as Repository from "./hub/Repository.ts"
 
-export * as DatasetError from "./dataset/DatasetError.ts"
+export * as Csv from "./dataset/Csv.ts"
 export * as Jsonl from "./dataset/Jsonl.ts"
 export * as Parquet from "./dataset/Parquet.ts"
+export * as RowError from "./dataset/RowError.ts"
+export * as Rows from "./dataset/Rows.ts"
 
 export * as RunDirectory from "./run/RunDirectory.ts"

@@ -4,22 +4,25 @@ import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as FileFailure from "../file/FileFailure.ts"
-import { DatasetError, invalidRow } from "./DatasetError.ts"
+import * as RowError from "./RowError.ts"
 
 /** Rows in the order of the file, one line at a time in memory; blank lines are passed over. */
 export const rows = <A, R>(
   file: string,
-  schema: Schema.ConstraintDecoder<A, R>
-): Stream.Stream<A, DatasetError, FileSystem.FileSystem | R> => {
+  schema: Schema.ConstraintDecoder<A, R>,
+  options?: RowError.Options
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> => {
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
   return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
-    Stream.mapError((error) => new DatasetError({ file, detail: FileFailure.describe(file, error) })),
+    Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe(file, error) })),
     Stream.decodeText(),
     Stream.splitLines,
     Stream.zipWithIndex,
     Stream.filter(([line]) => line.trim() !== ""),
-    Stream.mapEffect(([line, index]) =>
-      Effect.mapError(decode(line), (error) => invalidRow(file, index + 1, error, line))
+    Stream.map(([line, index]) => [line, index + 1] as const),
+    RowError.decodeRows(
+      (line, row) => Effect.mapError(decode(line), (error) => RowError.invalidRow(file, row, error, line)),
+      options
     )
   )
 }

@@ -10,11 +10,12 @@ import {
   type Compressors,
   type FileMetaData,
   parquetMetadataAsync,
-  parquetReadObjects
+  parquetReadObjects,
+  parquetSchema
 } from "hyparquet"
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib"
 import * as FileFailure from "../file/FileFailure.ts"
-import { DatasetError, invalidRow } from "./DatasetError.ts"
+import * as RowError from "./RowError.ts"
 
 const compressors: Compressors = {
   GZIP: (input) => gunzipSync(input),
@@ -28,52 +29,94 @@ const readable = ["UNCOMPRESSED", "SNAPPY", ...Object.keys(compressors)]
 const open = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const handle = yield* fs.open(file)
+  const byteLength = ByteSize.toNumberUnsafe((yield* handle.stat).size)
   const runPromise = Effect.runPromiseWith(yield* Effect.context())
   const slice = Effect.fnUntraced(function*(start: number, end: number) {
+    if (!(start >= 0 && start <= end && end <= byteLength)) {
+      return yield* Effect.fail(new Error(`it refers to the bytes ${start} to ${end} of ${byteLength}`))
+    }
     const bytes = new Uint8Array(end - start)
     for (let filled = 0, count = 1; filled < bytes.length && count > 0; filled += count) {
       count = yield* handle.read(bytes.subarray(filled), { position: BigInt(start + filled) })
     }
     return bytes.buffer
   })
-  const byteLength = ByteSize.toNumberUnsafe((yield* handle.stat).size)
-  return { byteLength, slice: (start, end = byteLength) => runPromise(slice(start, end)) } satisfies AsyncBuffer
+  /** hyparquet also reads ahead, and leaves the failures of that to nobody. */
+  const read = (start: number, end = byteLength) => {
+    const bytes = runPromise(slice(start, end))
+    bytes.catch(() => undefined)
+    return bytes
+  }
+  return { byteLength, slice: read } satisfies AsyncBuffer
 })
 
 const attempt = <A>(file: string, read: () => Promise<A>) =>
   Effect.tryPromise({
     try: read,
     catch: (cause) =>
-      new DatasetError({
+      new RowError.RowError({
         file,
         detail: isPlatformError(cause) ? FileFailure.describe(file, cause) : `not readable as parquet: ${String(cause)}`
       })
   })
 
-/** Row ranges of the row groups: as much as is in memory at once. */
-const rangesOf = (metadata: FileMetaData) => {
-  let end = 0
-  return metadata.row_groups.map((group) => ({ rowStart: end, rowEnd: end += Number(group.num_rows) }))
+interface Plan {
+  /** Row ranges of the row groups: as much as is in memory at once. */
+  readonly ranges: ReadonlyArray<{ readonly rowStart: number; readonly rowEnd: number }>
+  readonly columns: ReadonlyArray<string>
+  /** A column whose compression cannot be undone. */
+  readonly foreign: { readonly path: string; readonly codec: string } | undefined
 }
 
-const checkCompression = (file: string, metadata: FileMetaData) => {
-  const columns = metadata.row_groups.flatMap((group) => group.columns.flatMap((column) => column.meta_data ?? []))
-  const foreign = columns.find((column) => !readable.includes(column.codec))
-  return foreign === undefined ? Effect.void : new DatasetError({
+const planOf = (metadata: FileMetaData): Plan => {
+  let end = 0
+  const chunks = metadata.row_groups.flatMap((group) => group.columns.flatMap((column) => column.meta_data ?? []))
+  const foreign = chunks.find((column) => !readable.includes(column.codec))
+  return {
+    ranges: metadata.row_groups.map((group) => ({ rowStart: end, rowEnd: end += Number(group.num_rows) })),
+    columns: parquetSchema(metadata).children.map(({ element }) => element.name),
+    foreign: foreign === undefined ? undefined : { path: foreign.path_in_schema.join("."), codec: foreign.codec }
+  }
+}
+
+/** The metadata of a damaged file may have any shape. */
+const plan = (file: string, metadata: FileMetaData) =>
+  Effect.try({
+    try: () => planOf(metadata),
+    catch: (cause) => new RowError.RowError({ file, detail: `not readable as parquet: ${String(cause)}` })
+  })
+
+const checkCompression = (file: string, { foreign }: Plan) =>
+  foreign === undefined ? Effect.void : new RowError.RowError({
     file,
-    detail: `column "${foreign.path_in_schema.join(".")}" is compressed with ${foreign.codec}; ` +
+    detail: `column "${foreign.path}" is compressed with ${foreign.codec}; ` +
       `write the file again with one of ${readable.join(", ")}`
   })
-}
+
+/** The columns one after the other: hyparquet leaves failures of columns that it reads at once to nobody. */
+const readGroup = Effect.fnUntraced(function*(
+  path: string,
+  source: { readonly file: AsyncBuffer; readonly metadata: FileMetaData },
+  names: ReadonlyArray<string>,
+  range: Plan["ranges"][number]
+) {
+  const columns = yield* Effect.forEach(
+    names,
+    (name) => attempt(path, () => parquetReadObjects({ ...source, ...range, compressors, columns: [name] }))
+  )
+  const count = Math.max(0, ...columns.map(({ length }) => length))
+  return Array.from({ length: count }, (_, row) => Object.assign({}, ...columns.map((column) => column[row] ?? {})))
+})
 
 const readRows = Effect.fnUntraced(function*(path: string) {
   const file = yield* open(path).pipe(
-    Effect.mapError((error) => new DatasetError({ file: path, detail: FileFailure.describe(path, error) }))
+    Effect.mapError((error) => new RowError.RowError({ file: path, detail: FileFailure.describe(path, error) }))
   )
   const metadata = yield* attempt(path, () => parquetMetadataAsync(file))
-  yield* checkCompression(path, metadata)
-  return Stream.fromIterable(rangesOf(metadata)).pipe(
-    Stream.mapEffect((range) => attempt(path, () => parquetReadObjects({ file, metadata, compressors, ...range }))),
+  const planned = yield* plan(path, metadata)
+  yield* checkCompression(path, planned)
+  return Stream.fromIterable(planned.ranges).pipe(
+    Stream.mapEffect((range) => readGroup(path, { file, metadata }, planned.columns, range)),
     Stream.flattenIterable
   )
 })
@@ -84,14 +127,18 @@ const asText = (row: unknown) =>
 /** Rows in the order of the file, one row group at a time in memory. 64-bit integers arrive as `bigint`. */
 export const rows = <A, R>(
   file: string,
-  schema: Schema.ConstraintDecoder<A, R>
-): Stream.Stream<A, DatasetError, FileSystem.FileSystem | R> =>
+  schema: Schema.ConstraintDecoder<A, R>,
+  options?: RowError.Options
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> =>
   Stream.unwrap(readRows(file)).pipe(
     Stream.zipWithIndex,
-    Stream.mapEffect(([row, index]) =>
-      Effect.mapError(
-        Schema.decodeUnknownEffect(schema)(row),
-        (error) => invalidRow(file, index + 1, error, asText(row))
-      )
+    Stream.map(([row, index]) => [row, index + 1] as const),
+    RowError.decodeRows(
+      (row, number) =>
+        Effect.mapError(
+          Schema.decodeUnknownEffect(schema)(row),
+          (error) => RowError.invalidRow(file, number, error, asText(row))
+        ),
+      options
     )
   )

@@ -47,7 +47,7 @@ layer(Files.layer)("Jsonl", (it) => {
   it.effect("names file, line and field of a row that its schema refuses", () =>
     Effect.gen(function*() {
       const error = yield* errorOf(`{"question":"a","answer":1}\n\n{"question":"b","answer":"two"}\n`)
-      assert.strictEqual(error._tag, "DatasetError")
+      assert.strictEqual(error._tag, "RowError")
       assert.strictEqual(error.row, 3)
       assert.match(error.message, /rows\.jsonl, row 3: /)
       assert.include(error.detail, "answer")

@@ -1,3 +1,4 @@
+import { Seed } from "@effect-rl/core"
 import { Parquet } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Schema, Stream } from "effect"
@@ -27,7 +28,7 @@ layer(Files.layer)("Parquet", (it) => {
   it.effect("refuses a compression that it cannot undo, by column", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("lz4"), Row)))
-      assert.strictEqual(error._tag, "DatasetError")
+      assert.strictEqual(error._tag, "RowError")
       assert.include(error.message, `column "question" is compressed with LZ4_RAW; write the file again with one of`)
     }))
 
@@ -38,6 +39,31 @@ layer(Files.layer)("Parquet", (it) => {
       assert.strictEqual(error.row, 4)
       assert.include(error.detail, "answer")
       assert.include(error.text, `"answer":6`)
+    }))
+
+  it.effect.each(["none", "gzip", "zstd"])(
+    "reads or refuses a file with a flipped bit (%s)",
+    (codec) =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const whole = yield* fs.readFile(fixture(codec))
+        const file = `${yield* Files.temporaryFolder}/damaged.parquet`
+        for (let flip = 0; flip < 300; flip++) {
+          const damaged = Uint8Array.from(whole)
+          const at = Seed.derive(flip, codec) % damaged.length
+          damaged[at] = (damaged[at] ?? 0) ^ (1 << (flip % 8))
+          yield* fs.writeFile(file, damaged)
+          const result = yield* Effect.result(Stream.runDrain(Parquet.rows(file, Schema.Unknown)))
+          if (result._tag === "Failure") assert.strictEqual(result.failure._tag, "RowError")
+        }
+      })
+  )
+
+  it.effect("leaves out the rows that its schema refuses, where it is told to", () =>
+    Effect.gen(function*() {
+      const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
+      const rows = yield* Stream.runCollect(Parquet.rows(fixture("snappy"), Small, { broken: "skip" }))
+      assert.deepStrictEqual(rows.map(({ answer }) => answer), [0, 2, 4])
     }))
 
   it.effect("refuses what is no parquet file, wherever it was cut", () =>

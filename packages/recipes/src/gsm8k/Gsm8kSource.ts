@@ -1,5 +1,5 @@
 /** Where the problems come from: a folder, or the dataset's own place on the hub. */
-import { DatasetError, Hub, Jsonl, Parquet, Repository } from "@effect-rl/files"
+import { Hub, Jsonl, Parquet, Repository, RowError } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -34,8 +34,7 @@ const toProblem = (file: string) => ([row, index]: readonly [Gsm8kRow, number]) 
     onSome: (answer) => Effect.succeed<Problem>({ question: row.question, answer })
   })
 
-const noRows = (file: string) =>
-  new DatasetError.DatasetError({ file, detail: "has no rows, expected at least one problem" })
+const noRows = (file: string) => new RowError.RowError({ file, detail: "has no rows, expected at least one problem" })
 
 const problems = <E, R>(file: string, rows: Stream.Stream<Gsm8kRow, E, R>) =>
   rows.pipe(
@@ -59,7 +58,7 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
   const train = yield* fromFile(path.join(folder, "train.jsonl"))
   const testFile = path.join(folder, "test.jsonl")
   const hasTest = yield* fs.exists(testFile).pipe(
-    Effect.mapError((error) => new DatasetError.DatasetError({ file: testFile, detail: error.message }))
+    Effect.mapError((error) => new RowError.RowError({ file: testFile, detail: error.message }))
   )
   return hasTest ? yield* Split.disjoint(train, yield* fromFile(testFile)) : yield* Split.holdOut(train, heldOutCount)
 })

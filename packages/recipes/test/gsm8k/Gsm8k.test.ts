@@ -173,13 +173,13 @@ describe("Gsm8kSource.load", () => {
   it.effect("names the row that is no problem, and a file and a folder without problems", () =>
     Effect.gen(function*() {
       const noProblem = yield* Effect.flip(load({ "train.jsonl": [{ question: 3 }] }))
-      assert.strictEqual(noProblem._tag, "DatasetError")
+      assert.strictEqual(noProblem._tag, "RowError")
       assert.include(noProblem.message, "row 1")
       const noRow = yield* Effect.flip(load({ "train.jsonl": problems.map(row), "test.jsonl": [] }))
-      assert.strictEqual(noRow._tag, "DatasetError")
+      assert.strictEqual(noRow._tag, "RowError")
       assert.include(noRow.message, "test.jsonl: has no rows, expected at least one problem")
       const noFile = yield* Effect.flip(load({}))
-      assert.strictEqual(noFile._tag, "DatasetError")
+      assert.strictEqual(noFile._tag, "RowError")
       assert.include(noFile.message, "train.jsonl does not exist")
     }))
 })

@@ -1,0 +1,45 @@
+/** A dataset file, or a row of it, that cannot be read. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+export class RowError extends Schema.TaggedError<RowError>()("RowError", {
+  file: Schema.String,
+  /** Counted from 1: a line of JSON lines and CSV, a row of Parquet. Absent where the file as a whole is at fault. */
+  row: Schema.optionalKey(Schema.Int),
+  /** What was expected, and what was found instead. */
+  detail: Schema.String,
+  /** The offending text, at most 200 characters. */
+  text: Schema.optionalKey(Schema.String)
+}) {
+  override get message() {
+    const place = this.row === undefined ? this.file : `${this.file}, row ${this.row}`
+    return this.text === undefined ? `${place}: ${this.detail}` : `${place}: ${this.detail}\nin: ${this.text}`
+  }
+}
+
+/** How rows are read. */
+export interface Options {
+  /** A row that its schema refuses ends the stream with an error, or is logged and left out; default `"fail"`. */
+  readonly broken?: "fail" | "skip"
+}
+
+/** A row that its schema refuses. */
+export const invalidRow = (file: string, row: number, error: Schema.SchemaError, text: string): RowError =>
+  new RowError({ file, row, detail: error.message, text: text.slice(0, 200) })
+
+/** Decodes each row, with its number; what a broken row means is told by the options. */
+export const decodeRows =
+  <I, A, R2>(decode: (row: I, number: number) => Effect.Effect<A, RowError, R2>, options: Options = {}) =>
+  <E, R>(rows: Stream.Stream<readonly [row: I, number: number], E, R>): Stream.Stream<A, E | RowError, R | R2> => {
+    if (options.broken !== "skip") return Stream.mapEffect(rows, ([row, number]) => decode(row, number))
+    return rows.pipe(
+      Stream.mapEffect(([row, number]) =>
+        decode(row, number).pipe(
+          Effect.map((value) => [value]),
+          Effect.catchTag("RowError", (error) => Effect.as(Effect.logWarning(`left out: ${error.message}`), []))
+        )
+      ),
+      Stream.flattenIterable
+    )
+  }

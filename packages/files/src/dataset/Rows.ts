@@ -1,0 +1,25 @@
+/** Dataset rows from a file of any form that is known. */
+import type * as FileSystem from "effect/FileSystem"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Csv from "./Csv.ts"
+import * as Jsonl from "./Jsonl.ts"
+import * as Parquet from "./Parquet.ts"
+import * as RowError from "./RowError.ts"
+
+/** By the end of the name: `.jsonl`, `.parquet` or `.csv`. */
+export const fromFile = <A, R>(
+  file: string,
+  schema: Schema.ConstraintDecoder<A, R>,
+  options?: RowError.Options
+): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> => {
+  if (file.endsWith(".jsonl")) return Jsonl.rows(file, schema, options)
+  if (file.endsWith(".parquet")) return Parquet.rows(file, schema, options)
+  if (file.endsWith(".csv")) return Csv.rows(file, schema, options)
+  return Stream.fail(
+    new RowError.RowError({
+      file,
+      detail: "is of no known form, expected a name that ends in .jsonl, .parquet or .csv"
+    })
+  )
+}
