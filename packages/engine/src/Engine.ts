@@ -1,4 +1,4 @@
-/** The embedded backend: trains LoRA adapters of small models and samples from them in this process, on the CPU. */
+/** The embedded backend: LoRA training and sampling of small language models in this process, on the CPU. */
 import { Tinker, Tokenizer } from "@effect-rl/core"
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
@@ -106,7 +106,7 @@ const planFor = Effect.fnUntraced(function*(
   return { workers: workers ?? most, models } satisfies Plan
 })
 
-/** What an engine with these options would start with; starts nothing. */
+/** The plan of an engine with these options, which is not started. */
 export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
   const { sources } = yield* ModelSources.make(models)
   return yield* planFor(sources, workers)

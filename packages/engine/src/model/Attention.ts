@@ -8,7 +8,7 @@ import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** What the backward pass reads again; keys and values stay in the cache. */
+/** Values that the backward pass reads again; keys and values stay in the cache. */
 export interface AttentionRecord {
   readonly x: Address
   readonly inverseRoot: Address
@@ -69,7 +69,7 @@ const project = (
   kernels.storeRows(value, batch.bases, offset + batch.cache.valueOffset, positions, rows, size)
 }
 
-/** Writes x plus the attention's result to `out` and returns what a backward pass needs, all in the arena. */
+/** Writes x plus the attention's result to `out` and returns the record for a backward pass, all in the arena. */
 export const forward = (
   compute: Compute,
   batch: Batch,

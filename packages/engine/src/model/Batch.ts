@@ -77,7 +77,7 @@ export interface SequenceBatch extends Batch {
   readonly base: Memory.Address
 }
 
-/** Each layer has a cache of its own, unless none is read again after the next layer. */
+/** Layers share a cache where a layer's keys and values are not read after its own computation. */
 export const ofSequences = (
   compute: Compute,
   tokensS: ReadonlyArray<Int32Array>,

@@ -1,4 +1,4 @@
-/** What one thread computes with. */
+/** Kernels, memory, weights and scratch space of one thread. */
 import type { Kernels } from "../numerics/Kernels.ts"
 import type { Arena, Memory } from "../numerics/Memory.ts"
 import type { ModelConfig } from "./ModelConfig.ts"

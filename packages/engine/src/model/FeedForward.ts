@@ -7,7 +7,7 @@ import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** What the backward pass reads again; the normed input and the gated values are cheaper to recompute than to keep. */
+/** Values that the backward pass reads again; the normed input and the gated values are cheaper to recompute than to keep. */
 export interface FeedForwardRecord {
   readonly x: Address
   readonly inverseRoot: Address
@@ -15,7 +15,7 @@ export interface FeedForwardRecord {
   readonly up: Address
 }
 
-/** Writes x plus the half's result to `out` and returns what a backward pass needs, all in the arena. */
+/** Writes x plus the half's result to `out` and returns the record for a backward pass, all in the arena. */
 export const forward = (
   compute: Compute,
   batch: Batch,

@@ -7,7 +7,7 @@ import type { Compute } from "./Compute.ts"
 import * as FeedForward from "./FeedForward.ts"
 import type { LayerWeights } from "./Weights.ts"
 
-/** What the backward pass reads again of one layer. */
+/** Values of one layer that the backward pass reads again. */
 export interface LayerRecord {
   readonly attention: Attention.AttentionRecord
   readonly feedForward: FeedForward.FeedForwardRecord
@@ -101,7 +101,7 @@ const at = <A>(layers: ReadonlyArray<A>, index: number): A => {
   return found
 }
 
-/** How a backward pass comes by what it reads again: kept from the forward pass, or computed again layer by layer. */
+/** The records of a backward pass: kept by the forward pass, or computed again layer by layer. */
 export type Records = "kept" | "recomputed"
 
 /** `run` for a backward pass to follow. Recomputed records need a cache that all layers share. */

@@ -1,4 +1,4 @@
-/** Where a backward pass adds what it finds. */
+/** Addresses of the gradients that a backward pass adds to. */
 import type { Address } from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
 import type { LinearName } from "./ModelConfig.ts"

@@ -11,7 +11,7 @@ import type * as Loss from "./Loss.ts"
 import * as ModelConfig from "./ModelConfig.ts"
 import * as Weights from "./Weights.ts"
 
-/** A sequence and what is asked of it: `targets` is `[tokens, candidates]`. */
+/** A sequence and its targets `[tokens, candidates]`. */
 export interface Example {
   readonly tokens: Int32Array
   readonly targets: Int32Array
@@ -112,7 +112,7 @@ export const forwardBackward = (
   return { logprobs, loss }
 }
 
-/** What decides how much scratch a pass needs. */
+/** Sizes that decide how much scratch space a pass needs. */
 export interface PassSize {
   readonly rows: number
   /** Tokens of the longest sequence. */

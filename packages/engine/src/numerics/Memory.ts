@@ -156,7 +156,7 @@ export const reserver = (memory: Memory): Reserver => {
   return { reserve, release, free: () => capacity - used, allocate: (count) => reserve(count * 4).start }
 }
 
-/** Adds up what an allocation would take. */
+/** An allocator that only adds up sizes. */
 export const counter = (): Allocator & { readonly bytes: () => number } => {
   let bytes = 0
   return {

@@ -1,6 +1,6 @@
 /**
  * Kernels in which V8 joins pairs of 128-bit vector operations to 256-bit ones, an experimental part of its optimizing
- * compiler. Each lane computes what it computed before, so results are the same to the bit.
+ * compiler. Each lane computes the same operations in the same order, so results are the same to the bit.
  */
 import * as v8 from "node:v8"
 import * as Kernels from "./Kernels.ts"

@@ -1,4 +1,4 @@
-/** Where checkpoints lie: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
+/** Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
 import { TinkerError } from "@effect-rl/core"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 
-/** To go on training from, or to sample from alone. */
+/** `weights` to continue training from, `sampler_weights` to sample from alone. */
 export type Kind = "weights" | "sampler_weights"
 
 export interface CheckpointStore {

@@ -82,7 +82,7 @@ export const make = Effect.fnUntraced(function*(library: Library, store: Checkpo
     return yield* trainingClient(model, config, (adapter) => adapter.initialize(seed))
   }, named("createLoraTrainingClient"))
 
-  /** A checkpoint's folder, its model and what its adapter is like. */
+  /** A checkpoint's folder, its model and the configuration of its adapter. */
   const open = Effect.fnUntraced(function*(path: string) {
     const folder = yield* store.find(path)
     const { baseModel, config } = yield* Effect.mapError(Checkpoint.readConfig(folder), rejected)

@@ -20,7 +20,7 @@ import type { StoredAdapter } from "./StoredAdapter.ts"
 import type { TrainedAdapter } from "./TrainedAdapter.ts"
 import * as TrainingItem from "./TrainingItem.ts"
 
-/** What a client is made of. */
+/** Parts of a training client. */
 export interface Parts {
   readonly info: TrainingClient.ModelInfo
   readonly limits: RequestRules.Limits
@@ -36,7 +36,7 @@ export interface Parts {
 type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
 
 export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot, stored }: Parts) => {
-  /** Checks a call's data now and queues what is to be done with them. */
+  /** Checks the data of a call at once and queues its computation. */
   const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
     operation: "forward" | "forwardBackward",
     data: Data<K>,
@@ -94,7 +94,7 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     return yield* queue.submit(operation, pass, { isDecisive: true })
   })
 
-  /** The copy is skipped where nobody waits for it any more, as its room is then somebody else's. */
+  /** The copy is skipped once the snapshot is released, because its memory may belong to another one. */
   const copyTo = (target: AdapterSnapshot) =>
     Effect.suspend(() => target.isReleased() ? Effect.void : target.use(adapter.copyTo(target.adapter)))
 

@@ -72,14 +72,13 @@ interface Entry {
 
 const unusable = (error: Tokenizer.TokenizerError) => new TinkerError.Rejected({ detail: error.message })
 
-const gigabytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(2)} GiB`
+const size = (bytes: number) =>
+  bytes < 2 ** 27 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(2)} GiB`
 
 const tooLarge = (name: string, { contextLength }: ModelConfig, plan: MemoryPlan.MemoryPlan, free: number) =>
   new TinkerError.Unavailable({
-    detail: `"${name}" takes ${gigabytes(plan.weightBytes)} and room for sequences of ${contextLength} tokens; ` +
-      `${
-        gigabytes(free)
-      } of the engine's memory are free: close clients that are no longer used, or use a smaller model`
+    detail: `"${name}" takes ${size(plan.weightBytes)} and room for sequences of ${contextLength} tokens; ` +
+      `${size(free)} of the engine's memory are free: close clients that are no longer used, or use a smaller model`
   })
 
 /** Weights of this size take a while to read and leave less room for everything else. */
@@ -87,8 +86,8 @@ const largeBytes = 64 * 1024 * 1024
 
 /** The plan of a model, as it is logged before the model is read. */
 const describe = (name: string, plan: MemoryPlan.MemoryPlan, available: number) =>
-  `${name}: ${gigabytes(plan.weightBytes)} of weights, ${plan.threads} of ${available} compute threads with ` +
-  `${gigabytes(plan.trainingBytes + plan.cacheBytes)} each, context of ${plan.contextLength} tokens`
+  `${name}: ${size(plan.weightBytes)} of weights, ${plan.threads} of ${available} compute threads with ` +
+  `${size(plan.trainingBytes + plan.cacheBytes)} each, context of ${plan.contextLength} tokens`
 
 /** Plans the model's share of what is free now and takes it; its threads know the model before this returns. */
 const loadInto = Effect.fnUntraced(function*(

@@ -1,4 +1,4 @@
-/** What a compute thread does with the commands it receives. */
+/** A compute thread's handling of commands. */
 import { uniform } from "@effect-rl/core/record/Seed"
 import * as Adam from "../model/Adam.ts"
 import * as Adapter from "../model/Adapter.ts"

@@ -39,7 +39,7 @@ const leastContext = 512
 /** Share of the memory beside the weights that a plan uses; further adapters and models need the rest. */
 const plannedShare = 0.75
 
-/** What a plan may use. */
+/** Threads and memory that a plan may use. */
 export interface Supply {
   /** Most compute threads. */
   readonly threads: number
@@ -68,7 +68,7 @@ export interface MemoryPlan {
   readonly cacheBytes: number
   /** Prompt rows of one sampling step. */
   readonly prefillRows: number
-  /** Weights, caches and scratch space together, without what the threads have already. */
+  /** Weights, caches and scratch space together, less the scratch space that threads have already. */
   readonly totalBytes: number
 }
 

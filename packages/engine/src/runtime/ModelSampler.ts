@@ -1,7 +1,7 @@
 /**
- * Samples from one model on one thread: runs what the scheduler plans and picks the next tokens.
+ * Samples from one model on one thread: computes the steps of the scheduler and picks the next tokens.
  *
- * Imports single modules of other packages, as everything on a thread does, which starts the sooner the less it loads.
+ * Code on a thread imports single modules of other packages: a thread that loads less starts sooner.
  */
 import type { Sampling } from "@effect-rl/core"
 import { uniform } from "@effect-rl/core/record/Seed"
@@ -16,7 +16,7 @@ import type { LoadedModel, SampleOrder, SampleResult } from "./Protocol.ts"
 import { type Copy, type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
 import * as Stops from "./Stops.ts"
 
-/** One continuation's own randomness, stops and findings. */
+/** Randomness, stops and log-probabilities of one continuation. */
 interface Draw {
   readonly uniform: () => number
   readonly isStop: (token: number) => boolean
@@ -175,7 +175,7 @@ export class ModelSampler {
     return groups
   }
 
-  /** Takes from the logits of one position what the request asked for. */
+  /** Scores the next prompt token or draws the next sampled one from the logits of one position. */
   private read(sample: Sample, position: number, logits: Head.Logits, row: number) {
     const request = this.requests.get(sample.order.id)
     if (request === undefined) return

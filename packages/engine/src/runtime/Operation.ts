@@ -2,6 +2,6 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** What is inside a call fails with a reason alone. */
+/** Adds the name of a call to the reasons that its parts fail with. */
 export const named = (operation: string) =>
   Effect.mapError((reason: TinkerError.Reason) => new TinkerError.TinkerError({ operation, reason }))

@@ -1,4 +1,4 @@
-/** What the host and its compute threads say to each other; plain data and typed arrays. */
+/** Messages between the host and its compute threads: plain data and typed arrays. */
 import type { Datum, Loss, LossGraph, Sampling, TrainingClient } from "@effect-rl/core"
 import type { ByteLevel } from "@effect-rl/files"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
@@ -20,7 +20,7 @@ export interface LoadedModel {
   readonly model: number
   readonly config: ModelConfig
   readonly weights: Weights
-  /** What string stops are looked for in; undefined where tokens are not bytes. */
+  /** The bytes of each token, in which string stops are searched; undefined for a tokenizer that is not byte-level. */
   readonly tokenBytes: ByteLevel.TokenBytes | undefined
   readonly cache: Region
   /** Positions of the cache. */
@@ -100,7 +100,7 @@ export type Task =
     readonly step: number
   }
 
-/** What a task found; empty where it has nothing to say. */
+/** Result of a task; empty for a task without log-probabilities or metrics. */
 export interface TaskOutput {
   readonly logprobs: ReadonlyArray<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
@@ -110,7 +110,7 @@ export interface TaskOutput {
   readonly graphMetrics?: ReadonlyArray<Readonly<Record<string, number>>>
 }
 
-/** What a thread holds: all zero when it is idle, apart from `free`. */
+/** Load of a thread: all zero when it is idle, apart from `free`. */
 export interface ThreadStats {
   readonly waiting: number
   readonly running: number
@@ -120,7 +120,7 @@ export interface ThreadStats {
 
 export type Command =
   | { readonly _tag: "Load"; readonly model: LoadedModel }
-  /** Scratch space from now on; the thread stops using what it had. */
+  /** Replaces the thread's scratch space. */
   | { readonly _tag: "MoveArena"; readonly id: number; readonly region: Region }
   | { readonly _tag: "Sample"; readonly order: SampleOrder }
   | { readonly _tag: "Cancel"; readonly id: number }

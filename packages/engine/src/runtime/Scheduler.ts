@@ -1,7 +1,7 @@
 /** Continuous batching as a state machine: which rows of which samples the next forward pass computes. */
 import { type Piece, Positions } from "./Positions.ts"
 
-/** What one request asks of a model: `samples` continuations of one prompt. */
+/** One request to a model: `samples` continuations of one prompt. */
 export interface Order {
   readonly id: number
   /** Identity of the weights; samples of one identity and prompt share the prompt's computation. */
@@ -14,10 +14,10 @@ export interface Order {
   readonly scorePrompt: boolean
 }
 
-/** Where the keys and values of one sample lie in the cache, and stay for others with the same prompt. */
+/** The positions of one sample in the cache. Its prompt stays there for other samples with the same prompt. */
 interface Place extends Piece {
   readonly prefixKey: string
-  /** Whether its prompt is what others with the same key copy. */
+  /** Whether samples with the same key copy their prompt from here. */
   isShared: boolean
   isIdle: boolean
   /** The sample that computes, or has computed, the prompt. */
@@ -79,7 +79,7 @@ const knownTokens = ({ order, tokens }: Sample) =>
 /** The last token is never read again. */
 const positionsOf = ({ maxTokens, prompt }: Order) => prompt.length + Math.max(maxTokens, 1) - 1
 
-/** The token at a position of the prompt or of what was sampled. */
+/** The token at a position of the prompt or of the sampled tokens. */
 export const tokenAt = ({ order, tokens }: Sample, position: number) =>
   (position < order.prompt.length ? order.prompt[position] : tokens[position - order.prompt.length]) ?? 0
 

@@ -1,11 +1,11 @@
-/** Weights that sampling clients share: kept while anybody uses them. */
+/** Weights that sampling clients share, kept until their last user releases them. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Room } from "./Room.ts"
 
 export interface Snapshot {
-  /** Unlike its address never used again. */
+  /** Never used again, unlike the address. */
   readonly id: number
   /** Undefined for the base model. */
   readonly adapter: PackedAdapter | undefined

@@ -1,4 +1,4 @@
-/** When a sample ends: token ids, or strings found in the bytes of its tokens. */
+/** Conditions that end a sample: token ids, or strings in the bytes of its tokens. */
 
 /** The bytes of a token, one character per byte. */
 export type TokenBytes = (token: number) => string

@@ -1,4 +1,4 @@
-/** The compute threads, who works on what, and the answers still owed. */
+/** The compute threads, the assignment of work to them, and the requests that have no answer yet. */
 import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -12,9 +12,9 @@ export interface Threads {
   readonly count: number
   /** Tells the first threads of a model before anything that uses it: one thread per element, each its own part. */
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
-  /** Gives one thread other scratch space; returns when the thread no longer uses what it had. */
+  /** Replaces the scratch space of a thread; returns when the thread no longer uses the old one. */
   readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
-  /** Interruption frees what the order holds in its thread. */
+  /** Interruption frees the order's places in its thread. */
   readonly sample: (order: Omit<SampleOrder, "id">) => Effect.Effect<Sampling.SampleResponse, Unavailable>
   /** Once a thread has begun, interruption waits for it: it writes to memory that must not be freed before. */
   readonly run: (task: Task) => Effect.Effect<TaskOutput, Unavailable>
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
     () => Effect.map(spawn(start, { onReply, onFailure }), (thread): Member => ({ thread, samples: 0, tasks: 0 }))
   )
 
-  /** Sends a command and reads its answer out of the reply; `cancel` runs when nobody waits for it any more. */
+  /** Sends a command and reads its answer from the reply; `cancel` runs if the caller is interrupted. */
   const ask = <A>(
     thread: Thread,
     command: (id: number) => Command,

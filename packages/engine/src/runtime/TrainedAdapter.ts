@@ -1,4 +1,4 @@
-/** The adapter of one training client: its blocks in the shared memory and what threads do to them. */
+/** The adapter of one training client: its blocks in the shared memory, and the operations of threads on them. */
 import { type Datum, type Loss, LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"

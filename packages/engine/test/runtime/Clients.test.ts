@@ -89,4 +89,18 @@ describe("clients", () => {
       assert.strictEqual(first?.length, 1152)
       assert.deepStrictEqual(first, second)
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))
+
+  it.effect("of a model that does not fit fail with a typed error, until there is room", () =>
+    Effect.gen(function*() {
+      const { room } = yield* Host
+      const filler = yield* room.acquire((room.free() - (2 << 20)) / 4)
+      const { message } = yield* Effect.flip(prepare)
+      assert.strictEqual(
+        message,
+        "createLoraTrainingClient: \"effect-rl/tiny-64\" takes 2 MiB and room for sequences of 1152 tokens; " +
+          "2 MiB of the engine's memory are free: close clients that are no longer used, or use a smaller model"
+      )
+      yield* room.release(filler)
+      yield* prepare
+    }).pipe(Effect.provide(TestEngine.layer(2))))
 })
