@@ -1,0 +1,202 @@
+/** Conversations, tools and responses in the form of OpenAI's chat completions, and back. */
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Message from "./Message.ts"
+import type { Parsed } from "./Renderer.ts"
+import type { Delta } from "./ResponseStream.ts"
+import type { ToolSpec } from "./ToolSpec.ts"
+
+/** A call of a function; its arguments are JSON text. */
+export const ToolCall = Schema.Struct({
+  id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  type: Schema.optionalKey(Schema.Literal("function")),
+  function: Schema.Struct({ name: Schema.String, arguments: Schema.String })
+})
+export type ToolCall = typeof ToolCall.Type
+
+export const Part = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) })
+])
+export type Part = typeof Part.Type
+
+/** One message. Reasoning is `reasoning_content`, as the services with open models have it. */
+export const ChatMessage = Schema.Struct({
+  role: Schema.String,
+  content: Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(Part)]))),
+  reasoning_content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  tool_calls: Schema.optionalKey(Schema.NullOr(Schema.Array(ToolCall))),
+  tool_call_id: Schema.optionalKey(Schema.String),
+  name: Schema.optionalKey(Schema.String)
+})
+export type ChatMessage = typeof ChatMessage.Type
+
+/** A function that a model may call. */
+export const Tool = Schema.Struct({
+  type: Schema.Literal("function"),
+  function: Schema.Struct({
+    name: Schema.String,
+    description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    parameters: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
+  })
+})
+export type Tool = typeof Tool.Type
+
+/** A message holds something that renderers cannot read. */
+export class OpenAiError extends Schema.TaggedError<OpenAiError>()("OpenAiError", {
+  field: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.field}: ${this.detail}`
+  }
+}
+
+const dataUri = /^data:image\/(png|jpeg);base64,/
+
+/** Images come as data; nothing is fetched from an address. */
+const toImage = (url: string, field: string): Effect.Effect<Message.ImagePart, OpenAiError> => {
+  const [prefix = "", format] = dataUri.exec(url) ?? []
+  const data = Base64.decode(url.slice(prefix.length))
+  if ((format === "png" || format === "jpeg") && Result.isSuccess(data)) {
+    return Effect.succeed({ type: "image", data: data.success, format })
+  }
+  const detail = `is "${url.slice(0, 40)}", expected a data URI of type image/png or image/jpeg in Base64`
+  return Effect.fail(new OpenAiError({ field, detail }))
+}
+
+const toParts = (content: ChatMessage["content"], field: string) => {
+  if (typeof content === "string" || content === null || content === undefined) {
+    return Effect.succeed<Message.Message["content"]>(content ?? "")
+  }
+  return Effect.forEach(
+    content,
+    (part, index): Effect.Effect<Message.ContentPart, OpenAiError> =>
+      part.type === "text" ? Effect.succeed(part) : toImage(part.image_url.url, `${field}[${index}].image_url.url`)
+  )
+}
+
+const toCall = (call: ToolCall): Message.ToolCall => ({
+  ...(call.id === undefined || call.id === null ? {} : { id: call.id }),
+  function: call.function
+})
+
+const withReasoning = (content: Message.Message["content"], reasoning: string): Message.Message["content"] => {
+  if (reasoning === "") return content
+  const parts = typeof content !== "string" ? content : content === "" ? [] : [{ type: "text" as const, text: content }]
+  return [{ type: "thinking", thinking: reasoning }, ...parts]
+}
+
+const toMessage = Effect.fnUntraced(function*(message: ChatMessage, index: number) {
+  const content = yield* toParts(message.content, `messages[${index}].content`)
+  const toolCalls = message.tool_calls ?? []
+  return {
+    role: message.role,
+    content: withReasoning(content, message.reasoning_content ?? ""),
+    ...(toolCalls.length === 0 ? {} : { toolCalls: toolCalls.map(toCall) }),
+    ...(message.tool_call_id === undefined ? {} : { toolCallId: message.tool_call_id }),
+    ...(message.name === undefined ? {} : { name: message.name })
+  } satisfies Message.Message
+})
+
+/**
+ * A conversation for a renderer. Content that is null or absent is empty text; an answer of a tool without a name gets that
+ * of the call it answers. Fails for an image that is not given as data.
+ *
+ * @see tinker-cookbook `openai_messages_to_tinker`
+ */
+export const toMessages = Effect.fnUntraced(function*(
+  messages: ReadonlyArray<ChatMessage>
+): Effect.fn.Return<ReadonlyArray<Message.Message>, OpenAiError> {
+  const read = yield* Effect.forEach(messages, toMessage)
+  const names = new Map(
+    read.flatMap((message) =>
+      (message.toolCalls ?? []).flatMap(({ function: { name }, id }) => id === undefined ? [] : [[id, name] as const])
+    )
+  )
+  return read.map((message): Message.Message => {
+    const name = message.role === "tool" ? names.get(message.toolCallId ?? "") : undefined
+    return message.name === undefined && name !== undefined ? { ...message, name } : message
+  })
+})
+
+/** @see tinker-cookbook `openai_tools_to_tinker` */
+export const toToolSpec = ({ function: { description, name, parameters } }: Tool): ToolSpec => ({
+  name,
+  description: description ?? "",
+  parameters: parameters ?? {}
+})
+
+/** @see tinker-cookbook `tool_specs_to_openai_tools` */
+export const fromToolSpec = ({ description, name, parameters }: ToolSpec): Tool => ({
+  type: "function",
+  function: { name, description, parameters }
+})
+
+/** A call without an id gets one from its position. */
+const fromCall = (call: Message.ToolCall, index: number) => ({
+  id: call.id ?? `call_${index}`,
+  type: "function" as const,
+  function: call.function
+})
+
+const fromImage = ({ data, format }: Message.ImagePart): Part => ({
+  type: "image_url",
+  image_url: { url: `data:image/${format};base64,${Base64.encode(data)}` }
+})
+
+/** One text, or the texts and images in their order. */
+const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => {
+  const parts = Message.parts(message)
+  if (!parts.some((part) => part.type === "image")) return Message.text(message)
+  return parts.flatMap((part): ReadonlyArray<Part> => {
+    if (part.type === "image") return [fromImage(part)]
+    return part.type === "text" ? [part] : []
+  })
+}
+
+/** Text is joined, and so is reasoning, apart from it. @see tinker-cookbook `to_openai_message` */
+export const fromMessage = (message: Message.Message): ChatMessage => {
+  const reasoning = Message.thinking(message)
+  const { name, role, toolCallId, toolCalls = [] } = message
+  return {
+    role,
+    content: fromContent(message),
+    ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(fromCall) }),
+    ...(role !== "tool" || toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
+    ...(role !== "tool" || name === undefined ? {} : { name })
+  }
+}
+
+/** Why a response ended: at its stop, with calls to answer, or at the limit of its length. */
+export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
+  if (termination === "malformed") return "length"
+  return message.toolCalls !== undefined && message.toolCalls.length > 0 ? "tool_calls" : "stop"
+}
+
+/** The `delta` of a chunk. */
+export interface ChunkDelta {
+  readonly content?: string
+  readonly reasoning_content?: string
+  readonly tool_calls?: ReadonlyArray<ReturnType<typeof fromCall> & { readonly index: number }>
+}
+
+/**
+ * What a streamed response adds, for a chunk of a streamed completion; `index` counts the calls before it. A call that
+ * cannot be read is the text that it was written as.
+ */
+export const fromDelta = (delta: Delta, index: number): ChunkDelta => {
+  switch (delta._tag) {
+    case "Text":
+      return { content: delta.text }
+    case "Thinking":
+      return { reasoning_content: delta.thinking }
+    case "ToolCall":
+      return { tool_calls: [{ index, ...fromCall(delta.toolCall, index) }] }
+    case "UnparsedToolCall":
+      return { content: delta.unparsedToolCall.rawText }
+  }
+}
