@@ -1,7 +1,7 @@
 /** The signal of groups: whether their rewards say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
-/** A group whose members' rewards differ; `partition` alone makes one. */
+/** A group that says which tokens were better; `partition` alone makes one. */
 class InformativeGroup {
   /** Makes the type nominal: a group that merely looks like one is not. */
   protected readonly brand = "InformativeGroup"
@@ -17,7 +17,7 @@ export type { InformativeGroup }
 /** Every group once, each list in the order of the results. */
 export interface Partition {
   readonly informative: ReadonlyArray<InformativeGroup>
-  /** Nothing to compare: all rewards are equal, or fewer than two members are left. */
+  /** Nothing to compare: all rewards are equal, or fewer than two members of a group are left. */
   readonly constant: ReadonlyArray<GroupResult.Group>
   readonly skipped: ReadonlyArray<GroupResult.Skipped>
 }
@@ -31,15 +31,29 @@ const isConstant = (group: GroupResult.Group) => {
 export const isInformative = (group: GroupResult.Group): boolean => !isConstant(group)
 
 /**
+ * Where a group's signal comes from: `members` compares the members of each group, `batch` compares all members of all groups, and
+ * `tokens` is for credit that judges each token by itself, for which every group that has members is informative.
+ */
+export type Source = "members" | "batch" | "tokens"
+
+const rule = (source: Source, groups: ReadonlyArray<GroupResult.Group>): (group: GroupResult.Group) => boolean => {
+  if (source === "members") return isInformative
+  const rewards = groups.flatMap((group) => GroupResult.survivors(group).map(([member]) => group.rewardsG[member]))
+  const differ = source === "tokens" || rewards.some((reward) => reward !== rewards[0])
+  return () => differ
+}
+
+/**
  * Tells informative groups from the others.
  *
  * @see tinker-cookbook `remove_constant_reward_groups`
  */
-export const partition = (results: ReadonlyArray<GroupResult.GroupResult>): Partition => {
+export const partition = (results: ReadonlyArray<GroupResult.GroupResult>, source: Source = "members"): Partition => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
+  const informs = rule(source, groups)
   return {
-    informative: groups.filter(isInformative).map((group) => new InformativeGroup(group)),
-    constant: groups.filter(isConstant),
+    informative: groups.filter(informs).map((group) => new InformativeGroup(group)),
+    constant: groups.filter((group) => !informs(group)),
     skipped: results.filter(GroupResult.isSkipped)
   }
 }

@@ -5,10 +5,25 @@ import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
 /** The estimate for one group; a constant group has no advantages to estimate, which is 0 for each member. */
-const estimate = (estimator: Advantage.Estimator, rewards: ReadonlyArray<number | undefined>) => {
-  const { informative: [group] } = Signal.partition([Samples.group(rewards)])
+const estimate = (
+  estimator: Advantage.Estimator,
+  rewards: ReadonlyArray<number | undefined>,
+  lengths?: ReadonlyArray<number>
+) => {
+  const sampled = lengths === undefined ? {} : { members: Samples.membersOfLength(lengths, rewards) }
+  const { informative: [group] } = Signal.partition([Samples.group(rewards, sampled)])
   return group === undefined ? rewards.map(() => 0) : Array.from(estimator.of(group))
 }
+
+const rounded = (values: ReadonlyArray<number>) => values.map((value) => Number(value.toFixed(6)))
+
+const isEach = (actual: ReadonlyArray<number>, expected: ReadonlyArray<number>, scale = 1) =>
+  expected.forEach((value, member) =>
+    assert.isTrue(
+      Golden.isClose(actual[member], value, Math.max(scale, Math.abs(value))),
+      `${actual[member]} vs ${value}`
+    )
+  )
 
 describe("Advantage.centered", () => {
   it("is the reward less the group's mean, in float32", () => {
@@ -74,24 +89,127 @@ describe("Advantage.leaveOneOut", () => {
   }, { arbitrary: { seed: 1 } })
 })
 
-describe.each([["centered", Advantage.centered], ["leaveOneOut", Advantage.leaveOneOut]] as const)(
-  "Advantage.%s",
-  (_, estimator) => {
-    it.prop("sums to zero over a group", [Rewards], ([rewards]) => {
-      const sum = estimate(estimator, rewards).reduce((left, right) => left + right, 0)
-      assert.isTrue(Golden.isClose(sum, 0, 1000 * rewards.length))
-    }, { arbitrary: { seed: 1 } })
+describe("Advantage.normalized", () => {
+  it("divides by the sample or the population deviation", () => {
+    assert.deepStrictEqual(rounded(estimate(Advantage.normalized("sample"), [1, 0])), [0.707106, -0.707106])
+    assert.deepStrictEqual(rounded(estimate(Advantage.normalized("population"), [1, 0])), [0.999998, -0.999998])
+  })
 
-    it.prop(
-      "does not change when every reward is raised by as much",
-      [Rewards, Schema.Literals([-8, 1, 64])],
-      ([rewards, by]) => {
-        const raised = estimate(estimator, rewards.map((reward) => reward + by))
-        estimate(estimator, rewards).forEach((advantage, member) =>
-          assert.isTrue(Golden.isClose(raised[member], advantage, 2000), `${raised[member]} vs ${advantage}`)
-        )
-      },
-      { arbitrary: { seed: 1 } }
+  it.prop(
+    "does not change when every reward is multiplied by as much",
+    [Rewards, Schema.Literals([2, 16, 1024])],
+    ([rewards, by]) => {
+      const multiplied = estimate(Advantage.normalized(), rewards.map((reward) => reward * by))
+      isEach(multiplied, estimate(Advantage.normalized(), rewards), 10)
+    },
+    { arbitrary: { seed: 1 } }
+  )
+})
+
+describe("Advantage.maxRl", () => {
+  it("weighs a problem that is rarely solved more", () => {
+    assert.deepStrictEqual(estimate(Advantage.maxRl, [1, 0, 0, 0]), [3, -1, -1, -1])
+    assert.deepStrictEqual(rounded(estimate(Advantage.maxRl, [1, 1, 1, 0])), [0.333333, 0.333333, 0.333333, -1])
+  })
+
+  it("says nothing where the mean reward is not positive", () => {
+    assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 0]), [0, 0])
+    assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 1]), [0, 0])
+  })
+
+  it.prop(
+    "does not change when every reward is multiplied by as much",
+    [Rewards, Schema.Literals([2, 16, 1024])],
+    ([rewards, by]) => {
+      const positive = rewards.map((reward) => reward + 1001)
+      isEach(estimate(Advantage.maxRl, positive.map((reward) => reward * by)), estimate(Advantage.maxRl, positive))
+    },
+    { arbitrary: { seed: 1 } }
+  )
+})
+
+describe("Advantage.lengthWeighted", () => {
+  it("counts a reward by the tokens of its member", () => {
+    assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, 0], [3, 1]), [0.25, -0.75])
+    assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, undefined, 0], [3, 9, 1]), [0.25, 0, -0.75])
+  })
+
+  it("takes the mean where no member wrote a token", () => {
+    assert.deepStrictEqual(estimate(Advantage.lengthWeighted, [1, 0], [0, 0]), [0.5, -0.5])
+  })
+})
+
+describe("Advantage.bestOfGroup", () => {
+  it("gives the best member its lead over the second best", () => {
+    assert.deepStrictEqual(estimate(Advantage.bestOfGroup, [0.25, undefined, 1, 0]), [0, 0, 0.75, 0])
+    assert.deepStrictEqual(estimate(Advantage.bestOfGroup, [1, 1, 0]), [0, 0, 0])
+  })
+})
+
+describe("Advantage.reward", () => {
+  it("is the reward, and 0 for dropped members", () => {
+    assert.deepStrictEqual(estimate(Advantage.reward, [1, undefined, -0.5]), [1, 0, -0.5])
+  })
+})
+
+const estimators = {
+  reward: Advantage.reward,
+  centered: Advantage.centered,
+  leaveOneOut: Advantage.leaveOneOut,
+  normalized: Advantage.normalized("sample"),
+  "normalized by population": Advantage.normalized("population"),
+  maxRl: Advantage.maxRl,
+  lengthWeighted: Advantage.lengthWeighted,
+  bestOfGroup: Advantage.bestOfGroup
+}
+
+describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
+  it.prop("gives one finite number to each member of a group of any size, and 0 to dropped ones", [
+    Schema.Array(
+      Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 })), Schema.Undefined])
     )
-  }
-)
+      .check(Schema.isMinLength(1))
+  ], ([rewards]) => {
+    const actual = estimate(estimator, rewards)
+    assert.strictEqual(actual.length, rewards.length)
+    actual.forEach((advantage, member) => {
+      assert.isTrue(Number.isFinite(advantage), `${member}: ${advantage}`)
+      if (rewards[member] === undefined) assert.strictEqual(advantage, 0)
+    })
+  }, { arbitrary: { seed: 1 } })
+
+  it.prop("permutes with the members", [Rewards], ([rewards]) => {
+    isEach(estimate(estimator, rewards.toReversed()), estimate(estimator, rewards).toReversed(), 2000)
+  }, { arbitrary: { seed: 1 } })
+
+  it.prop("gives the better of two members at least as much", [Rewards], ([rewards]) => {
+    const actual = estimate(estimator, rewards)
+    const order = rewards.map((reward, member) => [reward, actual[member] ?? NaN] as const).toSorted(([a], [b]) =>
+      a - b
+    )
+    order.forEach(([, advantage], index) => assert.isAtLeast(advantage, order[index - 1]?.[1] ?? -Infinity))
+  }, { arbitrary: { seed: 1 } })
+})
+
+const without = (...names: ReadonlyArray<string>) =>
+  Object.entries(estimators).filter(([name]) => !names.includes(name))
+
+describe.each(without("reward", "lengthWeighted", "bestOfGroup"))("Advantage.%s", (_, estimator) => {
+  it.prop("sums to zero over a group", [Rewards], ([rewards]) => {
+    const actual = estimate(estimator, rewards)
+    const scale = actual.reduce((most, advantage) => Math.max(most, Math.abs(advantage)), 0)
+    const sum = actual.reduce((left, right) => left + right, 0)
+    assert.isTrue(Golden.isClose(sum, 0, Math.max(1000, scale) * rewards.length), `${sum}`)
+  }, { arbitrary: { seed: 1 } })
+})
+
+describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
+  it.prop(
+    "does not change when every reward is raised by as much",
+    [Rewards, Schema.Literals([-8, 1, 64])],
+    ([rewards, by]) => {
+      isEach(estimate(estimator, rewards.map((reward) => reward + by)), estimate(estimator, rewards), 2000)
+    },
+    { arbitrary: { seed: 1 } }
+  )
+})

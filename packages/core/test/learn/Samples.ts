@@ -27,6 +27,14 @@ export const trajectory = (...transitions: ReadonlyArray<Trajectory.Transition>)
   truncations: 0
 })
 
+/** Members of one turn with as many action tokens as given; a member without a reward was dropped. */
+export const membersOfLength = (lengths: ReadonlyArray<number>, rewards: ReadonlyArray<number | undefined>) =>
+  rewards.map((reward, member) =>
+    reward === undefined
+      ? Option.none()
+      : Option.some(trajectory(turn([1, 2], Array.from({ length: lengths[member] ?? 0 }, (_, token) => token))))
+  )
+
 /** A group of the given rewards; a member without a reward was dropped. */
 export const group = (
   rewards: ReadonlyArray<number | undefined>,
