@@ -135,7 +135,16 @@ try {
     console.log(execFileSync(process.execPath, [program], { cwd: project, encoding: "utf8" }))
   }
   const command = join(project, "node_modules/.bin/effect-rl")
-  execFileSync(command, ["train", "arithmetic", "--model", "effect-rl/tiny-64", "--steps", "1", "--eval-every", "0"], {
+  execFileSync(command, [
+    "train",
+    "arithmetic",
+    "--model",
+    "effect-rl/tiny-64",
+    "--iterations",
+    "1",
+    "--eval-every",
+    "0"
+  ], {
     cwd: project,
     stdio: "inherit"
   })

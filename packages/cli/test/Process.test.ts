@@ -64,16 +64,16 @@ describe("the process", () => {
   it.live("saves when interrupted, says how to go on, ends with 130 and resumes", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const args = (steps: number) => [...short, "--iterations", String(steps), "--log-path", folder]
+      const args = (iterations: number) => [...short, "--iterations", String(iterations), "--log-path", folder]
       const interrupted = yield* launch(args(400), { when: "iteration   3/400", act: "interrupt" })
       assert.strictEqual(interrupted.code, 130)
-      const hint = `what is done is kept in ${folder}: run the same command again to go on from there`
+      const hint = `what is saved is kept in ${folder}: run the same command again to go on from there`
       assert.match(interrupted.out, /\nstopping: what is under way is finished and saved.*\nsaved after/)
       assert.include(interrupted.out, hint)
       const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
       const { batch } = JSON.parse(checkpoints.at(-1) ?? "")
       const resumed = yield* launch(args(401), { when: "resuming", act: "interrupt" })
-      assert.include(resumed.out, `resuming the run in ${folder} after ${batch} of 401 steps`)
+      assert.include(resumed.out, `resuming the run in ${folder} after ${batch} of 401 iterations`)
     }))
 
   it.live("saves too when nobody reads on", () =>
@@ -82,7 +82,7 @@ describe("the process", () => {
       const args = [...short, "--iterations", "400", "--log-path", folder]
       const { errors } = yield* launch(args, { when: "iteration   2/400", act: "close output" })
       assert.strictEqual(errors, "")
-      assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is done is kept in")
+      assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is saved is kept in")
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
     }))
 

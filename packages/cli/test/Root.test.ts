@@ -11,16 +11,6 @@ const records = (lines: ReadonlyArray<string>): ReadonlyArray<Record<string, unk
 const filesOf = (folder: string) =>
   Effect.provide(Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readDirectory(folder)), NodeServices.layer)
 
-/** Keeps the first half of a file. */
-const tear = (folder: string, name: string) =>
-  Effect.gen(function*() {
-    const fs = yield* FileSystem.FileSystem
-    const path = yield* Path.Path
-    const file = path.join(folder, name)
-    const bytes = yield* fs.readFile(file)
-    yield* fs.writeFile(file, bytes.subarray(0, bytes.length >> 1))
-  }).pipe(Effect.provide(NodeServices.layer))
-
 const has = (lines: ReadonlyArray<string>, text: string) =>
   assert.isTrue(lines.some((line) => line.includes(text)), `no line has "${text}":\n${lines.join("\n")}`)
 
@@ -43,15 +33,15 @@ describe("effect-rl", () => {
     ["play chess", "error: unknown recipe \"chess\"; there are: arithmetic, "],
     ["play arithmetic --problem -1", "--problem: \"-1\". Expected: a whole number from 0 on"],
     ["play arithmetic --episodes 0", "--episodes: \"0\". Expected: a whole number from 1 on"],
-    ["play arithmetic --groups 3", "error: unknown flag --groups"],
+    ["play arithmetic --groups-per-batch 3", "error: unknown flag --groups-per-batch"],
     ["play abstractions --problem 8", "--problem 8: abstractions has 8, counted from 0"],
     ["play arithmetic --model effect-rl/tiny-12", "--model \"effect-rl/tiny-12\" is not known: did you mean"],
-    ["train arithmetic --grops 3", "error: unknown flag --grops; did you mean --groups?"],
-    ["train arithmetic --groups 0", "--groups: \"0\". Expected a whole number from 1 on"],
-    ["train arithmetic --groups many", "--groups: \"many\""],
+    ["train arithmetic --group-sise 3", "error: unknown flag --group-sise; did you mean --group-size?"],
+    ["train arithmetic --groups-per-batch 0", "--groups-per-batch is 0, expected a whole number from 1 on"],
+    ["train arithmetic --groups-per-batch many", "--groups-per-batch: \"many\""],
     ["train arithmetic --learning-rate NaN", "--learning-rate: \"NaN\""],
-    ["train arithmetic --learning-rate -1", "--learning-rate: \"-1\". Expected a number above 0"],
-    ["train arithmetic --max-tokens-total 0", "--max-tokens-total: \"0\". Expected: a number above 0"],
+    ["train arithmetic --learning-rate -1", "--learning-rate is -1, expected a number above 0"],
+    ["train arithmetic --max-tokens-total 0", "--max-tokens-total is 0, expected a whole number from 1 on"],
     ["train arithmetic --backend gpu", "--backend: \"gpu\""],
     ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? there are: "],
     ["train arithmetic --plan --backend tinker", "error: --backend tinker needs TINKER_API_KEY in the environment"],
@@ -89,12 +79,12 @@ describe("effect-rl train --help", () => {
       for (
         const line of [
           "Base model to train (default: effect-rl/tiny-128)",
-          "What is minimised (default: importance_sampling) (choices: importance_sampling, ppo, cispo, dro)",
-          "Problems in each step (default: 32 problems)",
+          "The loss that is minimised (default: importance_sampling) (choices: importance_sampling, ppo, cispo, dro)",
+          "Problems in each iteration (default: 32 problems)",
           "(default: 8 attempts)",
           "(default: 0.001)",
           "(default: 40 tokens)",
-          "(default: 25 steps)",
+          "(default: 25 iterations)",
           "--backend"
         ]
       ) assert.include(help, line)
@@ -116,12 +106,12 @@ describe("effect-rl train --plan", () => {
     "--plan"
   ]
 
-  it.effect("tells steps, tokens and price, and touches nothing", () =>
+  it.effect("tells iterations, tokens and price, and touches nothing", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(...plan, "--eval-every", "3", "--price", "2", "--log-path", folder)
       assert.isTrue(Exit.isSuccess(exit))
-      has(out, "3 steps of 2 problems, 8 responses each, at most 40 tokens long")
+      has(out, "3 iterations of 2 problems, 8 responses each, at most 40 tokens long")
       has(out, "2 evaluations of 1024 responses each")
       has(out, "per million tokens")
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
@@ -140,7 +130,7 @@ describe("effect-rl train --plan", () => {
       const [record] = records(out)
       assert(record !== undefined)
       const step = { responses: 8, prefilled: 8 * 75, sampled: 8 * 40 }
-      assert.deepInclude(record, { type: "plan", steps: 3, groups: 2, evaluations: 0, sampled: 3 * step.sampled })
+      assert.deepInclude(record, { type: "plan", iterations: 3, groups: 2, evaluations: 0, sampled: 3 * step.sampled })
       const { dollars, prefilled, sampled, tokens, trained } = record
       assert.strictEqual(tokens, Number(prefilled) + Number(sampled) + Number(trained))
       assert.closeTo(Number(dollars), Number(tokens) * 2e-6, 1e-12)
@@ -153,15 +143,16 @@ describe("effect-rl train", () => {
       const folder = yield* runFolder
       const { exit, out } = yield* run(...short, "--iterations", "2", "--log-path", folder)
       assert.isTrue(Exit.isSuccess(exit))
-      has(out, `training 2 steps, kept in ${folder}`)
+      has(out, `training 2 iterations, kept in ${folder}`)
       has(out, "iteration 1/2  reward 0.500 ± 0.000  informative 100 %  truncated 0 %")
       has(out, "iteration 2/2")
-      has(out, "mean reward of each step")
+      has(out, "mean reward of each iteration")
       assert.includeMembers([...(yield* filesOf(folder))], [
         "checkpoints.jsonl",
         "config.json",
-        "events.jsonl",
         "metrics.jsonl",
+        "payloads.jsonl",
+        "records.jsonl",
         "reward.png",
         "reward.svg",
         "run.log"
@@ -173,11 +164,10 @@ describe("effect-rl train", () => {
       const folder = yield* runFolder
       const { out } = yield* run(...short.slice(0, -1), "1", "--iterations", "1", "--log-path", folder)
       has(out, "held_out after 0 iterations: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
-      has(out, "held_out_greedy after 1 step: 49.0 % of 512 correct")
+      has(out, "held_out_greedy after 1 iteration: 49.0 % of 512 correct")
       has(out, "held_out (512)             49.0 % (44.7 to 53.3 %)    49.0 % (44.7 to 53.3 %)")
       assert.strictEqual(out.filter((line) => line.startsWith("  after 0 iterations, reward ")).length, 3)
-      assert.strictEqual(out.filter((line) => line.startsWith("  after 1 step, reward ")).length, 3)
-      assert.include(yield* filesOf(folder), "transcripts.json")
+      assert.strictEqual(out.filter((line) => line.startsWith("  after 1 iteration, reward ")).length, 3)
     }))
 
   it.effect("resumes a run that exists, and says so", () =>
@@ -192,20 +182,30 @@ describe("effect-rl train", () => {
       assert.isFalse(longer.out.some((line) => line.includes("iteration 2/3")))
       const again = yield* run(...short, "--iterations", "3", "--log-path", folder)
       has(again.out, `the run in ${folder} is finished: raise --iterations to train on`)
-      has(again.out, "mean reward of each step")
+      has(again.out, "mean reward of each iteration")
     }))
 
-  it.effect("resumes a run whose transcripts are broken, and says so", () =>
+  it.effect("takes settings from a file, under those of flags", () =>
     Effect.gen(function*() {
-      const folder = yield* runFolder
-      const evaluated = short.with(-1, "1")
-      yield* run(...evaluated, "--iterations", "1", "--log-path", folder)
-      yield* tear(folder, "transcripts.json")
-      const { exit, out } = yield* run(...evaluated, "--iterations", "2", "--log-path", folder)
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* fs.makeTempDirectoryScoped(), "settings.yaml")
+      yield* fs.writeFileString(file, "iterations: 3\nmaxTokens: 30\n")
+      const args = ["train", "arithmetic", "--backend", "mock", "--plan", "--config", file]
+      has((yield* run(...args)).out, "3 iterations of 32 problems, 256 responses each, at most 30 tokens long")
+      has((yield* run(...args, "--max-tokens", "20")).out, "at most 20 tokens long")
+      yield* fs.writeFileString(file, "iteration: 3\n")
+      has((yield* run(...args)).errors, "iteration is 3, expected a setting that exists: did you mean \"iterations\"")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("trains the recipe of a module of one's own", () =>
+    Effect.gen(function*() {
+      const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
+      const { exit, out } = yield* run("train", recipe, "--backend", "mock", "--log-path", yield* runFolder)
       assert.isTrue(Exit.isSuccess(exit))
-      has(out, "transcripts.json is broken, and answers kept in it are left out of the report")
       has(out, "iteration 2/2")
-      assert.strictEqual(out.filter((line) => line.startsWith("  after 2 iterations, reward ")).length, 3)
+      const missing = yield* run("train", "./nowhere.ts")
+      has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
   it.effect("does not resume with another configuration", () =>
@@ -251,17 +251,27 @@ describe("effect-rl train", () => {
         yield* runFolder
       )
       assert.isTrue(Exit.isSuccess(exit))
-      has(out, "4000 tokens of --max-tokens-total")
+      has(out, "going on could use more tokens than --max-tokens-total allows")
       assert.isFalse(out.some((line) => line.includes("iteration 9/9")))
     }))
 
   it.effect("writes records for programs, and nothing else", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...short, "--iterations", "1", "--json", "--log-path", yield* runFolder)
-      const types = records(out).map(({ type }) => type)
-      assert.deepStrictEqual(types, ["started", "group_finished", "group_finished", "iteration", "finished", "report"])
-      const [iteration] = records(out).filter(({ type }) => type === "iteration")
-      assert.deepInclude(iteration, { iteration: 0, meanReward: 0.5, informative: 2, datums: 8 })
+      const types = records(out).map(({ _tag, type }) => _tag ?? type)
+      assert.deepStrictEqual(types, [
+        "Opened",
+        "Sampling",
+        "GroupRolledOut",
+        "GroupRolledOut",
+        "Credited",
+        "Updated",
+        "Saved",
+        "Finished",
+        "report"
+      ])
+      const [updated] = records(out).filter(({ _tag }) => _tag === "Updated")
+      assert.deepInclude(updated, { iteration: 0, reward: { mean: 0.5, standardError: 0 } })
     }))
 
   it.effect("tells programs of failures too", () =>

@@ -5,12 +5,9 @@ import { RunDirectory } from "@effect-rl/files"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Stream } from "effect"
+import { Cause, Effect, Exit, FileSystem, Stream } from "effect"
 import * as FaultyFileSystem from "../../../files/test/support/FaultyFileSystem.ts"
 import { outcome } from "../kill/Outcome.ts"
-
-/** Writes of an uninterrupted run, from its folder to the record of its last checkpoint. */
-const writes = 53
 
 /** Rewards whatever is said by its tokens, so that there is something to learn. */
 const anything: Env.Env = {
@@ -71,9 +68,32 @@ const temporaryFolder = FileSystem.FileSystem.use((fs) => fs.makeTempDirectorySc
 
 const namesIn = (folder: string) => FileSystem.FileSystem.use((fs) => fs.readDirectory(folder, { recursive: true }))
 
+/** Trains on a disk that is full at a write; false where the run has fewer writes. */
+const survives = Effect.fnUntraced(function*(at: number, lasts: boolean, expected: ReturnType<typeof outcome>) {
+  const folder = yield* temporaryFolder
+  const saved: Array<string> = []
+  let isHit = false
+  const onFault = () => void (isHit = true)
+  const exit = yield* Effect.exit(runWith({ at, lasts, onFault }, folder, saved))
+  if (!isHit) return false
+  // Files that follow from the records may be incomplete for a while: that is a warning, not a failure.
+  if (Exit.isFailure(exit)) {
+    assert.include(Cause.pretty(exit.cause), "free some disk space and start again", `write ${at}`)
+  }
+  const halfWritten = (yield* namesIn(folder)).filter((name) => /partial|replaced/.test(name))
+  assert.deepStrictEqual(halfWritten, [], `write ${at}`)
+  yield* Effect.gen(function*() {
+    const hasBegun = (yield* namesIn(folder)).includes("records.jsonl")
+    if (hasBegun) assert.includeMembers(yield* usable(folder), saved, `write ${at}`)
+    yield* train(folder, [])
+  }).pipe(Effect.provide(engine(folder), { local: true }))
+  assert.deepStrictEqual(outcome(folder), expected, `write ${at}`)
+  return true
+}, Effect.scoped)
+
 describe("a disk that is full", () => {
   const faults = [
-    { name: "from any write of a run on", lasts: true, every: 1 },
+    { name: "from any write of a run on", lasts: true, every: 2 },
     { name: "at one write of a run", lasts: false, every: 3 }
   ]
   for (const { every, lasts, name } of faults) {
@@ -82,24 +102,9 @@ describe("a disk that is full", () => {
         const whole = yield* temporaryFolder
         yield* run(whole)
         const expected = outcome(whole)
-        for (let at = 1; at <= writes; at += every) {
-          yield* Effect.scoped(Effect.gen(function*() {
-            const folder = yield* temporaryFolder
-            const saved: Array<string> = []
-            const error = yield* Effect.flip(runWith({ at, lasts }, folder, saved))
-            assert.include(error.message, "free some disk space and start again", `write ${at}`)
-            const halfWritten = (yield* namesIn(folder)).filter((name) => /partial|replaced/.test(name))
-            assert.deepStrictEqual(halfWritten, [], `write ${at}`)
-            yield* Effect.gen(function*() {
-              const hasBegun = (yield* namesIn(folder)).includes("config.json")
-              if (hasBegun) assert.includeMembers(yield* usable(folder), saved, `write ${at}`)
-              yield* train(folder, [])
-            }).pipe(Effect.provide(engine(folder), { local: true }))
-            assert.deepStrictEqual(outcome(folder), expected, `write ${at}`)
-          }))
-        }
-        const exit = yield* Effect.exit(runWith({ at: writes + 1, lasts }, yield* temporaryFolder, []))
-        assert.isTrue(Exit.isSuccess(exit), "no write is left out")
-      }).pipe(Effect.provide(NodeServices.layer)))
+        let at = 1
+        while (yield* survives(at, lasts, expected)) at += every
+        assert.isAbove(at, 40, "a run has many writes")
+      }).pipe(Effect.provide(NodeServices.layer)), 120_000)
   }
 })

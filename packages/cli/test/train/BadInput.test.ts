@@ -83,32 +83,34 @@ describe("before it begins, train refuses", () => {
 })
 
 describe("in a run's folder, train refuses", () => {
-  const twoSteps = [...short, "--iterations", "2", "--log-path"]
+  const twoIterations = [...short, "--iterations", "2", "--log-path"]
 
   it.effect("a file in its place", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(folder, "notes"))
-      refused(yield* run(...twoSteps, folder), `${folder} is in the way: remove it or choose another place`)
+      refused(yield* run(...twoIterations, folder), `${folder} is in the way: remove it or choose another place`)
     }).pipe(withFiles))
 
   it.effect("another writer, by its process", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* Effect.gen(function*() {
-        const ran = yield* run(...twoSteps, folder)
+        const ran = yield* run(...twoIterations, folder)
         refused(ran, `${folder}: in use by process ${process.pid} on`)
         refused(ran, `Wait for it, end it (kill ${process.pid}), or choose another run directory`)
       }).pipe(Effect.provide(RunDirectory.layer(folder), { local: true }))
-      assert.isTrue(Exit.isSuccess((yield* run(...twoSteps, folder)).exit))
+      assert.isTrue(Exit.isSuccess((yield* run(...twoIterations, folder)).exit))
     }).pipe(withFiles))
 
-  it.effect("a configuration that cannot be read", () =>
+  it.effect("records that cannot be read", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      yield* run(...twoSteps, folder)
-      yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(`${folder}/config.json`, "{"))
-      refused(yield* run(...twoSteps, folder), "config.json does not describe a run")
+      yield* run(...twoIterations, folder)
+      const fs = yield* FileSystem.FileSystem
+      const records = yield* fs.readFileString(`${folder}/records.jsonl`)
+      yield* fs.writeFileString(`${folder}/records.jsonl`, records.replace("{", "["))
+      refused(yield* run(...twoIterations, folder), "records.jsonl, line 1")
     }).pipe(withFiles))
 
   it.effect("a checkpoint that is cut off, and goes on from the one before when that is removed", () =>
@@ -117,7 +119,7 @@ describe("in a run's folder, train refuses", () => {
       const folder = yield* runFolder
       const args =
         "train arithmetic --model effect-rl/tiny-64 --groups-per-batch 1 --max-tokens 4 --eval-every 0 --save-every 1"
-      const train = (steps: string) => run(...args.split(" "), "--iterations", steps, "--log-path", folder)
+      const train = (iterations: string) => run(...args.split(" "), "--iterations", iterations, "--log-path", folder)
       yield* train("2")
       const checkpoint = `${folder}/checkpoints/tiny-64-1/weights/final`
       const weights = `${checkpoint}/adapter_model.safetensors`

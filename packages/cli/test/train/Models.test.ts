@@ -9,12 +9,12 @@ import * as CommandLine from "../CommandLine.ts"
 
 vi.setConfig({ testTimeout: 600_000 })
 
-const train = Effect.fnUntraced(function*(model: string, steps: number, ...flags: ReadonlyArray<string>) {
+const train = Effect.fnUntraced(function*(model: string, iterations: number, ...flags: ReadonlyArray<string>) {
   const folder = yield* CommandLine.runFolder
   const sizes = [
-    "--steps",
-    String(steps),
-    "--groups",
+    "--iterations",
+    String(iterations),
+    "--groups-per-batch",
     "2",
     "--group-size",
     "4",
@@ -26,9 +26,9 @@ const train = Effect.fnUntraced(function*(model: string, steps: number, ...flags
   return yield* CommandLine.run("train", "arithmetic", "--log-path", folder, "--model", model, ...sizes, ...flags)
 })
 
-const assertTrained = ({ errors, exit, out }: CommandLine.Ran, steps: number) => {
+const assertTrained = ({ errors, exit, out }: CommandLine.Ran, iterations: number) => {
   assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
-  assert.strictEqual(out.filter((line) => /step +\d+\/\d+/.test(line)).length, steps)
+  assert.strictEqual(out.filter((line) => /iteration +\d+\/\d+/.test(line)).length, iterations)
 }
 
 const file = await Effect.runPromise(SmolLm2.file.pipe(Effect.provide(NodeServices.layer)))
@@ -67,8 +67,11 @@ describe("train --model", () => {
       )
     }))
 
-  it.effect.skipIf(!existsSync(file))("trains SmolLM2 for two steps, from its GGUF file", () =>
-    Effect.gen(function*() {
-      assertTrained(yield* train("smollm2", 2, "--workers", "2", "--max-tokens", "12", "--learning-rate", "3e-4"), 2)
-    }))
+  it.effect.skipIf(!existsSync(file))(
+    "trains SmolLM2 for two iterations, from its GGUF file",
+    () =>
+      Effect.gen(function*() {
+        assertTrained(yield* train("smollm2", 2, "--workers", "2", "--max-tokens", "12", "--learning-rate", "3e-4"), 2)
+      })
+  )
 })

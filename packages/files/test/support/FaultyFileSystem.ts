@@ -7,6 +7,8 @@ export interface Fault {
   readonly at: number
   /** Does every later write fail too, cuts included? */
   readonly lasts: boolean
+  /** Called at each write that fails. */
+  readonly onFault?: () => void
 }
 
 const diskFull = PlatformError.systemError({
@@ -30,7 +32,9 @@ export const layer = (fault: Fault) =>
         Effect.suspend(() => {
           count++
           const fails = fault.lasts ? count >= fault.at : count === fault.at
-          return fails ? Effect.andThen(partial, Effect.fail(diskFull)) : whole
+          if (!fails) return whole
+          fault.onFault?.()
+          return Effect.andThen(partial, Effect.fail(diskFull))
         })
       const guardedFile = (file: FileSystem.File): FileSystem.File => ({
         [FileSystem.FileTypeId]: FileSystem.FileTypeId,
