@@ -1,8 +1,9 @@
-/** A tokenizer for whatever a person writes: one token per character, and one per special token. */
+/** A tokenizer of any text: one token per character, and one per special token. */
 import type { Tokenizer } from "@effect-rl/core"
 import { TestTokenizer } from "@effect-rl/core/testing"
 
-const { specialTokens } = TestTokenizer
+/** Special tokens of every family that a recipe names, those around images among them. */
+export const specialTokens = [...TestTokenizer.specialTokens, "<|vision_start|>", "<|vision_end|>"]
 
 /** Above all characters. */
 const firstSpecial = 0x110000

@@ -5,9 +5,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
+import { specialTokens } from "../play/CodePoints.ts"
 import { AnswerKey, type AnswerTo } from "./AnswerKey.ts"
 
-const tokenizer = TestTokenizer.characters
+const tokenizer = TestTokenizer.make({
+  name: "characters",
+  specialTokens,
+  pieces: TestTokenizer.characterPieces
+})
 
 const textOf = (prompt: Sampling.SampleRequest["prompt"]) =>
   tokenizer.decode(prompt.chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : Array.from(chunk.tokens)))
