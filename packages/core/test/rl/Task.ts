@@ -7,9 +7,12 @@ export const tokenizer = TestTokenizer.characters
 
 export const sums = [["1 + 1", "2"], ["2 + 3", "5"], ["4 + 4", "8"], ["3 + 6", "9"]] as const
 
-/** A scripted backend, its log and audit, tokenizers and an empty run store. */
-export const layer = (script: Script.Script = {}) =>
-  Layer.mergeAll(ScriptedTinker.layer(script), TestTokenizer.layer(tokenizer), RunStore.RunStore.layerMemory)
+/** A scripted backend, its log and audit, and tokenizers. */
+export const backend = (script: Script.Script = {}) =>
+  Layer.merge(ScriptedTinker.layer(script), TestTokenizer.layer(tokenizer))
+
+/** The same with an empty run store. */
+export const layer = (script: Script.Script = {}) => Layer.merge(backend(script), RunStore.RunStore.layerMemory)
 
 export const say = (text: string) => Script.text(tokenizer, `${text}<|im_end|>`)
 

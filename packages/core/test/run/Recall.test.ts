@@ -1,0 +1,87 @@
+/** A killed run resumes inside an iteration: a group whose record was written is not sampled again. */
+import { Rl, RunRecord, RunStore, Usage } from "@effect-rl/core"
+import { Call } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
+
+const run = (overrides: Task.Overrides = {}) =>
+  Stream.unwrap(Effect.map(Task.options({ epochs: 2, ...overrides }), (options) => Rl.run(options)))
+
+const samples = Call.CallLog.use(({ calls }) =>
+  Effect.map(calls, (all) => all.filter(({ _tag }) => _tag === "Sample").length)
+)
+
+/** A store that holds the first records of another, as a kill leaves them. */
+const killedAfter = (
+  records: ReadonlyArray<RunRecord.RunRecord>,
+  count: number,
+  payload: RunStore.RunReader["payload"]
+) =>
+  Layer.effect(
+    RunStore.RunStore,
+    Effect.gen(function*() {
+      const store = yield* RunStore.RunStore
+      for (const record of records.slice(0, count)) {
+        const { at: _at, payload: range, segment: _segment, sequence: _sequence, ...entry } = record
+        yield* store.append(entry, range === undefined ? undefined : yield* payload(range))
+      }
+      return store
+    })
+  ).pipe(Layer.provide(RunStore.RunStore.layerMemory))
+
+const story = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  RunRecord.current(records).flatMap((record): ReadonlyArray<object> => {
+    if (record._tag === "GroupRolledOut") {
+      return [{ key: record.key, iteration: record.iteration, rewards: record.rewards }]
+    }
+    if (record._tag !== "Updated") return []
+    const metrics = Object.entries(record.metrics).filter(([name]) => !name.startsWith("time/"))
+    return [{ iteration: record.iteration, metrics }]
+  })
+
+describe("a run killed after any record", () => {
+  it.effect("ends as the uninterrupted run, and samples each recorded group once", () =>
+    Effect.gen(function*() {
+      const store = yield* RunStore.RunStore
+      yield* Stream.runDrain(run())
+      const whole = yield* Task.records
+      const sampledOnce = yield* samples
+      const groups = whole.filter(RunRecord.guards.GroupRolledOut).length
+      const perGroup = sampledOnce / groups
+      for (let count = 1; count < whole.length; count++) {
+        const finished = whole.slice(0, count).filter(RunRecord.guards.GroupRolledOut).length
+        // The backend lost its checkpoints with the process: nothing was saved, and everything recorded is used again.
+        if (whole.slice(0, count).some(RunRecord.guards.Saved)) break
+        yield* Effect.gen(function*() {
+          yield* Stream.runDrain(run())
+          assert.deepStrictEqual(story(yield* Task.records), story(whole), `killed after ${count} records`)
+          assert.strictEqual(yield* samples, (groups - finished) * perGroup, `killed after ${count} records`)
+        }).pipe(
+          Effect.provide(killedAfter(whole, count, store.payload), { local: true }),
+          Effect.provide(backend, { local: true })
+        )
+      }
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("counts what was spent before the kill against the budget", () =>
+    Effect.gen(function*() {
+      const store = yield* RunStore.RunStore
+      yield* Stream.runDrain(run())
+      const whole = yield* Task.records
+      const cut = whole.findIndex((record) => record._tag === "Updated" && record.iteration === 1)
+      const spent = whole.slice(0, cut + 1).findLast(RunRecord.guards.Updated)?.spent
+      assert.isDefined(spent)
+      const limit = Usage.total(spent) + 10
+      yield* Effect.gen(function*() {
+        const records = yield* Stream.runCollect(run({ run: { maxTokensTotal: limit } }))
+        assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "max_tokens_total" })
+        assert.isAtMost(Usage.total(records.findLast(RunRecord.guards.GroupRolledOut)?.spent ?? spent), limit)
+      }).pipe(
+        Effect.provide(killedAfter(whole, cut + 1, store.payload), { local: true }),
+        Effect.provide(backend, { local: true })
+      )
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+const backend = Task.backend({ sample: Task.answersHalf })

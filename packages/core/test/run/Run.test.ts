@@ -1,0 +1,207 @@
+/** A run of a program that has no reinforcement learning in it: `run` knows no algorithm. */
+import {
+  Datum,
+  Loss,
+  ModelInput,
+  Pass,
+  Program,
+  Run,
+  type RunOptions,
+  RunRecord,
+  RunStore,
+  TinkerError,
+  type Weights
+} from "@effect-rl/core"
+import { Call, Fault } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
+
+const datum = (index: number) =>
+  Datum.weightedTokens(ModelInput.fromTokens([index + 1, index + 2]), {
+    targetTokens: Int32Array.of(index + 2, index + 3),
+    weights: Float32Array.of(1, 1)
+  })
+
+const iteration = (index: number): Program.Iteration<{ readonly next: number }> => ({
+  _tag: "Iteration",
+  updates: [Program.update([Pass.make([datum(index)], Loss.crossEntropy)], { learningRate: 0.1 })],
+  cursor: { next: index + 1 },
+  report: (outputs) => ({ metrics: { loss: outputs[0]?.passes[0]?.metrics["loss:sum"] ?? NaN } })
+})
+
+const length = 6
+
+/** Imitates one datum per iteration. */
+const imitate = (ahead: number): Program.Program<{ readonly next: number }> => ({
+  name: "imitate",
+  identity: { data: "counting" },
+  cursor: Schema.Struct({ next: Schema.Int }),
+  start: { next: 0 },
+  length,
+  ahead,
+  iterations: ({ next }) => Stream.map(Stream.range(next, length - 1), iteration)
+})
+
+const measures = {
+  name: "loss",
+  evaluate: ({ training }: Weights.Weights) =>
+    Effect.gen(function*() {
+      const pending = yield* training.forward([datum(0)], Loss.crossEntropy)
+      const { metrics } = yield* pending.await
+      return { name: "loss", metrics: { "loss/sum": metrics["loss:sum"] ?? NaN }, groups: [] }
+    })
+}
+
+const run = (ahead = 0, settings: RunOptions.RunSettings = {}) =>
+  Stream.unwrap(
+    Effect.map(Task.model, (model) => Run.stream(imitate(ahead), { model, run: { evalEvery: 0, ...settings } }))
+  )
+
+const losses = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).map(({ iteration, metrics }) => [iteration, metrics["loss"]])
+
+const withBackend = Effect.provide(Task.layer())
+
+describe("Run.stream", () => {
+  it.effect("submits, settles, evaluates and saves whatever the program", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(
+        Stream.unwrap(Effect.map(Task.model, (model) =>
+          Run.stream(imitate(0), { model, run: { evalEvery: 3, saveEvery: 4, evaluators: [measures] } })))
+      )
+      assert.deepStrictEqual(
+        records.map(({ _tag }) =>
+          _tag
+        ),
+        [
+          "Opened",
+          "Evaluating",
+          "Evaluated",
+          "Updated",
+          "Updated",
+          "Updated",
+          "Evaluating",
+          "Evaluated",
+          "Updated",
+          "Saved",
+          "Updated",
+          "Updated",
+          "Evaluating",
+          "Evaluated",
+          "Saved",
+          "Finished"
+        ]
+      )
+      const evaluated = records.filter(RunRecord.guards.Evaluated).map(({ iteration, step }) => [iteration, step])
+      assert.deepStrictEqual(evaluated, [[0, 0], [3, 3], [6, 6]])
+    }).pipe(withBackend))
+
+  it.effect("submits as far ahead as the program allows before it awaits", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run(1))
+      const trace = yield* Task.trace
+      assert.deepStrictEqual(trace.slice(1, 5), [
+        "forward_backward(1, cross_entropy)",
+        "optim_step(0.1)",
+        "forward_backward(1, cross_entropy)",
+        "optim_step(0.1)"
+      ])
+    }).pipe(withBackend))
+
+  it.effect("learns the same with and without iterations ahead", () =>
+    Effect.gen(function*() {
+      const inOrder = losses(yield* Effect.provide(Stream.runCollect(run(0)), Task.layer(), { local: true }))
+      const ahead = losses(yield* Effect.provide(Stream.runCollect(run(1)), Task.layer(), { local: true }))
+      assert.deepStrictEqual(ahead, inOrder)
+      assert.lengthOf(inOrder, length)
+    }))
+
+  it.effect.each([0, 1])(
+    "settles what is ahead (%i), saves and resumes exactly where it was stopped",
+    (ahead) =>
+      Effect.gen(function*() {
+        const whole = losses(yield* Effect.provide(Stream.runCollect(run(ahead)), Task.layer(), { local: true }))
+        for (let stop = 0; stop < length - 1; stop++) {
+          yield* Effect.gen(function*() {
+            yield* run(ahead).pipe(
+              Stream.takeUntil((record) => record._tag === "Updated" && record.iteration === stop),
+              Stream.runDrain
+            )
+            yield* Stream.runDrain(run(ahead))
+            assert.deepStrictEqual(losses(RunRecord.current(yield* Task.records)), whole, `stopped after ${stop}`)
+          }).pipe(Effect.provide(Task.layer(), { local: true }))
+        }
+      })
+  )
+
+  it.effect("keeps rolling checkpoints for a while, with the resumable state alone", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run(0, { saveEvery: 4, rollingSaveEvery: 1, rollingSaveTtl: "1 hour" }))
+      const saves = yield* Task.current(RunRecord.guards.Saved)
+      assert.deepStrictEqual(
+        saves.map(({ expiresAt, iteration, kind, samplerPath }) => [
+          iteration,
+          kind,
+          samplerPath === null,
+          expiresAt
+        ]),
+        [
+          [1, "rolling", true, 3_600_000],
+          [2, "rolling", true, 3_600_000],
+          [3, "rolling", true, 3_600_000],
+          [4, "periodic", false, null],
+          [5, "rolling", true, 3_600_000],
+          [6, "final", false, null]
+        ]
+      )
+    }).pipe(withBackend))
+
+  it.effect("says so where all checkpoints are gone, and does not begin anew", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run())
+      const error = yield* Effect.flip(Stream.runDrain(run()))
+      assert.strictEqual(error._tag === "ResumeError" ? error.reason._tag : error._tag, "CheckpointsLost")
+    }).pipe(Effect.provide(Task.layer({
+      faults: [Fault.every(
+        "CreateTrainingClientFromState",
+        Fault.fail(new TinkerError.NotFound({ kind: "checkpoint", name: "final", available: [] }))
+      )]
+    }))))
+
+  it.effect("pins nothing where it could not begin", () =>
+    Effect.gen(function*() {
+      const from = (loadCheckpointPath?: string) =>
+        Stream.unwrap(Effect.map(Task.model, (model) =>
+          Run.stream(imitate(0), { model, ...(loadCheckpointPath === undefined ? {} : { loadCheckpointPath }) })))
+      yield* Effect.flip(Stream.runDrain(from("scripted://no/such")))
+      assert.deepStrictEqual(yield* Task.records, [])
+      yield* Stream.runDrain(from())
+    }).pipe(withBackend))
+
+  it.effect("refuses to resume as another program", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run(0, { iterations: 1 }))
+      const other = Stream.unwrap(
+        Effect.map(Task.model, (model) => Run.stream({ ...imitate(0), identity: { data: "letters" } }, { model }))
+      )
+      const error = yield* Effect.flip(Stream.runDrain(other))
+      assert.include(error.message, `started with data "counting", now it is "letters"`)
+    }).pipe(withBackend))
+
+  it.effect("ends with a failed record where the program fails", () =>
+    Effect.gen(function*() {
+      const failing = { ...imitate(0), iterations: () => Stream.fail(new RunStore.RunError({ run: "x", detail: "y" })) }
+      yield* Effect.flip(
+        Stream.runDrain(Stream.unwrap(Effect.map(Task.model, (model) => Run.stream(failing, { model }))))
+      )
+      assert.deepInclude((yield* Task.records).at(-1), { _tag: "Failed", error: "RunError", message: "x: y" })
+    }).pipe(withBackend))
+
+  it.effect("opens the training client before anything is recorded", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(Stream.take(run(), 1))
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      assert.strictEqual(calls[0]?._tag, "CreateTrainingClient")
+    }).pipe(withBackend))
+})
