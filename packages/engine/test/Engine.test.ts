@@ -1,10 +1,15 @@
 import { ChatModel, Datum, Loss, Message, ModelInput, Tinker, type TinkerError, Tokenizer } from "@effect-rl/core"
+import * as ModelConfigFile from "@effect-rl/engine/checkpoint/ModelConfigFile"
 import * as Engine from "@effect-rl/engine/Engine"
+import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import * as Weights from "@effect-rl/engine/model/Weights"
+import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer, vi } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import * as GgufPreset from "./checkpoint/GgufPreset.ts"
 import * as TestEngine from "./runtime/TestEngine.ts"
+import * as TinyModel from "./TinyModel.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
 
@@ -251,6 +256,42 @@ describe("Engine", () => {
         Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [file], workers: 0 }))
       )
       assert.deepStrictEqual(packed, original)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("says how much memory a model needs before it reads one that does not fit", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const config: ModelConfig = {
+        ...TinyModel.llama,
+        vocabularySize: 128_256,
+        hiddenSize: 4096,
+        feedForwardSize: 14_336,
+        heads: 32,
+        keyHeads: 8,
+        headSize: 128
+      }
+      const fields = { ...ModelConfigFile.toFields(config), tie_word_embeddings: false }
+      yield* fs.writeFileString(path.join(folder, "config.json"), JSON.stringify(fields))
+      yield* fs.copyFile(path.join(GgufPreset.folder, "tokenizer.json"), path.join(folder, "tokenizer.json"))
+      const tensors = Weights.tensors(config).map((tensor) => ({ ...tensor, dtype: "F32" as const }))
+      const { bytes } = Safetensors.header(tensors)
+      const values = tensors.reduce(
+        (sum, { shape }) => sum + shape.reduce((product: number, size) => product * size, 1),
+        0
+      )
+      const file = path.join(folder, "model.safetensors")
+      yield* fs.writeFile(file, bytes)
+      yield* fs.truncate(file, bytes.length + 4 * values)
+      const program = Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        return yield* failure(Effect.scoped(tinker.createSamplingClient({ baseModel: folder })))
+      })
+      assert.match(
+        yield* program.pipe(Effect.provide(Engine.layerOptions({ checkpoints: folder, models: [folder], workers: 1 }))),
+        /takes 5\.\d\d GiB .*; 4\.00 GiB of the engine's memory are free: close clients .*, or use a smaller model/
+      )
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("does not start with an option it cannot use", () =>

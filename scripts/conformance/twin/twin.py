@@ -173,7 +173,12 @@ def make(out, tokenizer):
     if os.path.exists(smollm2):
         folder = os.path.join(out, "smollm2-dequantised")
         at, file = os.path.split(smollm2)
-        AutoModelForCausalLM.from_pretrained(at, gguf_file=file, dtype=torch.float32).save_pretrained(folder)
+        read = AutoModelForCausalLM.from_pretrained(at, gguf_file=file, dtype=torch.float32)
+        # Only a model that does not know that it was quantised can be saved.
+        config = {key: value for key, value in read.config.to_dict().items() if key != "quantization_config"}
+        plain = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32)
+        plain.load_state_dict(read.state_dict())
+        plain.save_pretrained(folder)
         entries.append(dict(name="smollm2", model=smollm2, twin=folder))
     plan = dict(entries=entries, tokens=tokens(), steps=STEPS, learningRate=LEARNING_RATE)
     json.dump(plan, open(os.path.join(out, "plan.json"), "w"))

@@ -1,0 +1,122 @@
+/**
+ * Whether a real language model learns on this machine: SmolLM2-135M-Instruct on sums of two numbers below 100.
+ *
+ *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2.ts --seed 0 --out smollm2.jsonl
+ *
+ * The controls are `--control still` and `--control shuffled`. A line of JSON is added to the file for each iteration and each
+ * evaluation.
+ */
+import {
+  ChatModel,
+  Evaluator,
+  ProblemEnv,
+  ProblemGroupBuilder,
+  Rl,
+  type RunRecord,
+  RunStore,
+  Seed
+} from "@effect-rl/core"
+import { Engine, SmolLm2 } from "@effect-rl/engine"
+import { HeldOutPairs } from "@effect-rl/recipes"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Clock, Console, Effect, FileSystem, Stream } from "effect"
+import { parseArgs } from "node:util"
+import * as Controls from "./Controls.ts"
+
+const { values: flags } = parseArgs({
+  options: {
+    seed: { type: "string", default: "0" },
+    iterations: { type: "string", default: "30" },
+    control: { type: "string", default: "none" },
+    out: { type: "string", default: "smollm2.jsonl" }
+  }
+})
+
+const seed = Number(flags.seed)
+const iterations = Number(flags.iterations)
+const [groups, groupSize, maxTokens, heldOut] = [8, 8, 24, 200]
+
+const env = (model: ChatModel.ChatModel, a: number, b: number) =>
+  ProblemEnv.make({
+    model,
+    question: `What is ${a} + ${b}?`,
+    referenceAnswer: String(a + b),
+    checkAnswer: (response) => Number(response.match(/\d+/g)?.at(-1) ?? NaN) === a + b
+  })
+
+/** Pairs of numbers below 100 that are not held out, drawn anew for each iteration. */
+const pairs = (batch: number): ReadonlyArray<readonly [a: number, b: number]> => {
+  const next = Seed.uniform(Seed.derive(seed, "SmolLm2", batch))
+  const drawn: Array<readonly [number, number]> = []
+  while (drawn.length < groups) {
+    const [a, b] = [Math.floor(next() * 100), Math.floor(next() * 100)]
+    if (!HeldOutPairs.isHeldOut(a, b)) drawn.push([a, b])
+  }
+  return drawn
+}
+
+const options = (model: ChatModel.ChatModel) => {
+  const group = (size: number) => ([a, b]: readonly [number, number], place: number) =>
+    ProblemGroupBuilder.make({ key: `${place}/${a}+${b}`, size, env: () => env(model, a, b) })
+  const greedy = Evaluator.testSet({
+    name: "held_out_greedy",
+    groups: HeldOutPairs.heldOutPairs.slice(0, heldOut).map(group(1)),
+    maxTokens,
+    temperature: 0
+  })
+  return {
+    model,
+    dataset: {
+      length: iterations,
+      fingerprint: "smollm2-sums-below-100",
+      batch: (index: number) => Effect.sync(() => pairs(index).map(group(groupSize)))
+    },
+    sampling: { maxTokens },
+    update: { learningRate: 3e-4 },
+    lora: { rank: 8 },
+    run: { seed, iterations, evalEvery: 15, saveEvery: 0, evaluators: [greedy] }
+  }
+}
+
+const controls = {
+  none: (same: ReturnType<typeof options>) => same,
+  still: Controls.noLearning,
+  shuffled: Controls.shuffledRewards
+}
+
+const isControl = (name: string): name is keyof typeof controls => Object.hasOwn(controls, name)
+
+/** What is kept of a record; most records are not. */
+const lineOf = (record: RunRecord.RunRecord): object | undefined => {
+  if (record._tag === "Evaluated") return { iteration: record.iteration, heldOutGreedy: record.score }
+  if (record._tag !== "Updated") return undefined
+  const { iteration, metrics, reward } = record
+  return { iteration, reward: reward?.mean, metrics }
+}
+
+const program = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  if (!isControl(flags.control)) return yield* Effect.die(`--control is ${flags.control}, expected still or shuffled`)
+  const model = yield* ChatModel.resolve(SmolLm2.name)
+  const startedAt = yield* Clock.currentTimeMillis
+  yield* Rl.run(controls[flags.control](options(model))).pipe(
+    Stream.runForEach((record) =>
+      Effect.gen(function*() {
+        const line = lineOf(record)
+        if (line === undefined) return
+        const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
+        const text = JSON.stringify({ control: flags.control, seed, seconds, ...line })
+        yield* Console.log(text)
+        yield* fs.writeFileString(flags.out, `${text}\n`, { flag: "a" })
+      })
+    )
+  )
+})
+
+program.pipe(
+  Effect.provide(RunStore.RunStore.layerMemory),
+  Effect.provide(Engine.layerOptions({ models: [SmolLm2.name], checkpoints: `${flags.out}.checkpoints` })),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain
+)
