@@ -18,3 +18,36 @@ export const whitening = (data: ReadonlyArray<TrainingDatum>): (advantage: numbe
   const scale = 1 / Math.sqrt(squares / Math.max(1, trained.length - 1) + 1e-8)
   return (advantage) => (advantage - mean) * scale
 }
+
+/** Σ over the trained tokens at which the values are known, and how many there are. */
+export const total = (data: ReadonlyArray<TrainingDatum>, valuesOf: (datum: TrainingDatum) => Float32Array) => {
+  let sum = 0
+  let count = 0
+  for (const datum of data) {
+    const values = valuesOf(datum)
+    datum.inputs.mask.forEach((trained, t) => {
+      const value = values[t] ?? NaN
+      if (trained === 0 || Number.isNaN(value)) return
+      sum += value
+      count++
+    })
+  }
+  return { sum, count }
+}
+
+/** Each position's value plus those of all later positions, discounted by their distance: Σⱼ γʲ·v[t+j]. */
+export const discounted = (values: Float64Array, discount: number): Float64Array => {
+  const result = Float64Array.from(values)
+  for (let t = result.length - 2; t >= 0; t--) result[t] = (result[t] ?? 0) + discount * (result[t + 1] ?? 0)
+  return result
+}
+
+/**
+ * The datum with a value per trained token added to its advantages, after discounting. Values at other positions and unknown
+ * values (NaN) count as 0; positions that are not trained keep advantage 0.
+ */
+export const add = (datum: TrainingDatum, valuesT: Float64Array, discount: number): TrainingDatum => {
+  const { mask } = datum.inputs
+  const addedT = discounted(valuesT.map((value, t) => mask[t] ? value || 0 : 0), discount)
+  return map(datum, (advantage, t) => advantage + (addedT[t] ?? 0))
+}

@@ -1,6 +1,8 @@
-import { Advantage, Credit } from "@effect-rl/core"
+import { Advantage, Credit, type ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
 import * as Samples from "./Samples.ts"
 
 const verdicts = (assigned: Credit.Assigned) => assigned.groups.map(({ verdict }) => verdict)
@@ -34,4 +36,89 @@ describe("Credit.batchRelative", () => {
       const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 1]), Samples.group([1])])
       assert.deepStrictEqual(verdicts(assigned), ["constant", "constant"])
     }))
+})
+
+const relative = Credit.groupRelative(Advantage.centered)
+
+const reference = Effect.flatMap(
+  Tinker.Tinker,
+  (tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel })
+)
+
+/** Runs one iteration with a credit that compares with the base model. */
+const trained = <E>(creditOf: (reference: SamplingClient.SamplingClient) => Credit.Credit<E>) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const credit = creditOf(yield* reference)
+    const options = yield* Task.options({ run: { iterations: 1 } })
+    return Rl.run({ ...options, update: { learningRate: 1e-2, credit } })
+  })).pipe(Stream.runCollect)
+
+const penalized = trained((reference) => Credit.klPenalty({ reference, coefficient: 0.5 })(relative))
+
+/** Every token at −1, where the scripted policy says −0.5. */
+const less = (prompt: ModelInput.ModelInput) => new Float32Array(prompt.length).fill(-1)
+
+describe("Credit.klPenalty", () => {
+  it.effect("names its reference in the run's identity and reports the divergence", () =>
+    Effect.gen(function*() {
+      const records = yield* penalized
+      assert.deepInclude(records.find(RunRecord.guards.Opened)?.identity, {
+        credit: {
+          name: "kl_penalty",
+          credit: { name: "group_relative", estimator: "centered" },
+          reference: Script.defaultModel,
+          coefficient: 0.5,
+          discount: 0
+        }
+      })
+      assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["kl_policy_base"], 0.5)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf, computeLogprobs: less }))))
+
+  it.effect("compares nothing where nothing is trained on", () =>
+    Effect.gen(function*() {
+      const updated = (yield* penalized).find(RunRecord.guards.Updated)
+      assert.deepStrictEqual(updated?.updates, [])
+      assert.notProperty(updated?.metrics, "kl_policy_base")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: less }))))
+
+  it.effect("fails as Unsupported where the backend has no log-probabilities of prompts", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(penalized)
+      assert.strictEqual(error._tag === "TinkerError" && error.reason._tag, "Unsupported")
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      models: { [Script.defaultModel]: { promptLogprobs: false, topkPromptLogprobs: 0 } }
+    }))))
+
+  it.effect("refuses a coefficient that is negative or not a number", () =>
+    Effect.gen(function*() {
+      const client = yield* reference
+      for (const coefficient of [-1, NaN]) {
+        const credit = Credit.klPenalty({ reference: client, coefficient })(relative)
+        const error = yield* Effect.flip(credit.assign([]))
+        assert.strictEqual(error._tag === "InvalidOption" && error.field, "coefficient")
+      }
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+})
+
+describe("Credit.distill", () => {
+  it.effect("trains on groups whose rewards are all equal", () =>
+    Effect.gen(function*() {
+      const records = yield* trained((teacher) => Credit.distill({ teacher }))
+      const updated = records.find(RunRecord.guards.Updated)
+      assert.deepStrictEqual(updated?.updates.map(({ passes }) => passes.map(({ datums }) => datums)), [[8]])
+      assert.strictEqual(updated?.metrics["teacher_kl"], 0.5)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: less }))))
+
+  it.effect("adds the advantages of the task's rewards where an estimator is given", () =>
+    Effect.gen(function*() {
+      const teacher = {
+        ...(yield* reference),
+        computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.succeed(less(prompt))
+      }
+      const credit = Credit.distill({ teacher, coefficient: 0.25, estimator: Advantage.centered })
+      const { groups: [group] } = yield* credit.assign([Samples.group([1, 0])])
+      const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
+      assert.deepStrictEqual(advantages, [[0, 0.5, 0.5], [0, -0.5, -0.5]])
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 })
