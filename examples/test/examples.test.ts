@@ -61,7 +61,7 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     assert.strictEqual(lines.at(-1), `reward ${total} after ${rewards.length} turns`)
   },
   "09-calculator.ts": (lines) => {
-    const rewards = found(lines, /^step \d: reward ([\d.]+), calculator used in 0.5 of all episodes$/)
+    const rewards = found(lines, /^iteration \d: reward ([\d.]+), calculator used in 0.5 of all episodes$/)
     assert.deepStrictEqual(rewards, [0.5, 0.5, 0.5])
   },
   "10-self-play.ts": (lines) => {

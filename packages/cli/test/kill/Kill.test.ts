@@ -47,13 +47,13 @@ const points = (count: number): ReadonlyArray<Point> => {
 
 const soak = process.env["EFFECT_RL_SOAK"] !== undefined
 
-describe.each([1, 5])("saving every %i steps", (saveEvery) => {
-  it(`a run killed at ${soak ? 25 : 3} points ends as one that was not`, { timeout: 900_000 }, () => {
+describe.each([1, 5])("saving every %i iterations", (saveEvery) => {
+  it(`a run killed at ${soak ? 50 : 5} points ends as one that was not`, { timeout: 900_000 }, () => {
     const whole = withFolder((folder) => {
       assert.strictEqual(launch(folder, saveEvery, never).status, 0)
       return outcome(folder)
     })
-    for (const point of points(soak ? 25 : 3)) {
+    for (const point of points(soak ? 50 : 5)) {
       withFolder((folder) => {
         const killed = launch(folder, saveEvery, point)
         assert.strictEqual(killed.signal, "SIGKILL", JSON.stringify(point))
