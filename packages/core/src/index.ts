@@ -136,4 +136,5 @@ export * as StepMetrics from "./rl/StepMetrics.ts"
 export * as Substeps from "./rl/Substeps.ts"
 export * as TooManyDropped from "./rl/TooManyDropped.ts"
 
+export * as Regrade from "./report/Regrade.ts"
 export * as RewardCurve from "./report/RewardCurve.ts"

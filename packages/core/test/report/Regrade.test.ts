@@ -1,0 +1,49 @@
+import { Advantage, Credit, Regrade, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
+
+const trained = Stream.runDrain(Stream.unwrap(Effect.map(Task.options({ epochs: 2 }), (options) => Rl.run(options))))
+
+const regraded = (options?: Regrade.Options) =>
+  RunStore.RunStore.use((store) => Stream.runCollect(Regrade.run(store, options)))
+
+const withBackend = Effect.provide(Task.layer({ sample: Task.answersHalf }))
+
+describe("Regrade.run", () => {
+  it.effect("gives the run's own advantages, datums and curve, bit for bit", () =>
+    Effect.gen(function*() {
+      yield* trained
+      const credited = yield* Task.current(RunRecord.guards.Credited)
+      const updated = yield* Task.current(RunRecord.guards.Updated)
+      const again = yield* regraded()
+      assert.deepStrictEqual(
+        again.map(({ groups }) => groups.map(({ advantagesG, result }) => [result.key, Array.from(advantagesG)])),
+        credited.map(({ groups }) => groups.map(({ advantages, key }) => [key, advantages]))
+      )
+      assert.deepStrictEqual(
+        again.map(({ data }) =>
+          data.map(({ lineage, modelInput }) => [lineage.group, lineage.member, modelInput.length])
+        ),
+        credited.map(({ datums }) => datums.map(({ group, length, member }) => [group, member, length]))
+      )
+      assert.deepStrictEqual(again.map(({ reward }) => reward), updated.map(({ reward }) => reward))
+    }).pipe(withBackend))
+
+  it.effect("says what another estimator, other rewards and fewer groups would have given", () =>
+    Effect.gen(function*() {
+      yield* trained
+      const [first] = yield* regraded({ credit: Credit.groupRelative(Advantage.leaveOneOut) })
+      const [centered] = yield* regraded()
+      assert.deepStrictEqual(
+        first?.groups.map(({ advantagesG }) => Array.from(advantagesG)),
+        centered?.groups.map(({ advantagesG }) =>
+          Array.from(advantagesG, (advantage) => Math.fround(advantage * 4 / 3))
+        )
+      )
+      const constant = yield* regraded({ reward: () => 1 })
+      assert.deepStrictEqual(constant.map(({ data, reward }) => [data.length, reward.mean]), Array(4).fill([0, 1]))
+      const half = yield* regraded({ keep: ({ key }) => key === "sum/0" })
+      assert.deepStrictEqual(half.map(({ groups }) => groups.length), [1, 0, 1, 0])
+    }).pipe(withBackend))
+})
