@@ -1,0 +1,120 @@
+/** Held-out evaluations as they are published: rows, prompts, graders and metrics. */
+import {
+  type ChatModel,
+  Evaluator,
+  type InvalidOption,
+  ProblemEnv,
+  ProblemGroupBuilder,
+  type Renderer,
+  type RolloutError,
+  type TinkerError
+} from "@effect-rl/core"
+import type { Hub, HubError, RowError } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Source from "../datasets/Source.ts"
+
+/** One question of a benchmark. */
+export interface Question {
+  readonly prompt: string
+  /** The right answer, for logs. */
+  readonly reference: string
+  readonly isCorrect: (response: string) => boolean | Effect.Effect<boolean>
+}
+
+/** A benchmark cannot be run with what this library has. */
+export class BenchmarkUnavailable extends Schema.TaggedError<BenchmarkUnavailable>()("BenchmarkUnavailable", {
+  benchmark: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `benchmark "${this.benchmark}": ${this.detail}`
+  }
+}
+
+export interface LoadOptions extends Source.Options {
+  /** At most so many questions, from the first; default all. */
+  readonly limit?: number
+}
+
+export interface Benchmark {
+  readonly name: string
+  readonly description: string
+  readonly load: (options?: LoadOptions) => Effect.Effect<
+    ReadonlyArray<Question>,
+    BenchmarkUnavailable | RowError.RowError | HubError.HubError,
+    Hub.Hub | FileSystem.FileSystem | Path.Path
+  >
+}
+
+export interface FromSourceOptions<Row> {
+  readonly name: string
+  readonly description: string
+  readonly source: Source.Source<Row>
+  readonly split: string
+  /** Undefined for a row that is no question, such as one without an answer. */
+  readonly question: (row: Row) => Question | undefined
+}
+
+/** Questions from the rows of a split. */
+export const fromSource = <Row>(options: FromSourceOptions<Row>): Benchmark => ({
+  name: options.name,
+  description: options.description,
+  load: ({ limit = Infinity, ...rest } = {}) =>
+    Source.rows(options.source, options.split, rest).pipe(
+      Stream.map((row) => options.question(row)),
+      Stream.filter((question) => question !== undefined),
+      Stream.take(limit),
+      Stream.runCollect
+    )
+})
+
+/** A benchmark that is known and cannot be run yet. */
+export const unavailable = (name: string, description: string, detail: string): Benchmark => ({
+  name,
+  description,
+  load: () => Effect.fail(new BenchmarkUnavailable({ benchmark: name, detail }))
+})
+
+export interface EvaluatorOptions
+  extends Pick<Evaluator.TestSetOptions<never, never>, "maxTokens" | "temperature" | "seed" | "concurrency">
+{
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+  /** Answers to each question; with more than one, `pass@k` is measured too. Default 1. */
+  readonly attempts?: number
+}
+
+/**
+ * Measures the share of correct answers. A response that was cut counts as it is.
+ *
+ * @see tinker-cookbook `BenchmarkBuilder`
+ */
+export const evaluator = (
+  { name }: Pick<Benchmark, "name">,
+  questions: ReadonlyArray<Question>,
+  { attempts = 1, model, ...options }: EvaluatorOptions
+): Evaluator.Evaluator<
+  InvalidOption.InvalidOption | Renderer.RendererError | TinkerError.TinkerError | RolloutError.RolloutError
+> =>
+  Evaluator.testSet({
+    ...options,
+    name,
+    groups: questions.map(({ isCorrect, prompt, reference }, index) =>
+      ProblemGroupBuilder.make({
+        key: String(index),
+        size: attempts,
+        tags: [name],
+        env: () =>
+          ProblemEnv.make({
+            model,
+            question: prompt,
+            referenceAnswer: reference,
+            checkAnswer: isCorrect,
+            formatCoef: 0
+          })
+      })
+    )
+  })

@@ -1,0 +1,59 @@
+/** Answers found in the responses to benchmarks. */
+
+/** The content of the first `\boxed{…}`, braces inside included; undefined where it is not closed. */
+export const firstBoxed = (text: string): string | undefined => {
+  const marker = "\\boxed{"
+  const start = text.indexOf(marker) + marker.length
+  if (start < marker.length) return undefined
+  let depth = 1
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === "{") depth++
+    if (text[at] === "}" && --depth === 0) return text.slice(start, at)
+  }
+  return undefined
+}
+
+/** The first number, LaTeX, dollar signs, commas and spaces left out; the text that remains where there is none. */
+export const number = (text: string): string => {
+  const bare = text.replace(/\\text\{[^}]*\}/g, "").replace(/\\[a-zA-Z]+/g, "").replace(/[{}$, ]/g, "")
+  return /-?\p{Nd}+\.?\p{Nd}*/u.exec(bare)?.[0] ?? bare.trim()
+}
+
+const lastOf = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)
+
+/**
+ * The number that a solution ends in: in the first box, behind the first `####`, behind "answer is" or "answer:", the last bold number,
+ * or the last number. Empty where there is none.
+ *
+ * @see tinker-cookbook `eval/benchmarks/_common.py: extract_gsm8k_answer`
+ */
+export const finalNumber = (text: string): string => {
+  const boxed = firstBoxed(text)
+  if (boxed !== undefined && boxed !== "") return number(boxed)
+  const marked = /####\s*([^\n]+)/.exec(text)?.[1]
+  if (marked !== undefined) return number(marked)
+  const said = /(?:answer is|answer:)\s*\$?([0-9,.-]+)/i.exec(text)?.[1]
+  if (said !== undefined) return said.trim().replaceAll(",", "").replace(/\.+$/, "")
+  const bold = lastOf(text, /\*\*\$?(-?\p{Nd}+[,\p{Nd}]*\.?\p{Nd}*)/gu)?.[1]
+  if (bold !== undefined) return bold.replaceAll(",", "").replace(/\.+$/, "")
+  return lastOf(text, /-?\p{Nd}+[,\p{Nd}]*\.?\p{Nd}*/gu)?.[0].replaceAll(",", "") ?? ""
+}
+
+/**
+ * The letter of a multiple choice: alone in the first box, behind "answer is" or "answer:", or the last letter that stands alone in the
+ * last 300 characters. Empty where there is none.
+ *
+ * @see tinker-cookbook `eval/benchmarks/_common.py: extract_mcq_answer`
+ */
+export const letter = (text: string, letters: string): string => {
+  const boxed = firstBoxed(text)?.trim().toUpperCase()
+  if (boxed !== undefined && boxed.length === 1 && letters.includes(boxed)) return boxed
+  const said = new RegExp(`(?:answer is|answer:)\\s*\\(?([${letters}])\\)?`, "i").exec(text)?.[1]
+  if (said !== undefined) return said.toUpperCase()
+  const alone = new RegExp(`(?<![\\p{L}\\p{N}_])([${letters}])(?![\\p{L}\\p{N}_])`, "gu")
+  return lastOf([...text].slice(-300).join(""), alone)?.[1] ?? ""
+}
+
+/** Lower case, without punctuation, articles and repeated spaces, as SQuAD compares answers. */
+export const normalAnswer = (text: string): string =>
+  text.toLowerCase().replace(/[!-/:-@[-`{-~]/g, "").replace(/\b(?:a|an|the)\b/g, " ").replace(/\s+/g, " ").trim()

@@ -1,0 +1,14 @@
+/** Training rows that do not repeat held-out ones. */
+
+/** The same text whatever its white space and letter case. */
+export const normal = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim()
+
+/** Rows whose text is not that of a held-out row. */
+export const without = <A>(
+  rows: ReadonlyArray<A>,
+  heldOut: ReadonlyArray<string>,
+  textOf: (row: A) => string
+): ReadonlyArray<A> => {
+  const texts = new Set(heldOut.map(normal))
+  return rows.filter((row) => !texts.has(normal(textOf(row))))
+}

@@ -1,0 +1,100 @@
+/** Published datasets: where their rows are, what a row holds and under which terms. */
+import { Hub, type HubError, Repository, RowError, Rows } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+/** A dataset whose rows decode to `Row`. */
+export interface Source<Row> {
+  readonly name: string
+  /** Name on the hub. */
+  readonly repository: string
+  /** A commit with the files of each split; absent where none could be looked up: unpinned and untested. */
+  readonly pinned?: {
+    readonly commit: string
+    readonly files: (config: string, split: string) => ReadonlyArray<string>
+  }
+  /** Configurations on the hub, all of which are read. */
+  readonly configs: ReadonlyArray<string>
+  /** Name of each split on the hub. */
+  readonly splits: Readonly<Record<string, string>>
+  readonly licence: string
+  readonly row: Schema.Decoder<Row>
+}
+
+export interface Options extends RowError.Options {
+  /** Folder with `<split>.jsonl`, `.parquet` or `.csv` in place of the hub. */
+  readonly folder?: string
+}
+
+export const make = <Row, S extends Source<Row>>(source: S & Source<Row>): S => source
+
+/** The branch on which the hub keeps every dataset as Parquet. */
+const convertedBranch = "refs/convert/parquet"
+
+const unknownSplit = (source: Source<unknown>, split: string) =>
+  new RowError.RowError({
+    file: source.repository,
+    detail: `has no split "${split}", expected one of ${Object.keys(source.splits).join(", ")}`
+  })
+
+const extensions = ["jsonl", "parquet", "csv"]
+
+const localFile = Effect.fnUntraced(function*(folder: string, split: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  for (const extension of extensions) {
+    const file = path.join(folder, `${split}.${extension}`)
+    if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) return file
+  }
+  return yield* new RowError.RowError({
+    file: folder,
+    detail: `has no file ${split}.jsonl, ${split}.parquet or ${split}.csv`
+  })
+})
+
+const convertedShard = (config: string, split: string, index: number) =>
+  `${config}/${split}/${String(index).padStart(4, "0")}.parquet`
+
+/** Files of a configuration, downloaded one by one as they are read; how many there are is known at the first that is missing. */
+const converted = (repository: Repository.Repository, config: string, split: string) =>
+  Stream.unfold(0, (index) =>
+    Hub.Hub.use((hub) => hub.file(repository, convertedShard(config, split, index))).pipe(
+      Effect.map((file) => [file, index + 1] as const),
+      Effect.catchReason("HubError", "NotFound", (_, error) => index === 0 ? Effect.fail(error) : Effect.undefined)
+    ))
+
+const hubFiles = (
+  { configs, pinned, repository: name }: Source<unknown>,
+  split: string
+): Stream.Stream<string, HubError.HubError, Hub.Hub> => {
+  if (pinned === undefined) {
+    const repository = Repository.dataset(name, convertedBranch)
+    return Stream.flatMap(Stream.fromIterable(configs), (config) => converted(repository, config, split))
+  }
+  const files = configs.flatMap((config) => pinned.files(config, split))
+  const repository = Repository.dataset(name, pinned.commit)
+  return Stream.mapEffect(Stream.fromIterable(files), (file) => Hub.Hub.use((hub) => hub.file(repository, file)))
+}
+
+/** Rows of a split in the order of the files, read as they are asked for. Where no commit is pinned, the hub's are read with a warning. */
+export const rows = <Row>(
+  source: Source<Row>,
+  split: string,
+  { folder, ...options }: Options = {}
+): Stream.Stream<
+  Row,
+  RowError.RowError | HubError.HubError,
+  Hub.Hub | FileSystem.FileSystem | Path.Path
+> =>
+  Stream.unwrap(Effect.gen(function*() {
+    const onHub = source.splits[split]
+    if (onHub === undefined) return yield* unknownSplit(source, split)
+    if (folder !== undefined) return Rows.fromFile(yield* localFile(folder, split), source.row, options)
+    if (source.pinned === undefined) {
+      yield* Effect.logWarning(`${source.repository} is read at whatever commit the hub has: no commit is pinned`)
+    }
+    return Stream.flatMap(hubFiles(source, onHub), (file) => Rows.fromFile(file, source.row, options))
+  }))

@@ -1,0 +1,62 @@
+/** Datasets of instructions, searches, tool calls and programs. */
+import * as Schema from "effect/Schema"
+import * as Source from "./Source.ts"
+
+/** Instructions with the arguments of their checks; see `InstructionChecks`. */
+export const ifeval = Source.make({
+  name: "ifeval",
+  repository: "google/IFEval",
+  configs: ["default"],
+  splits: { test: "train" },
+  licence: "Apache-2.0",
+  row: Schema.Struct({
+    prompt: Schema.String,
+    instruction_id_list: Schema.NonEmptyArray(Schema.String),
+    kwargs: Schema.Array(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
+  })
+})
+
+/** Questions to search for, with all answers that count. */
+export const searchQa = Source.make({
+  name: "search_qa",
+  repository: "PeterJinGo/nq_hotpotqa_train",
+  configs: ["default"],
+  splits: { train: "train", test: "test" },
+  licence: "not stated",
+  row: Schema.Struct({
+    question: Schema.String,
+    golden_answers: Schema.NonEmptyArray(Schema.String),
+    data_source: Schema.String
+  })
+})
+
+const Call = Schema.Struct({ name: Schema.String, arguments: Schema.Record(Schema.String, Schema.Unknown) })
+const Tool = Schema.Struct({
+  name: Schema.String,
+  description: Schema.String,
+  parameters: Schema.Record(Schema.String, Schema.Unknown)
+})
+
+/** Requests with the tools at hand and the calls that answer them. Access needs an account that accepted the terms. */
+export const toolUse = Source.make({
+  name: "tool_use",
+  repository: "Salesforce/xlam-function-calling-60k",
+  configs: ["default"],
+  splits: { train: "train" },
+  licence: "CC-BY-4.0",
+  row: Schema.Struct({
+    query: Schema.String,
+    tools: Schema.fromJsonString(Schema.Array(Tool)),
+    answers: Schema.fromJsonString(Schema.Array(Call))
+  })
+})
+
+/** Programming problems with tests; running them needs a sandbox, which this library does not have yet. */
+export const deepCoder = Source.make({
+  name: "deepcoder",
+  repository: "agentica-org/DeepCoder-Preview-Dataset",
+  configs: ["primeintellect", "taco", "lcbv5"],
+  splits: { train: "train" },
+  licence: "MIT",
+  row: Schema.Struct({ problem: Schema.String, tests: Schema.String })
+})

@@ -1,0 +1,46 @@
+import { Extraction } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+const Value = Schema.optionalKey(Schema.Struct({ value: Schema.NullOr(Schema.String) }))
+const Vector = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({ text: Schema.String }),
+  expect: Schema.Struct({ eval: Value, number: Value, answer: Value })
+})
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Vector))
+
+const vectors = readFileSync(join(import.meta.dirname, "../fixtures/boxed.jsonl"), "utf8").trimEnd().split("\n")
+  .map((line) => decode(line))
+
+/** Release 0.6.1 drops a full stop behind the number, which the recorded commit kept. */
+const withoutStop = (answer: string | null) => answer?.replace(/\.+$/, "")
+
+describe("Extraction", () => {
+  it("finds boxes, numbers and final answers as upstream does", () => {
+    for (const { expect, id, input: { text } } of vectors) {
+      if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value, id)
+      if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value, id)
+      if (expect.answer !== undefined) {
+        assert.strictEqual(withoutStop(Extraction.finalNumber(text)), withoutStop(expect.answer.value), id)
+      }
+    }
+  })
+
+  it.each([
+    ["so \\boxed{c}", "C"],
+    ["\\boxed{AB}. The answer is (d)", "D"],
+    ["Answer: B", "B"],
+    ["I think A, no, C.", "C"],
+    [`C ${"x".repeat(400)}`, ""],
+    ["ABC", ""]
+  ])("%s chooses %s", (response, letter) => {
+    assert.strictEqual(Extraction.letter(response, "ABCD"), letter)
+  })
+
+  it("compares short answers without case, punctuation and articles", () => {
+    assert.strictEqual(Extraction.normalAnswer(" The  Beatles! "), "beatles")
+  })
+})
