@@ -27,15 +27,16 @@ export interface ChatModel {
   readonly capabilities: Capabilities
 }
 
-/** What the model registry knows unless given. */
+/** The registry's choice for the model unless given. */
 export interface Options {
-  readonly renderer?: string
-  /** A model name or folder to load the tokenizer from. */
-  readonly tokenizer?: string
+  /** A name, a renderer of your own, or a function that makes one for the model's tokenizer. */
+  readonly renderer?: string | Renderer.Renderer | Renderers.Make
+  /** A model name or folder to load the tokenizer from, or a tokenizer of your own. */
+  readonly tokenizer?: string | Tokenizer
 }
 
-/** Asked for, known of the model by its name, or recognised in its chat template. */
-const chooseRenderer = (
+/** The name that is asked for, known of the model, or recognised in the tokenizer's chat template. */
+const chooseName = (
   name: string,
   renderer: string | undefined,
   { chatTemplate }: Tokenizer
@@ -48,16 +49,25 @@ const chooseRenderer = (
   )
 }
 
+const chooseRenderer = (
+  name: string,
+  renderer: Options["renderer"],
+  tokenizer: Tokenizer
+): Effect.Effect<Renderer.Renderer, ChatModelError | Renderer.RendererError> => {
+  if (typeof renderer === "object") return Effect.succeed(renderer)
+  if (typeof renderer === "function") return renderer(tokenizer)
+  return Effect.flatMap(chooseName(name, renderer, tokenizer), (chosen) => Renderers.byName(chosen, tokenizer))
+}
+
 const checkFingerprint = (
   name: string,
-  loadedFrom: string,
+  source: string,
   tokenizer: Tokenizer,
   capabilities: Capabilities
 ): Effect.Effect<void, ChatModelError> => {
   const expected = capabilities.tokenizerFingerprint
   if (expected === undefined || expected === tokenizer.fingerprint) return Effect.void
-  const detail =
-    `the tokenizer loaded from "${loadedFrom}" (${tokenizer.fingerprint}) is not the one the backend's model was`
+  const detail = `${source} (${tokenizer.fingerprint}) is not the one the backend's model was`
     + ` trained with (${expected}); pass tokenizer with the name or folder of the right one`
   return Effect.fail(new ChatModelError({ model: name, detail }))
 }
@@ -76,10 +86,12 @@ export const resolve: (
 > = Effect.fn("ChatModel.resolve")(function*(name: string, options: Options = {}) {
   const capabilities = yield* Tinker.use((tinker) => tinker.capabilities(name))
   const known = ModelRegistry.find(name)
-  const tokenizerId = options.tokenizer ?? known?.tokenizer ?? ModelRegistry.baseName(name)
-  const tokenizer = yield* Tokenizers.use((tokenizers) => tokenizers.load(tokenizerId))
-  yield* checkFingerprint(name, tokenizerId, tokenizer, capabilities)
-  const rendererName = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0], tokenizer)
-  const renderer = yield* Renderers.byName(rendererName, tokenizer)
+  const wanted = options.tokenizer ?? known?.tokenizer ?? ModelRegistry.baseName(name)
+  const tokenizer = typeof wanted === "string"
+    ? yield* Tokenizers.use((tokenizers) => tokenizers.load(wanted))
+    : wanted
+  const source = typeof wanted === "string" ? `the tokenizer loaded from "${wanted}"` : "the tokenizer that was passed"
+  yield* checkFingerprint(name, source, tokenizer, capabilities)
+  const renderer = yield* chooseRenderer(name, options.renderer ?? known?.renderers[0], tokenizer)
   return { name, tokenizer, renderer, capabilities }
 })

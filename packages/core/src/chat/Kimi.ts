@@ -36,8 +36,7 @@ const controls = [
   endOfTurn,
   ContentBlocks.openThinking,
   ContentBlocks.closeThinking,
-  ...KimiCalls.controls,
-  ...images.controls
+  ...KimiCalls.controls
 ]
 
 /** The conversation with a system message, which follows the declaration of tools if there is one. */
@@ -151,7 +150,7 @@ const toolsPrefix = (variant: Variant, tools: ReadonlyArray<ToolSpec>, systemPro
 const make = (variant: Variant) =>
   Effect.fnUntraced(function*(tokenizer: Tokenizer): Effect.fn.Return<Renderer, RendererError> {
     const { name, opening } = variant
-    const encoder = yield* Markup.encoder(name, tokenizer, controls)
+    const encoder = yield* Markup.encoder(name, tokenizer, controls, images.controls)
     const end = encoder.id(endOfTurn)
     const restore = (tokens: Int32Array) => opening === "" ? tokens : StopToken.restoreOpening(tokens, encoder)
     return TemplateRenderer.make({

@@ -83,14 +83,20 @@ const find = (
   return Effect.fail(new RendererError({ renderer, detail }))
 }
 
-/** An encoder for a template's control tokens. Fails where the tokenizer lacks one of them: it is another model's. */
+/**
+ * An encoder for a template's control tokens. Fails where the tokenizer lacks one of `controls`: it is another model's.
+ * Those of `optional` are control tokens where the tokenizer has them.
+ */
 export const encoder = Effect.fnUntraced(function*(
   renderer: string,
   tokenizer: Tokenizer,
-  controls: ReadonlyArray<string>
+  controls: ReadonlyArray<string>,
+  optional: ReadonlyArray<string> = []
 ): Effect.fn.Return<Encoder, RendererError> {
-  const ids = new Map(yield* Effect.forEach(controls, (control) => find(renderer, tokenizer, control)))
-  const pattern = new RegExp(`(${controls.map(escaped).join("|")})`)
+  const present = optional.filter((control) => tokenizer.specialToken(control) !== undefined)
+  const known = [...controls, ...present]
+  const ids = new Map(yield* Effect.forEach(known, (control) => find(renderer, tokenizer, control)))
+  const pattern = new RegExp(`(${known.map(escaped).join("|")})`)
   const tokensOf = ({ kind, text }: Piece): ReadonlyArray<number> => {
     const id = kind === "control" ? ids.get(text) : undefined
     return id === undefined ? [...tokenizer.encode(text, { splitSpecialTokens: kind === "plain" })] : [id]

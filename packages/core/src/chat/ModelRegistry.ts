@@ -1,4 +1,4 @@
-/** What is known of each model by its name. */
+/** Attributes of each known model. */
 import * as Schema from "effect/Schema"
 import { models } from "./KnownModels.ts"
 import * as Suggestion from "./Suggestion.ts"
@@ -14,12 +14,19 @@ export interface LoraParametersPerRank {
 export interface Model {
   readonly name: string
   readonly organization: string
+  readonly version: string
+  /** As published: `8B`, or `30B-A3B` for a mixture of experts with 3B active parameters. */
+  readonly size: string
   /** Tuned to follow instructions, as opposed to a base model. */
   readonly isChat: boolean
+  readonly seesImages?: boolean
+  readonly hearsAudio?: boolean
   readonly hiddenSize: number
+  /** Tokens that upstream's evaluations of the hosted model leave room for; variants of a name may have more. */
+  readonly contextLength?: number
   /** Recommended renderers, the preferred one first. */
   readonly renderers: readonly [string, ...ReadonlyArray<string>]
-  /** What to load the tokenizer by. */
+  /** The repository to load the tokenizer from. */
   readonly tokenizer: string
   readonly loraParametersPerRank?: LoraParametersPerRank
   /** A LoRA learning rate found by trying, where the general formula does not hold. */

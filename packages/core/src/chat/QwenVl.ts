@@ -103,11 +103,12 @@ export const make = Effect.fnUntraced(function*(
   tokenizer: Tokenizer
 ): Effect.fn.Return<Renderer, RendererError> {
   const { disablesThinking, hasExtensionProperty, name, prepare } = dialect
-  const encoder = yield* Markup.encoder(name, tokenizer, [
-    ChatMl.startOfTurn,
-    ChatMl.endOfTurn,
-    ...dialect.images.controls
-  ])
+  const encoder = yield* Markup.encoder(
+    name,
+    tokenizer,
+    [ChatMl.startOfTurn, ChatMl.endOfTurn],
+    dialect.images.controls
+  )
   const end = encoder.id(ChatMl.endOfTurn)
   return TemplateRenderer.make({
     name,

@@ -18,7 +18,8 @@ import { smolLm2 } from "./SmolLm2.ts"
 import * as Suggestion from "./Suggestion.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
-type Make = (tokenizer: Tokenizer) => Effect.Effect<Renderer, RendererError>
+/** Makes a renderer for a tokenizer. */
+export type Make = (tokenizer: Tokenizer) => Effect.Effect<Renderer, RendererError>
 
 const renderers: ReadonlyMap<string, Make> = new Map([
   ["role_colon", roleColon],

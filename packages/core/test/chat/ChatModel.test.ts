@@ -1,4 +1,4 @@
-import { type Capabilities, ChatModel, Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
+import { type Capabilities, ChatModel, Qwen3, Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as CharTokenizer from "./CharTokenizer.ts"
@@ -61,6 +61,38 @@ describe("ChatModel.resolve", () => {
       const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "role_colon" })
       assert.strictEqual(model.renderer.name, "role_colon")
     }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("takes a renderer of one's own, or a function that makes one", () =>
+    Effect.gen(function*() {
+      const own = { ...(yield* Qwen3.qwen3(CharTokenizer.qwen)), name: "my-renderer" }
+      assert.strictEqual(
+        (yield* ChatModel.resolve("my-org/my-qwen", { renderer: own, tokenizer: "Qwen/Qwen3-8B" })).renderer,
+        own
+      )
+      const made = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: Qwen3.qwen3Instruct })
+      assert.strictEqual(made.renderer.name, "qwen3_instruct")
+    }).pipe(Effect.provide(qwenOnly)))
+
+  it.effect("takes a tokenizer of one's own, whose fingerprint must be the model's too", () =>
+    Effect.gen(function*() {
+      const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { tokenizer: CharTokenizer.qwen })
+      assert.strictEqual(model.tokenizer, CharTokenizer.qwen)
+      const other = { ...CharTokenizer.qwen, fingerprint: "sha256:own" }
+      const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-8B", { tokenizer: other }))
+      assert.include(error.message, "the tokenizer that was passed (sha256:own) is not the one")
+    }).pipe(Effect.provide([
+      backend({ "Qwen/Qwen3-8B": { tokenizerFingerprint: CharTokenizer.qwen.fingerprint } }),
+      tokenizers({})
+    ])))
+
+  it.effect("says why a known model has no renderer here", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(
+        ChatModel.resolve("thinkingmachines/Inkling", { tokenizer: CharTokenizer.qwen })
+      )
+      assert.strictEqual(error._tag, "RendererError")
+      assert.include(error.message, "renderer \"tml_v0\": not available here: its format is in no published source")
+    }).pipe(Effect.provide([backend({ "thinkingmachines/Inkling": {} }), tokenizers({})])))
 
   it.effect.each(["effect-rl/tiny-64", "effect-rl/tiny-128"])(
     "renders the preset %s as qwen3_instruct",

@@ -59,7 +59,7 @@ describe("getLoraParamCount", () => {
 
   it.effect("refuses a model it has no counts for", () =>
     Effect.gen(function*() {
-      const uncounted = yield* Effect.flip(LoraParameters.getLoraParamCount("thinkingmachines/Inkling-Small"))
+      const uncounted = yield* Effect.flip(LoraParameters.getLoraParamCount("effect-rl/tiny-64"))
       assert.include(uncounted.message, "never counted")
       const unknown = yield* Effect.flip(LoraParameters.getLoraParamCount("Qwen/Qwen4-8B"))
       assert.include(unknown.message, "did you mean \"Qwen/Qwen3-8B\"?")

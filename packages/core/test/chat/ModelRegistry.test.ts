@@ -16,10 +16,19 @@ describe("ModelRegistry", () => {
   it("finds a variant by the name before its colon", () => {
     const found = ModelRegistry.find("Qwen/Qwen3.5-4B:peft:131072")
     assert.strictEqual(found?.name, "Qwen/Qwen3.5-4B")
-    assert.deepStrictEqual(found?.renderers, ["qwen3_5", "qwen3_5_disable_thinking"])
+    assert.deepStrictEqual(found?.renderers, ["qwen3_5", "qwen3_5_disable_thinking", "qwen3_5_preserve_thinking"])
     assert.strictEqual(found?.organization, "Qwen")
     assert.strictEqual(found?.hiddenSize, 2560)
     assert.isUndefined(ModelRegistry.find("Qwen/Qwen9"))
+  })
+
+  it("knows the attributes of the newest models", () => {
+    const glm = ModelRegistry.find("zai-org/GLM-5.3")
+    assert.deepStrictEqual([glm?.version, glm?.size, glm?.hiddenSize], ["5.3", "744B-A40B", 6144])
+    assert.deepStrictEqual(glm?.loraParametersPerRank, { mlp: 121_356_288, attn: 2_920_320, unembed: 161_024 })
+    assert.isTrue(ModelRegistry.find("nvidia/NVIDIA-Nemotron-3.5-Super-VL-120B-A12B-BF16")?.seesImages)
+    assert.isTrue(ModelRegistry.find("thinkingmachines/Inkling")?.hearsAudio)
+    assert.strictEqual(ModelRegistry.find("Qwen/Qwen3-8B")?.contextLength, 32_768)
   })
 
   it("loads every Llama 3 with the instruct tokenizer that needs no licence", () => {
@@ -34,8 +43,10 @@ describe("ModelRegistry", () => {
   it("has a renderer here for every model, or a reason why not", () => {
     const missing = ModelRegistry.models.filter(({ renderers }) => !Renderers.names.includes(renderers[0]))
     assert.deepStrictEqual(missing.map(({ name }) => name), [
+      "moonshotai/Kimi-K3.1-Pro",
       "thinkingmachines/Inkling",
-      "thinkingmachines/Inkling-Small"
+      "thinkingmachines/Inkling-Small",
+      "thinkingmachines/Inkling-2-Small"
     ])
     for (const { name, renderers } of missing) {
       assert.isDefined(renderers.map(Renderers.whyUnavailable).find((reason) => reason !== undefined), name)
