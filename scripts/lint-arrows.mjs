@@ -11,7 +11,8 @@ const packages = {
   cluster: ["core", "files"],
   ai: ["core", "files"],
   recipes: ["core", "files"],
-  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes"]
+  view: ["core", "files"],
+  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes", "view"]
 }
 
 /** A room may import those before it. */
@@ -33,11 +34,12 @@ const rooms = {
     "testing"
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
-  tinker: ["wire", "client", "server", "cassette"]
+  tinker: ["wire", "client", "server", "cassette"],
+  view: ["story", "page", "server"]
 }
 
 /** Rooms that do not know each other, whatever their order. */
-const apart = { tinker: ["client", "server", "cassette"] }
+const apart = { tinker: ["client", "server", "cassette"], view: ["page", "server"] }
 
 const sources = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,5 +1,6 @@
 // Packs every package, installs the tarballs in a blank project, type-checks a program there and runs it on built files.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -148,6 +149,16 @@ try {
     cwd: project,
     stdio: "inherit"
   })
+  const server = spawn(command, ["view", "runs"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
+  try {
+    const [line] = await once(server.stdout, "data")
+    for (const path of ["/", "/assets/page.css", "/assets/page/Main.js", "/assets/story/Story.js", "/api/runs"]) {
+      const { status } = await fetch(new URL(path, String(line).trim()))
+      if (status !== 200) throw new Error(`effect-rl view answered ${status} for ${path}`)
+    }
+  } finally {
+    server.kill()
+  }
   console.log(`packed, type-checked and run on ${process.version}`)
 } finally {
   rmSync(project, { recursive: true, force: true })

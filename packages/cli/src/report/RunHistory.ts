@@ -1,5 +1,5 @@
-/** What a run has measured so far, earlier segments included. */
-import { type RewardCurve, RunRecord, RunStore } from "@effect-rl/core"
+/** Rewards and evaluations of a run so far, earlier segments included. */
+import { type RewardCurve, RunRecord, type RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
@@ -48,9 +48,8 @@ const latest = (
   measurements: ReadonlyArray<Measurement>
 ) => [...new Map(measurements.map((measured) => [`${measured.evaluator} ${measured.iteration}`, measured])).values()]
 
-export const read = Effect.gen(function*() {
-  const store = yield* RunStore.RunStore
-  const records = RunRecord.current(yield* Stream.runCollect(store.read))
+export const read = Effect.fnUntraced(function*(run: RunStore.RunReader) {
+  const records = RunRecord.current(yield* Stream.runCollect(run.read))
   const history: RunHistory = {
     records,
     rewards: records.flatMap(reportOf),

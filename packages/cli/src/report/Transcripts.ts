@@ -1,5 +1,5 @@
 /** The same few held-out problems, answered before and after training. */
-import { GroupPayload, GroupResult, type RunRecord, RunStore, type Trajectory } from "@effect-rl/core"
+import { GroupPayload, GroupResult, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -44,10 +44,12 @@ interface Attempt {
 }
 
 /** The first attempt of a group; undefined where it has none. */
-const attempt = Effect.fnUntraced(function*({ iteration, key, payload }: RunRecord.GroupRolledOut) {
-  const store = yield* RunStore.RunStore
+const attempt = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  { iteration, key, payload }: RunRecord.GroupRolledOut
+) {
   if (payload === undefined) return undefined
-  const result = yield* GroupPayload.decode(yield* store.payload(payload))
+  const result = yield* GroupPayload.decode(yield* run.payload(payload))
   if (GroupResult.isSkipped(result)) return undefined
   const [first] = GroupResult.survivors(result)
   if (first === undefined) return undefined
@@ -62,18 +64,21 @@ const attempt = Effect.fnUntraced(function*({ iteration, key, payload }: RunReco
 })
 
 /** Problems of the run's first evaluator, with their first and last answers. */
-export const read = Effect.fnUntraced(function*({ records }: RunHistory) {
+export const read = Effect.fnUntraced(function*(run: RunStore.RunReader, { records }: RunHistory) {
   const groups = records.flatMap((record) =>
     record._tag === "GroupRolledOut" && record.evaluator !== undefined ? [record] : []
   )
   const own = groups.filter(({ evaluator }) => evaluator === groups[0]?.evaluator)
   const keys = chosen([...new Set(own.map(({ key }) => key))].toSorted())
-  return yield* Effect.forEach(keys, (key) => transcript(own.filter((group) => group.key === key)))
+  return yield* Effect.forEach(keys, (key) => transcript(run, own.filter((group) => group.key === key)))
 })
 
-const transcript = Effect.fnUntraced(function*(groups: ReadonlyArray<RunRecord.GroupRolledOut>) {
+const transcript = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  groups: ReadonlyArray<RunRecord.GroupRolledOut>
+) {
   const ends = [...new Set([...groups.slice(0, 1), ...groups.slice(-1)])]
-  const attempts = (yield* Effect.forEach(ends, attempt)).filter((found) => found !== undefined)
+  const attempts = (yield* Effect.forEach(ends, (group) => attempt(run, group))).filter((found) => found !== undefined)
   const made: Transcript = {
     question: attempts[0]?.question ?? "",
     reference: attempts[0]?.reference ?? "",

@@ -1,5 +1,5 @@
 /** One `train` command, from its flags to its report. */
-import { ChatModel, InvalidOption, Suggestion } from "@effect-rl/core"
+import { ChatModel, InvalidOption, RunStore, Suggestion } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -124,14 +124,15 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
 
 const report = Effect.fnUntraced(function*(title: string, folder: string) {
   const output = yield* Output
-  const history = yield* RunHistory.read
-  const transcripts = yield* Transcripts.read(history)
+  const run = yield* RunStore.RunStore
+  const history = yield* RunHistory.read(run)
+  const transcripts = yield* Transcripts.read(run, history)
   yield* output.lines(FinalReport.lines(history, output.style))
   if (transcripts.length > 0) {
     yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
   }
   const files = yield* CurveFiles.write(folder, history, title)
-  yield* output.lines(["", `written: ${files.join(", ")}`])
+  yield* output.lines(["", `written: ${files.join(", ")}`, `see it:  effect-rl view ${folder}`])
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 

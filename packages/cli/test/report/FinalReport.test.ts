@@ -46,7 +46,7 @@ const historyOf = (entries: ReadonlyArray<RunRecord.Entry>) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
     yield* Effect.forEach(entries, (entry) => store.append(entry))
-    return yield* RunHistory.read
+    return yield* RunHistory.read(store)
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
 describe("RunHistory", () => {

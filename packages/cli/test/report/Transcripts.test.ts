@@ -47,7 +47,10 @@ const evaluated = Effect.fnUntraced(function*(iteration: number, groups: Readonl
   }
 })
 
-const read = Effect.flatMap(RunHistory.read, Transcripts.read)
+const read = Effect.gen(function*() {
+  const run = yield* RunStore.RunStore
+  return yield* Transcripts.read(run, yield* RunHistory.read(run))
+})
 
 const answered = (response: string) =>
   ["a", "b", "c", "d", "e"].map((key) => groupOf(key, { question: key, response, reference: "yes" }))

@@ -1,0 +1,80 @@
+/** `effect-rl show RUN`: a report on one run. */
+import { RunDirectory } from "@effect-rl/files"
+import { Runs, Story } from "@effect-rl/view"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as FinalReport from "../report/FinalReport.ts"
+import * as RunHistory from "../report/RunHistory.ts"
+import * as Transcripts from "../report/Transcripts.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import type { Style } from "../terminal/Style.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+
+const flags = {
+  run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Write one JSON record in place of text"),
+    Flag.withDefault(false)
+  )
+}
+
+const summary = (story: Story.Story, now: number) => {
+  const reward = Story.lastUpdated(story)?.reward
+  const { prefilled, sampled, trained } = story.spent
+  const iterations = story.opened?.iterations ?? null
+  return {
+    program: story.opened?.program ?? "",
+    model: Story.model(story),
+    state: Story.state(story, now),
+    done: Story.done(story),
+    iterations,
+    reward: reward?.mean ?? null,
+    tokens: { prefilled, sampled, trained },
+    failures: Object.fromEntries(story.failures),
+    warnings: story.notices.filter(({ kind }) => kind === "warning").map(({ text }) => text)
+  }
+}
+
+type Summary = ReturnType<typeof summary>
+
+const amounts = (tokens: Summary["tokens"]) =>
+  Object.entries(tokens).map(([kind, amount]) => `${Quantity.count(amount ?? NaN)} ${kind}`).join(", ")
+
+const listed = (failures: Summary["failures"]) =>
+  Object.entries(failures).map(([reason, number]) => `${number} ${Untrusted.show(reason)}`).join(", ")
+
+const head = (
+  run: string,
+  { done, failures, iterations, model, program, state, tokens, warnings }: Summary,
+  style: Style
+) => [
+  `${style.bold(Untrusted.show(run))}  ${Untrusted.show(program)}, ${Untrusted.show(model)}`,
+  `state       ${Untrusted.show(state)}`,
+  `iterations  ${iterations === null ? done : `${done} of ${iterations}`}`,
+  `tokens      ${amounts(tokens)}`,
+  `failures    ${listed(failures) || "none"}`,
+  ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
+]
+
+const report = Effect.fnUntraced(function*(run: string) {
+  const output = yield* Output
+  const reader = yield* RunDirectory.open(run)
+  const told = summary(yield* Runs.story(reader), yield* Clock.currentTimeMillis)
+  const history = yield* RunHistory.read(reader)
+  const transcripts = yield* Transcripts.read(reader, history)
+  yield* output.lines([...head(run, told, output.style), ...FinalReport.lines(history, output.style)])
+  if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
+  yield* output.record({ type: "run", run, ...told, ...FinalReport.record(history), transcripts })
+})
+
+export const show = Command.make(
+  "show",
+  flags,
+  ({ json, run }) => Effect.provide(report(run), Layer.provide(Output.layer({ json }), RunLog.layerNone))
+)

@@ -1,0 +1,115 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { spawn } from "node:child_process"
+import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder, short } = CommandLine
+
+/** A run of two iterations. */
+const recorded = Effect.gen(function*() {
+  const folder = yield* runFolder
+  const { out } = yield* run(...short.slice(0, -1), "2", "--iterations", "2", "--log-path", folder)
+  return { folder, out }
+})
+
+const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
+
+/** The first line that a process writes; it is killed with the scope. */
+const firstLine = (args: ReadonlyArray<string>) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly kill: () => void; readonly line: string; readonly ended: Promise<number | null> }>(
+      (resume) => {
+        const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+          stdio: ["ignore", "pipe", "ignore"]
+        })
+        const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)))
+        child.stdout.setEncoding("utf8").once("data", (text: string) =>
+          resume(Effect.succeed({ line: text.trim(), kill: () => void child.kill("SIGINT"), ended })))
+      }
+    ),
+    ({ kill }) =>
+      Effect.sync(kill)
+  )
+
+describe("effect-rl train", () => {
+  it.effect("ends by saying how to open the page", () =>
+    Effect.gen(function*() {
+      const { folder, out } = yield* recorded
+      assert.strictEqual(out.at(-1), `see it:  effect-rl view ${folder}`)
+    }))
+})
+
+describe("effect-rl runs", () => {
+  it.effect("tells state, iterations, reward and tokens of each run", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const { out } = yield* run("runs", dirname(folder))
+      assert.match(out[0] ?? "", /^run +program +state +iterations +reward +tokens$/)
+      assert.match(out[1] ?? "", /run +rl +completed +2\/2 +0\.500 +\d+ k$/)
+      assert.strictEqual(out.length, 2)
+    }))
+
+  it.effect("says that a folder has no run", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("runs", "packages")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(errors[0] ?? "", /^error: packages is no run and holds none: expected a folder with records\.jsonl/)
+    }))
+})
+
+describe("effect-rl show", () => {
+  it.effect("reports state, tokens, evaluations and sample transcripts", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const text = (yield* run("show", folder)).out.join("\n")
+      assert.include(text, `${folder}  rl, effect-rl/tiny-128`)
+      assert.include(text, "state       completed\niterations  2 of 2\n")
+      assert.include(text, "failures    none\n")
+      assert.include(text, "mean reward of each iteration")
+      assert.include(text, "held_out (512)             49.0 %")
+      assert.include(text, "  after 2 iterations, reward ")
+    }))
+
+  it.effect("writes one record for programs", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const [line = "", ...others] = (yield* run("show", folder, "--json")).out
+      const record: Record<string, unknown> = JSON.parse(line)
+      assert.deepInclude(record, { type: "run", run: folder, state: "completed", done: 2, reward: 0.5, failures: {} })
+      assert.deepStrictEqual(others, [])
+    }))
+
+  it.effect("names a folder that is no run", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("show", "packages")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(errors[0] ?? "", /this is not a run directory/)
+    }))
+})
+
+describe("effect-rl view", () => {
+  it.live("prints its address, serves the run, and ends on Ctrl-C while a browser follows", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const { ended, kill, line } = yield* firstLine(["view", folder])
+      assert.match(line, /^http:\/\/127\.0\.0\.1:\d+$/)
+      const query = `run=${encodeURIComponent(folder)}`
+      yield* Effect.promise(async () => {
+        const runs: ReadonlyArray<Record<string, unknown>> = await (await fetch(`${line}/api/runs`)).json()
+        assert.deepStrictEqual(runs.map(({ run }) => run), [folder])
+        const following = await fetch(`${line}/api/events?${query}`)
+        kill()
+        assert.strictEqual(await ended, 130)
+        await following.body?.cancel().catch(() => undefined)
+      })
+    }))
+
+  it.effect("says that a folder has no run before it listens", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("view", "packages")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(errors[0] ?? "", /^error: packages is no run and holds none/)
+    }))
+})

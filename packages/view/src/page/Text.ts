@@ -1,0 +1,34 @@
+/** Numbers and foreign text as people read them. */
+
+export const fixed = (value: number | null | undefined, digits = 3): string =>
+  value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits)
+
+/** Up to three decimals, without zeros at the end. */
+export const short = (value: number | null | undefined): string =>
+  value === null || value === undefined || !Number.isFinite(value) ? "–" : String(Number(value.toFixed(3)))
+
+export const percent = (share: number | null | undefined): string =>
+  share === null || share === undefined || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(1)} %`
+
+export const count = (value: number | null | undefined): string => {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–"
+  const [divisor, unit] = value < 1e4 ? [1, ""] : value < 1e6 ? [1e3, " k"] : value < 1e9 ? [1e6, " M"] : [1e9, " G"]
+  return divisor === 1 ? String(Math.round(value)) : `${(value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
+}
+
+export const time = (at: number): string => new Date(at).toLocaleTimeString()
+
+export const dateTime = (at: number): string => new Date(at).toLocaleString()
+
+/** `1 group`, `2 groups`. */
+export const plural = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`
+
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
+
+const spell = (character: string) =>
+  character === "\n" || character === "\t"
+    ? character
+    : `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`
+
+/** Text of a model or an environment, with its control and formatting characters spelled out. */
+export const foreign = (text: string): string => text.replace(unseen, spell)

@@ -1,0 +1,30 @@
+/** Shares of an iteration's groups by what their rewards teach. */
+import type * as Entry from "./Entry.ts"
+import type { Iteration } from "./Story.ts"
+
+/** Groups with different rewards teach something; the members of others all did well, all did badly, or were lost. */
+export type Verdict = "informative" | "good" | "bad" | "skipped"
+
+export const verdicts: ReadonlyArray<Verdict> = ["informative", "good", "bad", "skipped"]
+
+const isNumber = (value: number | null): value is number => value !== null
+
+/** Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them. */
+export const verdict = ({ outcome, rewards }: Pick<Entry.Group, "outcome" | "rewards">): Verdict => {
+  const known = rewards.filter(isNumber)
+  const [first] = known
+  if (outcome === "Skipped" || first === undefined) return "skipped"
+  if (known.some((reward) => reward !== first)) return "informative"
+  return first >= 0.5 ? "good" : "bad"
+}
+
+/** Number of groups of each verdict. */
+export const counts = (groups: ReadonlyArray<Entry.Group>): Readonly<Record<Verdict, number>> => {
+  const found = { informative: 0, good: 0, bad: 0, skipped: 0 }
+  for (const group of groups) found[verdict(group)]++
+  return found
+}
+
+/** Advantages of the group's members; empty where no update used it. */
+export const advantages = ({ credited }: Iteration, key: string): ReadonlyArray<number | null> =>
+  credited?.groups.find((group) => group.key === key)?.advantages ?? []

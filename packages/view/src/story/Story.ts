@@ -1,0 +1,242 @@
+/**
+ * A run as its records tell it so far: iterations, evaluations, what it is doing, what went wrong. Built one entry at a time, so
+ * that a live run costs no more than its new records.
+ */
+import type * as Entry from "./Entry.ts"
+
+export interface Iteration {
+  readonly index: number
+  readonly groups: Array<Entry.Group>
+  credited?: Entry.Credited
+  updated?: Entry.Updated
+}
+
+/** One measurement of an evaluator, with its groups. */
+export interface Evaluation {
+  readonly evaluator: string
+  readonly iteration: number
+  readonly groups: Array<Entry.Group>
+  evaluated?: Entry.Evaluated
+}
+
+/** Events that a person should see, oldest first. */
+export interface Notice {
+  readonly at: number
+  readonly kind: "warning" | "failure" | "note"
+  readonly text: string
+}
+
+export interface Story {
+  readonly iterations: Map<number, Iteration>
+  readonly evaluations: Map<string, Evaluation>
+  readonly notices: Array<Notice>
+  /** How often members failed, by the kind of failure; failures that a retry made good count as `retried`. */
+  readonly failures: Map<string, number>
+  opened?: Entry.Opened
+  saved?: Entry.Saved
+  end?: Entry.Finished | Entry.Failed
+  /** Groups that the sampling under way asks for. */
+  asked: number
+  spent: Entry.Updated["spent"]
+  last?: Entry.Entry
+  /** Entries that count, oldest first. */
+  readonly entries: Array<Entry.Entry>
+}
+
+export const empty = (): Story => ({
+  iterations: new Map(),
+  evaluations: new Map(),
+  notices: [],
+  failures: new Map(),
+  asked: 0,
+  spent: { prefilled: 0, sampled: 0, trained: 0 },
+  entries: []
+})
+
+/** The iteration of the index; empty where nothing is recorded of it. */
+export const iteration = (story: Story, index: number): Iteration =>
+  story.iterations.get(index) ?? { index, groups: [] }
+
+const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
+
+/** The evaluator's measurement before the iteration; empty where nothing is recorded of it. */
+export const evaluation = (story: Story, evaluator: string, index: number): Evaluation =>
+  story.evaluations.get(evaluationId(evaluator, index)) ?? { evaluator, iteration: index, groups: [] }
+
+/** The iteration to add to. */
+const growingIteration = (story: Story, index: number): Iteration => {
+  const found = iteration(story, index)
+  story.iterations.set(index, found)
+  return found
+}
+
+const growingEvaluation = (story: Story, evaluator: string, index: number): Evaluation => {
+  const found = evaluation(story, evaluator, index)
+  story.evaluations.set(evaluationId(evaluator, index), found)
+  return found
+}
+
+const count = (story: Story, failure: string, more: number) => {
+  if (more > 0) story.failures.set(failure, (story.failures.get(failure) ?? 0) + more)
+}
+
+const addGroup = (story: Story, group: Entry.Group) => {
+  const place = group.evaluator === undefined
+    ? growingIteration(story, group.iteration)
+    : growingEvaluation(story, group.evaluator, group.iteration)
+  place.groups.push(group)
+  for (const { failure } of group.failures) count(story, failure, 1)
+  count(story, "retried", group.retries)
+}
+
+const addOpened = (story: Story, opened: Entry.Opened) => {
+  const { at, resumedFrom, warnings } = opened
+  story.opened = opened
+  delete story.end
+  if (resumedFrom !== null) {
+    story.notices.push({ at, kind: "note", text: `resumed from ${resumedFrom} at iteration ${opened.iteration}` })
+  }
+  for (const text of warnings) story.notices.push({ at, kind: "warning", text })
+}
+
+const addFailed = (story: Story, failed: Entry.Failed) => {
+  story.end = failed
+  story.notices.push({ at: failed.at, kind: "failure", text: `${failed.error}: ${failed.message}` })
+}
+
+const include = (story: Story, entry: Entry.Entry) => {
+  story.last = entry
+  story.entries.push(entry)
+  if ("spent" in entry) story.spent = entry.spent
+  switch (entry._tag) {
+    case "Opened":
+      return addOpened(story, entry)
+    case "Sampling":
+      growingIteration(story, entry.iteration)
+      story.asked = entry.groups
+      return
+    case "GroupRolledOut":
+      return addGroup(story, entry)
+    case "Credited":
+      growingIteration(story, entry.iteration).credited = entry
+      return
+    case "Updated":
+      growingIteration(story, entry.iteration).updated = entry
+      return
+    case "Evaluating":
+      growingEvaluation(story, entry.evaluator, entry.iteration)
+      return
+    case "Evaluated":
+      growingEvaluation(story, entry.evaluator, entry.iteration).evaluated = entry
+      return
+    case "Saved":
+      story.saved = entry
+      return
+    case "Warning":
+      story.notices.push({ at: entry.at, kind: "warning", text: entry.message })
+      return
+    case "Finished":
+      story.end = entry
+      return
+    case "Failed":
+      return addFailed(story, entry)
+  }
+}
+
+/** The story without what was written after the sequence number. */
+const until = (story: Story, sequence: number): Story => {
+  const kept = empty()
+  for (const entry of story.entries) if (entry.sequence <= sequence) include(kept, entry)
+  // Tokens of abandoned records were paid for.
+  kept.spent = story.spent
+  return kept
+}
+
+/** The story with the entry; what a resume abandoned is no longer part of it. The given story must not be used any more. */
+export const add = (story: Story, entry: Entry.Entry): Story => {
+  const isBack = entry._tag === "Opened" && (story.entries.at(-1)?.sequence ?? -1) > entry.continuesAfter
+  const kept = isBack ? until(story, entry.continuesAfter) : story
+  include(kept, entry)
+  return kept
+}
+
+export const fromEntries = (entries: Iterable<Entry.Entry>): Story => {
+  let story = empty()
+  for (const entry of entries) story = add(story, entry)
+  return story
+}
+
+/** Iterations in order. */
+export const iterations = (story: Story): ReadonlyArray<Iteration> =>
+  [...story.iterations.values()].toSorted((left, right) => left.index - right.index)
+
+/** Evaluations in order of their iterations. */
+export const evaluations = (story: Story): ReadonlyArray<Evaluation> =>
+  [...story.evaluations.values()].toSorted((left, right) => left.iteration - right.iteration)
+
+/** Iterations that are done. */
+export const done = (story: Story): number => {
+  let count = 0
+  for (const { updated } of story.iterations.values()) if (updated !== undefined) count++
+  return count
+}
+
+export const lastUpdated = (story: Story): Entry.Updated | undefined =>
+  story.entries.findLast((entry) => entry._tag === "Updated")
+
+/** Tokens of every kind. */
+export const tokens = ({ spent: { prefilled, sampled, trained } }: Story): number =>
+  (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
+
+/** The name of the model, where the program's identity has one. */
+export const model = (story: Story): string => {
+  const name = story.opened?.identity["model"]
+  return typeof name === "string" ? name : ""
+}
+
+const reasons = { completed: "completed", max_tokens_total: "stopped at its token limit", interrupted: "interrupted" }
+
+const doing = (story: Story, entry: Entry.Entry): string => {
+  switch (entry._tag) {
+    case "Opened":
+      return "starting"
+    case "Sampling":
+      return `sampling iteration ${entry.iteration}: 0 of ${entry.groups} groups`
+    case "GroupRolledOut": {
+      const { evaluator, iteration: index } = entry
+      if (evaluator !== undefined) {
+        return `evaluating ${evaluator}: ${evaluation(story, evaluator, index).groups.length} groups`
+      }
+      return `sampling iteration ${index}: ${iteration(story, index).groups.length} of ${story.asked} groups`
+    }
+    case "Credited":
+      return `training on iteration ${entry.iteration}`
+    case "Evaluating":
+      return `evaluating ${entry.evaluator}`
+    case "Updated":
+      return `iteration ${entry.iteration} done`
+    case "Evaluated":
+      return `${entry.evaluator} evaluated`
+    case "Saved":
+      return `saved ${entry.name}`
+    case "Warning":
+      return "running"
+    case "Finished":
+      return reasons[entry.reason]
+    case "Failed":
+      return `failed: ${entry.error}`
+  }
+}
+
+/** After so long without a record, a run that has not ended may have been killed. */
+const longSilence = 300_000
+
+/** What the run is doing at the time `now`, or how it ended. */
+export const state = (story: Story, now: number): string => {
+  const { end, last } = story
+  if (last === undefined) return "no records yet"
+  if (end !== undefined) return doing(story, end)
+  const text = doing(story, last)
+  const minutes = Math.floor((now - last.at) / 60_000)
+  return now - last.at > longSilence ? `${text}; no record for ${minutes} min` : text
+}

@@ -1,0 +1,64 @@
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { GroupVerdict, Runs, Story } from "@effect-rl/view"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Recorded from "../Recorded.ts"
+
+const told = (entries: ReadonlyArray<RunRecord.Entry>) =>
+  Effect.gen(function*() {
+    const run = yield* RunStore.RunStore
+    yield* Effect.forEach(entries, (entry) => run.append(entry))
+    return Story.fromEntries((yield* Stream.runCollect(run.read)).map(Runs.entry))
+  }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
+
+describe("Story", () => {
+  it.effect("leaves out the records that a resume abandoned", () =>
+    Effect.gen(function*() {
+      const { opened, updated } = Recorded
+      const story = yield* told([opened(-1), updated(0, 0.1), updated(1, 0.2), opened(1), updated(1, 0.9)])
+      assert.deepStrictEqual(Story.iterations(story).map(({ updated }) => updated?.reward?.mean), [0.1, 0.9])
+      assert.strictEqual(Story.done(story), 2)
+      assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first at iteration 0"])
+    }))
+
+  it.effect("says what the run is doing, and how long it has been silent", () =>
+    Effect.gen(function*() {
+      const story = yield* told([
+        Recorded.opened(-1),
+        { _tag: "Sampling", iteration: 0, step: 0, groups: 4 }
+      ])
+      assert.strictEqual(Story.state(story, 0), "sampling iteration 0: 0 of 4 groups")
+      assert.strictEqual(Story.state(story, 600_000), "sampling iteration 0: 0 of 4 groups; no record for 10 min")
+    }))
+
+  it.effect("counts failures by their kind", () =>
+    Effect.gen(function*() {
+      const failure = { member: 0, attempt: 0, failure: "TimedOut", message: "after 5 s" }
+      const story = yield* told([Recorded.opened(-1), {
+        _tag: "GroupRolledOut",
+        iteration: 0,
+        step: 0,
+        key: "a",
+        tags: [],
+        outcome: "Partial",
+        rewards: [NaN, 1],
+        members: [null, { turns: 1, sampled: 1, observed: 1, stopReason: null, truncated: false }],
+        failures: [failure],
+        retries: 2,
+        milliseconds: 1,
+        spent: { prefilled: 1, sampled: 2, trained: 3 }
+      }])
+      assert.deepStrictEqual([...story.failures], [["TimedOut", 1], ["retried", 2]])
+      assert.strictEqual(Story.tokens(story), 6)
+    }))
+})
+
+describe("GroupVerdict", () => {
+  it("tells groups by their rewards", () => {
+    const group = (...rewards: ReadonlyArray<number | null>) => ({ outcome: "Completed" as const, rewards })
+    assert.strictEqual(GroupVerdict.verdict(group(1, 0)), "informative")
+    assert.strictEqual(GroupVerdict.verdict(group(1, null, 1)), "good")
+    assert.strictEqual(GroupVerdict.verdict(group(0, 0)), "bad")
+    assert.strictEqual(GroupVerdict.verdict(group(null)), "skipped")
+  })
+})
