@@ -27,26 +27,24 @@ export const showHelp = () => {
   dialog.showModal()
 }
 
-const go = (route: Route.Route) => {
-  location.hash = Route.format(route)
-}
+type Go = (route: Route.Route) => void
 
 /** Selects the choice `by` places further; the first or last one where nothing is selected. */
-const move = ({ choices, selected }: Screen, by: number) => {
+const move = ({ choices, selected }: Screen, by: number, go: Go) => {
   const from = selected < 0 ? (by > 0 ? -1 : choices.length) : selected
   const choice = choices[Math.min(choices.length - 1, Math.max(0, from + by))]
   if (choice !== undefined) go(choice.select)
 }
 
-const press = (key: string, screen: Screen, route: Route.Route): boolean => {
+const press = (key: string, screen: Screen, route: Route.Route, go: Go): boolean => {
   switch (key) {
     case "j":
     case "ArrowDown":
-      move(screen, 1)
+      move(screen, 1, go)
       return true
     case "k":
     case "ArrowUp":
-      move(screen, -1)
+      move(screen, -1, go)
       return true
     case "Enter": {
       const choice = screen.choices[screen.selected]
@@ -67,10 +65,11 @@ const press = (key: string, screen: Screen, route: Route.Route): boolean => {
 const isControl = (target: EventTarget | null) =>
   target instanceof HTMLElement && ["A", "BUTTON", "SUMMARY", "INPUT"].includes(target.tagName)
 
-export const listen = (current: () => { readonly screen: Screen; readonly route: Route.Route }) =>
+/** `go` must draw at once: the next key may follow before the browser tells of a new address. */
+export const listen = (current: () => { readonly screen: Screen; readonly route: Route.Route }, go: Go) =>
   document.addEventListener("keydown", (event) => {
     if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === "Enter" && isControl(event.target)) return
     const { route, screen } = current()
-    if (press(event.key, screen, route)) event.preventDefault()
+    if (press(event.key, screen, route, go)) event.preventDefault()
   })

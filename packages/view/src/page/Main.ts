@@ -141,7 +141,10 @@ const arrive = () => {
 }
 
 document.body.append(top, main)
-Keys.listen(() => ({ screen, route }))
+Keys.listen(() => ({ screen, route }), (next) => {
+  history.pushState(null, "", Route.format(next))
+  arrive()
+})
 addEventListener("hashchange", arrive)
 // Says how long a silent run has been silent.
 setInterval(() => {

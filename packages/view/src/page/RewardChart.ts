@@ -1,5 +1,5 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
-import { type Evaluation, evaluations, type Iteration, iterations, type Story } from "../story/Story.ts"
+import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
 import { h, svg } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import * as Text from "./Text.ts"
@@ -103,12 +103,23 @@ const rewardDot = (point: Point, { x, y }: Scales, route: Route.Route) => {
   )
 }
 
-const evaluationMark = (evaluation: Evaluation, { x, y }: Scales, route: Route.Route) =>
+/** Colours for so many evaluators; further ones share the last. */
+const evaluatorColours = 3
+
+const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
+  `evaluator-${Math.min(evaluatorColours - 1, all.indexOf(evaluator))}`
+
+const evaluationMark = (
+  evaluation: Evaluation,
+  { x, y }: Scales,
+  route: Route.Route,
+  all: ReadonlyArray<string>
+) =>
   scoreOf(evaluation).map(({ high, iteration, low, value }) =>
     svg(
       "g",
       {
-        class: "evaluation",
+        class: `evaluation ${colourOf(evaluation.evaluator, all)}`,
         click: opening({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
       },
       svg("line", { x1: x(iteration), x2: x(iteration), y1: y(low), y2: y(high) }),
@@ -129,6 +140,7 @@ const mostDots = 200
 export const draw = (story: Story, route: Route.Route): Node => {
   const rewards = iterations(story).flatMap(rewardOf)
   const measured = evaluations(story)
+  const names = evaluators(story)
   const all = [...rewards, ...measured.flatMap(scoreOf)]
   if (all.length === 0) return h("p", { class: "empty" }, "No iteration is done yet.")
   const scale = scales(all)
@@ -140,7 +152,7 @@ export const draw = (story: Story, route: Route.Route): Node => {
     svg("polygon", { class: "band", points: band(rewards, scale) }),
     svg("polyline", { class: "curve", points: line(rewards, scale) }),
     ...dots.map((point) => rewardDot(point, scale, route)),
-    ...measured.flatMap((evaluation) => evaluationMark(evaluation, scale, route))
+    ...measured.flatMap((evaluation) => evaluationMark(evaluation, scale, route, names))
   )
   return h(
     "figure",
@@ -150,9 +162,9 @@ export const draw = (story: Story, route: Route.Route): Node => {
       "figcaption",
       {},
       h("span", { class: "key key-reward" }, "mean reward ± standard error"),
-      measured.length === 0
-        ? undefined
-        : h("span", { class: "key key-evaluation" }, "held-out evaluation, 95 % interval")
+      ...names.map((name) =>
+        h("span", { class: `key key-evaluation ${colourOf(name, names)}` }, `${Text.foreign(name)} [95 %]`)
+      )
     )
   )
 }

@@ -18,7 +18,10 @@ const rewardTile = (story: Story.Story) => {
 }
 
 const heldOutTile = (story: Story.Story) => {
-  const last = Story.evaluations(story).findLast(({ evaluated }) => evaluated !== undefined)
+  const [first] = Story.evaluators(story)
+  const last = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
+    evaluated !== undefined && evaluator === first
+  )
   if (last?.evaluated === undefined) return tile("held out", "–", "not evaluated yet")
   const { reward, score } = last.evaluated
   const value = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)

@@ -8,7 +8,7 @@ type Shown<A> = A extends number ? number | null
   : A
 
 /** Fields that are always finite, so that the page can count with them. */
-interface Stamp {
+export interface Stamp {
   readonly at: number
   readonly segment: number
   readonly sequence: number

@@ -174,6 +174,11 @@ export const iterations = (story: Story): ReadonlyArray<Iteration> =>
 export const evaluations = (story: Story): ReadonlyArray<Evaluation> =>
   [...story.evaluations.values()].toSorted((left, right) => left.iteration - right.iteration)
 
+/** Names of the evaluators, in the order in which they first measured. */
+export const evaluators = (story: Story): ReadonlyArray<string> => [
+  ...new Set(Array.from(story.evaluations.values(), ({ evaluator }) => evaluator))
+]
+
 /** Iterations that are done. */
 export const done = (story: Story): number => {
   let count = 0
