@@ -6,7 +6,7 @@ import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
-import * as Seed from "../record/Seed.ts"
+import * as Epochs from "./Epochs.ts"
 import type { History } from "./History.ts"
 import * as Problems from "./Problems.ts"
 
@@ -30,27 +30,16 @@ export interface RLDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder<E, R>>, E, R>
 }
 
-export interface FromArrayOptions<A, B> {
-  /** Groups in a batch, one per row; the last batch of a pass may have fewer. */
+export interface FromArrayOptions<A, B> extends Omit<Epochs.Options, "batchSize"> {
+  /** Groups in a batch, one per row; the last batch of an epoch may have fewer. */
   readonly groupsPerBatch: number
   /** `index` is the row's place in the array, whatever the order. */
   readonly group: (row: A, index: number) => B
-  /** In how many passes the rows are gone through; default 1. */
-  readonly epochs?: number
-  /** Leave out the rows at the end of a pass that do not fill a batch; default false. */
-  readonly dropRemainder?: boolean
-  /** Each pass in an order of its own, derived from the run's seed; default false. */
-  readonly shuffle?: boolean
 }
 
 /** Dies where there is no batch of that index. */
 export const checkIndex = (index: number, length: number): Effect.Effect<void> =>
-  Number.isInteger(index) && index >= 0 && index < length
-    ? Effect.void
-    : Effect.die(new RangeError(`RLDataset.batch: index is ${index}, expected 0 up to ${length} exclusive`))
-
-const hashOf = (values: ReadonlyArray<unknown>) =>
-  values.reduce((hash: number, value) => Seed.derive(hash, JSON.stringify(value)), 0).toString(16).padStart(8, "0")
+  Epochs.checkIndex("RLDataset", index, length)
 
 const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)].join(", ")
 
@@ -61,11 +50,11 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
   return `of ${distinct(groups.map(({ size }) => size))} members, tagged ${tags === "" ? "nothing" : tags}${
     forms === "" ? "" : `, ${forms}`
   }`
-    + `, keys ${groups[0]?.key} to ${groups.at(-1)?.key} (${hashOf(groups.map(({ key }) => key))})`
+    + `, keys ${groups[0]?.key} to ${groups.at(-1)?.key} (${Epochs.hashOf(groups.map(({ key }) => key))})`
 }
 
 /**
- * Goes through rows of JSON values in batches, pass by pass. No batch mixes two passes, so that keys stay unique within one.
+ * Goes through rows of JSON values in batches, epoch by epoch. No batch mixes two epochs, so that keys stay unique within one.
  * Builders of different kinds may be mixed: their errors and requirements add up. The fingerprint is made of the rows, their order,
  * and the keys, sizes and tags of the groups of the first rows. The first batch fails with `InvalidOption` where `groupsPerBatch` or
  * `epochs` is not a whole number from 1 on; a batch outside of `length` dies.
@@ -87,25 +76,15 @@ export function fromArray<A, E, R>(
     Check.option("epochs", epochs, Check.whole(1))
   ])
   if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
-  const entries = rows.map((row, at) => ({ row, at }))
-  const round = dropRemainder ? Math.floor : Math.ceil
-  const batchesPerEpoch = round(rows.length / groupsPerBatch)
-  const length = batchesPerEpoch * epochs
-  const orderOf = (epoch: number, seed: number) =>
-    shuffle ? Seed.permutation(rows.length, Seed.derive(seed, "RLDataset", epoch)) : Uint32Array.from(rows.keys())
+  const passes = Epochs.make("RLDataset", rows, { batchSize: groupsPerBatch, dropRemainder, epochs, shuffle })
   return {
-    length,
+    length: passes.length,
     fingerprint: [
-      `${rows.length} rows (${hashOf(rows)}) ${shuffle ? "shuffled" : "in order"}`,
+      passes.fingerprint,
       `${groupsPerBatch} groups per batch${dropRemainder ? ", full batches only" : ""}`,
       inWords(rows.slice(0, groupsPerBatch).map(group))
     ].join(", "),
-    batch: (index, seed) =>
-      Effect.map(checkIndex(index, length), () => {
-        const start = (index % batchesPerEpoch) * groupsPerBatch
-        const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + groupsPerBatch)
-        return Array.from(order).flatMap((at) => entries[at] ?? []).map(({ at, row }) => group(row, at))
-      })
+    batch: (index, seed) => Effect.map(passes.batch(index, seed), (batch) => batch.map(({ at, row }) => group(row, at)))
   }
 }
 

@@ -1,5 +1,5 @@
 /** Learning rates over the iterations of a run. */
-import type { JsonObject } from "../record/Json.ts"
+import type { Json, JsonObject } from "../record/Json.ts"
 
 /** Where a run is: the index of an iteration, and how many there are (`Infinity` where there is no end). */
 export interface Progress {
@@ -49,3 +49,7 @@ export const cosine = (options: Options): LearningRate =>
 
 /** A number is a constant rate. */
 export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate
+
+/** What must be equal for a run to be resumed: the rate alone where it is constant. */
+export const identity = ({ config, name }: LearningRate): Json =>
+  name === "constant" ? config["rate"] ?? null : { name, ...config }

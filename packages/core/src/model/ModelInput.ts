@@ -55,6 +55,22 @@ export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput 
 /** One after the other. */
 export const concat = (self: ModelInput, that: ModelInput): ModelInput => fromChunks([...self.chunks, ...that.chunks])
 
+/** The first `length` positions; an image that does not fit is left out, with everything behind it. */
+export const take = (self: ModelInput, length: number): ModelInput => {
+  const kept: Array<Chunk> = []
+  let left = length
+  for (const chunk of self.chunks) {
+    const size = chunkLength(chunk)
+    if (size > left && chunk._tag === "Image") break
+    kept.push(
+      size > left && chunk._tag === "EncodedText" ? { ...chunk, tokens: chunk.tokens.subarray(0, left) } : chunk
+    )
+    if (size >= left) break
+    left -= size
+  }
+  return fromChunks(kept)
+}
+
 /** All token ids; fails where a chunk is not text. */
 export const toTokens = (self: ModelInput): Effect.Effect<Int32Array, NotText> =>
   Effect.suspend(() => {

@@ -143,9 +143,6 @@ const terminationIdentity = (termination: TerminationReward.TerminationReward): 
   skip_grading_on_timeout: termination.skipGradingOnTimeout ?? false
 })
 
-const learningRateIdentity = ({ config, name }: LearningRate.LearningRate) =>
-  name === "constant" ? config["rate"] ?? null : { name, ...config }
-
 const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<CE, CR>) {
   return {
     learningRate: LearningRate.from(update.learningRate ?? defaultLearningRate),
@@ -184,7 +181,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     identity: {
       dataset: dataset.fingerprint,
       ...Setting.identity(SamplingSettings.SamplingSettings, sampling),
-      learning_rate: learningRateIdentity(update.learningRate),
+      learning_rate: LearningRate.identity(update.learningRate),
       adam: Setting.identity(Adam.AdamSettings, update.adam),
       loss: update.loss.name,
       loss_config: update.loss.config,

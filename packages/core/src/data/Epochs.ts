@@ -1,0 +1,62 @@
+/** Rows in batches, epoch by epoch: the order of training data. */
+import * as Effect from "effect/Effect"
+import * as Seed from "../record/Seed.ts"
+
+export interface Options {
+  readonly batchSize: number
+  /** How many times the rows are gone through; default 1. */
+  readonly epochs?: number
+  /** Leave out the rows at the end of an epoch that do not fill a batch; default false. */
+  readonly dropRemainder?: boolean
+  /** Each epoch in an order of its own, derived from the run's seed; default false. */
+  readonly shuffle?: boolean
+}
+
+/** A row with its place in the array, whatever the order. */
+export interface Placed<out A> {
+  readonly row: A
+  readonly at: number
+}
+
+export interface Epochs<out A> {
+  /** Batches of all epochs. */
+  readonly length: number
+  /** The rows and their order, as part of a dataset's fingerprint. */
+  readonly fingerprint: string
+  /** A pure function of both; dies where there is no batch of that index. No batch mixes two epochs. */
+  readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Placed<A>>>
+}
+
+/** Dies where there is no batch of that index. */
+export const checkIndex = (dataset: string, index: number, length: number): Effect.Effect<void> =>
+  Number.isInteger(index) && index >= 0 && index < length
+    ? Effect.void
+    : Effect.die(new RangeError(`${dataset}.batch: index is ${index}, expected 0 up to ${length} exclusive`))
+
+/** A hash of JSON values, for fingerprints. */
+export const hashOf = (values: ReadonlyArray<unknown>): string =>
+  values.reduce((hash: number, value) => Seed.derive(hash, JSON.stringify(value)), 0).toString(16).padStart(8, "0")
+
+/** `dataset` names the kind of dataset: its errors begin with the name, and its shuffles derive from it. */
+export const make = <A>(
+  dataset: string,
+  rows: ReadonlyArray<A>,
+  { batchSize, dropRemainder = false, epochs = 1, shuffle = false }: Options
+): Epochs<A> => {
+  const entries = rows.map((row, at) => ({ row, at }))
+  const round = dropRemainder ? Math.floor : Math.ceil
+  const batchesPerEpoch = round(rows.length / batchSize)
+  const length = batchesPerEpoch * epochs
+  const orderOf = (epoch: number, seed: number) =>
+    shuffle ? Seed.permutation(rows.length, Seed.derive(seed, dataset, epoch)) : Uint32Array.from(rows.keys())
+  return {
+    length,
+    fingerprint: `${rows.length} rows (${hashOf(rows)}) ${shuffle ? "shuffled" : "in order"}`,
+    batch: (index, seed) =>
+      Effect.map(checkIndex(dataset, index, length), () => {
+        const start = (index % batchesPerEpoch) * batchSize
+        const order = orderOf(Math.floor(index / batchesPerEpoch), seed).subarray(start, start + batchSize)
+        return Array.from(order).flatMap((at) => entries[at] ?? [])
+      })
+  }
+}
