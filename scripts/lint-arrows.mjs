@@ -30,6 +30,8 @@ const rooms = {
     "evaluate",
     "run",
     "rl",
+    "supervised",
+    "preference",
     "report",
     "testing"
   ],

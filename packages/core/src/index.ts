@@ -137,4 +137,12 @@ export * as Substeps from "./rl/Substeps.ts"
 export * as TooManyDropped from "./rl/TooManyDropped.ts"
 
 export * as Regrade from "./report/Regrade.ts"
+
+export * as Nll from "./supervised/Nll.ts"
+export * as NllEvaluator from "./supervised/NllEvaluator.ts"
+export * as Supervised from "./supervised/Supervised.ts"
+export * as SupervisedDataset from "./supervised/SupervisedDataset.ts"
+export * as SupervisedOptions from "./supervised/SupervisedOptions.ts"
+export * as WeightedDatum from "./supervised/WeightedDatum.ts"
+
 export * as RewardCurve from "./report/RewardCurve.ts"

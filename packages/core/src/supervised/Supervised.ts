@@ -1,0 +1,93 @@
+/** Supervised training: cross entropy on examples to imitate. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Tinker } from "../backend/Tinker.ts"
+import * as Adam from "../learn/Adam.ts"
+import type * as Datum from "../model/Datum.ts"
+import * as Loss from "../model/Loss.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunRecord } from "../record/RunRecord.ts"
+import type { RunStore } from "../record/RunStore.ts"
+import * as StepMetrics from "../rl/StepMetrics.ts"
+import * as Pass from "../run/Pass.ts"
+import * as Program from "../run/Program.ts"
+import * as Run from "../run/Run.ts"
+import * as Nll from "./Nll.ts"
+import type { SupervisedDataset } from "./SupervisedDataset.ts"
+import * as SupervisedOptions from "./SupervisedOptions.ts"
+
+export type { SupervisedOptions as Options } from "./SupervisedOptions.ts"
+
+/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+export const validate = <E, R, EE, ER>(
+  options: SupervisedOptions.SupervisedOptions<E, R, EE, ER>
+): Effect.Effect<void, InvalidOption> => Effect.asVoid(SupervisedOptions.resolve(options))
+
+const iteration = (
+  { adam, iterations, learningRate }: SupervisedOptions.Resolved,
+  index: number,
+  data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
+): Program.Iteration<number> => {
+  const rate = learningRate.at({ iteration: index, iterations })
+  const passes = Pass.ofArray(data, Loss.crossEntropy)
+  return {
+    _tag: "Iteration",
+    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
+    cursor: index + 1,
+    report: (outputs) => {
+      const sums = Nll.sums(data, outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs)))
+      return {
+        metrics: {
+          "progress/batch": index,
+          "optim/lr": rate,
+          "optim/datums": data.length,
+          "optim/target_tokens": sums.targets,
+          "tokens/trained": data.reduce((sum, { modelInput }) => sum + modelInput.length, 0),
+          ...Nll.mean(sums),
+          ...StepMetrics.updates(outputs)
+        }
+      }
+    }
+  }
+}
+
+/** The program; its cursor is the index of the next batch. No batch needs newer weights, so the next one is submitted ahead. */
+const program = <E, R>(
+  dataset: SupervisedDataset<E, R>,
+  resolved: SupervisedOptions.Resolved
+): Program.Program<number, E, R> => ({
+  name: "supervised",
+  identity: resolved.identity,
+  cursor: Schema.Int,
+  start: 0,
+  length: dataset.length,
+  ahead: 1,
+  iterations: (from) =>
+    Stream.range(from, dataset.length - 1).pipe(
+      Stream.mapEffect((index) =>
+        Effect.map(dataset.batch(index, resolved.seed), (data) => iteration(resolved, index, data))
+      )
+    )
+})
+
+/**
+ * Trains on each batch of a dataset in order. The stream has a record for everything that happens; see `Run.stream` for resuming,
+ * saving and ending early. `nll` of an `Updated` record is the mean over the trained tokens before the update, in nats.
+ *
+ * @example
+ * Supervised.run({
+ *   model,
+ *   dataset: SupervisedDataset.conversations(rows, { model, batchSize: 32 }),
+ *   update: { learningRate: LearningRate.linear({ peak: 2e-4 }) }
+ * })
+ *
+ * @see tinker-cookbook `supervised.train.main`
+ */
+export const run = <E, R, EE = never, ER = never>(
+  options: SupervisedOptions.SupervisedOptions<E, R, EE, ER>
+): Stream.Stream<RunRecord, E | EE | Run.Error, R | ER | Tinker | RunStore> =>
+  Stream.unwrap(Effect.map(
+    SupervisedOptions.resolve(options),
+    (resolved) => Run.stream(program(options.dataset, resolved), options)
+  ))

@@ -1,0 +1,112 @@
+/** Batches of examples to imitate. */
+import * as Effect from "effect/Effect"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import type * as Message from "../chat/Message.ts"
+import * as Renderer from "../chat/Renderer.ts"
+import * as Epochs from "../data/Epochs.ts"
+import type * as Datum from "../model/Datum.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import * as WeightedDatum from "./WeightedDatum.ts"
+
+export type Conversation = ReadonlyArray<Message.Message>
+
+/**
+ * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data, their
+ * order and what is trained of them, and is compared on resume.
+ *
+ * @see tinker-cookbook `SupervisedDataset`
+ */
+export interface SupervisedDataset<out E = never, out R = never> {
+  readonly length: number
+  readonly fingerprint: string
+  readonly batch: (
+    index: number,
+    seed: number
+  ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
+}
+
+export interface ConversationsOptions extends Epochs.Options {
+  readonly model: Pick<ChatModel, "renderer">
+  /** Which messages are trained on; default "all_assistant_messages". */
+  readonly trainOn?: Renderer.TrainOnWhat
+  /** Positions of an example beyond this are cut off; unlimited unless given. */
+  readonly maxLength?: number
+  /** How tokens are weighted; default "none": every trained token counts the same. */
+  readonly reduction?: WeightedDatum.Reduction
+}
+
+/** Modes that a renderer without the extension property trains as one example per assistant message. */
+const perMessage: ReadonlySet<Renderer.TrainOnWhat> = new Set([
+  "last_assistant_message",
+  "last_assistant_turn",
+  "all_assistant_messages"
+])
+
+/** A renderer's error with the name of the conversation that it could not render. */
+export const named = <A>(name: string, rendered: Effect.Effect<A, Renderer.RendererError>) =>
+  Effect.mapError(
+    rendered,
+    ({ detail, renderer }) => new Renderer.RendererError({ renderer, detail: `${name}: ${detail}` })
+  )
+
+/** The examples of one conversation, each behind the prompt that the model would be sampled with. */
+const examples = (
+  { renderer }: Pick<ChatModel, "renderer">,
+  conversation: Conversation,
+  trainOn: Renderer.TrainOnWhat
+) =>
+  perMessage.has(trainOn)
+    ? renderer.supervisedExamples(conversation, trainOn)
+    : Effect.map(renderer.supervisedExample(conversation, trainOn), (example) => [example])
+
+/** Fails where no batch can be made with these options. */
+export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { readonly maxLength?: number }) =>
+  Check.broken([
+    Check.option("batchSize", batchSize, Check.whole(1)),
+    Check.option("epochs", epochs, Check.whole(1)),
+    Check.option("maxLength", maxLength, Check.whole(2))
+  ])
+
+/**
+ * Conversations in batches of `batchSize`, epoch by epoch. A conversation is one datum, or one per trained assistant message where
+ * the renderer rewrites history. The first batch fails with `InvalidOption` where an option is out of range; a conversation that
+ * cannot be rendered, or has nothing to train on, fails with its place in `rows`.
+ *
+ * @example
+ * SupervisedDataset.conversations(rows, { model, batchSize: 32, epochs: 2, shuffle: true })
+ *
+ * @see tinker-cookbook `conversation_to_datum`, `SupervisedDatasetFromHFDataset`
+ */
+export const conversations = (
+  rows: ReadonlyArray<Conversation>,
+  options: ConversationsOptions
+): SupervisedDataset<Renderer.RendererError | WeightedDatum.InvalidExample | InvalidOption> => {
+  const { batchSize, dropRemainder = false, maxLength, model, reduction = "none", trainOn = "all_assistant_messages" } =
+    options
+  const invalid = check(options)
+  if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
+  const epochs = Epochs.make("SupervisedDataset", rows, options)
+  const dataOf = ({ at, row }: Epochs.Placed<Conversation>) => {
+    const name = `conversation ${at}`
+    return Effect.flatMap(
+      named(name, examples(model, row, trainOn)),
+      Effect.forEach((example) =>
+        WeightedDatum.fromExample(example, { name, reduction, ...(maxLength === undefined ? {} : { maxLength }) })
+      )
+    )
+  }
+  return {
+    length: epochs.length,
+    fingerprint: [
+      epochs.fingerprint,
+      `${batchSize} per batch${dropRemainder ? ", full batches only" : ""}`,
+      `trained on ${trainOn}, reduction ${reduction}, longest ${maxLength ?? "unlimited"}`
+    ].join(", "),
+    batch: (index, seed) =>
+      Effect.map(
+        Effect.flatMap(epochs.batch(index, seed), Effect.forEach(dataOf)),
+        (data) => data.flat()
+      )
+  }
+}

@@ -1,0 +1,67 @@
+/** Options of a supervised run. */
+import * as Effect from "effect/Effect"
+import * as Adam from "../learn/Adam.ts"
+import * as LearningRate from "../learn/LearningRate.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Setting from "../record/Setting.ts"
+import * as RunOptions from "../run/RunOptions.ts"
+import type { SupervisedDataset } from "./SupervisedDataset.ts"
+
+/** How the weights are updated. */
+export interface UpdateOptions {
+  /** A constant rate or a schedule over the run's iterations; default 1e-4. */
+  readonly learningRate?: number | LearningRate.LearningRate
+  readonly adam?: Adam.AdamSettings
+}
+
+/** @see tinker-cookbook `supervised.train.Config` */
+export interface SupervisedOptions<out E = never, out R = never, out EE = never, out ER = never>
+  extends RunOptions.RunOptions<EE, ER>
+{
+  readonly dataset: SupervisedDataset<E, R>
+  readonly update?: UpdateOptions
+}
+
+/** How the weights are updated, with every default filled in. */
+export interface Resolved {
+  readonly seed: number
+  /** Iterations of the whole run. */
+  readonly iterations: number
+  readonly learningRate: LearningRate.LearningRate
+  readonly adam: typeof Adam.AdamSettings.Type
+  /** What must be equal for a run to be resumed. */
+  readonly identity: JsonObject
+}
+
+export const defaultLearningRate = 1e-4
+
+interface Shape extends RunOptions.RunOptions<unknown, unknown> {
+  readonly dataset: { readonly length: number; readonly fingerprint: string }
+  readonly update?: UpdateOptions
+}
+
+/** Fills in the defaults; fails with the first option that no run can be made of. */
+export const resolve = Effect.fnUntraced(function*(
+  { dataset, update = {}, ...options }: Shape,
+  rate: number = defaultLearningRate
+): Effect.fn.Return<Resolved, InvalidOption> {
+  const { run } = yield* RunOptions.resolve(options)
+  const learningRate = LearningRate.from(update.learningRate ?? rate)
+  const adam = yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam")
+  const iterations = Math.min(run.iterations ?? Infinity, dataset.length)
+  const first = learningRate.at({ iteration: 0, iterations })
+  yield* Check.all(Check.option("update.learningRate", first, Check.number({ least: 0 })))
+  return {
+    seed: run.seed,
+    iterations,
+    learningRate,
+    adam,
+    identity: {
+      dataset: dataset.fingerprint,
+      learning_rate: LearningRate.identity(learningRate),
+      adam: Setting.identity(Adam.AdamSettings, adam)
+    }
+  }
+})
