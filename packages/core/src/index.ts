@@ -136,8 +136,6 @@ export * as StepMetrics from "./rl/StepMetrics.ts"
 export * as Substeps from "./rl/Substeps.ts"
 export * as TooManyDropped from "./rl/TooManyDropped.ts"
 
-export * as Regrade from "./report/Regrade.ts"
-
 export * as Nll from "./supervised/Nll.ts"
 export * as NllEvaluator from "./supervised/NllEvaluator.ts"
 export * as Supervised from "./supervised/Supervised.ts"
@@ -145,4 +143,11 @@ export * as SupervisedDataset from "./supervised/SupervisedDataset.ts"
 export * as SupervisedOptions from "./supervised/SupervisedOptions.ts"
 export * as WeightedDatum from "./supervised/WeightedDatum.ts"
 
+export * as Dpo from "./preference/Dpo.ts"
+export * as DpoLoss from "./preference/DpoLoss.ts"
+export * as DpoOptions from "./preference/DpoOptions.ts"
+export * as PreferenceEvaluator from "./preference/PreferenceEvaluator.ts"
+export * as Preferences from "./preference/Preferences.ts"
+
+export * as Regrade from "./report/Regrade.ts"
 export * as RewardCurve from "./report/RewardCurve.ts"

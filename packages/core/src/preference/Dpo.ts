@@ -1,0 +1,94 @@
+/** Direct preference optimisation: training on preferences without a reward model. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import * as Adam from "../learn/Adam.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunRecord } from "../record/RunRecord.ts"
+import type { RunStore } from "../record/RunStore.ts"
+import * as StepMetrics from "../rl/StepMetrics.ts"
+import * as Pass from "../run/Pass.ts"
+import * as Program from "../run/Program.ts"
+import * as Run from "../run/Run.ts"
+import * as DpoLoss from "./DpoLoss.ts"
+import * as DpoOptions from "./DpoOptions.ts"
+import * as Preferences from "./Preferences.ts"
+import * as Reference from "./Reference.ts"
+
+export type { DpoOptions as Options } from "./DpoOptions.ts"
+
+/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+export const validate = <E, R, EE, ER>(
+  options: DpoOptions.DpoOptions<E, R, EE, ER>
+): Effect.Effect<void, InvalidOption> => Effect.asVoid(DpoOptions.resolve(options))
+
+const iteration = (
+  { adam, beta, iterations, learningRate }: DpoOptions.Resolved,
+  index: number,
+  pairs: ReadonlyArray<Preferences.Pair>,
+  referenceDT: ReadonlyArray<Float32Array>
+): Program.Iteration<number> => {
+  const rate = learningRate.at({ iteration: index, iterations })
+  const data = Preferences.interleaved(pairs)
+  const passes = Arr.isReadonlyArrayNonEmpty(data) ? [Pass.custom("dpo", data, DpoLoss.make(referenceDT, beta))] : []
+  return {
+    _tag: "Iteration",
+    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
+    cursor: index + 1,
+    report: (outputs) => ({
+      metrics: {
+        "progress/batch": index,
+        "optim/lr": rate,
+        "dpo/pairs": pairs.length,
+        "tokens/trained": data.reduce((sum, { modelInput }) => sum + modelInput.length, 0),
+        ...outputs[0]?.passes[0]?.metrics,
+        ...StepMetrics.updates(outputs)
+      }
+    })
+  }
+}
+
+/** The program; its cursor is the index of the next batch. */
+const program = <E, R, EE, ER>(
+  options: DpoOptions.DpoOptions<E, R, EE, ER>,
+  resolved: DpoOptions.Resolved
+): Program.Program<number, E | TinkerError, R | Tinker> => ({
+  name: "dpo",
+  identity: resolved.identity,
+  cursor: Schema.Int,
+  start: 0,
+  length: options.dataset.length,
+  ahead: 1,
+  iterations: (from) =>
+    Stream.unwrap(
+      Effect.map(Reference.make(options), (reference) =>
+        Stream.range(from, options.dataset.length - 1).pipe(
+          Stream.mapEffect(Effect.fnUntraced(function*(index: number) {
+            const pairs = yield* options.dataset.batch(index, resolved.seed)
+            const referenceDT = yield* Reference.logprobs(reference, Preferences.interleaved(pairs))
+            return iteration(resolved, index, pairs, referenceDT)
+          }))
+        ))
+    )
+})
+
+/**
+ * Makes chosen responses more likely than rejected ones, relative to the weights that the run starts from. Those weights are the
+ * reference for the whole run, also where it is resumed: they are named in the run's identity and asked for again, and never the
+ * weights being trained.
+ *
+ * @example
+ * Dpo.run({ model, dataset: Preferences.pairs(rows, { model, batchSize: 32 }), beta: 0.1 })
+ *
+ * @see tinker-cookbook `preference.train_dpo.main`
+ */
+export const run = <E, R, EE = never, ER = never>(
+  options: DpoOptions.DpoOptions<E, R, EE, ER>
+): Stream.Stream<RunRecord, E | EE | Run.Error, R | ER | Tinker | RunStore> =>
+  Stream.unwrap(Effect.map(
+    DpoOptions.resolve(options),
+    (resolved) => Run.stream(program(options, resolved), options)
+  ))

@@ -1,0 +1,67 @@
+/**
+ * Direct preference optimisation: −log σ(β·[(c − c_ref) − (r − r_ref)]), averaged over pairs, where c and r are the log-probabilities of
+ * the chosen and the rejected response, and c_ref and r_ref those of the reference policy (Rafailov et al., 2023).
+ */
+import * as Effect from "effect/Effect"
+import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
+import type * as Datum from "../model/Datum.ts"
+
+type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
+
+/** Σ w·logprob of each sequence; positions without a weight are not read. */
+export const sequences = (data: Data, logprobsDT: ReadonlyArray<Float32Array>): ReadonlyArray<number> =>
+  data.map(({ inputs: { weights } }, d) =>
+    weights.reduce((sum, weight, t) => weight === 0 ? sum : sum + weight * (logprobsDT[d]?.[t] ?? NaN), 0)
+  )
+
+const chosen = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 0)
+const rejected = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 1)
+
+/** What the first of each two values has more than the second. */
+export const margins = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const others = rejected(values)
+  return chosen(values).map((value, pair) => value - (others[pair] ?? NaN))
+}
+
+/** log(1 + eˣ), for large x as well. */
+const softplus = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+
+const sigmoid = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/**
+ * The loss of interleaved pairs (chosen, rejected, …), its gradient, and under `dpo/…` the loss, the share of pairs whose chosen response
+ * gained more than the rejected one (`accuracy`), the mean β-scaled log-ratios (`chosen_reward`, `rejected_reward`) and their
+ * difference (`margin`).
+ */
+export const compute = (
+  data: Data,
+  logprobsDT: ReadonlyArray<Float32Array>,
+  referenceDT: ReadonlyArray<Float32Array>,
+  beta: number
+): CustomLossOutput => {
+  const reference = sequences(data, referenceDT)
+  const rewards = sequences(data, logprobsDT).map((sum, d) => beta * (sum - (reference[d] ?? NaN)))
+  const marginsP = margins(rewards)
+  const slopesP = marginsP.map((margin) => (beta * sigmoid(-margin)) / marginsP.length)
+  const loss = mean(marginsP.map((margin) => softplus(-margin)))
+  return {
+    loss,
+    gradients: data.map(({ inputs: { weights } }, d) => {
+      const slope = (d % 2 === 0 ? -1 : 1) * (slopesP[Math.floor(d / 2)] ?? NaN)
+      return weights.map((weight) => weight * slope)
+    }),
+    metrics: {
+      "dpo/loss": loss,
+      "dpo/accuracy": mean(marginsP.map((margin) => margin > 0 ? 1 : 0)),
+      "dpo/margin": mean(marginsP),
+      "dpo/chosen_reward": mean(chosen(rewards)),
+      "dpo/rejected_reward": mean(rejected(rewards))
+    }
+  }
+}
+
+/** The loss against the reference's log-probabilities of the same data, `[T]` per datum. */
+export const make = (referenceDT: ReadonlyArray<Float32Array>, beta: number): CustomLoss => (data, logprobsDT) =>
+  Effect.sync(() => compute(data, logprobsDT, referenceDT, beta))

@@ -1,0 +1,34 @@
+/** Options of a run of direct preference optimisation. */
+import * as Effect from "effect/Effect"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { RunOptions } from "../run/RunOptions.ts"
+import * as SupervisedOptions from "../supervised/SupervisedOptions.ts"
+import type { Preferences } from "./Preferences.ts"
+import * as Reference from "./Reference.ts"
+
+/** @see tinker-cookbook `preference.train_dpo.Config` */
+export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
+  readonly dataset: Preferences<E, R>
+  /** How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference; default 0.1. */
+  readonly beta?: number
+  /** The learning rate's default is 1e-5. */
+  readonly update?: SupervisedOptions.UpdateOptions
+}
+
+export interface Resolved extends SupervisedOptions.Resolved {
+  readonly beta: number
+}
+
+export const defaultBeta = 0.1
+
+const defaultLearningRate = 1e-5
+
+/** Fills in the defaults; fails with the first option that no run can be made of. */
+export const resolve = Effect.fnUntraced(function*<E, R, EE, ER>(
+  { beta = defaultBeta, ...options }: DpoOptions<E, R, EE, ER>
+): Effect.fn.Return<Resolved, InvalidOption> {
+  const resolved = yield* SupervisedOptions.resolve(options, defaultLearningRate)
+  yield* Check.all(Check.option("beta", beta, Check.number({ above: 0 })))
+  return { ...resolved, beta, identity: { ...resolved.identity, beta, reference: Reference.pathOf(options) } }
+})

@@ -1,0 +1,34 @@
+/** Evaluation by held-out preferences. */
+import * as Effect from "effect/Effect"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
+import type { Evaluator } from "../evaluate/Evaluator.ts"
+import * as Proportion from "../evaluate/Proportion.ts"
+import * as HeldOut from "../supervised/HeldOut.ts"
+import * as DpoLoss from "./DpoLoss.ts"
+import * as Preferences from "./Preferences.ts"
+
+export interface Options<E, R> {
+  readonly name: string
+  /** Held-out preferences; every batch is read. */
+  readonly dataset: Preferences.Preferences<E, R>
+}
+
+/**
+ * How much more likely the chosen responses are than the rejected ones: `<name>/margin` is the mean difference of their
+ * log-probabilities in nats, and the score is the share of pairs whose chosen response is the more likely one, with its 95 %
+ * interval. The growth of the margin over a run is what DPO trains, before β.
+ */
+export const make = <E, R>({ dataset, name }: Options<E, R>): Evaluator<E | TinkerError, R> => ({
+  name,
+  evaluate: Effect.fn("PreferenceEvaluator.evaluate")(function*(weights: Weights) {
+    const batches = (yield* HeldOut.batches(dataset)).map(Preferences.interleaved)
+    const margins = DpoLoss.margins(DpoLoss.sequences(batches.flat(), yield* HeldOut.logprobs(weights, batches)))
+    if (margins.length === 0) return { name, metrics: HeldOut.named(name, { pairs: 0 }), groups: [] }
+    const preferred = margins.filter((margin) => margin > 0).length
+    const score = Proportion.wilson(preferred, margins.length)
+    const margin = margins.reduce((sum, margin) => sum + margin, 0) / margins.length
+    const metrics = { margin, accuracy: score.value, pairs: margins.length }
+    return { name, metrics: HeldOut.named(name, metrics), score, groups: [] }
+  })
+})

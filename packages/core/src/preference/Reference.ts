@@ -1,0 +1,46 @@
+/** The reference policy of a preference run: the weights that the run starts from, which training does not change. */
+import * as Effect from "effect/Effect"
+import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
+import type { SamplingClient } from "../backend/SamplingClient.ts"
+import { Tinker } from "../backend/Tinker.ts"
+import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
+import type * as Datum from "../model/Datum.ts"
+import * as ModelInput from "../model/ModelInput.ts"
+import type { RunOptions } from "../run/RunOptions.ts"
+
+/** The name of the reference's weights: the checkpoint that the run starts from, or else the base model. */
+export const pathOf = <EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) => loadCheckpointPath ?? model.name
+
+/**
+ * A sampler of the weights that the run starts from, until the scope closes. A resumed run asks for the same weights by the same name,
+ * never for those it has trained. Fails as `Unsupported` where the backend computes no log-probabilities of prompts.
+ */
+export const make = Effect.fn("Reference.make")(function*<EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) {
+  if (!model.capabilities.promptLogprobs) {
+    const detail = `a reference policy needs the log-probabilities of prompts, which this backend does not compute`
+    const reason = new Unsupported({ capability: "log-probabilities of prompts", detail })
+    return yield* new TinkerError({ operation: "computeLogprobs", reason })
+  }
+  const tinker = yield* Tinker
+  const client = loadCheckpointPath === undefined
+    ? yield* tinker.createSamplingClient({ baseModel: model.name })
+    : yield* Effect.flatMap(
+      tinker.createTrainingClientFromState(loadCheckpointPath),
+      (training) => training.saveWeightsAndGetSamplingClient
+    )
+  return yield* AdaptiveLimiter.limit(client, "training")
+})
+
+/** What the model reads, and the last of its targets. */
+const whole = ({ inputs: { targetTokens }, modelInput }: Datum.Datum<"WeightedTokens">) =>
+  ModelInput.append(modelInput, targetTokens.subarray(-1))
+
+const concurrency = 64
+
+/** The reference's log-probabilities of the datums' targets, `[T]` per datum. */
+export const logprobs = (client: SamplingClient, data: ReadonlyArray<Datum.Datum<"WeightedTokens">>) =>
+  Effect.forEach(
+    data,
+    (datum) => Effect.map(client.computeLogprobs(whole(datum)), (logprobs) => logprobs.subarray(1)),
+    { concurrency }
+  )

@@ -1,0 +1,134 @@
+import { Dpo, LearningRate, Message, PreferenceEvaluator, Preferences, RunRecord, RunStore } from "@effect-rl/core"
+import { Call } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Task from "../rl/Task.ts"
+
+const rows = Array.from({ length: 5 }, (_, a) => ({
+  chosen: [Message.user(`${a} + 1`), Message.assistant(String(a + 1))],
+  rejected: [Message.user(`${a} + 1`), Message.assistant("0")]
+}))
+
+type Overrides = Partial<Pick<Dpo.Options, "run" | "update" | "beta" | "loadCheckpointPath">>
+
+/** Six iterations: two epochs of five preferences in batches of two, shuffled. */
+const options = (overrides: Overrides = {}) =>
+  Effect.map(Task.model, (model) => ({
+    model,
+    dataset: Preferences.pairs(rows, { model, batchSize: 2, epochs: 2, shuffle: true }),
+    update: { learningRate: 0.1 },
+    ...overrides,
+    run: { evalEvery: 0, ...overrides.run }
+  }))
+
+const run = (overrides: Overrides = {}) => Stream.unwrap(Effect.map(options(overrides), (options) => Dpo.run(options)))
+
+const updates = Effect.map(
+  Task.current(RunRecord.guards.Updated),
+  (updates) =>
+    updates.map(({ metrics }) =>
+      Object.fromEntries(Object.entries(metrics).filter(([name]) => name.startsWith("dpo/") || name === "loss:sum"))
+    )
+)
+
+const fresh = Task.layer()
+
+/** The weights that log-probabilities were asked of. */
+const references = Effect.map(
+  Call.CallLog.use(({ calls }) => calls),
+  (calls) => [...new Set(calls.flatMap((call) => call._tag === "ComputeLogprobs" ? [call.modelPath] : []))]
+)
+
+describe("a run of direct preference optimisation", () => {
+  it.effect("begins with a margin of 0 and widens it", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ beta: 0.5 }))
+      const [first, ...others] = yield* updates
+      assert.closeTo(first?.["dpo/margin"] ?? NaN, 0, 1e-5)
+      assert.closeTo(first?.["dpo/loss"] ?? NaN, Math.LN2, 1e-5)
+      assert.strictEqual(first?.["dpo/pairs"], 2)
+      assert.isAbove(others.at(-1)?.["dpo/margin"] ?? NaN, 0.1)
+      assert.strictEqual(others.at(-1)?.["dpo/accuracy"], 1)
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("asks the base model for the reference, and trains chosen and rejected responses in one pass", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const trace = yield* Task.trace
+      assert.include(trace, "forward_backward_custom(4)")
+      assert.lengthOf(trace.filter((call) => call.startsWith("compute_logprobs")), 4)
+      assert.deepStrictEqual(yield* references, ["effect-rl/scripted"])
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("keeps its reference, and goes on exactly, wherever it was interrupted", () =>
+    Effect.gen(function*() {
+      const expected = yield* Effect.provide(Effect.andThen(Stream.runDrain(run()), updates), fresh, { local: true })
+      for (let stop = 1; stop < 6; stop++) {
+        const [resumed, asked] = yield* Effect.gen(function*() {
+          yield* run().pipe(
+            Stream.takeUntil((record) => record._tag === "Updated" && record.iteration === stop - 1),
+            Stream.runDrain
+          )
+          yield* Stream.runDrain(run())
+          return yield* Effect.all([updates, references])
+        }).pipe(Effect.provide(fresh, { local: true }))
+        assert.deepStrictEqual(resumed, expected, `stopped after ${stop}`)
+        assert.deepStrictEqual(asked, ["effect-rl/scripted"])
+      }
+    }))
+
+  it.effect("takes the checkpoint that it starts from as its reference", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ update: { learningRate: 1 } }))
+      const saved = (yield* Task.current(RunRecord.guards.Saved)).at(-1)
+      assert.isDefined(saved)
+      const options_ = yield* options({ loadCheckpointPath: saved.statePath, run: { iterations: 1, seed: 1 } })
+      const first = yield* Dpo.run(options_).pipe(
+        Stream.filter(RunRecord.guards.Updated),
+        Stream.runHead,
+        Effect.provide(RunStore.RunStore.layerMemory, { local: true })
+      )
+      assert(first._tag === "Some")
+      assert.closeTo(first.value.metrics["dpo/margin"] ?? NaN, 0, 1e-5)
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("is not resumed against another reference or with another beta", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run({ run: { iterations: 1 } }))
+      const beta = yield* Effect.flip(Stream.runDrain(run({ beta: 0.2 })))
+      assert.include(beta.message, "beta")
+      const reference = yield* Effect.flip(Stream.runDrain(run({ loadCheckpointPath: "elsewhere" })))
+      assert.include(reference.message, "elsewhere")
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("refuses a beta that prefers nothing, before its first request", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run({ beta: 0 })))
+      assert.strictEqual(error.message, "beta is 0, expected a number above 0")
+      assert.deepStrictEqual(yield* Task.trace, [])
+    }).pipe(Effect.provide(fresh)))
+
+  it.effect("lowers its learning rate over its iterations", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(
+        run({ update: { learningRate: LearningRate.cosine({ peak: 1 }) }, run: { iterations: 2 } })
+      )
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      const rates = calls.flatMap((call) => call._tag === "OptimStep" ? [call.adam.learningRate] : [])
+      assert.deepStrictEqual(rates.map((rate) => rate.toFixed(6)), ["1.000000", "0.500000"])
+    }).pipe(Effect.provide(fresh)))
+})
+
+describe("the evaluator of held-out preferences", () => {
+  it.effect("sees the margin grow", () =>
+    Effect.gen(function*() {
+      const given = yield* options()
+      const heldOut = Preferences.pairs(rows, { model: given.model, batchSize: 3 })
+      const evaluators = [PreferenceEvaluator.make({ name: "held_out", dataset: heldOut })]
+      yield* Stream.runDrain(Dpo.run({ ...given, update: { learningRate: 1 }, run: { evaluators, evalEvery: 10 } }))
+      const [before, after] = yield* Task.current(RunRecord.guards.Evaluated)
+      assert.isAbove((after?.metrics["held_out/margin"] ?? NaN) - (before?.metrics["held_out/margin"] ?? NaN), 1)
+      assert.strictEqual(after?.metrics["held_out/pairs"], 5)
+      assert.strictEqual(after?.score?.value, 1)
+    }).pipe(Effect.provide(fresh)))
+})
