@@ -67,7 +67,7 @@ describe("ten thousand requests", () => {
         (index) => Effect.forkChild(request(index), { startImmediately: true })
       )
       const before = yield* stats
-      assert.strictEqual(before.orders, 10_000)
+      assert.isAbove(before.waiting, 1_000)
       yield* Fiber.interruptAll(fibers)
       assert.deepStrictEqual(yield* stats, { orders: 0, running: 0, waiting: 0 })
       const { sequences } = yield* sampler.sample({ prompt: TestEngine.prompt(1), params: { maxTokens: 5, seed: 1 } })
