@@ -53,18 +53,22 @@ writeFileSync(
 writeFileSync(
   join(project, "main.ts"),
   `import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ChatModel, ProblemEnv, ProblemGroupBuilder, RLDataset, RunStore, Train } from "@effect-rl/core"
+import { ChatModel, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { Effect, Stream } from "effect"
 
 const program = Stream.unwrap(Effect.gen(function*() {
   const model = yield* ChatModel.resolve("effect-rl/tiny-64")
-  const env = () => ProblemEnv.make({ model, question: "What is 2 + 3?", referenceAnswer: "5", checkAnswer: (text) => text.includes("5") })
-  const dataset = RLDataset.fromArray([0, 1], { batchSize: 1, group: (i) => ProblemGroupBuilder.make({ key: \`sum/\${i}\`, size: 8, env }) })
-  return Train.run({ model, dataset, learningRate: 1e-3, maxTokens: 16, evalEvery: 0 })
+  const dataset = RLDataset.problems([2, 3], {
+    model,
+    groupsPerBatch: 1,
+    groupSize: 8,
+    problem: (n) => ({ question: \`What is 2 + \${n}?\`, answer: \`\${2 + n}\`, check: (text) => text.includes(\`\${2 + n}\`) })
+  })
+  return Rl.run({ model, dataset, sampling: { maxTokens: 16 }, update: { learningRate: 1e-3 } })
 })).pipe(
-  Stream.filter((event) => event._tag === "Iteration" || event._tag === "Finished"),
-  Stream.runForEach((event) => Effect.log(event._tag)),
+  Stream.filter(RunRecord.guards.Updated),
+  Stream.runForEach(({ iteration }) => Effect.log(\`iteration \${iteration}\`)),
   Effect.provide([Engine.layer, RunStore.RunStore.layerMemory]),
   Effect.provide(NodeServices.layer)
 )
@@ -74,7 +78,7 @@ await Effect.runPromise(program)
 )
 writeFileSync(
   join(project, "task.ts"),
-  `import { Env, ModelInput, RolloutTask } from "@effect-rl/core"
+  `import { Env, EnvGroupBuilder, ModelInput, RolloutTask } from "@effect-rl/core"
 import { Effect, Schema } from "effect"
 
 const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), ["\\n"])
@@ -85,8 +89,7 @@ const env = (): Env.Env => ({
 
 export const task = RolloutTask.make("count", {
   payload: Schema.Struct({ index: Schema.Int }),
-  builder: ({ index }) =>
-    Effect.succeed({ key: \`count/\${index}\`, size: 2, tags: [], open: Effect.succeed({ makeEnv: () => Effect.sync(env) }) })
+  builder: ({ index }) => EnvGroupBuilder.make({ key: \`count/\${index}\`, size: 2, makeEnv: () => Effect.sync(env) })
 })
 `
 )
@@ -118,13 +121,13 @@ import { task } from "./task.js"
 const program = Effect.gen(function*() {
   const client = yield* (yield* Tinker.Tinker).createSamplingClient({ baseModel: Script.defaultModel })
   const policy = Policy.fromSamplingClient(client, { maxTokens: 4, seed: 0 })
-  const executor = yield* WorkerThreads.make({ file: new URL("./thread.js", import.meta.url), threads: 2 })
-  const builders = yield* Effect.forEach([0, 1, 2], (index) => task.builder({ index }))
-  const results = yield* Stream.runCollect(Rollout.stream(builders, policy, { executor }))
+  const builders = [0, 1, 2].map((index) => task.builder({ index }))
+  const results = yield* Stream.runCollect(Rollout.stream(builders, policy))
   yield* Effect.log(\`\${results.length} groups from threads\`)
 })
 
-await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(ScriptedTinker.layer())))
+const threads = WorkerThreads.layer({ file: new URL("./thread.js", import.meta.url), threads: 2 })
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide([threads, ScriptedTinker.layer()])))
 `
 )
 
