@@ -76,7 +76,8 @@ export const trajectory: Schema.Codec<Trajectory, unknown> = Schema.Struct({
   logs: Schema.optionalKey(Logs)
 })
 
-const Report: Schema.Codec<GroupResult.FailureReport, unknown> = Schema.Struct({
+/** Why a member failed. */
+export const report: Schema.Codec<GroupResult.FailureReport, unknown> = Schema.Struct({
   member: Schema.Int,
   attempt: Schema.Int,
   failure: Schema.Literals([
@@ -91,7 +92,8 @@ const Report: Schema.Codec<GroupResult.FailureReport, unknown> = Schema.Struct({
   message: Schema.String
 })
 
-const BelowFloor: Schema.Codec<GroupResult.BelowFloor, unknown> = Schema.Struct({
+/** Why too few members were left. */
+export const belowFloor: Schema.Codec<GroupResult.BelowFloor, unknown> = Schema.Struct({
   failure: Schema.Literal("BelowFloor"),
   finished: Schema.Int,
   floor: Schema.Int,
@@ -105,19 +107,19 @@ const fields = {
   members: Schema.Array(Schema.Option(trajectory)),
   rewardsG: bytesOf(Float64Array),
   metricsG: Schema.Array(Metrics),
-  retried: Schema.Array(Report)
+  retried: Schema.Array(report)
 }
 
 /** What became of a group. */
 export const group: Schema.Codec<GroupResult.GroupResult, unknown> = Schema.Union([
   Schema.Struct({ _tag: Schema.Literal("Completed"), ...fields }),
-  Schema.Struct({ _tag: Schema.Literal("Partial"), ...fields, dropped: Schema.Array(Report) }),
+  Schema.Struct({ _tag: Schema.Literal("Partial"), ...fields, dropped: Schema.Array(report) }),
   Schema.Struct({
     _tag: Schema.Literal("Skipped"),
     key: Schema.String,
     tags: Schema.Array(Schema.String),
     size: Schema.Int,
-    reason: Schema.Union([Report, BelowFloor]),
-    dropped: Schema.Array(Report)
+    reason: Schema.Union([report, belowFloor]),
+    dropped: Schema.Array(report)
   })
 ])

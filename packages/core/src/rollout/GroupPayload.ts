@@ -12,6 +12,7 @@ import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Trajectory, Transition } from "../env/Trajectory.ts"
 import type * as Metric from "../record/Metric.ts"
 import * as Base64Array from "./Base64Array.ts"
+import * as GroupCodec from "./GroupCodec.ts"
 import type * as GroupResult from "./GroupResult.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
@@ -80,28 +81,6 @@ const Member = Schema.Struct({
   turns: Schema.Array(Turn)
 })
 
-const Failure = Schema.Struct({
-  member: Schema.Int,
-  attempt: Schema.Int,
-  failure: Schema.Literals([
-    "AcquireFailed",
-    "StepFailed",
-    "GraderFailed",
-    "PolicyFailed",
-    "HookFailed",
-    "TimedOut",
-    "Died"
-  ]),
-  message: Schema.String
-})
-
-const BelowFloor = Schema.Struct({
-  failure: Schema.Literal("BelowFloor"),
-  finished: Schema.Int,
-  floor: Schema.Int,
-  message: Schema.String
-})
-
 const played = {
   key: Schema.String,
   tags: Schema.Array(Schema.String),
@@ -110,19 +89,19 @@ const played = {
   members: Schema.Array(Schema.NullOr(Member)),
   rewards: Schema.Array(Real),
   metrics: Schema.Array(Metrics),
-  retried: Schema.Array(Failure)
+  retried: Schema.Array(GroupCodec.report)
 }
 
 const Payload = Schema.Union([
   Schema.Struct({ _tag: Schema.Literal("Completed"), ...played }),
-  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(Failure) }),
+  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(GroupCodec.report) }),
   Schema.Struct({
     _tag: Schema.Literal("Skipped"),
     key: Schema.String,
     tags: Schema.Array(Schema.String),
     size: Schema.Int,
-    reason: Schema.Union([Failure, BelowFloor]),
-    dropped: Schema.Array(Failure)
+    reason: Schema.Union([GroupCodec.report, GroupCodec.belowFloor]),
+    dropped: Schema.Array(GroupCodec.report)
   })
 ])
 
