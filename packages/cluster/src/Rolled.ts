@@ -1,5 +1,5 @@
 /** How a worker answers: the result or the error of a group, and what it logged. */
-import { type Executor, GroupCodec, type GroupResult, RolloutError, TaskRegistry } from "@effect-rl/core"
+import { type Executor, GroupPayload, type GroupResult, RolloutError, TaskRegistry } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as RemoteLog from "./RemoteLog.ts"
@@ -7,7 +7,7 @@ import * as RemoteLog from "./RemoteLog.ts"
 export const Rolled = Schema.Struct({
   worker: Schema.String,
   lines: Schema.Array(RemoteLog.Line),
-  outcome: Schema.Result(GroupCodec.group, RolloutError.RolloutError)
+  outcome: Schema.Result(GroupPayload.codec, RolloutError.RolloutError)
 })
 export type Rolled = typeof Rolled.Type
 

@@ -103,7 +103,6 @@ export * as RLDataset from "./data/RLDataset.ts"
 
 export * as Executor from "./rollout/Executor.ts"
 export * as FailurePolicy from "./rollout/FailurePolicy.ts"
-export * as GroupCodec from "./rollout/GroupCodec.ts"
 export * as GroupLog from "./rollout/GroupLog.ts"
 export * as GroupPayload from "./rollout/GroupPayload.ts"
 export * as GroupResult from "./rollout/GroupResult.ts"

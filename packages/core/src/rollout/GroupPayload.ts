@@ -7,12 +7,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { Trajectory, Transition } from "../env/Trajectory.ts"
 import type * as Metric from "../record/Metric.ts"
 import * as Base64Array from "./Base64Array.ts"
-import * as GroupCodec from "./GroupCodec.ts"
 import type * as GroupResult from "./GroupResult.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
@@ -81,6 +82,30 @@ const Member = Schema.Struct({
   turns: Schema.Array(Turn)
 })
 
+/** Why a member failed. */
+const FailureReport = Schema.Struct({
+  member: Schema.Int,
+  attempt: Schema.Int,
+  failure: Schema.Literals([
+    "AcquireFailed",
+    "StepFailed",
+    "GraderFailed",
+    "PolicyFailed",
+    "HookFailed",
+    "TimedOut",
+    "Died"
+  ]),
+  message: Schema.String
+})
+
+/** Why too few members were left. */
+const BelowFloor = Schema.Struct({
+  failure: Schema.Literal("BelowFloor"),
+  finished: Schema.Int,
+  floor: Schema.Int,
+  message: Schema.String
+})
+
 const played = {
   key: Schema.String,
   tags: Schema.Array(Schema.String),
@@ -89,19 +114,19 @@ const played = {
   members: Schema.Array(Schema.NullOr(Member)),
   rewards: Schema.Array(Real),
   metrics: Schema.Array(Metrics),
-  retried: Schema.Array(GroupCodec.report)
+  retried: Schema.Array(FailureReport)
 }
 
 const Payload = Schema.Union([
   Schema.Struct({ _tag: Schema.Literal("Completed"), ...played }),
-  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(GroupCodec.report) }),
+  Schema.Struct({ _tag: Schema.Literal("Partial"), ...played, dropped: Schema.Array(FailureReport) }),
   Schema.Struct({
     _tag: Schema.Literal("Skipped"),
     key: Schema.String,
     tags: Schema.Array(Schema.String),
     size: Schema.Int,
-    reason: Schema.Union([GroupCodec.report, GroupCodec.belowFloor]),
-    dropped: Schema.Array(GroupCodec.report)
+    reason: Schema.Union([FailureReport, BelowFloor]),
+    dropped: Schema.Array(FailureReport)
   })
 ])
 
@@ -244,3 +269,17 @@ export const decode = (text: string): Effect.Effect<GroupResult.GroupResult, Gro
     Effect.catchTag("SchemaError", ({ message }) => Effect.fail(new GroupPayloadError({ detail: message }))),
     Effect.flatMap(fromPayload)
   )
+
+/** A rolled out group whose encoded form is `encode`'s text. */
+export const codec: Schema.Codec<GroupResult.GroupResult, string> = Schema.String.pipe(
+  Schema.decodeTo(
+    Schema.declare((value): value is GroupResult.GroupResult =>
+      ["Completed", "Partial", "Skipped"].some((tag) => Predicate.isTagged(value, tag))
+    ),
+    SchemaTransformation.transformEffect({
+      decode: (text, options) =>
+        Effect.mapError(decode(text), ({ message }) => new SchemaIssue.InvalidValue({ message }, text, options)),
+      encode: (result) => Effect.succeed(encode(result))
+    })
+  )
+)

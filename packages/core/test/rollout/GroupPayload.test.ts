@@ -138,6 +138,22 @@ describe("a group as text", () => {
       assert.deepStrictEqual(yield* readBack(group), group)
     }))
 
+  it("takes four bytes for each token and for each log-probability, and a third more in base64", () => {
+    const tokens = new Int32Array(30_000)
+    const text = GroupPayload.encode(groupOf(member(turnOf(Int32Array.of(1), tokens))))
+    assert.isBelow(text.length, 2 * 4 * tokens.length * 4 / 3 + 500)
+  })
+
+  it.effect("is a schema's encoded form, as a part of a message between processes", () =>
+    Effect.gen(function*() {
+      const Message = Schema.toCodecJson(Schema.Struct({ group: GroupPayload.codec }))
+      const group = groupOf(member(turnOf(Int32Array.of(1), Int32Array.of(2))))
+      const sent = yield* Schema.encodeEffect(Message)({ group })
+      assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(Message)(JSON.parse(JSON.stringify(sent))), { group })
+      const error = yield* Effect.flip(Schema.decodeUnknownEffect(Message)({ group: "{}" }))
+      assert.include(error.message, "not a recorded group")
+    }))
+
   it.effect("may have been skipped", () =>
     Effect.gen(function*() {
       const skipped: GroupResult.Skipped = {
