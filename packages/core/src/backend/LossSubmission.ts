@@ -12,8 +12,8 @@ import type { ForwardBackwardOutput, TrainingClient } from "./TrainingClient.ts"
 /** The backend knew the loss by name, computed its graph in one pass, or gave log-probabilities and took a gradient. */
 export type Route = "name" | "graph" | "two-pass"
 
-export interface Submitted {
-  readonly pending: Pending<ForwardBackwardOutput>
+export interface Submitted<out E = TinkerError> {
+  readonly pending: Pending<ForwardBackwardOutput, E>
   readonly route: Route
 }
 
@@ -21,7 +21,11 @@ type Data<X extends LossExpression.Extras> = Array.NonEmptyReadonlyArray<LossExp
 
 type Attempt = Effect.Effect<Submitted, TinkerError>
 
-const by = (route: Route) => Effect.map((pending: Pending<ForwardBackwardOutput>): Submitted => ({ pending, route }))
+/** Says of a submitted pass which way it took. */
+export const by = (route: Route) =>
+<E, R>(
+  submitted: Effect.Effect<Pending<ForwardBackwardOutput, E>, TinkerError, R>
+): Effect.Effect<Submitted<E>, TinkerError, R> => Effect.map(submitted, (pending) => ({ pending, route }))
 
 /** The next way where the backend does not have this one. */
 const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>

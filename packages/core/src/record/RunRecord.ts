@@ -121,6 +121,8 @@ export const Credited = Schema.TaggedStruct("Credited", {
 
 const PassReport = Schema.Struct({
   loss: Schema.String,
+  /** The backend knew the loss by name, computed its graph, or took a gradient that was computed here in two passes. */
+  route: Schema.optionalKey(Schema.Literals(["name", "graph", "two-pass"])),
   datums: Schema.Int,
   tokens: Schema.Int,
   metrics: Numbers

@@ -1,18 +1,7 @@
 /** How far the policy that is trained is from the policy that sampled. */
 import type * as Datum from "../model/Datum.ts"
-import type * as Loss from "../model/Loss.ts"
+import type { IsClipped, Objective } from "./Objective.ts"
 import * as Statistics from "./Statistics.ts"
-
-type IsClipped = (ratio: number, advantage: number) => boolean
-
-/** Whether the loss uses the bound in place of the ratio. PPO does so only on the side where that lowers the objective. */
-const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
-  const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
-  if (low === undefined || high === undefined) return undefined
-  return loss.name === "ppo"
-    ? (ratio, advantage) => (advantage > 0 && ratio > high) || (advantage < 0 && ratio < low)
-    : (ratio) => ratio > high || ratio < low
-}
 
 /** Sums over the action tokens that have both log-probabilities. */
 class Sums {
@@ -64,9 +53,8 @@ const none = new Float32Array(0)
 export const measure = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,
   trainingLogprobs: ReadonlyArray<Float32Array>,
-  loss: Loss.Loss<"PolicyTokens">
+  { isClipped }: Pick<Objective, "isClipped">
 ): Record<string, number | undefined> => {
-  const isClipped = clipping(loss)
   const sums = new Sums()
   data.forEach(({ inputs }, index) => sums.add(inputs, trainingLogprobs[index] ?? none, isClipped))
   const { known, ratio, squaredRatio, tokens } = sums

@@ -11,6 +11,7 @@ import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import * as LearningRate from "../learn/LearningRate.ts"
 import * as Loss from "../model/Loss.ts"
+import type * as LossExpression from "../model/LossExpression.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import * as Check from "../record/Check.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
@@ -18,6 +19,7 @@ import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
+import * as Objective from "./Objective.ts"
 
 /** How many members an iteration may lose. */
 export const LossesSettings = Schema.Struct({
@@ -42,8 +44,8 @@ export interface UpdateOptions<out CE, out CR> {
   /** A constant rate or a schedule; default 1e-4. */
   readonly learningRate?: number | LearningRate.LearningRate
   readonly adam?: Adam.AdamSettings
-  /** Default `Loss.importanceSampling`. */
-  readonly loss?: Loss.Loss<"PolicyTokens">
+  /** A loss of the backend's, an expression, or an `Objective` for what needs more; default `Loss.importanceSampling`. */
+  readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
   /** Optimizer steps of an iteration, each on its share of the groups; default 1. */
@@ -80,7 +82,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly sampling: typeof SamplingSettings.SamplingSettings.Type
   readonly learningRate: LearningRate.LearningRate
   readonly adam: typeof Adam.AdamSettings.Type
-  readonly loss: Loss.Loss<"PolicyTokens">
+  readonly loss: Objective.Objective
   readonly credit: Credit.Credit<CE, CR>
   readonly substeps: number
   readonly maxDroppedShare: number
@@ -147,7 +149,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
   return {
     learningRate: LearningRate.from(update.learningRate ?? defaultLearningRate),
     adam: yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam"),
-    loss: update.loss ?? Loss.importanceSampling,
+    loss: Objective.from(update.loss ?? Loss.importanceSampling),
     credit: update.credit ?? Credit.groupRelative(Advantage.centered),
     substeps: update.substeps ?? 1
   }

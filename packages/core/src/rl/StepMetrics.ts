@@ -4,12 +4,12 @@ import * as Trajectory from "../env/Trajectory.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
-import type * as Loss from "../model/Loss.ts"
 import * as Metric from "../record/Metric.ts"
 import type * as RunRecord from "../record/RunRecord.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { UpdateOutput } from "../run/Program.ts"
 import * as Dropped from "./Dropped.ts"
+import type { Objective } from "./Objective.ts"
 import * as PolicyShift from "./PolicyShift.ts"
 import * as Statistics from "./Statistics.ts"
 
@@ -214,7 +214,7 @@ const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
 export const learning = (
   data: ReadonlyArray<TrainingData.TrainingDatum>,
   trainingLogprobs: ReadonlyArray<Float32Array>,
-  loss: Loss.Loss<"PolicyTokens">
+  loss: Pick<Objective, "isClipped">
 ): Numbers => ({
   ...prefixed("optim/", {
     datums: data.length,

@@ -13,7 +13,6 @@ import type { RunError, RunStore } from "../record/RunStore.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
-import * as Pass from "../run/Pass.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
 import * as Dropped from "./Dropped.ts"
@@ -124,7 +123,7 @@ const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
   const adam = Adam.params(options.adam, learningRate)
   const update: Program.Iteration<number> = {
     _tag: "Iteration",
-    updates: parts.map((part) => Program.update([Pass.make(part, options.loss)], adam)),
+    updates: parts.map((part) => Program.update([options.loss.pass(part)], adam)),
     cursor: iteration + 1,
     report: (outputs) => {
       const rolledOut = StepMetrics.rollouts(results)

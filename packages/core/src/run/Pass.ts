@@ -2,11 +2,12 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
-import type { Pending } from "../backend/Pending.ts"
+import * as LossSubmission from "../backend/LossSubmission.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
-import type { CustomLoss, ForwardBackwardOutput, TrainingClient } from "../backend/TrainingClient.ts"
+import type { CustomLoss, TrainingClient } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
+import type * as LossExpression from "../model/LossExpression.ts"
 
 /** Data and a loss; the gradients of all passes of an update add up. */
 export interface Pass<out E = never, out R = never> {
@@ -15,10 +16,8 @@ export interface Pass<out E = never, out R = never> {
   readonly datums: number
   /** Positions of all its datums. */
   readonly tokens: number
-  /** Queues the pass; returns when the backend has accepted it. */
-  readonly submit: (
-    client: TrainingClient
-  ) => Effect.Effect<Pending<ForwardBackwardOutput, TinkerError | E>, TinkerError, R>
+  /** Queues the pass; returns when the backend has accepted it, with the way it took. */
+  readonly submit: (client: TrainingClient) => Effect.Effect<LossSubmission.Submitted<TinkerError | E>, TinkerError, R>
 }
 
 const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
@@ -33,7 +32,17 @@ export const make = <K extends Datum.Kind>(
 ): Pass => ({
   ...sizes(data),
   loss: loss.name,
-  submit: (client) => client.forwardBackward(data, loss)
+  submit: (client) => LossSubmission.by("name")(client.forwardBackward(data, loss))
+})
+
+/** A pass with a loss expression: by name, by its graph or in two passes, whichever the backend has first. */
+export const expression = <X extends LossExpression.Extras>(
+  data: NonEmptyReadonlyArray<LossExpression.Example<X>>,
+  loss: LossExpression.LossExpression<X>
+): Pass => ({
+  ...sizes(data),
+  loss: loss.name,
+  submit: (client) => LossSubmission.submit(client, data, loss)
 })
 
 /** A pass with a loss that is computed in this process, across datums if need be. */
@@ -44,7 +53,7 @@ export const custom = <E, R>(
 ): Pass<E, R> => ({
   ...sizes(data),
   loss: name,
-  submit: (client) => client.forwardBackwardCustom(data, loss)
+  submit: (client) => LossSubmission.by("two-pass")(client.forwardBackwardCustom(data, loss))
 })
 
 /** The pass over some data, or no pass where there is none. */

@@ -1,6 +1,7 @@
 /** A training algorithm as a value: how it makes its updates from the weights as they are. */
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Route } from "../backend/LossSubmission.ts"
 import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/TrainingClient.ts"
 import type { Weights } from "../backend/Weights.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
@@ -19,6 +20,7 @@ export interface Update<out E = never, out R = never> {
 
 export interface PassOutput extends ForwardBackwardOutput {
   readonly loss: string
+  readonly route: Route
   readonly datums: number
   readonly tokens: number
 }

@@ -186,7 +186,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
 
 const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
   learningRate: adam.learningRate,
-  passes: passes.map(({ datums, loss, metrics, tokens }) => ({ datums, loss, metrics, tokens })),
+  passes: passes.map(({ datums, loss, metrics, route, tokens }) => ({ datums, loss, metrics, route, tokens })),
   metrics: optimizer.metrics,
   seconds
 })

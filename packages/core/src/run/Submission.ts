@@ -2,9 +2,10 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import type * as LossSubmission from "../backend/LossSubmission.ts"
 import type * as Pending from "../backend/Pending.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
-import type { ForwardBackwardOutput, OptimStepOutput, TrainingClient } from "../backend/TrainingClient.ts"
+import type { OptimStepOutput, TrainingClient } from "../backend/TrainingClient.ts"
 import type { Pass } from "./Pass.ts"
 import type { Update, UpdateOutput } from "./Program.ts"
 
@@ -12,7 +13,7 @@ interface Submitted<E> {
   readonly update: Update<unknown, unknown>
   readonly passes: ReadonlyArray<{
     readonly pass: Pass<unknown, unknown>
-    readonly pending: Pending.Pending<ForwardBackwardOutput, TinkerError | E>
+    readonly submitted: LossSubmission.Submitted<TinkerError | E>
   }>
   readonly optimizer: Pending.Pending<OptimStepOutput>
   readonly at: number
@@ -30,7 +31,7 @@ const submitUpdate = Effect.fnUntraced(function*<E, R>(
 ) {
   const at = yield* Clock.currentTimeMillis
   const passes = yield* update.passes.pipe(
-    Stream.mapEffect((pass) => Effect.map(pass.submit(client), (pending) => ({ pass, pending }))),
+    Stream.mapEffect((pass) => Effect.map(pass.submit(client), (submitted) => ({ pass, submitted }))),
     Stream.runCollect
   )
   if (passes.length === 0) return undefined
@@ -42,8 +43,8 @@ const submitUpdate = Effect.fnUntraced(function*<E, R>(
 const settleUpdate = Effect.fnUntraced(function*<E>({ at, optimizer, passes, update }: Submitted<E>) {
   const outputs = yield* Effect.forEach(
     passes,
-    ({ pass: { datums, loss, tokens }, pending }) =>
-      Effect.map(pending.await, (output) => ({ ...output, datums, loss, tokens }))
+    ({ pass: { datums, loss, tokens }, submitted: { pending, route } }) =>
+      Effect.map(pending.await, (output) => ({ ...output, datums, loss, route, tokens }))
   )
   const output: UpdateOutput = {
     adam: update.adam,

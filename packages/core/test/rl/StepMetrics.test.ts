@@ -5,6 +5,7 @@ import {
   Loss,
   Metric,
   ModelInput,
+  Objective,
   StepMetrics,
   type TrainingData,
   type Trajectory
@@ -300,15 +301,17 @@ const withRatios = (ratios: ReadonlyArray<number>, advantages = ratios.map(() =>
   StepMetrics.learning(
     [datum({ logprobs: ratios.map(() => 0), advantages })],
     [Float32Array.from(ratios, Math.log)],
-    loss
+    Objective.from(loss)
   )
+
+const unclipped = Objective.from(Loss.importanceSampling)
 
 describe("StepMetrics.learning", () => {
   it.each(Golden.shifts)("measures how far trainer and sampler are apart as tinker-cookbook does ($id)", (recorded) => {
     const numbers = StepMetrics.learning(
       recorded.input.datums.map(datum),
       recorded.input.training_logprobs.map((logprobs) => Float32Array.from(logprobs)),
-      Loss.importanceSampling
+      unclipped
     )
     if ("metrics" in recorded.expect) {
       for (const [name, value] of Object.entries(recorded.expect.metrics)) {
@@ -324,7 +327,7 @@ describe("StepMetrics.learning", () => {
 
   it("counts action tokens and all positions", () => {
     const data = [datum({ logprobs: [0, -1, -1], mask: [0, 1, 1] }), datum({ logprobs: [0, -1], mask: [0, 1] })]
-    const numbers = StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), Loss.importanceSampling)
+    const numbers = StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), unclipped)
     assert.strictEqual(numbers["optim/datums"], 2)
     assert.strictEqual(numbers["optim/action_tokens"], 3)
     assert.strictEqual(numbers["tokens/trained"], 5)
@@ -338,7 +341,7 @@ describe("StepMetrics.learning", () => {
       return { ...whole, lineage: { ...whole.lineage, member, firstTurn } }
     }
     const numbersOf = (...data: ReadonlyArray<TrainingData.TrainingDatum>) =>
-      StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), Loss.importanceSampling)
+      StepMetrics.learning(data, data.map(({ inputs }) => inputs.logprobs), unclipped)
     const forked = numbersOf(part(0, 0), part(0, 1), part(0, 3), part(1, 0), part(2, 0), part(3, 0))
     assert.strictEqual(forked["optim/forked_datums"], 2)
     assert.strictEqual(forked["optim/forked_members"], 1 / 4)
@@ -368,7 +371,7 @@ describe("StepMetrics.learning", () => {
     const numbers = StepMetrics.learning(
       [datum({ logprobs: [-1, NaN, -1] })],
       [Float32Array.of(-1, -1, NaN)],
-      Loss.importanceSampling
+      unclipped
     )
     assert.strictEqual(numbers["optim/missing_logprobs"], 2)
     assert.strictEqual(numbers["optim/kl_sample_train_v1"], 0)
@@ -377,7 +380,11 @@ describe("StepMetrics.learning", () => {
   })
 
   it("gives no NaN where ratios are beyond all bounds", () => {
-    const numbers = StepMetrics.learning([datum({ logprobs: [-900, -1] })], [Float32Array.of(0, -1)], Loss.ppo())
+    const numbers = StepMetrics.learning(
+      [datum({ logprobs: [-900, -1] })],
+      [Float32Array.of(0, -1)],
+      Objective.from(Loss.ppo())
+    )
     assert.strictEqual(numbers["optim/ratio_max"], Infinity)
     for (const [name, value] of Object.entries(numbers)) assert.isFalse(Number.isNaN(value), name)
   })

@@ -12,16 +12,19 @@ export type ObservationExtras = {
   readonly observationTokens: "sequence"
 }
 
+export interface ObservationOptions {
+  readonly clipLow?: number
+  readonly clipHigh?: number
+  /** Of the cross entropy. */
+  readonly weight?: number
+}
+
 /**
  * RL on the action tokens and cross entropy on what tools and environments answered: Σ PPO / actionTokens − weight·Σ ℓ /
  * observationTokens. ECHO as in prime-rl: a policy that can tell what its tools will say.
  */
 export const withObservations = (
-  { clipHigh = 1.2, clipLow = 0.8, weight = 0.1 }: {
-    readonly clipLow?: number
-    readonly clipHigh?: number
-    readonly weight?: number
-  } = {}
+  { clipHigh = 1.2, clipLow = 0.8, weight = 0.1 }: ObservationOptions = {}
 ) =>
   make(
     "ppo_with_observations",

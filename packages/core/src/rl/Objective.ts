@@ -1,0 +1,104 @@
+/** What an update minimises over the tokens that credit was given for. */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Arr from "effect/Array"
+import type { CustomLoss } from "../backend/TrainingClient.ts"
+import * as Observations from "../learn/Observations.ts"
+import type { TrainingDatum } from "../learn/TrainingData.ts"
+import * as Datum from "../model/Datum.ts"
+import type * as Loss from "../model/Loss.ts"
+import * as LossExpression from "../model/LossExpression.ts"
+import * as PolicyLoss from "../model/PolicyLoss.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Pass from "../run/Pass.ts"
+
+/** Whether a loss uses its bound in place of a token's importance ratio. */
+export type IsClipped = (ratio: number, advantage: number) => boolean
+
+type Data = NonEmptyReadonlyArray<TrainingDatum>
+
+/** A loss with the name and configuration that identify it in a run's records, as the pass over the data of an update. */
+export interface Objective {
+  readonly name: string
+  readonly config: JsonObject
+  readonly pass: (data: Data) => Pass.Pass
+  /** Absent where the loss clips no ratio, or is not known to. */
+  readonly isClipped?: IsClipped | undefined
+}
+
+/** PPO clips only on the side where that lowers the objective. */
+const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
+  const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
+  if (low === undefined || high === undefined) return undefined
+  return loss.name === "ppo"
+    ? (ratio, advantage) => (advantage > 0 && ratio > high) || (advantage < 0 && ratio < low)
+    : (ratio) => ratio > high || ratio < low
+}
+
+const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "pass"> => ({
+  name: loss.name,
+  config: loss.config,
+  isClipped: clipping(loss)
+})
+
+/** An expression is the loss that the backend has by name, if there is one; otherwise its formula is part of what it is. */
+const expressed = <X extends LossExpression.Extras>(
+  expression: LossExpression.LossExpression<X>
+): Omit<Objective, "pass"> =>
+  expression.equivalent === undefined
+    ? {
+      name: expression.name,
+      config: { ...expression.parameters, formula: LossExpression.formula(expression) }
+    }
+    : named(expression.equivalent)
+
+/** The objective of a loss of the backend's or of an expression. */
+export const from = (
+  loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective
+): Objective => {
+  if ("pass" in loss) return loss
+  return "scope" in loss
+    ? { ...expressed(loss), pass: (data) => Pass.expression(data, loss) }
+    : { ...named(loss), pass: (data) => Pass.make(data, loss) }
+}
+
+/** An expression that reads more than the datum: `examples` gives the data of an update with their extras, in order. */
+export const reading = <X extends LossExpression.Extras>(
+  expression: LossExpression.LossExpression<X>,
+  examples: (data: Data) => NonEmptyReadonlyArray<LossExpression.Example<X>>
+): Objective => ({
+  ...expressed(expression),
+  pass: (data) => Pass.expression(examples(data), expression)
+})
+
+/** The data of an update with the extras of `PolicyLoss.withObservations`. */
+export const observed = (data: Data) =>
+  PolicyLoss.countTokens(Arr.map(data, (datum) => [datum, Observations.mask(datum)]))
+
+/**
+ * RL on the action tokens and cross entropy on what tools and environments answered, each divided by the number of its tokens in
+ * the update.
+ *
+ * @see `PolicyLoss.withObservations`
+ */
+export const withObservations = (options: PolicyLoss.ObservationOptions = {}): Objective =>
+  reading(PolicyLoss.withObservations(options), observed)
+
+/**
+ * A loss across the datums of an update, computed in this process between two passes: `lossOf` gets them, and its function their
+ * log-probabilities under the weights that are trained.
+ */
+export const custom = (
+  name: string,
+  config: JsonObject,
+  lossOf: (data: Data) => CustomLoss
+): Objective => ({
+  name,
+  config,
+  pass: (data) =>
+    Pass.custom(
+      name,
+      Arr.map(data, ({ inputs: { advantages, targetTokens }, modelInput }) =>
+        Datum.weightedTokens(modelInput, { targetTokens, weights: advantages })),
+      lossOf(data)
+    )
+})

@@ -1,0 +1,167 @@
+import {
+  Datum,
+  Loss,
+  LossExpression,
+  LossTerm,
+  ModelInput,
+  Objective,
+  PolicyLoss,
+  Rl,
+  RunRecord,
+  RunStore,
+  type TrainingData
+} from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Array, Effect, Stream } from "effect"
+import * as Task from "./Task.ts"
+
+type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
+
+/** The records of one iteration that minimises the loss. */
+const trained = (loss: UpdateLoss) =>
+  Stream.unwrap(Effect.map(
+    Task.options({ update: { loss }, run: { iterations: 1 } }),
+    (options) => Rl.run(options)
+  )).pipe(Stream.runCollect)
+
+const passes = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).flatMap(({ updates }) =>
+    updates.flatMap(({ passes }) => passes.map(({ datums, loss, route }) => ({ datums, loss, route })))
+  )
+
+const identity = (records: ReadonlyArray<RunRecord.RunRecord>) => {
+  const opened = records.find(RunRecord.guards.Opened)?.identity
+  return { loss: opened?.["loss"], loss_config: opened?.["loss_config"] }
+}
+
+const { exp, mul, neg, sub } = LossTerm
+
+const reinforce = (scale: number) =>
+  LossExpression.make(
+    "reinforce",
+    { parameters: { scale } },
+    ({ advantages, logprobs, samplerLogprobs }, { scale }) =>
+      neg(mul(scale, exp(sub(logprobs, samplerLogprobs)), advantages))
+  )
+
+describe("Rl.run with a loss", () => {
+  it.effect("asks the backend by name for a loss that it has, also where that is given as an expression", () =>
+    Effect.gen(function*() {
+      for (const loss of [Loss.ppo({ clipHigh: 1.28 }), PolicyLoss.ppo({ clipHigh: 1.28 })]) {
+        const records = yield* Effect.provide(trained(loss), Task.layer({ sample: Task.answersHalf }), { local: true })
+        assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "ppo", route: "name" }])
+        assert.deepStrictEqual(identity(records), {
+          loss: "ppo",
+          loss_config: { clip_low_threshold: 0.8, clip_high_threshold: 1.28 }
+        })
+      }
+    }))
+
+  it.effect("takes the gradient of an expression in two passes where the backend computes no graphs", () =>
+    Effect.gen(function*() {
+      const records = yield* trained(reinforce(2))
+      assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "reinforce", route: "two-pass" }])
+      assert.include(yield* Task.trace, "forward_backward_custom(8)")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("keeps an expression's parameters and formula in the run's identity", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(identity(yield* trained(reinforce(2))), {
+        loss: "reinforce",
+        loss_config: { scale: 2, formula: LossExpression.formula(reinforce(2)) }
+      })
+      const mismatch = yield* Effect.flip(trained(reinforce(3)))
+      assert.include(mismatch.message, "loss_config")
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("takes a function across the datums of an update", () =>
+    Effect.gen(function*() {
+      const sizes: Array<number> = []
+      const mean = Objective.custom("mean", {}, (data) => (_, logprobs) =>
+        Effect.sync(() => {
+          sizes.push(data.length, logprobs.length)
+          return {
+            loss: 0.5,
+            gradients: logprobs.map((logprobsT) => logprobsT.map(() => 1 / data.length)),
+            metrics: { "mean/data": data.length }
+          }
+        }))
+      const records = yield* trained(mean)
+      assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "mean", route: "two-pass" }])
+      assert.deepStrictEqual(sizes, [8, 8])
+      assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["loss:sum"], 0.5)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("measures clipping of a loss that the backend has by name, and of no other", () =>
+    Effect.gen(function*() {
+      const clipped = (loss: UpdateLoss) =>
+        Effect.map(
+          trained(loss),
+          (records) => records.find(RunRecord.guards.Updated)?.metrics["optim/clipped_share"]
+        ).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+      assert.strictEqual(yield* clipped(PolicyLoss.cispo()), 0)
+      assert.isUndefined(yield* clipped(reinforce(1)))
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+const datum = (
+  modelInput: ModelInput.ModelInput,
+  logprobs: ReadonlyArray<number>,
+  mask: ReadonlyArray<number>
+): TrainingData.TrainingDatum => ({
+  ...Datum.policyTokens(modelInput, {
+    targetTokens: new Int32Array(modelInput.length),
+    logprobs: Float32Array.from(logprobs),
+    advantages: Float32Array.from(mask),
+    mask: Float32Array.from(mask)
+  }),
+  lineage: { group: "g", groupIndex: 0, member: 0, samplerStep: 0, firstTurn: 0, turns: 2 }
+})
+
+const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDatum>) => {
+  const seen: Array<LossExpression.Example<PolicyLoss.ObservationExtras>["extras"]> = []
+  const expression = PolicyLoss.withObservations()
+  const recording = Objective.reading(expression, (data) => {
+    const examples = Objective.observed(data)
+    seen.push(...examples.map(({ extras }) => extras))
+    return examples
+  })
+  recording.pass(data)
+  return seen.map(({ actionTokens, observationMask, observationTokens }) => ({
+    actionTokens,
+    observationTokens,
+    observationMask: Array.fromIterable(observationMask)
+  }))
+}
+
+describe("Objective.withObservations", () => {
+  it("imitates what was answered to actions: no prompt, no action, no image", () => {
+    const image: ModelInput.Chunk = {
+      _tag: "Image",
+      data: new Uint8Array(1),
+      format: "png",
+      expectedTokens: 2
+    }
+    const withImage = ModelInput.fromChunks([
+      { _tag: "EncodedText", tokens: Int32Array.of(1, 2, 3) },
+      image,
+      { _tag: "EncodedText", tokens: Int32Array.of(4, 5) }
+    ])
+    // Targets: prompt, action, image, image, answer, action, answer; the datum of another member has an untrained turn.
+    const data = [
+      datum(withImage, [0, -1, 0, 0, 0, -1, 0], [0, 1, 0, 0, 0, 1, 0]),
+      datum(ModelInput.fromTokens([1, 2, 3, 4]), [-1, -2, 0, -1], [0, 0, 0, 1])
+    ] as const
+    assert.deepStrictEqual(observations(data), [
+      { actionTokens: 3, observationTokens: 3, observationMask: [0, 0, 0, 0, 1, 0, 1] },
+      { actionTokens: 3, observationTokens: 3, observationMask: [0, 0, 1, 0] }
+    ])
+  })
+
+  it.effect("trains a run", () =>
+    Effect.gen(function*() {
+      const records = yield* trained(Objective.withObservations({ weight: 0.05 }))
+      assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "ppo_with_observations", route: "two-pass" }])
+      assert.deepInclude(identity(records).loss_config, { weight: 0.05 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
