@@ -7,18 +7,25 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Walks from "./Walks.ts"
 
-const runner = new URL("./workers/Runner.ts", import.meta.url).pathname
+/** A folder that is gone when the scope closes. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => ({ folder: mkdtempSync(join(tmpdir(), "effect-rl-cluster-")) })),
+  ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
 
-const start = (database: string, folder: string) =>
-  spawn(process.execPath, ["--conditions=@effect-rl/source", runner, database, folder], { stdio: "ignore" })
+const fileOf = (runner: string) => new URL(`./workers/${runner}.ts`, import.meta.url).pathname
 
-/** Killed for good when the scope closes. */
-export const make = (seed: number) =>
+/** Processes of the program `runner` in the folder `workers`; killed for good when the scope closes. */
+export const make = (seed: number, runner = "Runner") =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "effect-rl-cluster-"))
       const database = join(folder, "cluster.sqlite")
-      const running: Array<ChildProcess> = Array.from({ length: 3 }, () => start(database, folder))
+      const start = () =>
+        spawn(process.execPath, ["--conditions=@effect-rl/source", fileOf(runner), database, folder], {
+          stdio: "ignore"
+        })
+      const running: Array<ChildProcess> = Array.from({ length: 3 }, start)
       const uniform = Seed.uniform(seed)
       const allReady = Walks.until(() => running.every(({ pid }) => existsSync(join(folder, `ready-${pid}`))))
       /** Once all three are there, kills one of them without warning, and starts another in its place. */
@@ -26,10 +33,12 @@ export const make = (seed: number) =>
         yield* allReady
         yield* Effect.sleep(1000 * uniform())
         const at = Math.floor(3 * uniform())
-        const [killed] = running.splice(at, 1, start(database, folder))
+        const [killed] = running.splice(at, 1, start())
         killed?.kill("SIGKILL")
       })
-      return { database, folder, kill, running }
+      /** Kills the first one without warning, and starts none in its place. */
+      const lose = Effect.sync(() => running.shift()?.kill("SIGKILL"))
+      return { allReady, database, folder, kill, lose, running }
     }),
     ({ folder, running }) =>
       Effect.sync(() => {

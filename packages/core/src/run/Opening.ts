@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
+import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Json, JsonObject } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
@@ -64,6 +65,18 @@ const warnings = <EE, ER>({ model: { capabilities } }: RunOptions.RunOptions<EE,
   capabilities.lossReduction === "token-sum"
     ? []
     : [`the backend's losses are reduced as "${capabilities.lossReduction}", learning rates are for sums over tokens`]
+
+/** Longer than the groups of one iteration take. */
+const workerWeightsTtl = "1 day"
+
+/** Workers load weights by their path: where groups are rolled out elsewhere, every sampler's weights are saved. */
+const savedSampler = Effect.fnUntraced(function*(client: TrainingClient, steps: number) {
+  const tinker = yield* Tinker
+  const name = `workers-${String(steps).padStart(6, "0")}`
+  const saved = yield* client.saveWeightsForSampler(name, { ttl: workerWeightsTtl })
+  const { path } = yield* saved.await
+  return yield* tinker.createSamplingClient({ modelPath: path })
+})
 
 /** What workers sample is counted when a group arrives, as their requests cannot be metered here. */
 const metered = (executor: Executor.Executor, budget: TokenBudget.TokenBudget): Executor.Executor => ({
@@ -125,14 +138,15 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     budget,
     failure
   })
+  const executor = yield* Executor.Executor
   const sampler = yield* RcRef.make({
-    acquire: Effect.flatMap(
-      Ref.get(status),
-      ({ steps }) => Effect.map(client.saveWeightsAndGetSamplingClient, (client) => ({ client, step: steps }))
-    ),
+    acquire: Effect.gen(function*() {
+      const { steps: step } = yield* Ref.get(status)
+      const weights = executor === undefined ? client.saveWeightsAndGetSamplingClient : savedSampler(client, step)
+      return { client: yield* weights, step }
+    }),
     idleTimeToLive: Duration.infinity
   })
-  const executor = yield* Executor.Executor
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   yield* ledger.append({
     entry: {

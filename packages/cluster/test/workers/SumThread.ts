@@ -1,0 +1,15 @@
+/** A thread that samples with an engine of its own, from the weights that the training thread saved. */
+import { WorkerThreads } from "@effect-rl/cluster"
+import { TaskRegistry } from "@effect-rl/core"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Layer } from "effect"
+import * as Sum from "./Sum.ts"
+
+const checkpoints = process.env[Sum.checkpointsVariable] ?? ""
+
+WorkerThreads.worker.pipe(
+  Layer.provide(TaskRegistry.TaskRegistry.layer(Sum.task)),
+  Layer.provide(Sum.engine(checkpoints)),
+  Layer.launch,
+  NodeRuntime.runMain
+)
