@@ -41,8 +41,11 @@ const fill = (bytes: Uint8Array): number => {
   return at
 }
 
-export const encode = ({ buffer, byteLength, byteOffset }: Numbers): string => {
-  const length = fill(new Uint8Array(buffer, byteOffset, byteLength))
+/** The numbers from index `from` on. */
+export const encode = ({ BYTES_PER_ELEMENT, buffer, byteLength, byteOffset }: Numbers, from = 0): string => {
+  const skipped = from * BYTES_PER_ELEMENT
+  if (skipped >= byteLength) return ""
+  const length = fill(new Uint8Array(buffer, byteOffset + skipped, byteLength - skipped))
   return decoder.decode(scratch.subarray(0, length))
 }
 

@@ -22,48 +22,75 @@ export type PromptDelta = typeof PromptDelta.Type
 /** A prompt delta as JSON holds it. */
 export type Encoded = typeof PromptDelta.Encoded
 
-/** An earlier sequence with an image's place held by one entry of `tokens`. */
-export interface Base {
-  readonly tokens: Int32Array
-  readonly images: ReadonlyMap<number, ModelInput.Image>
-}
-
-const noImages: ReadonlyMap<number, ModelInput.Image> = new Map()
+/** An earlier sequence, which prompts are written as differences from. */
+export type Base = ReadonlyArray<ModelInput.Chunk>
 
 /** The sequence before a group's first prompt. */
-export const empty: Base = { tokens: new Int32Array(0), images: noImages }
-
-const imagesOf = (chunks: ReadonlyArray<ModelInput.Chunk>): Base["images"] => {
-  if (!chunks.some(({ _tag }) => _tag === "Image")) return noImages
-  const images = new Map<number, ModelInput.Image>()
-  let at = 0
-  for (const chunk of chunks) {
-    if (chunk._tag === "Image") images.set(at++, chunk)
-    else at += chunk.tokens.length
-  }
-  return images
-}
+export const empty: Base = []
 
 /** A prompt, and the tokens that were sampled after it. */
-export const base = ({ chunks }: ModelInput.ModelInput, sampled: Int32Array = empty.tokens): Base => {
-  let size = sampled.length
-  for (const chunk of chunks) size += chunk._tag === "Image" ? 1 : chunk.tokens.length
-  const tokens = new Int32Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    if (chunk._tag === "EncodedText") tokens.set(chunk.tokens, at)
-    at += chunk._tag === "Image" ? 1 : chunk.tokens.length
-  }
-  tokens.set(sampled, at)
-  return { tokens, images: imagesOf(chunks) }
+export const base = ({ chunks }: ModelInput.ModelInput, sampled?: Int32Array): Base =>
+  sampled === undefined ? chunks : [...chunks, { _tag: "EncodedText", tokens: sampled }]
+
+/** A place between two tokens or images of a sequence. */
+interface Place {
+  chunk: number
+  offset: number
 }
 
-/** Where the text that begins at `from` ends: at the next image, or with the sequence. */
-const textEnd = ({ images, tokens }: Base, from: number): number => {
-  let end = tokens.length
-  if (images.size === 0) return end
-  for (const at of images.keys()) if (at >= from && at < end) end = at
-  return end
+const start = (): Place => ({ chunk: 0, offset: 0 })
+
+/** The text that the place is in or before; `undefined` at an image and at the end. */
+const textAt = (base: Base, place: Place): Int32Array | undefined => {
+  for (;;) {
+    const chunk = base[place.chunk]
+    if (chunk?._tag !== "EncodedText") return undefined
+    if (place.offset < chunk.tokens.length) return chunk.tokens
+    place.chunk++
+    place.offset = 0
+  }
+}
+
+const imageAt = (base: Base, place: Place): ModelInput.Image | undefined => {
+  if (textAt(base, place) !== undefined) return undefined
+  const chunk = base[place.chunk]
+  return chunk?._tag === "Image" ? chunk : undefined
+}
+
+/** Moves the place over the text that `tokens` begins with too; gives its length. */
+const passShared = (base: Base, place: Place, tokens: Int32Array): number => {
+  let shared = 0
+  for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
+    const from = place.offset - shared
+    const end = Math.min(text.length - from, tokens.length)
+    while (shared < end && text[from + shared] === tokens[shared]) shared++
+    place.offset = from + shared
+    if (place.offset < text.length) break
+  }
+  return shared
+}
+
+/** Tokens from the place to the next image or the end. */
+const textLeft = (base: Base, { chunk, offset }: Place): number => {
+  let left = -offset
+  for (let index = chunk; index < base.length; index++) {
+    const text = base[index]
+    if (text?._tag !== "EncodedText") break
+    left += text.tokens.length
+  }
+  return left
+}
+
+/** Moves the place over the text that fills `target`. */
+const passInto = (base: Base, place: Place, target: Int32Array) => {
+  let filled = 0
+  for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
+    const part = text.subarray(place.offset, place.offset + target.length - filled)
+    target.set(part, filled)
+    filled += part.length
+    place.offset += part.length
+    if (filled === target.length) break
+  }
 }
 
 const encodeImage = ({ data, expectedTokens, format }: ModelInput.Image): Encoded[number] => ({
@@ -74,35 +101,33 @@ const encodeImage = ({ data, expectedTokens, format }: ModelInput.Image): Encode
 
 /** The prompt as its difference from `base`. */
 export const encode = (base: Base, { chunks }: ModelInput.ModelInput): Encoded => {
-  let at = 0
+  const place = start()
   let isShared = true
   return chunks.map((chunk) => {
     if (chunk._tag === "Image") {
-      const kept = isShared ? base.images.get(at) : undefined
+      const kept = isShared ? imageAt(base, place) : undefined
       isShared = kept !== undefined && ModelInput.sameImage(kept, chunk)
       if (!isShared) return encodeImage(chunk)
-      at++
+      place.chunk++
       return { keepImage: true }
     }
     const { tokens } = chunk
-    const most = isShared ? Math.min(tokens.length, textEnd(base, at) - at) : 0
-    let keep = 0
-    while (keep < most && base.tokens[at + keep] === tokens[keep]) keep++
-    at += keep
+    const keep = isShared ? passShared(base, place, tokens) : 0
     isShared = isShared && keep === tokens.length
-    return { keep, tokens: Base64Array.encode(tokens.subarray(keep)) }
+    return { keep, tokens: Base64Array.encode(tokens, keep) }
   })
 }
 
 /** The prompt that differs so from `base`; `undefined` where it keeps something that `base` does not have. */
 export const decode = (base: Base, delta: PromptDelta): ModelInput.ModelInput | undefined => {
   const chunks: Array<ModelInput.Chunk> = []
-  let at = 0
+  const place = start()
   let length = 0
   for (const part of delta) {
     if ("keepImage" in part) {
-      const image = base.images.get(at++)
+      const image = imageAt(base, place)
       if (image === undefined) return undefined
+      place.chunk++
       chunks.push(image)
       length += image.expectedTokens
     } else if ("image" in part) {
@@ -111,12 +136,11 @@ export const decode = (base: Base, delta: PromptDelta): ModelInput.ModelInput | 
       length += expectedTokens
     } else {
       const { keep, tokens } = part
-      if (keep > textEnd(base, at) - at) return undefined
+      if (keep > textLeft(base, place)) return undefined
       const text = new Int32Array(keep + tokens.length)
-      text.set(base.tokens.subarray(at, at + keep))
+      passInto(base, place, text.subarray(0, keep))
       text.set(tokens, keep)
       chunks.push({ _tag: "EncodedText", tokens: text })
-      at += keep
       length += text.length
     }
   }
