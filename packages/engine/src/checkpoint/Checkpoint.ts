@@ -10,6 +10,7 @@ import * as Adapter from "../model/Adapter.ts"
 import type { ModelConfig } from "../model/ModelConfig.ts"
 import * as Safetensors from "../numerics/Safetensors.ts"
 import { CheckpointError } from "./CheckpointError.ts"
+import * as Checksums from "./Checksums.ts"
 import * as PeftConfig from "./PeftConfig.ts"
 
 export { CheckpointError }
@@ -125,31 +126,39 @@ const writeFile = Effect.fnUntraced(function*(file: string, content: Uint8Array)
   yield* handle.sync
 }, Effect.scoped)
 
-/** Writes the files of a checkpoint into an existing folder. */
+const encoder = new TextEncoder()
+
+const contentsOf = (model: ModelConfig, checkpoint: Checkpoint): ReadonlyArray<Checksums.Content> => {
+  const { layout, optimizer, parameters } = checkpoint
+  const factors = factorsOf(model, layout)
+  const adapter = factors.map((factor) => toTensor(factor, parameters))
+  const weights: ReadonlyArray<Checksums.Content> = [
+    [configFile, encoder.encode(`${JSON.stringify(configOf(checkpoint), null, 2)}\n`)],
+    [adapterFile, Safetensors.encode(adapter, { format: "pt" })]
+  ]
+  if (optimizer === undefined) return weights
+  const moments = factors.flatMap((factor) => [
+    toTensor(factor, optimizer.first, firstSuffix),
+    toTensor(factor, optimizer.second, secondSuffix)
+  ])
+  return [...weights, [optimizerFile, Safetensors.encode(moments, { format: "pt", step: String(optimizer.step) })]]
+}
+
+/** Writes the files of a checkpoint, and their checksums, into an existing folder. */
 export const write = Effect.fn("Checkpoint.write")(function*(
   folder: string,
   model: ModelConfig,
   checkpoint: Checkpoint
 ) {
   const { join } = yield* Path.Path
-  const { layout, optimizer, parameters } = checkpoint
-  const factors = factorsOf(model, layout)
-  const put = (name: string, content: Uint8Array) => {
+  const contents = contentsOf(model, checkpoint)
+  const sums: Checksums.Content = [Checksums.file, encoder.encode(Checksums.lines(contents))]
+  for (const [name, content] of [...contents, sums]) {
     const file = join(folder, name)
-    return writeFile(file, content).pipe(
+    yield* writeFile(file, content).pipe(
       Effect.mapError((error) => new CheckpointError({ file: folder, detail: FileFailure.describe(file, error) }))
     )
   }
-  const text = `${JSON.stringify(configOf(checkpoint), null, 2)}\n`
-  yield* put(configFile, new TextEncoder().encode(text))
-  const adapter = factors.map((factor) => toTensor(factor, parameters))
-  yield* put(adapterFile, Safetensors.encode(adapter, { format: "pt" }))
-  if (optimizer === undefined) return
-  const moments = factors.flatMap((factor) => [
-    toTensor(factor, optimizer.first, firstSuffix),
-    toTensor(factor, optimizer.second, secondSuffix)
-  ])
-  yield* put(optimizerFile, Safetensors.encode(moments, { format: "pt", step: String(optimizer.step) }))
 })
 
 /** A tensor's values as f32, whichever of its types another tool chose. */
@@ -246,7 +255,7 @@ export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: s
  * Reads a checkpoint for a model. With `optimizer: true` the optimizer must be there as well.
  *
  * An adapter of another tool may leave out modules of the attention or the feed-forward half: their factors are zero, which
- * is no change, and stay so in training. Fails where files are missing or corrupt, where their tensors do not fit the model,
+ * is no change, and stay so in training. Fails where files are missing, corrupt or not as they were saved, where their tensors do not fit the model,
  * and for a tensor that is not a part of the adapter.
  */
 export const read = Effect.fn("Checkpoint.read")(function*(
@@ -267,6 +276,7 @@ export const read = Effect.fn("Checkpoint.read")(function*(
   const optimizer = options.optimizer
     ? yield* readOptimizer(path.join(folder, optimizerFile), factors, floats)
     : undefined
+  yield* Checksums.check(folder, [configFile, adapterFile, ...(options.optimizer ? [optimizerFile] : [])])
   const baseModel = peft.base_model_name_or_path ?? ""
   const checkpoint: Checkpoint = { layout, baseModel, parameters, optimizer }
   return checkpoint

@@ -39,9 +39,11 @@ const written = Effect.fnUntraced(function*(value: Checkpoint.Checkpoint) {
   return place
 })
 
+/** Replaces a file, as another tool does, which writes no checksums. */
 const change = Effect.fnUntraced(function*(place: string, file: string, content: Uint8Array | string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  yield* fs.remove(path.join(place, "SHA256SUMS"), { force: true })
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content
   yield* fs.writeFile(path.join(place, file), bytes)
 })
@@ -103,6 +105,44 @@ describe("Checkpoint", () => {
         yield* Checkpoint.read(place, model, { optimizer: false })
         const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: true }))
         assert.include(error.message, "optimizer.safetensors")
+      }))
+
+    /** Writes bytes over a part of a file, as a failing disk does. */
+    const damage = Effect.fnUntraced(function*(place: string, name: string, at: number, count: number, zero: boolean) {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(place, name)
+      const bytes = yield* fs.readFile(file)
+      const from = Math.floor(at * (bytes.length - count))
+      for (let i = from; i < from + count; i++) bytes[i] = zero ? 0 : (bytes[i] ?? 0) ^ 1
+      yield* fs.writeFile(file, bytes)
+      return file
+    })
+
+    it.effect.each(
+      ["adapter_model.safetensors", "optimizer.safetensors"].flatMap((name) => [
+        { what: "a flipped bit in the first values", name, at: 0.6, count: 1, zero: false },
+        { what: "a flipped bit in the last value", name, at: 1, count: 1, zero: false },
+        { what: "512 zeros", name, at: 0.8, count: 512, zero: true }
+      ])
+    )("refuses a checkpoint with $what of $name", ({ at, count, name, zero }) =>
+      Effect.gen(function*() {
+        const place = yield* written(checkpoint({ rank: 8 }))
+        const file = yield* damage(place, name, at, count, zero)
+        const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: true }))
+        assert.match(
+          error.message,
+          /^.*\.safetensors: is damaged: its SHA-256 is [0-9a-f]{64}, [0-9a-f]{64} when it was saved$/
+        )
+        assert.isTrue(error.message.startsWith(file))
+      }))
+
+    it.effect("refuses a checkpoint whose checksums are damaged", () =>
+      Effect.gen(function*() {
+        const place = yield* written(checkpoint({ rank: 8 }))
+        const file = yield* damage(place, "SHA256SUMS", 0, 10, true)
+        const error = yield* Effect.flip(Checkpoint.read(place, model, { optimizer: false }))
+        assert.include(error.message, `${file}: is damaged`)
       }))
 
     const configs: ReadonlyArray<readonly [content: string, message: string]> = [

@@ -366,7 +366,12 @@ describe("training", () => {
       const names = inline?.files.map(([name]) =>
         name
       ).sort()
-      assert.deepStrictEqual(names, ["adapter_config.json", "adapter_model.safetensors", "optimizer.safetensors"])
+      assert.deepStrictEqual(names, [
+        "SHA256SUMS",
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "optimizer.safetensors"
+      ])
       assert.deepStrictEqual(one, inline)
       assert.deepStrictEqual(two, inline)
     }))

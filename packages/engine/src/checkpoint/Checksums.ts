@@ -1,0 +1,59 @@
+/** Checksums of a checkpoint's files, in the format of `sha256sum`: a bit that changed on disk is noticed before it is trained on. */
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+import { createHash } from "node:crypto"
+import { CheckpointError } from "./CheckpointError.ts"
+
+export const file = "SHA256SUMS"
+
+/** A file's name and its bytes. */
+export type Content = readonly [name: string, bytes: Uint8Array]
+
+export const lines = (contents: ReadonlyArray<Content>): string =>
+  contents.map(([name, bytes]) => `${createHash("sha256").update(bytes).digest("hex")}  ${name}\n`).join("")
+
+const entry = /^([0-9a-f]{64}) [ *](.+)$/
+
+const parse = (text: string): ReadonlyMap<string, string> | undefined => {
+  const entries = text.trimEnd().split("\n").map((line) => entry.exec(line))
+  const sums = new Map<string, string>()
+  for (const found of entries) {
+    if (found?.[1] === undefined || found[2] === undefined) return undefined
+    sums.set(found[2], found[1])
+  }
+  return sums
+}
+
+const digest = Effect.fnUntraced(function*(path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const hash = createHash("sha256")
+  yield* Stream.runForEach(fs.stream(path), (bytes) => Effect.sync(() => hash.update(bytes)))
+  return hash.digest("hex")
+})
+
+/**
+ * Fails with the first of the files whose bytes are not those that were saved. A folder of another tool, without checksums, is
+ * taken as it is.
+ */
+export const check = Effect.fn("Checksums.check")(function*(folder: string, names: ReadonlyArray<string>) {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const place = join(folder, file)
+  const failed = (path: string, detail: string) => new CheckpointError({ file: path, detail })
+  const reading = (path: string) =>
+    Effect.mapError((error: Parameters<typeof FileFailure.describe>[1]) =>
+      failed(folder, FileFailure.describe(path, error))
+    )
+  if (!(yield* reading(place)(fs.exists(place)))) return
+  const sums = parse(yield* reading(place)(fs.readFileString(place)))
+  if (sums === undefined) return yield* failed(place, "is damaged: expected a checksum and a file name in each line")
+  for (const name of names) {
+    const path = join(folder, name)
+    const found = yield* reading(path)(digest(path))
+    if (sums.get(name) === found) continue
+    return yield* failed(path, `is damaged: its SHA-256 is ${found}, ${sums.get(name) ?? "none"} when it was saved`)
+  }
+})
