@@ -9,6 +9,7 @@ import * as Stdio from "effect/Stdio"
 import * as Failure from "./Failure.ts"
 import * as Invocation from "./Invocation.ts"
 import * as Root from "./Root.ts"
+import * as Signals from "./Signals.ts"
 
 const Manifest = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 
@@ -25,9 +26,21 @@ const program = Effect.gen(function*() {
   yield* run(yield* stdio.args)
 })
 
-/** Whoever read our output is gone, as `head` after its lines: the run ends as if it was interrupted. */
-const outputClosed = Effect.callback<never>((resume) => {
-  process.stdout.on("error", () => resume(Effect.interrupt))
+/** Standard output cannot be written to, such as a file on a full disk. */
+class NoOutput extends Schema.TaggedError<NoOutput>()("NoOutput", { detail: Schema.String }) {
+  override get message() {
+    return `cannot write to standard output: ${this.detail}`
+  }
+}
+
+/** The reader of our output may be gone, as `head` after its lines: then the run ends as if it was interrupted. */
+const outputClosed = Effect.callback<never, NoOutput>((resume) => {
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    const isGone = error.code === "EPIPE" || error.code === "EIO"
+    resume(isGone ? Effect.interrupt : Effect.fail(new NoOutput({ detail: error.message })))
+  })
+  // Errors are told there, so that its own have nowhere to go.
+  process.stderr.on("error", () => {})
 })
 
 /** Standard input that was read from would keep the process waiting for more. */
@@ -35,9 +48,10 @@ const releaseInput = Effect.sync(() => process.stdin.pause())
 
 program.pipe(
   Effect.raceFirst(outputClosed),
+  Effect.raceFirst(Signals.listen),
   Effect.ensuring(releaseInput),
   Failure.report,
   Effect.provide(Invocation.layer),
   Effect.provide(NodeServices.layer),
-  NodeRuntime.runMain({ disableErrorReporting: true })
+  NodeRuntime.runMain({ disableErrorReporting: true, teardown: Signals.teardown })
 )

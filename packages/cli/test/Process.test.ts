@@ -1,8 +1,8 @@
 /** The command as a process of its own: exit codes, signals, closed pipes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { spawn, spawnSync } from "node:child_process"
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "./CommandLine.ts"
 
@@ -14,28 +14,37 @@ interface Ended {
   readonly errors: string
 }
 
+/** What to do once the output has a text. */
+interface Act {
+  readonly when: string
+  readonly act: NodeJS.Signals | "close output"
+  /** Milliseconds later. */
+  readonly after?: number
+}
+
 interface Options {
   readonly env?: NodeJS.ProcessEnv
   /** What it reads, before the end of its input. */
   readonly input?: string
-  /** What to do once the output has this text. */
-  readonly when?: string
-  readonly act?: "interrupt" | "close output"
+  /** One after the other. */
+  readonly acts?: ReadonlyArray<Act>
 }
 
-const launch = (args: ReadonlyArray<string>, { act, env = {}, input, when }: Options = {}) =>
+const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input }: Options = {}) =>
   Effect.callback<Ended>((resume) => {
     const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
       env: { ...process.env, ...env }
     })
     if (input !== undefined) child.stdin.end(input)
-    let [out, errors, isActedOn] = ["", "", false]
+    let [out, errors] = ["", ""]
+    const left = [...acts]
     child.stdout.setEncoding("utf8").on("data", (text) => {
       out += text
-      if (when === undefined || isActedOn || !out.includes(when)) return
-      isActedOn = true
-      if (act === "interrupt") child.kill("SIGINT")
-      else child.stdout.destroy()
+      for (let next = left[0]; next !== undefined && out.includes(next.when); next = left[0]) {
+        const { act, after = 0 } = next
+        left.shift()
+        setTimeout(() => act === "close output" ? child.stdout.destroy() : child.kill(act), after)
+      }
     })
     child.stderr.setEncoding("utf8").on("data", (text) => {
       errors += text
@@ -65,22 +74,66 @@ describe("the process", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = (iterations: number) => [...short, "--iterations", String(iterations), "--log-path", folder]
-      const interrupted = yield* launch(args(400), { when: "iteration   3/400", act: "interrupt" })
+      const interrupted = yield* launch(args(400), { acts: [{ when: "iteration   3/400", act: "SIGINT" }] })
       assert.strictEqual(interrupted.code, 130)
       const hint = `what is saved is kept in ${folder}: run the same command again to go on from there`
       assert.match(interrupted.out, /\nstopping: what is under way is finished and saved.*\nsaved after/)
       assert.include(interrupted.out, hint)
       const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
       const { batch } = JSON.parse(checkpoints.at(-1) ?? "")
-      const resumed = yield* launch(args(401), { when: "resuming", act: "interrupt" })
+      const resumed = yield* launch(args(401), { acts: [{ when: "resuming", act: "SIGINT" }] })
       assert.include(resumed.out, `resuming the run in ${folder} after ${batch} of 401 iterations`)
     }))
+
+  it.live.each([["SIGTERM", 143], ["SIGHUP", 129]] as const)(
+    "saves on %s, and ends with %i",
+    ([signal, code]) =>
+      Effect.gen(function*() {
+        const folder = yield* runFolder
+        const args = [...short, "--iterations", "400", "--log-path", folder]
+        const ended = yield* launch(args, { acts: [{ when: "iteration   2/400", act: signal }] })
+        assert.strictEqual(ended.code, code)
+        assert.include(ended.out, "saved after")
+        assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
+      })
+  )
+
+  it.live("ends at once on a second Ctrl-C, where the first waits for what does not end", () =>
+    Effect.gen(function*() {
+      const recipe = fileURLToPath(new URL("./stuck-recipe.ts", import.meta.url))
+      const args = ["train", recipe, "--backend", "mock", "--log-path", yield* runFolder]
+      const acts: ReadonlyArray<Act> = [
+        { when: "stuck", act: "SIGINT" },
+        // npm sends the same Ctrl-C a second time at once, which is not a second one.
+        { when: "Ctrl-C again ends at once", act: "SIGINT" },
+        { when: "Ctrl-C again ends at once", act: "SIGINT", after: 1500 }
+      ]
+      const { code, errors } = yield* launch(args, { acts })
+      assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
+    }))
+
+  it.live.skipIf(!existsSync("/dev/full"))(
+    "says that its output cannot be written",
+    () =>
+      Effect.gen(function*() {
+        const folder = yield* runFolder
+        const full = openSync("/dev/full", "w")
+        const args = [...short, "--iterations", "400", "--log-path", folder]
+        const { status, stderr } = spawnSync(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+          stdio: ["ignore", full, "pipe"],
+          encoding: "utf8"
+        })
+        closeSync(full)
+        assert.strictEqual(status, 1)
+        assert.match(stderr, /^error: cannot write to standard output: ENOSPC: no space left on device, write\n$/)
+      })
+  )
 
   it.live("saves too when nobody reads on", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = [...short, "--iterations", "400", "--log-path", folder]
-      const { errors } = yield* launch(args, { when: "iteration   2/400", act: "close output" })
+      const { errors } = yield* launch(args, { acts: [{ when: "iteration   2/400", act: "close output" }] })
       assert.strictEqual(errors, "")
       assert.include(readFileSync(`${folder}/run.log`, "utf8"), "what is saved is kept in")
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
@@ -98,7 +151,7 @@ describe("the process", () => {
 
   it.live("ends with 130 when a player interrupts it, and does not wait for input that it needs no more", () =>
     Effect.gen(function*() {
-      const interrupted = yield* launch(["play", "arithmetic"], { when: "What is", act: "interrupt" })
+      const interrupted = yield* launch(["play", "arithmetic"], { acts: [{ when: "What is", act: "SIGINT" }] })
       assert.deepStrictEqual([interrupted.code, interrupted.errors], [130, ""])
     }))
 

@@ -1,5 +1,5 @@
 /** One `train` command, from its flags to its report. */
-import { ChatModel, InvalidOption, RunStore, Suggestion } from "@effect-rl/core"
+import { ChatModel, InvalidOption, RunRecord, RunStore, Suggestion } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,6 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Failure from "../Failure.ts"
@@ -148,20 +147,30 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
     )
   })
 
+/** How to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. */
+const hintOf = Effect.fnUntraced(function*(folder: string) {
+  const { read } = yield* RunStore.RunStore
+  const records = RunRecord.current(yield* Stream.runCollect(read))
+  if (records.length === 0) return
+  const saved = records.findLast(RunRecord.guards.Saved)
+  yield* Effect.logInfo(
+    saved === undefined
+      ? `no checkpoint was saved in ${folder}: the same command begins again`
+      : `what is saved is kept in ${folder}: run the same command again to go on from there`
+  )
+})
+
 /** Trains to the end and reports; a run that is cut short says how to go on. */
 const train = Effect.fnUntraced(function*<E, R>(recipe: string, task: Recipe.Task<E, R>, folder: string) {
   const onRecord = yield* Reporter.make({ folder, maxTokens: task.maxTokens })
-  const hasStarted = yield* Ref.make(false)
-  const resumeHint = Effect.flatMap(Ref.get(hasStarted), (started) =>
-    started
-      ? Effect.logInfo(`what is saved is kept in ${folder}: run the same command again to go on from there`)
-      : Effect.void)
+  const resumeHint = Effect.ignore(hintOf(folder))
   yield* task.run.pipe(
-    Stream.tap(() => Ref.set(hasStarted, true)),
     Stream.runForEach(onRecord),
     Effect.onInterrupt(() => resumeHint),
     Effect.tapError(() => resumeHint),
-    announcingInterrupt("stopping: what is under way is finished and saved, for five minutes at most")
+    announcingInterrupt(
+      "stopping: what is under way is finished and saved, for five minutes at most; Ctrl-C again ends at once"
+    )
   )
   yield* report(`${recipe}, ${task.model.name}`, folder)
 }, Effect.scoped)

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
 import type { Limits } from "./Chunks.ts"
 import * as Connection from "./Connection.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
 import * as WireError from "./WireError.ts"
 
 /** The release of the official SDK whose wire this client speaks. */
@@ -56,7 +57,12 @@ const isAbsent = (error: WireError.WireError) => WireError.hasStatus(error, 404)
 
 /** Servers older than the endpoint want nothing in particular. */
 export const negotiate = (connection: Connection.Connection) =>
-  Connection.call(connection, Connection.post("/client/config", { sdk_version }), Wire.ClientConfigResponse).pipe(
+  Connection.call(
+    connection,
+    Connection.post("/client/config", { sdk_version }),
+    Wire.ClientConfigResponse,
+    RetryPolicy.firstContact
+  ).pipe(
     Effect.catchIf(isAbsent, () => Effect.succeed<Wire.ClientConfigResponse>({})),
     Effect.map(fromResponse)
   )

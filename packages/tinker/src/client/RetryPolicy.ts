@@ -29,6 +29,12 @@ export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   Schedule.upTo({ duration: patience })
 )
 
+/** The first request of all: what does not answer it is more likely a wrong address than a service that will be back. */
+export const firstContact: RetryPolicy = paced("500 millis", "2 seconds").pipe(
+  onlyWhen((error) => error.isTransient),
+  Schedule.upTo({ duration: "15 seconds" })
+)
+
 /** Numbered requests of a model, which the service carries out once however often they come. */
 export const training: RetryPolicy = control
 

@@ -1,7 +1,7 @@
 /** A service that was asked what it wants of its clients. */
 import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -12,7 +12,7 @@ import * as ClientConfig from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
 import * as Credential from "./Credential.ts"
 import type * as Futures from "./Futures.ts"
-import { named, type WireError } from "./WireError.ts"
+import * as WireError from "./WireError.ts"
 
 export interface Options extends Credential.Source {
   readonly baseUrl: string
@@ -28,6 +28,9 @@ export interface Shape {
   readonly futures: Futures.Futures
 }
 
+/** How long the first answer of all is waited for. */
+const firstAnswer = Duration.seconds(30)
+
 const addressed = (baseUrl: string) =>
   URL.canParse(baseUrl) && /^https?:$/.test(new URL(baseUrl).protocol)
     ? Effect.void
@@ -37,10 +40,18 @@ const addressed = (baseUrl: string) =>
       })
     )
 
+/** The address is more likely wrong than the service away for long. */
+const noContact = (baseUrl: string) => (error: WireError.WireError) => {
+  const { _tag, message } = error.reason
+  if (_tag !== "ConnectionFailed" && _tag !== "NoAnswer") return error
+  const detail = `${baseUrl} does not answer: ${message}; check the address, and that the service runs`
+  return WireError.make(new WireError.NoAnswer({ detail }))
+}
+
 /** Asks with the credential that is there, then goes on with the one that is wanted. */
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   Shape,
-  WireError | TinkerError.Rejected,
+  WireError.WireError | TinkerError.Rejected,
   HttpClient.HttpClient | Activity | Scope.Scope
 > {
   const { baseUrl, cloudflareAccess, deadline, maxConnections } = options
@@ -48,19 +59,21 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const client = yield* HttpClient.HttpClient
   const { observe } = yield* Activity
   const connections = Budget.make("connections", maxConnections, observe)
-  const connect = (billingPause: Duration.Duration) => (credential: Connection.Options["credential"]) =>
-    Connection.make(client, {
-      baseUrl,
-      deadline,
-      connections,
-      observe,
-      billingPause,
-      credential,
-      ...(cloudflareAccess === undefined ? {} : { cloudflareAccess })
-    })
+  const connect =
+    (billingPause: Duration.Duration, deadline: Duration.Duration) => (credential: Connection.Options["credential"]) =>
+      Connection.make(client, {
+        baseUrl,
+        deadline,
+        connections,
+        observe,
+        billingPause,
+        credential,
+        ...(cloudflareAccess === undefined ? {} : { cloudflareAccess })
+      })
   const usual = ClientConfig.fromResponse({})
-  const config = yield* ClientConfig.negotiate(connect(usual.billingPause)(Credential.initial(options)))
-  const reconnect = connect(config.billingPause)
+  const first = connect(usual.billingPause, Duration.min(deadline, firstAnswer))(Credential.initial(options))
+  const config = yield* Effect.mapError(ClientConfig.negotiate(first), noContact(baseUrl))
+  const reconnect = connect(config.billingPause, deadline)
   const connection = reconnect(yield* Credential.negotiated(options, config, reconnect))
   yield* ClientConfig.keepUpToDate(connection)
   return {
@@ -75,5 +88,5 @@ export class Service extends Context.Service<Service, Shape>()("@effect-rl/tinke
   static readonly layerOptions = (
     options: Options
   ): Layer.Layer<Service, TinkerError.TinkerError, HttpClient.HttpClient | Activity> =>
-    Layer.effect(Service, named("connect")(make(options)))
+    Layer.effect(Service, WireError.named("connect")(make(options)))
 }

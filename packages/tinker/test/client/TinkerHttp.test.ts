@@ -117,6 +117,18 @@ describe("the client", () => {
       assert.include(elsewhere.message, "nothing at http://fake/prefix/ speaks the Tinker API")
     }))
 
+  it.effect.each(["lost", "silent", { status: 503 }] as const)(
+    "gives up within half a minute where the first request of all is %j, and names the address",
+    (fault) =>
+      Effect.gen(function*() {
+        const started = yield* Clock.currentTimeMillis
+        const error = yield* Effect.flip(withTinker(FakeService.make({ faults: () => fault }), Effect.void))
+        assert.isAtMost((yield* Clock.currentTimeMillis) - started, 31_000)
+        const expected = typeof fault === "object" ? "HTTP 503" : "http://fake/prefix/ does not answer: "
+        assert.include(error.message, expected)
+      })
+  )
+
   it.effect("says every minute that nobody answers, however many wait, and nothing of a hiccup", () =>
     Effect.gen(function*() {
       const warningsAt: Array<number> = []
