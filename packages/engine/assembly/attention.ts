@@ -1,7 +1,10 @@
 import { exp4, horizontalSum } from "./vector"
 
-// Heads are multiples of 8 floats. A query row of position p sees the keys 0..p of its sequence, in that order, so its
-// result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
+// Heads are multiples of 8 floats. A query row sees the keys of its ancestors and its own, in the order of their positions,
+// so its result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
+//
+// A segment is four i32: the place of its keys in the cache, how many positions of it lie there already, its rows here, and
+// the segment that it continues, or -1. Its rows see all rows of that segment, and so on up to the root.
 
 // @ts-ignore: decorator
 @inline
@@ -31,27 +34,78 @@ function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): 
   f32.store(maximumAndSum, sum, 4)
 }
 
+/**
+ * Writes the place and the number of keys of every segment on the way from the root to segment `index`, two i32 each, and
+ * returns how many there are. Of the last one the keys in front of its rows are counted.
+ */
+function trace(path: usize, segments: usize, index: i32): i32 {
+  let levels = 0
+  for (let i = index; i >= 0; i = i32.load(segments + (<usize> i << 4), 12)) levels++
+  let level = path + (<usize> levels << 3)
+  for (let i = index; i >= 0;) {
+    const segment = segments + (<usize> i << 4)
+    level -= 8
+    i32.store(level, i32.load(segment))
+    i32.store(level, i32.load(segment, 4) + (i == index ? 0 : i32.load(segment, 8)), 4)
+    i = i32.load(segment, 12)
+  }
+  return levels
+}
+
+/** Scores of all keys on the path, one after the other; returns the largest. */
+// @ts-ignore: decorator
+@inline
+function pathScores(
+  scores: usize,
+  query: usize,
+  keys: usize,
+  path: usize,
+  levels: i32,
+  stride: usize,
+  bytes: usize,
+  scale: f32
+): f32 {
+  let maximum: f32 = -3.4e38
+  for (let level = path; level < path + (<usize> levels << 3); level += 8) {
+    let key = keys + <usize> i32.load(level) * stride
+    const end = scores + (<usize> i32.load(level, 4) << 2)
+    for (; scores < end; scores += 4) {
+      const score = dot(query, key, bytes) * scale
+      f32.store(scores, score)
+      maximum = max(maximum, score)
+      key += stride
+    }
+  }
+  return maximum
+}
+
 // @ts-ignore: decorator
 @inline
 function weightedValues(
   out: usize,
   weights: usize,
   values: usize,
+  path: usize,
+  levels: i32,
   stride: usize,
-  count: i32,
   bytes: usize,
   k: f32
 ): void {
   const factor = f32x4.splat(k)
+  const last = path + (<usize> levels << 3)
   for (let i: usize = 0; i < bytes; i += 32) {
     let low = f32x4.splat(0)
     let high = f32x4.splat(0)
-    let value = values + i
-    for (let j = 0; j < count; j++) {
-      const w = v128.load32_splat(weights + (<usize> j << 2))
-      low = f32x4.relaxed_madd(w, v128.load(value), low)
-      high = f32x4.relaxed_madd(w, v128.load(value, 16), high)
-      value += stride
+    let weight = weights
+    for (let level = path; level < last; level += 8) {
+      let value = values + <usize> i32.load(level) * stride + i
+      const end = weight + (<usize> i32.load(level, 4) << 2)
+      for (; weight < end; weight += 4) {
+        const w = v128.load32_splat(weight)
+        low = f32x4.relaxed_madd(w, v128.load(value), low)
+        high = f32x4.relaxed_madd(w, v128.load(value, 16), high)
+        value += stride
+      }
     }
     v128.store(out + i, f32x4.mul(low, factor))
     v128.store(out + i, f32x4.mul(high, factor), 16)
@@ -59,46 +113,47 @@ function weightedValues(
 }
 
 /**
- * out[row, head] = softmax(q·k·scale)·v over the row's sequence. `bases` holds each row's key address, to which
- * `keyOffset` and `valueOffset` are added; keys and values are [position][keyHeads·headSize].
- * `maximumAndSum` keeps two floats per row and head for the backward pass. `scratch` holds longest sequence + 4 floats.
+ * out[row, head] = softmax(q·k·scale)·v over the keys that the row sees. The rows are those of the segments, one segment
+ * after the other; keys and values are [place][keyHeads·headSize]. `maximumAndSum` keeps two floats per row and head for
+ * the backward pass. `path` holds two i32 per level of the deepest segment, `scratch` longest sequence + 4 floats.
  */
 export function attentionForward(
   out: usize,
   queries: usize,
-  bases: usize,
-  keyOffset: usize,
-  valueOffset: usize,
-  positions: usize,
-  rows: i32,
+  keys: usize,
+  values: usize,
+  segments: usize,
+  segmentCount: i32,
   heads: i32,
   keyHeads: i32,
   headSize: i32,
   scale: f32,
+  path: usize,
   scratch: usize,
   maximumAndSum: usize
 ): void {
   const group = heads / keyHeads
   const bytes = <usize> headSize << 2
   const stride = <usize> keyHeads * bytes
-  for (let r = 0; r < rows; r++) {
-    const base = load<usize>(bases + (<usize> r << 2))
-    const count = i32.load(positions + (<usize> r << 2)) + 1
-    for (let h = 0; h < heads; h++) {
-      const head = <usize> (h / group) * bytes
-      let key = base + keyOffset + head
-      let maximum: f32 = -3.4e38
-      for (let j = 0; j < count; j++) {
-        const score = dot(queries, key, bytes) * scale
-        f32.store(scratch + (<usize> j << 2), score)
-        maximum = max(maximum, score)
-        key += stride
+  for (let s = 0; s < segmentCount; s++) {
+    const levels = trace(path, segments, s)
+    const own = path + (<usize> (levels - 1) << 3)
+    const rows = i32.load(segments + (<usize> s << 4), 8)
+    let before = 0
+    for (let level = path; level < own; level += 8) before += i32.load(level, 4)
+    for (let r = 0; r < rows; r++) {
+      i32.store(own, i32.load(own, 4) + 1, 4)
+      const count = before + i32.load(own, 4)
+      for (let h = 0; h < heads; h++) {
+        const head = <usize> (h / group) * bytes
+        const maximum = pathScores(scratch, queries, keys + head, path, levels, stride, bytes, scale)
+        soften(scratch, count, maximum, maximumAndSum)
+        const inverse: f32 = 1.0 / f32.load(maximumAndSum, 4)
+        weightedValues(out, scratch, values + head, path, levels, stride, bytes, inverse)
+        out += bytes
+        queries += bytes
+        maximumAndSum += 8
       }
-      soften(scratch, count, maximum, maximumAndSum)
-      weightedValues(out, scratch, base + valueOffset + head, stride, count, bytes, 1.0 / f32.load(maximumAndSum, 4))
-      out += bytes
-      queries += bytes
-      maximumAndSum += 8
     }
   }
 }
@@ -113,24 +168,29 @@ function scoreGradients(
   dOut: usize,
   keys: usize,
   values: usize,
+  path: usize,
+  levels: i32,
   stride: usize,
-  count: i32,
   bytes: usize,
   scale: f32,
   delta: f32,
   maximumAndSum: usize
 ): void {
-  for (let j = 0; j < count; j++) {
-    f32.store(p + (<usize> j << 2), dot(query, keys, bytes) * scale)
-    f32.store(ds + (<usize> j << 2), dot(dOut, values, bytes))
-    keys += stride
-    values += stride
+  let at: usize = 0
+  for (let level = path; level < path + (<usize> levels << 3); level += 8) {
+    let place = <usize> i32.load(level) * stride
+    const end = at + (<usize> i32.load(level, 4) << 2)
+    for (; at < end; at += 4) {
+      f32.store(p + at, dot(query, keys + place, bytes) * scale)
+      f32.store(ds + at, dot(dOut, values + place, bytes))
+      place += stride
+    }
   }
   const shift = f32x4.splat(f32.load(maximumAndSum))
   const inverse = f32x4.splat(1.0 / f32.load(maximumAndSum, 4))
   const pull = f32x4.splat(delta)
   const k = f32x4.splat(scale)
-  for (let j: usize = 0; j < <usize> count << 2; j += 16) {
+  for (let j: usize = 0; j < at; j += 16) {
     const probability = f32x4.mul(exp4(f32x4.sub(v128.load(p + j), shift)), inverse)
     v128.store(p + j, probability)
     v128.store(ds + j, f32x4.mul(f32x4.mul(probability, f32x4.sub(v128.load(ds + j), pull)), k))
@@ -148,10 +208,12 @@ function spreadGradients(
   keys: usize,
   p: usize,
   ds: usize,
+  path: usize,
+  levels: i32,
   stride: usize,
-  count: i32,
   bytes: usize
 ): void {
+  const last = path + (<usize> levels << 3)
   for (let i: usize = 0; i < bytes; i += 32) {
     const q0 = v128.load(query + i)
     const q1 = v128.load(query + i, 16)
@@ -159,21 +221,23 @@ function spreadGradients(
     const o1 = v128.load(dOut + i, 16)
     let low = f32x4.splat(0)
     let high = f32x4.splat(0)
-    let key = keys + i
-    let dKey = dKeys + i
-    let dValue = dValues + i
-    for (let j: usize = 0; j < <usize> count << 2; j += 4) {
-      const d = v128.load32_splat(ds + j)
-      const w = v128.load32_splat(p + j)
-      low = f32x4.relaxed_madd(d, v128.load(key), low)
-      high = f32x4.relaxed_madd(d, v128.load(key, 16), high)
-      v128.store(dKey, f32x4.relaxed_madd(d, q0, v128.load(dKey)))
-      v128.store(dKey, f32x4.relaxed_madd(d, q1, v128.load(dKey, 16)), 16)
-      v128.store(dValue, f32x4.relaxed_madd(w, o0, v128.load(dValue)))
-      v128.store(dValue, f32x4.relaxed_madd(w, o1, v128.load(dValue, 16)), 16)
-      key += stride
-      dKey += stride
-      dValue += stride
+    let at: usize = 0
+    for (let level = path; level < last; level += 8) {
+      let place = <usize> i32.load(level) * stride + i
+      const end = at + (<usize> i32.load(level, 4) << 2)
+      for (; at < end; at += 4) {
+        const d = v128.load32_splat(ds + at)
+        const w = v128.load32_splat(p + at)
+        const dKey = dKeys + place
+        const dValue = dValues + place
+        low = f32x4.relaxed_madd(d, v128.load(keys + place), low)
+        high = f32x4.relaxed_madd(d, v128.load(keys + place, 16), high)
+        v128.store(dKey, f32x4.relaxed_madd(d, q0, v128.load(dKey)))
+        v128.store(dKey, f32x4.relaxed_madd(d, q1, v128.load(dKey, 16)), 16)
+        v128.store(dValue, f32x4.relaxed_madd(w, o0, v128.load(dValue)))
+        v128.store(dValue, f32x4.relaxed_madd(w, o1, v128.load(dValue, 16)), 16)
+        place += stride
+      }
     }
     v128.store(dQuery + i, low)
     v128.store(dQuery + i, high, 16)
@@ -181,9 +245,10 @@ function spreadGradients(
 }
 
 /**
- * Gradients of `attentionForward` for one sequence of `count` rows at positions 0..count−1. Queries, results and their
- * gradients are [count][heads·headSize]; keys, values and theirs [count][keyHeads·headSize]. `dKeys` and `dValues` are
- * added to, `dQueries` is set. `scratch` holds twice count + 4 floats.
+ * Gradients of `attentionForward` for the rows of the segments from `first` to `end` (exclusive). Queries, results and their
+ * gradients begin at the first of these rows, [row][heads·headSize]; keys, values and theirs are [place][keyHeads·headSize].
+ * `dKeys` and `dValues` are added to, from every row that sees them; `dQueries` is set. `scratch` holds twice longest
+ * sequence + 4 floats.
  */
 export function attentionBackward(
   dQueries: usize,
@@ -194,51 +259,66 @@ export function attentionBackward(
   queries: usize,
   keys: usize,
   values: usize,
-  count: i32,
+  segments: usize,
+  first: i32,
+  end: i32,
   heads: i32,
   keyHeads: i32,
   headSize: i32,
   scale: f32,
   maximumAndSum: usize,
-  scratch: usize
+  path: usize,
+  scratch: usize,
+  longest: i32
 ): void {
   const group = heads / keyHeads
   const bytes = <usize> headSize << 2
   const stride = <usize> keyHeads * bytes
-  const ds = scratch + (<usize> ((count + 3) & ~3) << 2)
-  for (let h = 0; h < heads; h++) {
-    const shared = <usize> (h / group) * bytes
-    for (let t = 0; t < count; t++) {
-      const row = (<usize> t * heads + h) * bytes
-      const delta = dot(dOut + row, out + row, bytes)
-      const kept = maximumAndSum + ((<usize> t * heads + h) << 3)
-      scoreGradients(
-        scratch,
-        ds,
-        queries + row,
-        dOut + row,
-        keys + shared,
-        values + shared,
-        stride,
-        t + 1,
-        bytes,
-        scale,
-        delta,
-        kept
-      )
-      spreadGradients(
-        dQueries + row,
-        dKeys + shared,
-        dValues + shared,
-        queries + row,
-        dOut + row,
-        keys + shared,
-        scratch,
-        ds,
-        stride,
-        t + 1,
-        bytes
-      )
+  const ds = scratch + (<usize> ((longest + 3) & ~3) << 2)
+  let start: usize = 0
+  for (let s = first; s < end; s++) {
+    const levels = trace(path, segments, s)
+    const own = path + (<usize> (levels - 1) << 3)
+    const before = i32.load(own, 4)
+    const rows = i32.load(segments + (<usize> s << 4), 8)
+    for (let h = 0; h < heads; h++) {
+      const shared = <usize> (h / group) * bytes
+      for (let t = 0; t < rows; t++) {
+        i32.store(own, before + t + 1, 4)
+        const place = (start + <usize> t) * <usize> heads + <usize> h
+        const row = place * bytes
+        const delta = dot(dOut + row, out + row, bytes)
+        scoreGradients(
+          scratch,
+          ds,
+          queries + row,
+          dOut + row,
+          keys + shared,
+          values + shared,
+          path,
+          levels,
+          stride,
+          bytes,
+          scale,
+          delta,
+          maximumAndSum + (place << 3)
+        )
+        spreadGradients(
+          dQueries + row,
+          dKeys + shared,
+          dValues + shared,
+          queries + row,
+          dOut + row,
+          keys + shared,
+          scratch,
+          ds,
+          path,
+          levels,
+          stride,
+          bytes
+        )
+      }
     }
+    start += <usize> rows
   }
 }

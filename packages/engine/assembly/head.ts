@@ -34,22 +34,24 @@ export function logSumExp(out: usize, logits: usize, rows: i32, vocabulary: i32)
 }
 
 /**
- * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, with cₖ = ∂L/∂logprob of candidate k: the gradient in the logits.
- * `coefficients` and `targets` are [rows, candidates].
+ * logits ← Σₖ cₖ·(onehot(targetₖ) − softmax) in place, with cₖ = ∂L/∂logprob of target k: the gradient in the logits.
+ * Row r has the targets from `starts[r]` to `starts[r + 1]`, which begins at 0.
  */
 export function logitGradient(
   logits: usize,
   maximumAndSum: usize,
   coefficients: usize,
   targets: usize,
-  candidates: i32,
+  starts: usize,
   rows: i32,
   vocabulary: i32
 ): void {
   const bytes = <usize> vocabulary << 2
   for (let r = 0; r < rows; r++) {
+    const start = <usize> i32.load(starts) << 2
+    const end = <usize> i32.load(starts, 4) << 2
     let total: f32 = 0
-    for (let k = 0; k < candidates; k++) total += f32.load(coefficients + (<usize> k << 2))
+    for (let place = start; place < end; place += 4) total += f32.load(coefficients + place)
     const shift = f32x4.splat(f32.load(maximumAndSum))
     const factor = f32x4.splat(-total / f32.load(maximumAndSum, 4))
     if (total == 0) memory.fill(logits, 0, bytes)
@@ -58,14 +60,12 @@ export function logitGradient(
         v128.store(logits + i, f32x4.mul(exp4(f32x4.sub(v128.load(logits + i), shift)), factor))
       }
     }
-    for (let k = 0; k < candidates; k++) {
-      const place = <usize> k << 2
+    for (let place = start; place < end; place += 4) {
       const target = logits + (<usize> i32.load(targets + place) << 2)
       f32.store(target, f32.load(target) + f32.load(coefficients + place))
     }
+    starts += 4
     maximumAndSum += 8
-    coefficients += <usize> candidates << 2
-    targets += <usize> candidates << 2
     logits += bytes
   }
 }

@@ -18,13 +18,14 @@ export function addRowsAt(target: usize, source: usize, ids: usize, rows: i32, s
   }
 }
 
-/** Row r of `source` goes to bases[r] + offset + positions[r] rows: how keys and values enter a cache. */
-export function storeRows(source: usize, bases: usize, offset: usize, positions: usize, rows: i32, size: i32): void {
+/** The rows of each segment go behind those that lie at its place: how keys and values enter a cache. */
+export function storeRows(target: usize, source: usize, segments: usize, segmentCount: i32, size: i32): void {
   const bytes = <usize> size << 2
-  for (let r = 0; r < rows; r++) {
-    const place = <usize> r << 2
-    memory.copy(load<usize>(bases + place) + offset + <usize> i32.load(positions + place) * bytes, source, bytes)
-    source += bytes
+  for (let s = 0; s < segmentCount; s++) {
+    const segment = segments + (<usize> s << 4)
+    const rows = <usize> i32.load(segment, 8)
+    memory.copy(target + <usize> (i32.load(segment) + i32.load(segment, 4)) * bytes, source, rows * bytes)
+    source += rows * bytes
   }
 }
 

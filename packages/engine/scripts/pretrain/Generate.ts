@@ -8,7 +8,7 @@ import * as Memory from "@effect-rl/engine/numerics/Memory"
 
 interface Sequence {
   readonly prompt: Int32Array
-  readonly base: Memory.Address
+  readonly place: number
   readonly uniform: () => number
   readonly tokens: Array<number>
 }
@@ -31,22 +31,27 @@ const draw = (compute: Compute, logits: Head.Logits, row: number, uniform: numbe
 }
 
 /** The next token of every sequence: all of the prompt in the first turn, the last token after that. */
-const turn = (compute: Compute, sequences: ReadonlyArray<Sequence>, cache: Batch.CacheLayout): void => {
+const turn = (
+  compute: Compute,
+  sequences: ReadonlyArray<Sequence>,
+  base: Memory.Address,
+  cache: Batch.CacheLayout
+): void => {
   const mark = compute.arena.mark()
   const ids: Array<number> = []
   const positions: Array<number> = []
-  const bases: Array<number> = []
+  const segments: Array<Batch.Segment> = []
   const chosen: Array<number> = []
-  for (const { base, prompt, tokens } of sequences) {
+  for (const { place, prompt, tokens } of sequences) {
     const fresh = tokens.length === 0 ? Array.from(prompt) : tokens.slice(-1)
     const start = prompt.length + tokens.length - fresh.length
     ids.push(...fresh)
     positions.push(...fresh.map((_, i) => start + i))
-    bases.push(...fresh.map(() => base))
+    segments.push({ place, before: start, rows: fresh.length, parent: -1 })
     chosen.push(ids.length - 1)
   }
   const groups = [{ start: 0, rows: ids.length, adapter: undefined }]
-  const batch = Batch.make(compute, { ids, positions, bases, cache, groups })
+  const batch = Batch.make(compute, { ids, positions, segments, base, cache, groups })
   const logits = Head.forwardAt(compute, groups, Forward.run(compute, batch), chosen)
   sequences.forEach(({ tokens, uniform }, row) => tokens.push(draw(compute, logits, row, uniform())))
   compute.arena.reset(mark)
@@ -60,16 +65,17 @@ export const generate = (
 ): ReadonlyArray<ReadonlyArray<number>> => {
   const mark = compute.arena.mark()
   const positions = maxTokens + prompts.reduce((longest, prompt) => Math.max(longest, prompt.length), 0)
-  const cache = Batch.cacheLayout(compute.config, positions)
-  const sequences = prompts.map((prompt): Sequence => ({
+  const cache = Batch.cacheLayout(compute.config, positions * prompts.length)
+  const base = compute.arena.allocate(cache.bytes / 4)
+  const sequences = prompts.map((prompt, index): Sequence => ({
     prompt,
-    base: compute.arena.allocate(cache.bytes / 4),
+    place: index * positions,
     uniform,
     tokens: []
   }))
   let live: ReadonlyArray<Sequence> = sequences
   for (let t = 0; t < maxTokens && live.length > 0; t++) {
-    turn(compute, live, cache)
+    turn(compute, live, base, cache)
     live = live.filter(({ tokens }) => tokens.at(-1) !== stop)
   }
   compute.arena.reset(mark)

@@ -99,7 +99,7 @@ export const make = (config: ModelConfig, threads: number, random: Random.Random
   const kernels = Kernels.instantiate(module, memory)
   const weights = Weights.allocate(memory, reserver, config, () => "panels")
   const rows = 2 * contextLength
-  const scratch = Pass.scratchBytes(config, { rows, longest: contextLength, candidates: 1, paddedRank: 0 })
+  const scratch = Pass.scratchBytes(config, { rows, longest: contextLength, targets: rows, paddedRank: 0 })
   const compute: Compute = { kernels, memory, config, weights, arena: Memory.arena(reserver.reserve(scratch)) }
   const workers = Array.from({ length: threads }, () => {
     const workerData: Start = { module, memory, config, weights, arena: reserver.reserve(scratch) }

@@ -1,11 +1,12 @@
 /** The attention half of a layer: out = x + output(attention(norm(x))). */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { Batch, SequenceBatch } from "./Batch.ts"
+import type { Batch } from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import type { Extent } from "./PrefixTree.ts"
 import type { LayerWeights } from "./Weights.ts"
 
 /** Values that the backward pass reads again; keys and values stay in the cache. */
@@ -38,6 +39,12 @@ const allocate = (compute: Compute, x: Address, rows: number): AttentionRecord =
   }
 }
 
+/** Where the keys and values of a layer lie. */
+const cacheOf = ({ base, cache }: Batch, index: number) => {
+  const keys = base + index * cache.layerStride
+  return { keys, values: keys + cache.valueOffset }
+}
+
 /** Rotated queries into the record, rotated keys and values into the cache. */
 const project = (
   compute: Compute,
@@ -48,7 +55,7 @@ const project = (
   normed: Address
 ): void => {
   const { arena, config, kernels, weights } = compute
-  const { groups, positions, rows } = batch
+  const { groups, positions, rows, segmentCount, segments } = batch
   const { headSize, heads, keyHeads, normEpsilon } = config
   const size = ModelConfig.keySize(config)
   const value = arena.allocate(rows * size)
@@ -64,9 +71,9 @@ const project = (
   }
   kernels.rotate(kept.query, positions, weights.cosine, weights.sine, rows, heads, headSize, 1)
   kernels.rotate(key, positions, weights.cosine, weights.sine, rows, keyHeads, headSize, 1)
-  const offset = index * batch.cache.layerStride
-  kernels.storeRows(key, batch.bases, offset, positions, rows, size)
-  kernels.storeRows(value, batch.bases, offset + batch.cache.valueOffset, positions, rows, size)
+  const { keys, values } = cacheOf(batch, index)
+  kernels.storeRows(keys, key, segments, segmentCount, size)
+  kernels.storeRows(values, value, segments, segmentCount, size)
 }
 
 /** Writes x plus the attention's result to `out` and returns the record for a backward pass, all in the arena. */
@@ -86,19 +93,19 @@ export const forward = (
   const normed = arena.allocate(rows * hiddenSize)
   kernels.normForward(normed, x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
   project(compute, batch, index, layer, kept, normed)
-  const offset = index * batch.cache.layerStride
+  const { keys, values } = cacheOf(batch, index)
   kernels.attentionForward(
     kept.attended,
     kept.query,
-    batch.bases,
-    offset,
-    offset + batch.cache.valueOffset,
-    batch.positions,
-    rows,
+    keys,
+    values,
+    batch.segments,
+    batch.segmentCount,
     heads,
     keyHeads,
     headSize,
     1 / Math.sqrt(headSize),
+    arena.allocate(2 * batch.deepest),
     arena.allocate(batch.longest + 4),
     kept.maximumAndSum
   )
@@ -108,91 +115,131 @@ export const forward = (
   return kept
 }
 
+/** A half's backward pass: the rows that a gradient reaches, and those of them whose result has one. */
+export interface Reach {
+  readonly reached: Extent
+  /** The first rows, whose keys and values alone have a gradient. */
+  readonly through: Extent
+}
+
+/** `query`, and all of the record that is about queries, begin behind the rows of `through`. */
 interface ProjectionGradients {
   readonly query: Address
   readonly key: Address
   readonly value: Address
 }
 
-/** From the gradient of the attended values to that of queries, keys and values as the matrices gave them. */
-const attend = (
-  compute: Compute,
-  batch: SequenceBatch,
-  index: number,
-  layer: LayerWeights,
-  kept: AttentionRecord,
-  d: ProjectionGradients,
-  dAttended: Address,
-  gradients: Gradients
-): void => {
-  const { arena, config, kernels, memory, weights } = compute
-  const { headSize, heads, keyHeads } = config
-  const querySize = ModelConfig.querySize(config)
-  const keySize = ModelConfig.keySize(config)
-  Memory.floats(memory, d.key, batch.rows * keySize).fill(0)
-  Memory.floats(memory, d.value, batch.rows * keySize).fill(0)
-  const scratch = arena.allocate(2 * (batch.longest + 4))
-  const keys = batch.base + index * batch.cache.layerStride
-  const scale = 1 / Math.sqrt(headSize)
-  for (const { length, start } of batch.sequences) {
-    const q = start * querySize * 4
-    const k = start * keySize * 4
-    kernels.attentionBackward(
-      d.query + q,
-      d.key + k,
-      d.value + k,
-      dAttended + q,
-      kept.attended + q,
-      kept.query + q,
-      keys + k,
-      keys + batch.cache.valueOffset + k,
-      length,
-      heads,
-      keyHeads,
-      headSize,
-      scale,
-      kept.maximumAndSum + start * heads * 8,
-      scratch
-    )
+/** The record of queries from row `start` on. */
+const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): AttentionRecord => {
+  const query = start * ModelConfig.querySize(config) * 4
+  return {
+    ...kept,
+    rawQuery: kept.rawQuery + query,
+    query: kept.query + query,
+    attended: kept.attended + query,
+    queryInverseRoot: kept.queryInverseRoot + start * config.heads * 4,
+    maximumAndSum: kept.maximumAndSum + start * config.heads * 8
   }
-  kernels.rotate(d.query, batch.positions, weights.cosine, weights.sine, batch.rows, heads, headSize, -1)
-  kernels.rotate(d.key, batch.positions, weights.cosine, weights.sine, batch.rows, keyHeads, headSize, -1)
-  if (!ModelConfig.hasHeadNorms(config)) return
-  const base = gradients.base?.layers[index]
-  const norm = (dx: Address, x: Address, weight: Address, root: Address, count: number, dWeight: Address) =>
-    kernels.normBackward(dx, dx, x, weight, root, batch.rows * count, headSize, dWeight, 0)
-  norm(d.query, kept.rawQuery, layer.queryNorm, kept.queryInverseRoot, heads, base?.queryNorm ?? 0)
-  norm(d.key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, keyHeads, base?.keyNorm ?? 0)
 }
 
-/** Turns the gradient of the half's result into that of its input, in place. */
-export const backward = (
+/** From the gradient of the attended values to that of rotated queries and keys and of values. */
+const attend = (
   compute: Compute,
-  batch: SequenceBatch,
+  batch: Batch,
+  index: number,
+  { reached, through }: Reach,
+  kept: AttentionRecord,
+  d: ProjectionGradients,
+  dAttended: Address
+): void => {
+  const { arena, config, kernels, memory } = compute
+  const { headSize, heads, keyHeads } = config
+  const keySize = ModelConfig.keySize(config)
+  Memory.floats(memory, d.key, reached.rows * keySize).fill(0)
+  Memory.floats(memory, d.value, reached.rows * keySize).fill(0)
+  const { keys, values } = cacheOf(batch, index)
+  kernels.attentionBackward(
+    d.query,
+    d.key,
+    d.value,
+    dAttended,
+    kept.attended,
+    kept.query,
+    keys,
+    values,
+    batch.segments,
+    through.segments,
+    reached.segments,
+    heads,
+    keyHeads,
+    headSize,
+    1 / Math.sqrt(headSize),
+    kept.maximumAndSum,
+    arena.allocate(2 * batch.deepest),
+    arena.allocate(2 * (batch.longest + 4)),
+    batch.longest
+  )
+}
+
+/** Turns the gradients of queries and keys into those of what the matrices gave, in place. */
+const unrotate = (
+  compute: Compute,
+  batch: Batch,
   index: number,
   layer: LayerWeights,
+  { reached, through }: Reach,
   kept: AttentionRecord,
+  d: ProjectionGradients,
+  gradients: Gradients
+): void => {
+  const { config, kernels, weights } = compute
+  const { headSize, heads, keyHeads } = config
+  const queries = reached.rows - through.rows
+  const { cosine, sine } = weights
+  kernels.rotate(d.query, batch.positions + through.rows * 4, cosine, sine, queries, heads, headSize, -1)
+  kernels.rotate(d.key, batch.positions, cosine, sine, reached.rows, keyHeads, headSize, -1)
+  if (!ModelConfig.hasHeadNorms(config)) return
+  const base = gradients.base?.layers[index]
+  const norm = (dx: Address, x: Address, weight: Address, root: Address, rows: number, dWeight: Address) =>
+    kernels.normBackward(dx, dx, x, weight, root, rows, headSize, dWeight, 0)
+  norm(d.query, kept.rawQuery, layer.queryNorm, kept.queryInverseRoot, queries * heads, base?.queryNorm ?? 0)
+  norm(d.key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, reached.rows * keyHeads, base?.keyNorm ?? 0)
+}
+
+/** Turns the gradient of the half's result in the reached rows into that of its input, in place. */
+export const backward = (
+  compute: Compute,
+  batch: Batch,
+  index: number,
+  layer: LayerWeights,
+  reach: Reach,
+  record: AttentionRecord,
   dx: Address,
   gradients: Gradients
 ): void => {
   const { arena, config, kernels } = compute
   const { hiddenSize, normEpsilon } = config
-  const { rows } = batch
+  const { reached: { rows }, through } = reach
+  const queries = rows - through.rows
+  const behind = through.rows * hiddenSize * 4
+  const kept = recordFrom(compute, record, through.rows)
   const mark = arena.mark()
-  const dAttended = arena.allocate(rows * ModelConfig.querySize(config))
+  const dAttended = arena.allocate(queries * ModelConfig.querySize(config))
   const d: ProjectionGradients = {
-    query: arena.allocate(rows * ModelConfig.querySize(config)),
+    query: arena.allocate(queries * ModelConfig.querySize(config)),
     key: arena.allocate(rows * ModelConfig.keySize(config)),
     value: arena.allocate(rows * ModelConfig.keySize(config))
   }
   const normed = arena.allocate(rows * hiddenSize)
   const dNormed = arena.allocate(rows * hiddenSize)
-  Linear.backward(compute, gradients, { layer: index, name: "output" }, dAttended, dx, kept.attended, rows, 0)
-  attend(compute, batch, index, layer, kept, d, dAttended, gradients)
+  const site = (name: "query" | "key" | "value" | "output") => ({ layer: index, name })
+  Linear.backward(compute, gradients, site("output"), dAttended, dx + behind, kept.attended, queries, 0)
+  attend(compute, batch, index, reach, kept, d, dAttended)
+  unrotate(compute, batch, index, layer, reach, kept, d, gradients)
   kernels.normForward(normed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
-  Linear.backward(compute, gradients, { layer: index, name: "query" }, dNormed, d.query, normed, rows, 0)
-  Linear.backward(compute, gradients, { layer: index, name: "key" }, dNormed, d.key, normed, rows, 1)
-  Linear.backward(compute, gradients, { layer: index, name: "value" }, dNormed, d.value, normed, rows, 1)
+  Linear.backward(compute, gradients, site("key"), dNormed, d.key, normed, rows, 0)
+  Linear.backward(compute, gradients, site("value"), dNormed, d.value, normed, rows, 1)
+  Linear.backward(compute, gradients, site("query"), dNormed + behind, d.query, normed + behind, queries, 1)
   const dNorm = gradients.base?.layers[index]?.inputNorm ?? 0
   kernels.normBackward(dx, dNormed, kept.x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, dNorm, 1)
   arena.reset(mark)

@@ -1,29 +1,36 @@
 /** The gradient of a loss over whole sequences. */
 import type { Address } from "../numerics/Memory.ts"
 import * as Attention from "./Attention.ts"
-import type { SequenceBatch } from "./Batch.ts"
+import type { TreeBatch } from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import * as FeedForward from "./FeedForward.ts"
 import type { Recorded } from "./Forward.ts"
 import type { Gradients } from "./Gradients.ts"
 
-/** Adds the gradients of everything that `gradients` names, from the gradient `dx` in the hidden rows before the head. */
+const none = { rows: 0, segments: 0 }
+
+/**
+ * Adds the gradients of everything that `gradients` names, from the gradient `dx` in the reached hidden rows before the
+ * head. Rows that only later rows learn through have none at first: of the last layer their keys and values alone count.
+ */
 export const run = (
   compute: Compute,
-  batch: SequenceBatch,
+  batch: TreeBatch,
   recorded: Recorded,
   dx: Address,
   gradients: Gradients
 ): void => {
   const { arena, config, kernels, weights } = compute
+  const { reached } = batch
   for (const [index, layer] of [...weights.layers.entries()].reverse()) {
     const mark = arena.mark()
+    const through = index === config.layers - 1 ? batch.through : none
     const { attention, feedForward } = recorded.layer(index)
-    FeedForward.backward(compute, batch, index, layer, feedForward, dx, gradients)
-    Attention.backward(compute, batch, index, layer, attention, dx, gradients)
+    FeedForward.backward(compute, index, layer, [through.rows, reached.rows], feedForward, dx, gradients)
+    Attention.backward(compute, batch, index, layer, { reached, through }, attention, dx, gradients)
     arena.reset(mark)
   }
   if (gradients.base !== undefined) {
-    kernels.addRowsAt(gradients.base.embedding, dx, batch.ids, batch.rows, config.hiddenSize)
+    kernels.addRowsAt(gradients.base.embedding, dx, batch.ids, reached.rows, config.hiddenSize)
   }
 }

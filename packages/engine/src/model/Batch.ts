@@ -1,12 +1,13 @@
 /**
- * The rows of one forward pass. A row is a token at a position of a sequence, and sequences are nothing but the address
- * of their keys and values: there is no padding, prompts and single tokens go together, and a row's result does not
- * depend on the rows beside it.
+ * The rows of one forward pass. A row is a token at a position of a sequence, and sequences are nothing but the places
+ * of their keys and values: there is no padding, prompts and single tokens go together, sequences share the rows that
+ * they begin with, and a row's result does not depend on the rows beside it.
  */
 import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
 import type { Compute } from "./Compute.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import type { Extent, PrefixTree } from "./PrefixTree.ts"
 
 /** Consecutive rows that share an adapter, or have none. */
 export interface Group {
@@ -29,39 +30,69 @@ export const cacheLayout = (config: ModelConfig.ModelConfig, positions: number):
   return { valueOffset, layerStride: 2 * valueOffset, bytes: 2 * valueOffset * config.layers }
 }
 
+/**
+ * Consecutive rows at consecutive positions. They see the rows in front of them and all rows of the segment that they
+ * continue, and so on.
+ */
+export interface Segment {
+  /** Where in the cache the segment begins. */
+  readonly place: number
+  /** Positions of the segment that lie in the cache already, in front of these rows. */
+  readonly before: number
+  readonly rows: number
+  /** The segment that this one continues, or -1. */
+  readonly parent: number
+}
+
 export interface Batch {
   readonly rows: number
   readonly ids: Memory.Address
   readonly positions: Memory.Address
-  readonly bases: Memory.Address
+  /** Four i32 each, in row order. */
+  readonly segments: Memory.Address
+  readonly segmentCount: number
+  /** Address of the cache. */
+  readonly base: Memory.Address
   readonly cache: CacheLayout
   readonly groups: ReadonlyArray<Group>
   /** Longest sequence, counted up to its last row here. */
   readonly longest: number
+  /** Most segments of a sequence. */
+  readonly deepest: number
 }
 
 export interface Rows {
   readonly ids: ArrayLike<number>
   readonly positions: ArrayLike<number>
-  /** Per row the address of its sequence's cache. */
-  readonly bases: ArrayLike<Memory.Address>
+  /** In row order, covering every row. */
+  readonly segments: ReadonlyArray<Segment>
+  readonly base: Memory.Address
   readonly cache: CacheLayout
   /** In row order, covering every row. */
   readonly groups: ReadonlyArray<Group>
 }
 
+const depthOf = (segments: ReadonlyArray<Segment>, index: number): number => {
+  let depth = 0
+  for (let at = segments[index]; at !== undefined; at = segments[at.parent]) depth++
+  return depth
+}
+
 /** Copies rows into the arena. */
-export const make = ({ arena, memory }: Compute, rows: Rows): Batch => {
+export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows }: Rows): Batch => {
   const count = rows.ids.length
+  const segmentCount = rows.segments.length
   const ids = arena.allocate(count)
   const positions = arena.allocate(count)
-  const bases = arena.allocate(count)
+  const segments = arena.allocate(4 * segmentCount)
   Memory.integers(memory, ids, count).set(rows.ids)
   Memory.integers(memory, positions, count).set(rows.positions)
-  Memory.addresses(memory, bases, count).set(rows.bases)
-  let longest = 0
+  const table = Memory.integers(memory, segments, 4 * segmentCount)
+  rows.segments.forEach(({ before, parent, place, rows }, index) => table.set([place, before, rows, parent], 4 * index))
+  let [longest, deepest] = [0, 0]
   for (let r = 0; r < count; r++) longest = Math.max(longest, (rows.positions[r] ?? 0) + 1)
-  return { rows: count, ids, positions, bases, cache: rows.cache, groups: rows.groups, longest }
+  for (let s = 0; s < segmentCount; s++) deepest = Math.max(deepest, depthOf(rows.segments, s))
+  return { rows: count, ids, positions, segments, segmentCount, base, cache, groups, longest, deepest }
 }
 
 /** A cache of `positions` positions that each layer overwrites with its own keys and values. */
@@ -70,36 +101,22 @@ const sharedLayout = (config: ModelConfig.ModelConfig, positions: number): Cache
   return { valueOffset, layerStride: 0, bytes: 2 * valueOffset }
 }
 
-/** Whole sequences one after the other, with a cache of their own in the arena. */
-export interface SequenceBatch extends Batch {
-  readonly sequences: ReadonlyArray<{ readonly start: number; readonly length: number }>
-  /** Address of the cache. */
-  readonly base: Memory.Address
+/** Whole sequences with a cache of their own in the arena, in which each row's place is its number. */
+export interface TreeBatch extends Batch {
+  readonly through: Extent
+  readonly reached: Extent
 }
 
 /** Layers share a cache where a layer's keys and values are not read after its own computation. */
-export const ofSequences = (
+export const ofTree = (
   compute: Compute,
-  tokensS: ReadonlyArray<Int32Array>,
+  { ids, positions, reached, segments, through }: PrefixTree,
   adapter: PackedAdapter | undefined,
   caches: "per layer" | "shared"
-): SequenceBatch => {
-  const count = tokensS.reduce((sum, tokensT) => sum + tokensT.length, 0)
-  const cache = caches === "shared" ? sharedLayout(compute.config, count) : cacheLayout(compute.config, count)
+): TreeBatch => {
+  const rows = ids.length
+  const cache = caches === "shared" ? sharedLayout(compute.config, rows) : cacheLayout(compute.config, rows)
   const base = compute.arena.allocate(cache.bytes / 4)
-  const stride = ModelConfig.keySize(compute.config) * 4
-  const ids = new Int32Array(count)
-  const positions = new Int32Array(count)
-  const bases = new Uint32Array(count)
-  let start = 0
-  const sequences = tokensS.map((tokensT) => {
-    const sequence = { start, length: tokensT.length }
-    ids.set(tokensT, start)
-    for (let t = 0; t < tokensT.length; t++) positions[start + t] = t
-    bases.fill(base + start * stride, start, start + tokensT.length)
-    start += tokensT.length
-    return sequence
-  })
-  const batch = make(compute, { ids, positions, bases, cache, groups: [{ start: 0, rows: count, adapter }] })
-  return { ...batch, sequences, base }
+  const groups = [{ start: 0, rows, adapter }]
+  return { ...make(compute, { ids, positions, segments, base, cache, groups }), through, reached }
 }

@@ -46,19 +46,29 @@ export const forward = (
   return kept
 }
 
-/** Turns the gradient of the half's result into that of its input, in place. */
+/** The record from row `start` on. */
+const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number): FeedForwardRecord => ({
+  x: kept.x + start * config.hiddenSize * 4,
+  inverseRoot: kept.inverseRoot + start * 4,
+  gate: kept.gate + start * config.feedForwardSize * 4,
+  up: kept.up + start * config.feedForwardSize * 4
+})
+
+/** Turns the gradient of the half's result in the rows from `start` to `end` into that of its input, in place. */
 export const backward = (
   compute: Compute,
-  batch: Batch,
   index: number,
   layer: LayerWeights,
-  kept: FeedForwardRecord,
-  dx: Address,
+  [start, end]: readonly [start: number, end: number],
+  record: FeedForwardRecord,
+  dResult: Address,
   gradients: Gradients
 ): void => {
   const { arena, config, kernels } = compute
   const { feedForwardSize, hiddenSize, normEpsilon } = config
-  const { rows } = batch
+  const rows = end - start
+  const kept = recordFrom(compute, record, start)
+  const dx = dResult + start * hiddenSize * 4
   const mark = arena.mark()
   const gated = arena.allocate(rows * feedForwardSize)
   const dGate = arena.allocate(rows * feedForwardSize)

@@ -6,6 +6,7 @@ import type { Compute } from "./Compute.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import * as Targets from "./Targets.ts"
 
 /** Most logits that exist at once: 16 MiB of them. */
 const mostLogits = 1 << 22
@@ -83,20 +84,18 @@ export const logprob = (compute: Compute, logits: Logits, row: number, token: nu
   return Math.fround(logit - logNormalizer(compute, logits, row))
 }
 
-/** Log-probabilities of `targets [rows, candidates]`. */
-const logprobs = (
-  compute: Compute,
-  logits: Logits,
-  targets: Int32Array,
-  candidates: number
-): Float32Array => {
+/** What targets are at each row; see `Targets`. */
+type RowTargets = Pick<Targets.Targets, "starts" | "tokens">
+
+/** Log-probabilities of the targets. */
+const logprobs = (compute: Compute, logits: Logits, { starts, tokens }: RowTargets): Float32Array => {
   const vocabulary = ModelConfig.paddedVocabulary(compute.config)
   const values = Memory.floats(compute.memory, logits.values, logits.rows * vocabulary)
-  const out = new Float32Array(targets.length)
+  const out = new Float32Array(tokens.length)
   for (let row = 0; row < logits.rows; row++) {
     const normalizer = logNormalizer(compute, logits, row)
-    for (let k = row * candidates; k < (row + 1) * candidates; k++) {
-      out[k] = (values[row * vocabulary + (targets[k] ?? 0)] ?? 0) - normalizer
+    for (let place = starts[row] ?? 0; place < (starts[row + 1] ?? 0); place++) {
+      out[place] = (values[row * vocabulary + (tokens[place] ?? 0)] ?? 0) - normalizer
     }
   }
   return out
@@ -120,46 +119,52 @@ const slice = ({ config }: Compute, { groups, x }: HeadInput, start: number, row
   })
 })
 
-/** First row and number of rows of each chunk. */
-const chunks = ({ config }: Compute, rows: number): ReadonlyArray<readonly [start: number, rows: number]> => {
+/** First row and number of rows of each chunk of the rows from `start` to `end`. */
+const chunks = (
+  { config }: Compute,
+  start: number,
+  end: number
+): ReadonlyArray<readonly [start: number, rows: number]> => {
   const size = chunkRows(config)
   return Array.from(
-    { length: Math.ceil(rows / size) },
-    (_, index) => [index * size, Math.min(size, rows - index * size)] as const
+    { length: Math.ceil((end - start) / size) },
+    (_, index) => [start + index * size, Math.min(size, end - start - index * size)] as const
   )
 }
 
 export interface Scored {
-  /** `[rows, candidates]`. */
+  /** One per target. */
   readonly logprobs: Float32Array
   /** Left in the arena where all rows fit into one chunk, so that `backward` need not compute them again. */
   readonly logits: Logits | undefined
 }
 
-/** Log-probabilities of `targets [rows, candidates]`, a chunk of logits at a time. */
-export const score = (compute: Compute, input: HeadInput, targets: Int32Array, candidates: number): Scored => {
+/** Log-probabilities of the targets, a chunk of logits at a time. */
+export const score = (compute: Compute, input: HeadInput, targets: RowTargets): Scored => {
   const { arena } = compute
   if (input.rows <= chunkRows(compute.config)) {
     const logits = forward(compute, input.groups, input.x, input.rows)
-    return { logprobs: logprobs(compute, logits, targets, candidates), logits }
+    return { logprobs: logprobs(compute, logits, targets), logits }
   }
-  const out = new Float32Array(targets.length)
-  for (const [start, rows] of chunks(compute, input.rows)) {
+  const out = new Float32Array(targets.tokens.length)
+  for (const [start, rows] of chunks(compute, 0, input.rows)) {
     const mark = arena.mark()
     const { groups, x } = slice(compute, input, start, rows)
-    const logits = forward(compute, groups, x, rows)
-    const own = targets.subarray(start * candidates, (start + rows) * candidates)
-    out.set(logprobs(compute, logits, own, candidates), start * candidates)
+    const own = Targets.slice(targets, start, start + rows)
+    out.set(logprobs(compute, forward(compute, groups, x, rows), own), own.first)
     arena.reset(mark)
   }
   return { logprobs: out, logits: undefined }
 }
 
-/** ∂L/∂logprob of each `[rows, candidates]` target: the loss as a backward pass sees it. */
-export interface TargetGradient {
-  readonly targets: Int32Array
-  readonly candidates: number
+/** ∂L/∂logprob of each target: the loss as a backward pass sees it. */
+export interface TargetGradient extends RowTargets {
   readonly coefficients: Float32Array
+}
+
+const gradientSlice = (target: TargetGradient, start: number, end: number): TargetGradient => {
+  const own = Targets.slice(target, start, end)
+  return { ...own, coefficients: target.coefficients.subarray(own.first, own.first + own.tokens.length) }
 }
 
 /** Writes the gradient in the rows of the logits to `dx`; overwrites the logits. */
@@ -167,19 +172,20 @@ const backwardInto = (
   compute: Compute,
   dx: Address,
   logits: Logits,
-  { candidates, coefficients, targets }: TargetGradient,
+  { coefficients, starts, tokens }: TargetGradient,
   gradients: Gradients
 ): void => {
   const { arena, config, kernels, memory, weights } = compute
   const { hiddenSize } = config
   const { rows } = logits
   const mark = arena.mark()
-  const ids = arena.allocate(targets.length)
-  const slopes = arena.allocate(targets.length)
-  Memory.integers(memory, ids, targets.length).set(targets)
-  Memory.floats(memory, slopes, targets.length).set(coefficients)
+  const [ids, firsts] = [arena.allocate(tokens.length), arena.allocate(starts.length)]
+  const slopes = arena.allocate(tokens.length)
+  Memory.integers(memory, ids, tokens.length).set(tokens)
+  Memory.integers(memory, firsts, starts.length).set(starts)
+  Memory.floats(memory, slopes, tokens.length).set(coefficients)
   const vocabulary = ModelConfig.paddedVocabulary(config)
-  kernels.logitGradient(logits.values, logits.maximumAndSum, slopes, ids, candidates, rows, vocabulary)
+  kernels.logitGradient(logits.values, logits.maximumAndSum, slopes, ids, firsts, rows, vocabulary)
   const dNormed = arena.allocate(rows * hiddenSize)
   Linear.backward(compute, gradients, "head", dNormed, logits.values, logits.normed, rows, 0)
   const dNorm = gradients.base?.finalNorm ?? 0
@@ -187,29 +193,44 @@ const backwardInto = (
   arena.reset(mark)
 }
 
-/** The gradient in `input.x`. Logits that were not left by `score` are computed again, where their rows have a gradient. */
+/** The logits of the rows from `start` to `end`. */
+const logitsBetween = ({ config }: Compute, logits: Logits, start: number, end: number): Logits => ({
+  rows: end - start,
+  values: logits.values + start * ModelConfig.paddedVocabulary(config) * 4,
+  maximumAndSum: logits.maximumAndSum + start * 8,
+  x: logits.x + start * config.hiddenSize * 4,
+  normed: logits.normed + start * config.hiddenSize * 4,
+  inverseRoot: logits.inverseRoot + start * 4
+})
+
+/**
+ * The gradient in the first `end` rows of `input.x`; those before `start` have none. Logits that were not left by `score`
+ * are computed again, where their rows have a gradient.
+ */
 export const backward = (
   compute: Compute,
   input: HeadInput,
   left: Logits | undefined,
-  { candidates, coefficients, targets }: TargetGradient,
+  [start, end]: readonly [start: number, end: number],
+  target: TargetGradient,
   gradients: Gradients
 ): Address => {
   const { arena, config, memory } = compute
-  const dx = arena.allocate(input.rows * config.hiddenSize)
+  const { hiddenSize } = config
+  const dx = arena.allocate(end * hiddenSize)
+  Memory.floats(memory, dx, start * hiddenSize).fill(0)
   if (left !== undefined) {
-    backwardInto(compute, dx, left, { candidates, coefficients, targets }, gradients)
+    const own = gradientSlice(target, start, end)
+    backwardInto(compute, dx + start * hiddenSize * 4, logitsBetween(compute, left, start, end), own, gradients)
     return dx
   }
-  for (const [start, rows] of chunks(compute, input.rows)) {
+  for (const [first, rows] of chunks(compute, start, end)) {
     const mark = arena.mark()
-    const [from, to] = [start * candidates, (start + rows) * candidates]
-    const own = { candidates, coefficients: coefficients.subarray(from, to), targets: targets.subarray(from, to) }
-    const place = dx + start * config.hiddenSize * 4
-    if (own.coefficients.every((slope) => slope === 0)) {
-      Memory.floats(memory, place, rows * config.hiddenSize).fill(0)
-    } else {
-      const { groups, x } = slice(compute, input, start, rows)
+    const own = gradientSlice(target, first, first + rows)
+    const place = dx + first * hiddenSize * 4
+    if (own.coefficients.every((slope) => slope === 0)) Memory.floats(memory, place, rows * hiddenSize).fill(0)
+    else {
+      const { groups, x } = slice(compute, input, first, rows)
       backwardInto(compute, place, forward(compute, groups, x, rows), own, gradients)
     }
     arena.reset(mark)

@@ -52,10 +52,11 @@ const train = (compute: Compute, reserver: Memory.Reserver, next: () => number) 
     Memory.floats(memory, zeros, layout.parameterFloats).fill(0)
   }
   Adapter.pack(kernels, blocks.parameters, packed)
-  const examples = [17, 1, 9].map((length): Pass.Example => {
-    const tokens = () => Int32Array.from({ length }, () => Math.floor(next() * config.vocabularySize))
-    return { tokens: tokens(), targets: tokens(), candidates: 1 }
-  })
+  const random = (length: number) => Int32Array.from({ length }, () => Math.floor(next() * config.vocabularySize))
+  const trunk = random(17)
+  const examples = [trunk, random(1), random(9), Int32Array.of(...trunk.subarray(0, 6), ...random(5))].map((
+    tokens
+  ): Pass.Example => ({ tokens, targets: random(tokens.length), candidates: 1 }))
   const gradients = { adapter: { packed, block: blocks.gradients } }
   const { logprobs } = Pass.forwardBackward(compute, examples, gradients, (own) => ({
     loss: 0,

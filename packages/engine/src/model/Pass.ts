@@ -9,11 +9,12 @@ import * as Head from "./Head.ts"
 import * as Linear from "./Linear.ts"
 import type * as Loss from "./Loss.ts"
 import * as ModelConfig from "./ModelConfig.ts"
+import * as PrefixTree from "./PrefixTree.ts"
+import * as Targets from "./Targets.ts"
 import * as Weights from "./Weights.ts"
 
 /** A sequence and its targets `[tokens, candidates]`. */
-export interface Example {
-  readonly tokens: Int32Array
+export interface Example extends PrefixTree.Branch {
   readonly targets: Int32Array
   readonly candidates: number
 }
@@ -25,36 +26,25 @@ export interface Trained {
   readonly loss: number
 }
 
-/** Targets of all rows with one number of candidates; an example that has fewer repeats token 0 with weight 0. */
-const alignTargets = (examples: ReadonlyArray<Example>): { targets: Int32Array; candidates: number } => {
-  const candidates = examples.reduce((most, example) => Math.max(most, example.candidates), 1)
-  const rows = examples.reduce((sum, example) => sum + example.tokens.length, 0)
-  const targets = new Int32Array(rows * candidates)
-  let row = 0
-  for (const example of examples) {
-    for (let t = 0; t < example.tokens.length; t++, row++) {
-      const from = t * example.candidates
-      targets.set(example.targets.subarray(from, from + example.candidates), row * candidates)
-    }
-  }
-  return { targets, candidates }
+/** The rows of all examples and what is wanted at them. */
+interface Plan {
+  readonly tree: PrefixTree.PrefixTree
+  readonly targets: Targets.Targets
 }
 
-/** Cuts rows of `aligned` candidates back to each example's own. */
-const perExample = (
-  examples: ReadonlyArray<Example>,
-  values: Float32Array,
-  aligned: number
-): ReadonlyArray<Float32Array> => {
-  let row = 0
-  return examples.map(({ candidates, tokens }) => {
-    const own = new Float32Array(tokens.length * candidates)
-    for (let t = 0; t < tokens.length; t++, row++) {
-      own.set(values.subarray(row * aligned, row * aligned + candidates), t * candidates)
-    }
-    return own
-  })
+const planOf = (examples: ReadonlyArray<Example>): Plan => {
+  const tree = PrefixTree.make(examples)
+  const wanted = examples.map(({ candidates, targets }, index): Targets.Wanted => ({
+    rows: tree.rowsB[index] ?? new Int32Array(),
+    tokens: targets,
+    candidates
+  }))
+  return { tree, targets: Targets.make(wanted, tree.ids.length) }
 }
+
+/** Values of all targets as each example has them. */
+const perExample = ({ placesS }: Targets.Targets, values: Float32Array): ReadonlyArray<Float32Array> =>
+  placesS.map((places) => Float32Array.from(places, (place) => values[place] ?? NaN))
 
 /** Log-probabilities alone. */
 export const forward = (
@@ -63,17 +53,45 @@ export const forward = (
   adapter: PackedAdapter | undefined
 ): ReadonlyArray<Float32Array> => {
   const mark = compute.arena.mark()
-  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter, "shared")
+  const { targets, tree } = planOf(examples)
+  const batch = Batch.ofTree(compute, tree, adapter, "shared")
   const input = { x: Forward.run(compute, batch), rows: batch.rows, groups: batch.groups }
-  const { candidates, targets } = alignTargets(examples)
-  const { logprobs } = Head.score(compute, input, targets, candidates)
+  const { logprobs } = Head.score(compute, input, targets)
   compute.arena.reset(mark)
-  return perExample(examples, logprobs, candidates)
+  return perExample(targets, logprobs)
+}
+
+const checkLearned = ({ candidates, learned }: Example, gradient: Float32Array) => {
+  gradient.forEach((slope, place) => {
+    if (slope !== 0 && learned?.[Math.floor(place / candidates)] === 0) {
+      throw new RangeError(`a loss has a gradient at position ${place}, which is not learned`)
+    }
+  })
+}
+
+/** The loss of each example for its log-probabilities: their sum, and the slopes of all targets. */
+const evaluate = (
+  examples: ReadonlyArray<Example>,
+  targets: Targets.Targets,
+  logprobs: ReadonlyArray<Float32Array>,
+  lossOf: (logprobs: Float32Array, example: number) => Loss.Result
+) => {
+  const coefficients = new Float32Array(targets.tokens.length)
+  let loss = 0
+  examples.forEach((example, index) => {
+    const result = lossOf(logprobs[index] ?? new Float32Array(), index)
+    checkLearned(example, result.gradient)
+    loss += result.loss
+    targets.placesS[index]?.forEach((place, k) => {
+      coefficients[place] = result.gradient[k] ?? 0
+    })
+  })
+  return { loss, coefficients }
 }
 
 /**
  * Log-probabilities, the loss that `lossOf` gives each example for them, and its gradients, which are added to the
- * blocks that `gradients` names.
+ * blocks that `gradients` names. What sequences begin with together is computed once, forward and backward.
  */
 export const forwardBackward = (
   compute: Compute,
@@ -82,31 +100,20 @@ export const forwardBackward = (
   lossOf: (logprobs: Float32Array, example: number) => Loss.Result
 ): Trained => {
   const mark = compute.arena.mark()
-  const { candidates, targets } = alignTargets(examples)
+  const { targets, tree } = planOf(examples)
+  const { reached, through } = tree
   const adapter = gradients.adapter?.packed
-  const records = recordsFor(compute, examples, candidates, adapter)
-  const caches = records === "kept" ? "per layer" : "shared"
-  const batch = Batch.ofSequences(compute, examples.map((example) => example.tokens), adapter, caches)
+  const records = recordsFor(compute, tree, targets, adapter)
+  const batch = Batch.ofTree(compute, tree, adapter, records === "kept" ? "per layer" : "shared")
   const recorded = Forward.record(compute, batch, records)
   const input = { x: recorded.x, rows: batch.rows, groups: batch.groups }
-  const scored = Head.score(compute, input, targets, candidates)
-  const logprobs = perExample(examples, scored.logprobs, candidates)
-  const coefficients = new Float32Array(targets.length)
-  let loss = 0
-  let row = 0
-  logprobs.forEach((own, index) => {
-    const result = lossOf(own, index)
-    const example = examples[index]
-    if (example === undefined) return
-    loss += result.loss
-    for (let t = 0; t < example.tokens.length; t++, row++) {
-      const from = t * example.candidates
-      coefficients.set(result.gradient.subarray(from, from + example.candidates), row * candidates)
-    }
-  })
+  const scored = Head.score(compute, input, targets)
+  const logprobs = perExample(targets, scored.logprobs)
+  const { coefficients, loss } = evaluate(examples, targets, logprobs, lossOf)
   if (coefficients.some((slope) => slope !== 0)) {
-    const target = { targets, candidates, coefficients }
-    Backward.run(compute, batch, recorded, Head.backward(compute, input, scored.logits, target, gradients), gradients)
+    const target = { ...targets, coefficients }
+    const dx = Head.backward(compute, input, scored.logits, [through.rows, reached.rows], target, gradients)
+    Backward.run(compute, batch, recorded, dx, gradients)
   }
   compute.arena.reset(mark)
   return { logprobs, loss }
@@ -117,7 +124,8 @@ export interface PassSize {
   readonly rows: number
   /** Tokens of the longest sequence. */
   readonly longest: number
-  readonly candidates: number
+  /** Targets of all rows together. */
+  readonly targets: number
   readonly paddedRank: number
 }
 
@@ -142,23 +150,24 @@ export const scratchBytes = (
   const transient = 2 * hidden + Math.max(3 * wide, 2 * query + 2 * key) + size.paddedRank
   const perLayer = recordFloats(config) + 2 * key
   const record = records === "kept" ? layers * perLayer : perLayer + hidden
-  const perRow = (layers + 2) * hidden + record + transient + 3 + 2 * size.candidates
+  const segments = 4 + 2
+  const perRow = (layers + 2) * hidden + record + transient + 2 + segments + 1
   const logitRows = Math.min(size.rows, Head.chunkRows(config))
   const logits = logitRows * (ModelConfig.paddedVocabulary(config) + 2 * hidden + 3)
   const places = 16 * layers + 48
   const stored = Weights.fitsPanels(config) ? 0 : Linear.storedScratch(Math.max(wide, hidden, query))
-  return (size.rows * perRow + logits + 2 * (size.longest + 4) + stored) * 4 + places * 64
+  return (size.rows * perRow + 2 * size.targets + logits + 2 * (size.longest + 4) + stored) * 4 + places * 64
 }
 
 /** Records are kept where they fit into the arena; the results are the same to the bit. */
 const recordsFor = (
   { arena, config }: Compute,
-  examples: ReadonlyArray<Example>,
-  candidates: number,
+  { ids, positions }: PrefixTree.PrefixTree,
+  { tokens }: Targets.Targets,
   adapter: PackedAdapter | undefined
 ): Forward.Records => {
-  const lengths = examples.map(({ tokens }) => tokens.length)
-  const rows = lengths.reduce((sum, length) => sum + length, 0)
-  const size = { rows, longest: Math.max(0, ...lengths), candidates, paddedRank: adapter?.layout.paddedRank ?? 0 }
+  const longest = positions.reduce((most, position) => Math.max(most, position + 1), 0)
+  const paddedRank = adapter?.layout.paddedRank ?? 0
+  const size = { rows: ids.length, longest, targets: tokens.length, paddedRank }
   return scratchBytes(config, size, "kept") <= arena.free() ? "kept" : "recomputed"
 }

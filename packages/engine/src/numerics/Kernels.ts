@@ -77,15 +77,15 @@ export interface Kernels {
   readonly attentionForward: (
     out: Address,
     queries: Address,
-    bases: Address,
-    keyOffset: number,
-    valueOffset: number,
-    positions: Address,
-    rows: number,
+    keys: Address,
+    values: Address,
+    segments: Address,
+    segmentCount: number,
     heads: number,
     keyHeads: number,
     headSize: number,
     scale: number,
+    path: Address,
     scratch: Address,
     maximumAndSum: Address
   ) => void
@@ -98,13 +98,17 @@ export interface Kernels {
     queries: Address,
     keys: Address,
     values: Address,
-    count: number,
+    segments: Address,
+    first: number,
+    end: number,
     heads: number,
     keyHeads: number,
     headSize: number,
     scale: number,
     maximumAndSum: Address,
-    scratch: Address
+    path: Address,
+    scratch: Address,
+    longest: number
   ) => void
   readonly gatherRows: RowMove
   readonly addRowsAt: RowMove
@@ -119,11 +123,10 @@ export interface Kernels {
     size: number
   ) => void
   readonly storeRows: (
+    target: Address,
     source: Address,
-    bases: Address,
-    offset: number,
-    positions: Address,
-    rows: number,
+    segments: Address,
+    segmentCount: number,
     size: number
   ) => void
   readonly maskColumns: (logits: Address, rows: number, from: number, to: number) => void
@@ -133,7 +136,7 @@ export interface Kernels {
     maximumAndSum: Address,
     coefficients: Address,
     targets: Address,
-    candidates: number,
+    starts: Address,
     rows: number,
     vocabulary: number
   ) => void

@@ -46,9 +46,6 @@ export const floats = (memory: Memory, address: Address, count: number): Float32
 export const integers = (memory: Memory, address: Address, count: number): Int32Array =>
   new Int32Array(bufferTo(memory, address + count * 4), address, count)
 
-export const addresses = (memory: Memory, address: Address, count: number): Uint32Array =>
-  new Uint32Array(bufferTo(memory, address + count * 4), address, count)
-
 export const bytes = (memory: Memory, address: Address, count: number): Uint8Array =>
   new Uint8Array(bufferTo(memory, address + count), address, count)
 

@@ -54,8 +54,8 @@ export interface MemoryPlan {
   readonly threads: number
   /** The model's own context, or as much of it as fits. */
   readonly contextLength: number
-  /** Most rows of a micro-batch of several sequences. */
-  readonly microBatchRows: number
+  /** Micro-batches of several sequences. */
+  readonly microBatch: MicroBatch.Limits
   readonly weightBytes: number
   /** Scratch space of each thread while the model is only sampled from. */
   readonly samplingBytes: number
@@ -86,16 +86,28 @@ const largest = (most: number, fits: (value: number) => boolean): number => {
 const sizeOf = (rows: number, longest: number): Pass.PassSize => ({
   rows,
   longest,
-  candidates: maximumCandidates,
+  targets: rows * maximumCandidates,
   paddedRank: loraRank[1]
 })
 
-/** Rows of a micro-batch whose layers keep their records; the same for any number of threads, as sums depend on it. */
+/** Rows of a micro-batch whose layers keep their records. */
 const microBatchRows = (config: ModelConfig.ModelConfig): number =>
   Math.max(
     1,
     largest(MicroBatch.maximumRows, (rows) => Pass.scratchBytes(config, sizeOf(rows, rows)) <= microBatchBudget)
   )
+
+/**
+ * Micro-batches, the same for any number of threads, as sums depend on them. Where sequences share much, a micro-batch has as
+ * many rows as the same scratch space holds with records computed again.
+ */
+const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits => {
+  const rows = microBatchRows(config)
+  const bytes = Pass.scratchBytes(config, sizeOf(rows, rows))
+  const fits = (more: number) =>
+    Pass.scratchBytes(config, { ...sizeOf(more, more), targets: rows * maximumCandidates }, "recomputed") <= bytes
+  return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
+}
 
 const samplingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
   const rows = maximumSequences + maximumPrefillRows
@@ -141,7 +153,7 @@ export const of = (
   return {
     threads,
     contextLength,
-    microBatchRows: microBatchRows(config),
+    microBatch: microBatchLimits(config),
     weightBytes,
     samplingBytes: samplingBytes(config, contextLength),
     trainingBytes: trainingBytes(config, contextLength),

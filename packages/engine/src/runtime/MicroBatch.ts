@@ -1,26 +1,44 @@
 /** Cuts the data of one pass into pieces that workers compute on their own. */
+import * as PrefixTree from "../model/PrefixTree.ts"
 
 /** Most rows of a piece: small enough to interleave with sampling, large enough for the kernels to run at full speed. */
 export const maximumRows = 512
 
+export interface Limits {
+  /** Rows of a piece. */
+  readonly rows: number
+  /** Rows of a piece that goes on because its sequences share more than a quarter of `rows`. */
+  readonly sharedRows: number
+  /** Targets of a piece. */
+  readonly targets: number
+}
+
+/** What a pass computes of a datum. */
+export interface Sized {
+  readonly tokens: Int32Array
+  readonly inputs: { readonly targetTokens: Int32Array }
+}
+
 /**
- * Pieces of at most `rowLimit` rows in the order of the data; a longer item is a piece of its own.
- * They depend on the data alone, so that sums over them do not depend on the number of workers.
+ * Pieces of data that begin alike, by their places in the data. Each stays within the limits, in which tokens that its data
+ * begin with together count once; a datum that is larger is a piece of its own. Pieces depend on the data alone, so
+ * that sums over them do not depend on the number of workers.
  */
-export const split = <A extends { readonly tokens: Int32Array }>(
-  items: ReadonlyArray<A>,
-  rowLimit: number
-): ReadonlyArray<ReadonlyArray<A>> => {
-  const pieces: Array<Array<A>> = []
-  let rows = 0
-  for (const item of items) {
-    const last = pieces.at(-1)
-    if (last === undefined || rows + item.tokens.length > rowLimit) {
-      pieces.push([item])
+export const split = (items: ReadonlyArray<Sized>, limits: Limits): ReadonlyArray<ReadonlyArray<number>> => {
+  const pieces: Array<Array<number>> = []
+  let [rows, targets] = [0, 0]
+  for (const { index, shared } of PrefixTree.sort(items)) {
+    const item = items[index]
+    if (item === undefined) continue
+    const piece = pieces.at(-1)
+    const rowLimit = 4 * shared > limits.rows ? limits.sharedRows : limits.rows
+    rows += item.tokens.length - shared
+    targets += item.inputs.targetTokens.length
+    if (piece !== undefined && rows <= rowLimit && targets <= limits.targets) piece.push(index)
+    else {
+      pieces.push([index])
       rows = item.tokens.length
-    } else {
-      last.push(item)
-      rows += item.tokens.length
+      targets = item.inputs.targetTokens.length
     }
   }
   return pieces

@@ -128,9 +128,10 @@ export class ModelSampler {
   /** All layers over the rows of a step, then the logits of the chosen rows, a chunk at a time. */
   private computeRows({ spans }: Step) {
     const { arena, config } = this.compute
-    const { ids, positions, bases, chosen } = this.rows(spans)
+    const { ids, positions, segments, chosen } = this.rows(spans)
     const groups = this.groups(spans)
-    const x = Forward.run(this.compute, Batch.make(this.compute, { ids, positions, bases, cache: this.cache, groups }))
+    const { cache, model: { cache: { start: base } } } = this
+    const x = Forward.run(this.compute, Batch.make(this.compute, { ids, positions, segments, base, cache, groups }))
     const size = Head.chunkRows(config)
     for (let start = 0; start < chosen.length; start += size) {
       const mark = arena.mark()
@@ -144,19 +145,17 @@ export class ModelSampler {
   private rows(spans: ReadonlyArray<Span>) {
     const ids: Array<number> = []
     const positions: Array<number> = []
-    const bases: Array<number> = []
+    const segments: Array<Batch.Segment> = []
     const chosen: Array<ChosenRow> = []
-    const row = ModelConfig.keySize(this.compute.config) * 4
     for (const { from, logitsFrom, sample, to } of spans) {
-      const base = this.model.cache.start + (sample.place?.start ?? 0) * row
+      segments.push({ place: sample.place?.start ?? 0, before: from, rows: to - from, parent: -1 })
       for (let position = from; position < to; position++) {
         if (position >= logitsFrom) chosen.push({ sample, position, row: ids.length })
         ids.push(tokenAt(sample, position))
         positions.push(position)
-        bases.push(base)
       }
     }
-    return { ids, positions, bases, chosen }
+    return { ids, positions, segments, chosen }
   }
 
   private groups(spans: ReadonlyArray<Span>): ReadonlyArray<Batch.Group> {

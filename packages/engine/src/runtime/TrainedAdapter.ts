@@ -19,7 +19,7 @@ export interface Place {
   readonly room: Room
   /** The model as the threads know it. */
   readonly model: number
-  readonly plan: Pick<MemoryPlan, "microBatchRows" | "threads">
+  readonly plan: Pick<MemoryPlan, "microBatch" | "threads">
 }
 
 type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
@@ -55,8 +55,29 @@ export interface TrainedAdapter {
 /** Micro-batches on their way per thread, each with a gradient: one computed, one waiting, one being added. */
 export const gradientBlocksPerThread = 3
 
-const concat = (outputs: ReadonlyArray<TaskOutput>): TrainingClient.ForwardBackwardOutput => ({
-  logprobs: outputs.flatMap(({ logprobs }) => logprobs),
+/** Data that a thread computes together. */
+interface Piece {
+  /** Their places among the data of the call. */
+  readonly places: ReadonlyArray<number>
+  readonly items: ReadonlyArray<Item>
+}
+
+/** Log-probabilities in the order of the data of the call. */
+const logprobsOf = (pieces: ReadonlyArray<Piece>, outputs: ReadonlyArray<TaskOutput>): ReadonlyArray<Float32Array> => {
+  const logprobs: Array<Float32Array> = []
+  outputs.forEach((output, index) =>
+    output.logprobs.forEach((own, item) => {
+      logprobs[pieces[index]?.places[item] ?? NaN] = own
+    })
+  )
+  return logprobs
+}
+
+const combine = (
+  pieces: ReadonlyArray<Piece>,
+  outputs: ReadonlyArray<TaskOutput>
+): TrainingClient.ForwardBackwardOutput => ({
+  logprobs: logprobsOf(pieces, outputs),
   metrics: {
     "loss:sum": outputs.reduce((sum, { metrics }) => sum + (metrics["loss:sum"] ?? 0), 0),
     ...LossGraph.combineMetrics(
@@ -89,7 +110,7 @@ const allocate = Effect.fnUntraced(function*(room: Room, layout: AdapterLayout) 
 
 /** Its room is freed with the scope, which must outlive every call. */
 export const make = Effect.fnUntraced(function*(
-  { model, plan: { microBatchRows, threads: count }, room, threads }: Place,
+  { model, plan: { microBatch, threads: count }, room, threads }: Place,
   layout: AdapterLayout
 ): Effect.fn.Return<TrainedAdapter, TinkerError.Unavailable, Scope.Scope> {
   const { blocks, packed } = yield* allocate(room, layout)
@@ -97,26 +118,32 @@ export const make = Effect.fnUntraced(function*(
   const pack = Effect.asVoid(run({ _tag: "Pack", parameters: blocks.parameters, packed }))
   let steps = 0
 
-  const pass = (items: ReadonlyArray<Item>, loss: PassLoss, gradients: Address | undefined) =>
+  const pass = ({ items }: Piece, loss: PassLoss, gradients: Address | undefined) =>
     run({ _tag: "Pass", model, adapter: packed, items, loss, gradients })
 
-  const forward: TrainedAdapter["forward"] = (items, loss) =>
-    Effect.map(
-      Effect.forEach(MicroBatch.split(items, microBatchRows), (piece) => pass(piece, loss, undefined), {
-        concurrency: gradientBlocksPerThread * count
-      }),
-      concat
+  const split = (items: ReadonlyArray<Item>): ReadonlyArray<Piece> =>
+    MicroBatch.split(items, microBatch).map((places) => ({
+      places,
+      items: places.flatMap((place) => items[place] ?? [])
+    }))
+
+  const forward: TrainedAdapter["forward"] = (items, loss) => {
+    const pieces = split(items)
+    return Effect.map(
+      Effect.forEach(pieces, (piece) => pass(piece, loss, undefined), { concurrency: gradientBlocksPerThread * count }),
+      (outputs) => combine(pieces, outputs)
     )
+  }
 
   const move = (_tag: "Add" | "Copy", target: Address, source: Address) =>
     run({ _tag, target, source, floats: layout.parameterFloats })
 
   /**
-   * Each micro-batch has a gradient of its own; they are added one after the other in the order of the data. Those of a loss graph are
+   * Each micro-batch has a gradient of its own; they are added one after the other in a fixed order. Those of a loss graph are
    * first collected in one of the blocks, as any of them may be refused.
    */
   const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
-    const pieces = MicroBatch.split(items, microBatchRows)
+    const pieces = split(items)
     const isCollected = loss.name === "graph" && pieces.length > 1
     const blockCount = Math.min(pieces.length, gradientBlocksPerThread * count)
     const concurrency = Math.max(1, isCollected ? blockCount - 1 : blockCount)
@@ -145,7 +172,7 @@ export const make = Effect.fnUntraced(function*(
       Stream.runCollect
     )
     if (isCollected) yield* move("Add", blocks.gradients, target)
-    return concat(outputs)
+    return combine(pieces, outputs)
   }, Effect.scoped)
 
   return {

@@ -17,11 +17,27 @@ export interface TrainingPass {
   readonly gradients: Memory.Address | undefined
 }
 
-const toExample = ({ inputs, tokens }: Item): Pass.Example => ({
-  tokens,
-  targets: inputs.targetTokens,
-  candidates: inputs.targetTokens.length / tokens.length
-})
+/** Where a loss may have a gradient: everywhere for a graph, whose inputs say nothing of that. */
+const learnedBy = ({ name }: PassLoss, item: Item): Uint8Array | undefined => {
+  const { tokens } = item
+  if (item.kind === "Graph") return undefined
+  if (item.kind === "PolicyTokens") {
+    const { advantages, mask } = item.inputs
+    return Uint8Array.from(tokens, (_, t) => mask[t] !== 0 && (name === "dro" || advantages[t] !== 0) ? 1 : 0)
+  }
+  const { weights } = item.inputs
+  const candidates = weights.length / tokens.length
+  return Uint8Array.from(
+    tokens,
+    (_, t) => weights.subarray(t * candidates, (t + 1) * candidates).some((weight) => weight !== 0) ? 1 : 0
+  )
+}
+
+const toExample = (loss: PassLoss, item: Item): Pass.Example => {
+  const { inputs: { targetTokens: targets }, tokens } = item
+  const learned = learnedBy(loss, item)
+  return { tokens, targets, candidates: targets.length / tokens.length, ...(learned === undefined ? {} : { learned }) }
+}
 
 interface Evaluated extends Losses.Result {
   /** Why a loss graph has no gradient here. */
@@ -64,7 +80,7 @@ interface Trained extends Pass.Trained {
 }
 
 const forward = (compute: Compute, { adapter, items, loss }: TrainingPass): Trained => {
-  const logprobs = Pass.forward(compute, items.map(toExample), adapter)
+  const logprobs = Pass.forward(compute, items.map((item) => toExample(loss, item)), adapter)
   const sum = items.reduce(
     (sum, item, index) => sum + lossOf(loss, item, logprobs[index] ?? new Float32Array()).loss,
     0
@@ -87,7 +103,8 @@ const forwardBackward = (
     return evaluated
   }
   const gradients = { adapter: { packed: adapter, block } }
-  return { ...Pass.forwardBackward(compute, items.map(toExample), gradients, lossOfExample), evaluations }
+  const examples = items.map((item) => toExample(loss, item))
+  return { ...Pass.forwardBackward(compute, examples, gradients, lossOfExample), evaluations }
 }
 
 /** What a loss graph says of its data beyond the loss. */

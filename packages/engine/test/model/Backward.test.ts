@@ -205,7 +205,7 @@ describe("Backward", () => {
     for (const config of [TinyModel.qwen3, TinyModel.llama]) {
       const model = TinyModel.make(config)
       const examples = examplesOf(model)
-      const size = { rows: 43, longest: 23, candidates: 1, paddedRank: 8 }
+      const size = { rows: 43, longest: 23, targets: 43, paddedRank: 8 }
       const [kept, recomputed] = [
         Pass.scratchBytes(config, size, "kept"),
         Pass.scratchBytes(config, size, "recomputed")

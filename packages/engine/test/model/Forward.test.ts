@@ -31,9 +31,8 @@ const stepwise = (
   beside: Int32Array
 ): Float32Array => {
   const { arena, config } = model
-  const cache = Batch.cacheLayout(config, config.contextLength)
-  const own = arena.allocate(cache.bytes / 4)
-  const other = arena.allocate(cache.bytes / 4)
+  const cache = Batch.cacheLayout(config, 2 * config.contextLength)
+  const base = arena.allocate(cache.bytes / 4)
   const out = new Float32Array(tokensT.length - 1)
   for (let from = 0; from < out.length;) {
     const count = from === 0 ? firstRows : 1
@@ -47,7 +46,11 @@ const stepwise = (
     const batch = Batch.make(model, {
       ids: [...besideRows.map((t) => beside[t] ?? 0), ...rows.map((t) => tokensT[t] ?? 0)],
       positions: [...besideRows, ...rows],
-      bases: [...besideRows.map(() => other), ...rows.map(() => own)],
+      segments: [
+        { place: config.contextLength, before: 0, rows: besideRows.length, parent: -1 },
+        { place: 0, before: from, rows: count, parent: -1 }
+      ],
+      base,
       cache,
       groups
     })
@@ -159,7 +162,7 @@ describe("Forward", () => {
   for (const records of ["kept", "recomputed"] as const) {
     it(`fits into the scratch it asks for, with records ${records}`, () => {
       for (const config of [TinyModel.qwen3, TinyModel.llama]) {
-        const size = { rows: 300, longest: 60, candidates: 2, paddedRank: 16 }
+        const size = { rows: 300, longest: 60, targets: 600, paddedRank: 16 }
         const model = TinyModel.make(config)
         const adapter = TinyModel.adapter(model, { rank: 16 })
         const bytes = Pass.scratchBytes(config, size, records)

@@ -1,21 +1,55 @@
+import * as PrefixTree from "@effect-rl/engine/model/PrefixTree"
 import * as MicroBatch from "@effect-rl/engine/runtime/MicroBatch"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 
-const Lengths = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })))
+const Texts = Schema.Array(
+  Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
+    .check(Schema.isMinLength(1), Schema.isMaxLength(20))
+)
+
+const itemOf = (tokens: ReadonlyArray<number>): MicroBatch.Sized => ({
+  tokens: Int32Array.from(tokens),
+  inputs: { targetTokens: Int32Array.from(tokens) }
+})
+
+const limits = { rows: 16, sharedRows: 16, targets: 1000 }
+
+const sizes = (items: ReadonlyArray<MicroBatch.Sized>, pieces: ReadonlyArray<ReadonlyArray<number>>) =>
+  pieces.map((piece) => piece.map((index) => items[index]?.tokens.length))
 
 describe("MicroBatch", () => {
-  it.prop("keeps order and all items, fills pieces up, and never goes over the limit with more than one item", [
-    Lengths
-  ], ([lengths]) => {
-    const items = lengths.map((length) => ({ tokens: new Int32Array(length) }))
-    const pieces = MicroBatch.split(items, 16)
-    assert.deepStrictEqual(pieces.flat(), items)
-    const rows = pieces.map((piece) => piece.reduce((sum, { tokens }) => sum + tokens.length, 0))
-    for (const [index, piece] of pieces.entries()) {
-      assert.isTrue(piece.length === 1 || (rows[index] ?? 0) <= 16)
-      const next = pieces[index + 1]?.[0]
-      if (next !== undefined) assert.isAbove((rows[index] ?? 0) + next.tokens.length, 16)
+  it.prop(
+    "keeps all items, and no piece of several items has more rows or targets than the limits",
+    [Texts],
+    ([texts]) => {
+      const items = texts.map(itemOf)
+      const pieces = MicroBatch.split(items, { ...limits, targets: 40 })
+      assert.deepStrictEqual(pieces.flat().sort((left, right) => left - right), items.map((_, index) => index))
+      for (const piece of pieces) {
+        const own = piece.flatMap((index) => items[index] ?? [])
+        const targets = own.reduce((sum, { tokens }) => sum + tokens.length, 0)
+        assert.isTrue(piece.length === 1 || PrefixTree.make(own).ids.length <= 16 && targets <= 40)
+      }
     }
+  )
+
+  it("does not depend on the order of the data", () => {
+    const items = [[1, 2, 3], [5], [1, 2, 4], [2, 2], [1, 2]].map(itemOf)
+    const contents = (all: ReadonlyArray<MicroBatch.Sized>) =>
+      MicroBatch.split(all, { ...limits, rows: 4 }).map((piece) => piece.map((index) => all[index]?.tokens))
+    assert.deepStrictEqual(contents(items.toReversed()), contents(items))
+  })
+
+  it("puts items that begin alike together and counts what they share once", () => {
+    const items = [[1, 2, 3, 4, 5, 6, 7], [9, 9, 9, 9], [1, 2, 3, 4, 5, 6, 8], [1, 2, 3, 4, 5, 6, 9]].map(itemOf)
+    assert.deepStrictEqual(MicroBatch.split(items, { ...limits, rows: 9 }), [[0, 2, 3], [1]])
+  })
+
+  it("goes on beyond its rows where cutting would compute a long prefix again", () => {
+    const prefix = Array.from({ length: 10 }, () => 1)
+    const items = [1, 2, 3, 4].map((last) => itemOf([...prefix, last, last, last]))
+    assert.deepStrictEqual(sizes(items, MicroBatch.split(items, limits)), [[13, 13], [13, 13]])
+    assert.deepStrictEqual(sizes(items, MicroBatch.split(items, { ...limits, sharedRows: 20 })), [[13, 13, 13], [13]])
   })
 })

@@ -1,0 +1,185 @@
+/**
+ * Sequences as the branches of trees: tokens that several of them begin with are one row, which is computed once. A row
+ * sees the rows on its way to the root, in the order of their positions, so that it has the bits of a sequence alone.
+ */
+import type { Segment } from "./Batch.ts"
+
+/** A sequence and the positions that a loss may depend on. */
+export interface Branch {
+  readonly tokens: Int32Array
+  /** 1 where the log-probability may have a gradient, 0 where it has none; unless given it may have one everywhere. */
+  readonly learned?: Uint8Array
+}
+
+/** A number of rows, and the segments that they are. */
+export interface Extent {
+  readonly rows: number
+  readonly segments: number
+}
+
+/**
+ * Rows in the order of what a backward pass does with them: first those that only later rows learn through, then those
+ * that are learned, then those that no gradient reaches.
+ */
+export interface PrefixTree {
+  readonly ids: Int32Array
+  readonly positions: Int32Array
+  readonly segments: ReadonlyArray<Segment>
+  /** Per branch the row of each of its tokens. */
+  readonly rowsB: ReadonlyArray<Int32Array>
+  /** The rows that only later rows learn through. */
+  readonly through: Extent
+  /** These and the learned ones: all that a gradient reaches. */
+  readonly reached: Extent
+}
+
+const compare = (left: Int32Array, right: Int32Array): number => {
+  const shorter = Math.min(left.length, right.length)
+  for (let t = 0; t < shorter; t++) {
+    const difference = (left[t] ?? 0) - (right[t] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}
+
+const sharedLength = (left: Int32Array, right: Int32Array): number => {
+  const shorter = Math.min(left.length, right.length)
+  let length = 0
+  while (length < shorter && left[length] === right[length]) length++
+  return length
+}
+
+/** One branch in the order of its tokens. */
+export interface Sorted {
+  /** Its place among the branches as they were given. */
+  readonly index: number
+  /** How many tokens it begins with as the branch before it does, which is more than with any branch before that one. */
+  readonly shared: number
+}
+
+/** Branches in the order of their tokens, so that those with the longest common prefixes stand together. */
+export const sort = (branches: ReadonlyArray<Branch>): ReadonlyArray<Sorted> => {
+  const tokensOf = (index: number) => branches[index]?.tokens ?? new Int32Array()
+  const order = branches.map((_, index) => index)
+  order.sort((left, right) => compare(tokensOf(left), tokensOf(right)) || left - right)
+  return order.map((index, place) => {
+    const before = order[place - 1]
+    return { index, shared: before === undefined ? 0 : sharedLength(tokensOf(before), tokensOf(index)) }
+  })
+}
+
+/** What a gradient does at a token: nothing, reach it from a later token alone, or begin there. */
+const [dead, through, learned] = [0, 1, 2] as const
+
+/** All tokens once, parents before children. */
+interface Tokens {
+  readonly count: number
+  readonly ids: Int32Array
+  readonly positions: Int32Array
+  /** -1 for a root. */
+  readonly parents: Int32Array
+  readonly states: Uint8Array
+  readonly children: Int32Array
+  /** Per branch its tokens. */
+  readonly tokensB: ReadonlyArray<Int32Array>
+}
+
+/** A token passes to its parent that a gradient reaches it. */
+const reach = (states: Uint8Array, parents: Int32Array, count: number) => {
+  for (let token = count - 1; token >= 0; token--) {
+    const parent = parents[token] ?? -1
+    if (parent >= 0 && states[token] !== dead && states[parent] === dead) states[parent] = through
+  }
+}
+
+const merge = (branches: ReadonlyArray<Branch>): Tokens => {
+  const most = branches.reduce((sum, { tokens }) => sum + tokens.length, 0)
+  const [ids, positions, parents] = [new Int32Array(most), new Int32Array(most), new Int32Array(most)]
+  const [states, children] = [new Uint8Array(most), new Int32Array(most)]
+  const tokensB: Array<Int32Array> = branches.map(({ tokens }) => new Int32Array(tokens.length))
+  let count = 0
+  let before: Int32Array = new Int32Array()
+  for (const { index, shared } of sort(branches)) {
+    const branch = branches[index]
+    const own = tokensB[index]
+    if (branch === undefined || own === undefined) continue
+    own.set(before.subarray(0, shared))
+    for (let t = shared; t < own.length; t++, count++) {
+      const parent = own[t - 1] ?? -1
+      own[t] = count
+      ids[count] = branch.tokens[t] ?? 0
+      positions[count] = t
+      parents[count] = parent
+      if (parent >= 0) children[parent] = (children[parent] ?? 0) + 1
+    }
+    own.forEach((token, t) => {
+      if (branch.learned === undefined || branch.learned[t] === 1) states[token] = learned
+    })
+    before = own
+  }
+  reach(states, parents, count)
+  return { count, ids, positions, parents, states, children, tokensB }
+}
+
+/** Consecutive tokens of one state without a branch between them; they are one segment. */
+interface Run {
+  readonly state: number
+  readonly parent: Run | undefined
+  readonly first: number
+  tokens: number
+}
+
+const runsOf = ({ children, count, parents, states }: Tokens): ReadonlyArray<Run> => {
+  const runs: Array<Run> = []
+  const runT: Array<Run> = []
+  for (let token = 0; token < count; token++) {
+    const state = states[token] ?? dead
+    const parent = runT[parents[token] ?? -1]
+    const isOnlyChild = children[token - 1] === 1 && parents[token] === token - 1
+    if (parent !== undefined && isOnlyChild && parent.state === state) {
+      parent.tokens++
+      runT.push(parent)
+    } else {
+      const run = { state, parent, first: token, tokens: 1 }
+      runs.push(run)
+      runT.push(run)
+    }
+  }
+  return runs
+}
+
+const extentOf = (runs: ReadonlyArray<Run>): Extent => ({
+  rows: runs.reduce((rows, { tokens }) => rows + tokens, 0),
+  segments: runs.length
+})
+
+/** The tree of a pass's sequences; equal sequences are one branch. */
+export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
+  const tokens = merge(branches)
+  const runs = runsOf(tokens)
+  const [passing, learning, rest] = [through, learned, dead].map((state) => runs.filter((run) => run.state === state))
+  const ordered = [...passing ?? [], ...learning ?? [], ...rest ?? []]
+  const segmentOf = new Map(ordered.map((run, segment) => [run, segment]))
+  const ids = new Int32Array(tokens.count)
+  const positions = new Int32Array(tokens.count)
+  const rowT = new Int32Array(tokens.count)
+  let row = 0
+  const segments = ordered.map((run): Segment => {
+    const place = row
+    for (let token = run.first; token < run.first + run.tokens; token++, row++) {
+      rowT[token] = row
+      ids[row] = tokens.ids[token] ?? 0
+      positions[row] = tokens.positions[token] ?? 0
+    }
+    const parent = run.parent && segmentOf.get(run.parent)
+    return { place, before: 0, rows: run.tokens, parent: parent ?? -1 }
+  })
+  return {
+    ids,
+    positions,
+    segments,
+    rowsB: tokens.tokensB.map((own) => own.map((token) => rowT[token] ?? 0)),
+    through: extentOf(passing ?? []),
+    reached: extentOf([...passing ?? [], ...learning ?? []])
+  }
+}

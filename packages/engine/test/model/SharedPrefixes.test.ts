@@ -1,0 +1,149 @@
+import type { Gradients } from "@effect-rl/engine/model/Gradients"
+import * as Loss from "@effect-rl/engine/model/Loss"
+import * as Pass from "@effect-rl/engine/model/Pass"
+import * as PrefixTree from "@effect-rl/engine/model/PrefixTree"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as TinyModel from "../TinyModel.ts"
+
+const Seed = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e6 }))
+
+/** Conversations that fork at any depth, some of which end where others go on, with weights that are often 0. */
+const forks = (model: TinyModel.TinyModel, seed: number) => {
+  const next = TinyModel.uniform(seed)
+  const upTo = (most: number) => 1 + Math.floor(next() * most)
+  const grow = (prefix: ReadonlyArray<number>, depth: number): ReadonlyArray<ReadonlyArray<number>> => {
+    const text = [...prefix, ...Array.from({ length: upTo(6) }, () => Math.floor(next() * model.config.vocabularySize))]
+    if (depth === 0 || next() < 0.2) return [text]
+    const children = Array.from({ length: upTo(3) }, () => grow(text, depth - 1)).flat()
+    return next() < 0.3 ? [text, ...children] : children
+  }
+  const texts = [...grow([], 3), ...grow([], 2), ...grow([], 0)].sort(() => next() - 0.5)
+  const weights = texts.map((text) => Float32Array.from(text, () => next() < 0.4 ? 0 : next() - 0.4))
+  const examples = texts.map((text, index): Pass.Example => ({
+    tokens: Int32Array.from(text),
+    targets: Int32Array.from(text, () => Math.floor(next() * model.config.vocabularySize)),
+    candidates: 1,
+    learned: Uint8Array.from(weights[index] ?? [], (weight) => weight === 0 ? 0 : 1)
+  }))
+  return { examples, weights }
+}
+
+type Run = typeof Pass.forwardBackward
+
+/** What a pass returns, and the gradient that it adds. */
+const outcome = (
+  run: Run,
+  model: TinyModel.TinyModel,
+  { gradients: block, layout, packed }: TinyModel.TinyAdapter,
+  examples: ReadonlyArray<Pass.Example>,
+  weights: ReadonlyArray<Float32Array>
+) => {
+  const gradients: Gradients = { adapter: { packed, block } }
+  const view = Memory.floats(model.memory, block, layout.parameterFloats).fill(0)
+  const { logprobs, loss } = run(
+    model,
+    examples,
+    gradients,
+    (own, index) => Loss.crossEntropy(own, { weights: weights[index] ?? new Float32Array() })
+  )
+  return { logprobs, loss, gradient: view.slice() }
+}
+
+/** The same of each sequence alone, in which every position counts as learned. */
+const apart = (
+  model: TinyModel.TinyModel,
+  adapter: TinyModel.TinyAdapter,
+  examples: ReadonlyArray<Pass.Example>,
+  weights: ReadonlyArray<Float32Array>
+) => {
+  const each = examples.map(({ candidates, targets, tokens }, index) =>
+    outcome(Pass.forwardBackward, model, adapter, [{ tokens, targets, candidates }], [
+      weights[index] ?? new Float32Array()
+    ])
+  )
+  const gradient = new Float32Array(adapter.layout.parameterFloats)
+  for (const one of each) one.gradient.forEach((value, i) => gradient[i] = (gradient[i] ?? 0) + value)
+  return {
+    logprobs: each.flatMap(({ logprobs }) => logprobs),
+    loss: each.reduce((sum, { loss }) => sum + loss, 0),
+    gradient
+  }
+}
+
+const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
+
+/** How far a pass over all sequences is from the passes over each, as a share of the largest value. */
+const distances = (run: Run, model: TinyModel.TinyModel, adapter: TinyModel.TinyAdapter, seed: number) => {
+  const { examples, weights } = forks(model, seed)
+  const together = outcome(run, model, adapter, examples, weights)
+  const expected = apart(model, adapter, examples, weights)
+  assert.deepStrictEqual(together.logprobs, expected.logprobs)
+  return {
+    loss: Math.abs(together.loss - expected.loss) / (1 + Math.abs(expected.loss)),
+    gradient: largest(together.gradient.map((value, i) => value - (expected.gradient[i] ?? 0))) /
+      largest(expected.gradient)
+  }
+}
+
+const families = [["qwen3", TinyModel.qwen3], ["llama", TinyModel.llama], ["qwen2", TinyModel.qwen2]] as const
+
+describe("a pass over sequences that share prefixes", () => {
+  for (const [name, config] of families) {
+    const model = TinyModel.make(config)
+    const adapter = TinyModel.adapter(model, { rank: 5 })
+
+    it.prop(
+      `has the log-probabilities of each sequence alone to the bit, and the gradient of all: ${name}`,
+      [Seed],
+      ([seed]) => {
+        const { gradient, loss } = distances(Pass.forwardBackward, model, adapter, seed)
+        assert.isBelow(loss, 1e-5)
+        assert.isBelow(gradient, 1e-5)
+      },
+      { arbitrary: { runs: 15 } }
+    )
+  }
+
+  const model = TinyModel.make(TinyModel.qwen3)
+  const adapter = TinyModel.adapter(model, { rank: 5 })
+
+  /** A pass whose slopes at rows of several sequences are multiplied. */
+  const withSlopes =
+    (factor: (sharers: number, isFirst: boolean) => number): Run => (compute, examples, gradients, lossOf) => {
+      const { ids, rowsB } = PrefixTree.make(examples)
+      const sharers = new Int32Array(ids.length)
+      for (const row of rowsB.flatMap((rows) => [...rows])) sharers[row] = (sharers[row] ?? 0) + 1
+      const isSeen = new Uint8Array(ids.length)
+      return Pass.forwardBackward(compute, examples, gradients, (logprobs, index) => {
+        const { gradient, loss } = lossOf(logprobs, index)
+        const scaled = gradient.map((slope, t) => {
+          const row = rowsB[index]?.[t] ?? 0
+          const isFirst = isSeen[row] === 0
+          isSeen[row] = 1
+          return slope * factor(sharers[row] ?? 1, isFirst)
+        })
+        return { loss, gradient: scaled }
+      })
+    }
+
+  const mutants: ReadonlyArray<readonly [string, Run]> = [
+    ["a prefix counts once for every row of it", withSlopes((sharers) => sharers)],
+    ["a prefix counts for its first sequence alone", withSlopes((_, isFirst) => isFirst ? 1 : 0)]
+  ]
+  for (const [name, mutant] of mutants) {
+    it(`would not have that gradient if ${name}`, () => {
+      assert.isTrue([1, 2, 3, 4, 5].every((seed) => distances(mutant, model, adapter, seed).gradient > 1e-3))
+    })
+  }
+
+  it("refuses a loss with a gradient where it was said to have none", () => {
+    const tokens = Int32Array.of(1, 2, 3)
+    const example = { tokens, targets: tokens, candidates: 1, learned: Uint8Array.of(1, 0, 1) }
+    assert.throws(
+      () => outcome(Pass.forwardBackward, model, adapter, [example], [Float32Array.of(1, 1, 1)]),
+      "a loss has a gradient at position 1, which is not learned"
+    )
+  })
+})
