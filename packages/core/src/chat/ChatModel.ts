@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import type { Capabilities } from "../backend/Capabilities.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import * as JinjaRenderer from "./jinja/JinjaRenderer.ts"
 import * as ModelRegistry from "./ModelRegistry.ts"
 import type * as Renderer from "./Renderer.ts"
 import * as Renderers from "./Renderers.ts"
@@ -35,18 +36,18 @@ export interface Options {
   readonly tokenizer?: string | Tokenizer
 }
 
-/** The name that is asked for, known of the model, or recognised in the tokenizer's chat template. */
+/** The name that is asked for, known of the model, or recognised in the tokenizer's chat template; else that template. */
 const chooseName = (
   name: string,
   renderer: string | undefined,
   { chatTemplate }: Tokenizer
 ): Effect.Effect<string, ChatModelError> => {
-  const found = renderer ?? (chatTemplate === undefined ? undefined : TemplateFamily.rendererOf(chatTemplate))
-  if (found !== undefined) return Effect.succeed(found)
-  const reason = chatTemplate === undefined ? "its renderer is not known" : "its chat template is of no known family"
-  return Effect.fail(
-    new ChatModelError({ model: name, detail: `${reason}; pass renderer, one of: ${Renderers.names.join(", ")}` })
-  )
+  if (renderer !== undefined) return Effect.succeed(renderer)
+  if (chatTemplate !== undefined) {
+    return Effect.succeed(TemplateFamily.rendererOf(chatTemplate.source) ?? JinjaRenderer.name)
+  }
+  const detail = "its renderer is not known, and its tokenizer comes with no chat template; pass renderer, one of: "
+  return Effect.fail(new ChatModelError({ model: name, detail: detail + Renderers.names.join(", ") }))
 }
 
 const chooseRenderer = (

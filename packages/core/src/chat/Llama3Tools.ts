@@ -48,7 +48,7 @@ const beginsAsCall = (text: string) => /^\{\s*"name"\s*:/.test(text)
 const tag = "<|python_tag|>"
 
 /** Whether the beginning of a response may become a call. */
-const mayBeCall = (text: string): boolean => {
+export const mayBeCall = (text: string): boolean => {
   const start = PythonText.stripStart(text)
   return start.startsWith("{") || start.startsWith(tag) || tag.startsWith(start)
 }

@@ -4,6 +4,7 @@ import * as DeepSeekV3 from "./DeepSeekV3.ts"
 import * as DeepSeekV41 from "./DeepSeekV41.ts"
 import * as Glm53 from "./Glm53.ts"
 import * as GptOss from "./GptOss.ts"
+import * as JinjaRenderer from "./jinja/JinjaRenderer.ts"
 import * as Kimi from "./Kimi.ts"
 import * as Llama3 from "./Llama3.ts"
 import * as Llama3Tools from "./Llama3Tools.ts"
@@ -66,7 +67,8 @@ const renderers: ReadonlyMap<string, Make> = new Map([
   ["nemotron3_ultra", Nemotron3.nemotron3Ultra],
   ["nemotron3_ultra_disable_thinking", Nemotron3.nemotron3UltraDisableThinking],
   ["nemotron3_ultra_medium_thinking", Nemotron3.nemotron3UltraMediumThinking],
-  ["nemotron3_ultra_preserve_thinking", Nemotron3.nemotron3UltraPreserveThinking]
+  ["nemotron3_ultra_preserve_thinking", Nemotron3.nemotron3UltraPreserveThinking],
+  [JinjaRenderer.name, (tokenizer) => JinjaRenderer.fromChatTemplate(tokenizer)]
 ])
 
 const nativePackage = "its format is in no published source: upstream writes it by the compiled package tml-renderers"

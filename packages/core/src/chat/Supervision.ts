@@ -7,7 +7,7 @@ import { RendererError, type SupervisedExample, type TrainOnWhat } from "./Rende
 type Messages = ReadonlyArray<Message.Message>
 
 /** Whether the model's side of a message is trained. The last turn of the example begins at `start`. */
-const isTrained = (messages: Messages, index: number, start: number, trainOnWhat: TrainOnWhat): boolean => {
+export const isTrained = (messages: Messages, index: number, start: number, trainOnWhat: TrainOnWhat): boolean => {
   const message = messages[index]
   switch (trainOnWhat) {
     case "last_assistant_message":
@@ -36,7 +36,8 @@ const boundary = (messages: Messages, trainOnWhat: TrainOnWhat): number | undefi
   return messages[index]?.role === "assistant" ? index : undefined
 }
 
-const checkTrainable = (
+/** Fails unless the messages carry `trainable` exactly where the mode reads it. */
+export const checkTrainable = (
   renderer: string,
   messages: Messages,
   trainOnWhat: TrainOnWhat

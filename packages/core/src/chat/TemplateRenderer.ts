@@ -1,5 +1,6 @@
 /** The renderer of a chat template. */
 import * as Effect from "effect/Effect"
+import type * as Sampling from "../model/Sampling.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import * as DeltaSink from "./DeltaSink.ts"
 import type { MakeReader } from "./DeltaSink.ts"
@@ -8,6 +9,7 @@ import type { ToolCall } from "./Message.ts"
 import type { Parsed, Renderer } from "./Renderer.ts"
 import type { Delta, ResponseStream } from "./ResponseStream.ts"
 import * as Supervision from "./Supervision.ts"
+import type { Tokenizer } from "./Tokenizer.ts"
 import * as TokenText from "./TokenText.ts"
 
 const sameCall = (left: ToolCall, right: ToolCall) =>
@@ -38,14 +40,21 @@ const remaining = (parsed: Parsed, told: ReadonlyArray<Delta>, isRead: boolean):
 
 const noReader: MakeReader = () => ({ write: () => {}, end: () => {} })
 
-const stream = (
-  template: ChatTemplate.ChatTemplate,
-  conversation: ReadonlyArray<Message.Message>
-): ResponseStream => {
+/** What reads the tokens of a response while they come. */
+export interface Streaming {
+  readonly tokenizer: Tokenizer
+  readonly stop: Sampling.Stop
+  readonly parse: Renderer["parse"]
+  /** The whole message comes at its end where there is no reader. */
+  readonly reader?: MakeReader | undefined
+}
+
+/** Reads one response. */
+export const stream = (template: Streaming): ResponseStream => {
   const stops: ReadonlyArray<string | number> = template.stop
   const isStop = (token: number) => stops.includes(token)
   const sink = DeltaSink.make()
-  const reader = (template.reader?.(conversation) ?? noReader)(sink)
+  const reader = (template.reader ?? noReader)(sink)
   const text = TokenText.make(template.tokenizer)
   const tokens: Array<number> = []
   const told: Array<Delta> = []
@@ -87,7 +96,7 @@ export const make = (template: ChatTemplate.ChatTemplate): Renderer => ({
       Effect.map(ChatTemplate.toInput)
     ),
   parse: template.parse,
-  stream: (conversation) => stream(template, conversation),
+  stream: (conversation) => stream({ ...template, reader: template.reader?.(conversation) }),
   supervisedExample: (messages, trainOnWhat) => Supervision.example(template, messages, trainOnWhat),
   supervisedExamples: (messages, trainOnWhat) => Supervision.examples(template, messages, trainOnWhat),
   ...(template.toolsPrefix === undefined ? {} : { toolsPrefix: template.toolsPrefix })

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { JinjaTemplate } from "./JinjaTemplate.ts"
 
 export interface EncodeOptions {
   /** Treat special tokens in the text as plain text: what a user typed can then not become a control token. */
@@ -16,8 +17,8 @@ export interface Tokenizer {
   readonly specialToken: (text: string) => number | undefined
   readonly bosToken: string | undefined
   readonly eosTokenId: number | undefined
-  /** The Jinja text by which the model's own tools write conversations, where the tokenizer comes with one. */
-  readonly chatTemplate?: string
+  /** What the model's own tools write conversations by, where the tokenizer comes with one. */
+  readonly chatTemplate?: JinjaTemplate
   /** Equal for tokenizers that encode alike: a hash of their definition. */
   readonly fingerprint: string
 }

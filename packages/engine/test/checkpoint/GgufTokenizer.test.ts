@@ -44,7 +44,7 @@ describe("GgufTokenizer", () => {
           "tokenizer.ggml.add_bos_token": true
         })
       )
-      assert.strictEqual(tokenizer.chatTemplate, "{{ messages }}")
+      assert.strictEqual(tokenizer.chatTemplate?.source, "{{ messages }}")
       assert.strictEqual(tokenizer.bosToken, "<|im_start|>")
     }))
 

@@ -27,7 +27,7 @@ const repositoryOf = (id: string) => {
   return Repository.model(name, revision)
 }
 
-/** The files of a repository lie in one folder of the cache; a repository without a configuration is allowed. */
+/** The files of a repository lie in one folder of the cache; a repository without a configuration or a template is allowed. */
 const fromHub = Effect.fnUntraced(function*(id: string) {
   const hub = yield* Hub
   const path = yield* Path.Path
@@ -39,9 +39,9 @@ const fromHub = Effect.fnUntraced(function*(id: string) {
       (_, error) => hub.file(repository, HuggingFaceTokenizer.rankFile).pipe(Effect.mapError(() => error))
     )
   )
-  yield* hub.file(repository, "tokenizer_config.json").pipe(
-    Effect.catchReason("HubError", "NotFound", () => Effect.void)
-  )
+  for (const beside of ["tokenizer_config.json", HuggingFaceTokenizer.templateFile]) {
+    yield* hub.file(repository, beside).pipe(Effect.catchReason("HubError", "NotFound", () => Effect.void))
+  }
   return path.dirname(file)
 }, (effect, id) => Effect.catchTag(effect, "HubError", refused(id)))
 

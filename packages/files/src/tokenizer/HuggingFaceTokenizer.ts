@@ -9,6 +9,7 @@ import * as FileFailure from "../file/FileFailure.ts"
 import * as ByteFallback from "./ByteFallback.ts"
 import * as ByteLevel from "./ByteLevel.ts"
 import * as IncrementalDecoder from "./IncrementalDecoder.ts"
+import * as Jinja from "./Jinja.ts"
 import * as RankFile from "./RankFile.ts"
 import * as SplitPattern from "./SplitPattern.ts"
 import {
@@ -72,7 +73,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
     specialToken: (text) => addedTokens.get(text),
     bosToken: tokenText(config.bos_token),
     eosTokenId: eosToken === undefined ? undefined : full.token_to_id(eosToken),
-    ...(template === undefined ? {} : { chatTemplate: template }),
+    ...(template === undefined ? {} : { chatTemplate: Jinja.compile(template) }),
     fingerprint: fingerprint(definition),
     tokenBytes,
     incrementalDecoder: () => {
@@ -86,7 +87,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
 const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
 
 /** Newer models keep their template beside the configuration, not inside. */
-const templateFile = "chat_template.jinja"
+export const templateFile = "chat_template.jinja"
 
 /** File of a vocabulary in tiktoken's form, where a folder has no `tokenizer.json`. */
 export const rankFile = "tiktoken.model"

@@ -1,0 +1,51 @@
+/** Chat templates, read by `@huggingface/jinja`. */
+import type { JinjaTemplate } from "@effect-rl/core"
+import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja"
+import * as Result from "effect/Result"
+
+const longestRange = 1_000_000
+
+/** Python's `range`; longer ones are refused, as no conversation has so many messages. */
+const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => {
+  const [start, stop] = end === undefined ? [0, first] : [first, end]
+  const length = Math.max(0, Math.ceil((stop - start) / step))
+  if (!(length <= longestRange)) throw new RangeError(`range of ${length} numbers, expected at most ${longestRange}`)
+  return Array.from({ length }, (_, index) => start + index * step)
+}
+
+/** What templates of Hugging Face find defined, but for `strftime_now`: a prompt is the same on every day. */
+const globals: JinjaTemplate.Variables = {
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  none: null,
+  None: null,
+  range,
+  raise_exception: (message: string) => {
+    throw new Error(message)
+  }
+}
+
+const problem = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
+
+const run = (program: ReturnType<typeof parse>, variables: JinjaTemplate.Variables): string => {
+  const environment = new Environment()
+  for (const [name, value] of Object.entries({ ...globals, ...variables })) environment.set(name, value)
+  return String(new Interpreter(environment).run(program).value)
+}
+
+/** A template that is parsed when it is first asked; a syntax error is then its failure. */
+export const compile = (source: string): JinjaTemplate.JinjaTemplate => {
+  let parsed: Result.Result<ReturnType<typeof parse>, string> | undefined
+  return {
+    source,
+    write: (variables) => {
+      parsed ??= Result.try({
+        try: () => parse(tokenize(source, { lstrip_blocks: true, trim_blocks: true })),
+        catch: problem
+      })
+      return Result.flatMap(parsed, (program) => Result.try({ try: () => run(program, variables), catch: problem }))
+    }
+  }
+}
