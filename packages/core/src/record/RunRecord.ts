@@ -47,13 +47,35 @@ export const Opened = Schema.TaggedStruct("Opened", {
   warnings: Schema.Array(Schema.String)
 })
 
+/**
+ * A group of the dataset's batch `iteration`, and how many iterations were behind the weights that it was begun with; also how many
+ * were done when it ended, for a group that is used again.
+ */
+const Begun = Schema.Struct({
+  iteration: Schema.Int,
+  key: Schema.String,
+  began: Schema.Int,
+  ended: Schema.optionalKey(Schema.Int)
+})
+
 /** Sampling of `groups` groups begins, with weights that are `step` optimizer steps old. */
 export const Sampling = Schema.TaggedStruct("Sampling", {
   ...stamp,
   iteration: Schema.Int,
   step: Schema.Int,
-  groups: Schema.Int
+  groups: Schema.Int,
+  /** Which groups: given where they need not be trained on in the iteration in which they begin. */
+  begun: Schema.optionalKey(Schema.Array(Begun))
 })
+
+/** How many iterations older than the weights before its update a group is, by when it aged. */
+export const Staleness = Schema.Struct({
+  /** From its beginning to its end. */
+  inFlight: Schema.Int,
+  /** From its end to the update. */
+  inQueue: Schema.Int
+})
+export interface Staleness extends Schema.Schema.Type<typeof Staleness> {}
 
 const FailureReport = Schema.Struct({
   member: Schema.Int,
@@ -96,15 +118,21 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   recalled: Schema.optionalKey(Schema.Int)
 })
 
-/** What an update trains on: advantages per member, and which datums were made of them. Per-token credit is in the payload. */
+/**
+ * What an iteration trains on, in order: advantages per member, and which datums were made of them. Per-token credit is in the
+ * payload. A group that was filtered or is stale takes no place in the update.
+ */
 export const Credited = Schema.TaggedStruct("Credited", {
   ...stamp,
   iteration: Schema.Int,
   groups: Schema.Array(Schema.Struct({
     key: Schema.String,
-    verdict: Schema.Literals(["informative", "constant", "skipped"]),
+    verdict: Schema.Literals(["informative", "constant", "skipped", "filtered", "stale"]),
     /** One per member; empty where the group is not trained on. */
-    advantages: Schema.Array(Schema.Number)
+    advantages: Schema.Array(Schema.Number),
+    /** The dataset's batch that it is of, where that need not be the record's iteration. */
+    iteration: Schema.optionalKey(Schema.Int),
+    staleness: Schema.optionalKey(Staleness)
   })),
   datums: Schema.Array(Schema.Struct({
     group: Schema.String,

@@ -5,7 +5,6 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
-import * as Adam from "../learn/Adam.ts"
 import * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
@@ -15,23 +14,18 @@ import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
-import * as Dropped from "./Dropped.ts"
+import * as Learning from "./Learning.ts"
 import * as Outcomes from "./Outcomes.ts"
 import type * as RlOptions from "./RlOptions.ts"
-import * as StepMetrics from "./StepMetrics.ts"
-import * as Substeps from "./Substeps.ts"
 import type { TooManyDropped } from "./TooManyDropped.ts"
 
 export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooManyDropped
 
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 
-/** A batch of groups, in the dataset's order, and the seconds that sampling it took. */
-interface Sampled {
+/** A batch of groups, in the dataset's order. */
+interface Sampled extends Learning.Sampled {
   readonly _tag: "Sampled"
-  readonly iteration: number
-  readonly results: ReadonlyArray<GroupResult>
-  readonly seconds: number
 }
 
 /** The program; its cursor is the index of the next batch. */
@@ -109,39 +103,8 @@ const collect = <E, R, A>(
     )
   })
 
-/** Credits a batch and forms its updates. Fails where more members were lost than may be. */
-const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR>(
-  options: Options<E, R, CE, CR>,
-  { iteration, results, seconds }: Sampled
-) {
-  const tooMany = Dropped.tooMany(iteration, results, options.maxDroppedShare)
-  if (tooMany !== undefined) return yield* tooMany
-  const assigned = yield* options.credit.assign(results)
-  const groups = Batch.trainable(assigned.groups)
-  const parts = Substeps.split(groups, options.substeps)
-  const learningRate = options.learningRate.at({ iteration, iterations: options.dataset.length })
-  const adam = Adam.params(options.adam, learningRate)
-  const update: Program.Iteration<number> = {
-    _tag: "Iteration",
-    updates: parts.map((part) => Program.update([options.loss.pass(part)], adam)),
-    cursor: iteration + 1,
-    report: (outputs) => {
-      const rolledOut = StepMetrics.rollouts(results)
-      const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
-      return {
-        metrics: {
-          "progress/batch": iteration,
-          "optim/lr": learningRate,
-          ...rolledOut,
-          ...StepMetrics.trained(groups),
-          ...StepMetrics.learning(parts.flat(), logprobs, options.loss),
-          ...assigned.metrics,
-          ...StepMetrics.updates(outputs),
-          "time/sampling": seconds
-        },
-        reward: StepMetrics.reward(rolledOut)
-      }
-    }
-  }
-  return [Program.progress({ entry: Batch.credited(iteration, groups, parts) }), update]
-})
+const learn = <E, R, CE, CR>(options: Options<E, R, CE, CR>, sampled: Sampled) =>
+  Effect.map(
+    Learning.learn(options, sampled, sampled.iteration + 1),
+    ({ credited, update }) => [Program.progress({ entry: credited }), update]
+  )

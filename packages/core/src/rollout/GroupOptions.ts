@@ -8,6 +8,15 @@ import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
 import type { Hooks } from "./Hooks.ts"
 
+/** How long the rollout of one group may take, wherever it is rolled out. */
+export interface Deadline {
+  /**
+   * Longest time for one group, from its opening to its rewards. A group that takes longer is skipped as timed out, whatever
+   * the failure policy. Unbounded unless given.
+   */
+  readonly groupTimeout?: Duration.Input
+}
+
 /** Options that can be sent to where a group is rolled out. */
 export interface Bounds {
   /** Part of every key and seed; default 0. */

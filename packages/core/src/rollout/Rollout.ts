@@ -1,5 +1,6 @@
 /** From environments and a policy to trajectories: one episode, one group, many groups. */
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
@@ -10,15 +11,17 @@ import type * as Env from "../env/Env.ts"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
+import * as Check from "../record/Check.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import type { MemberKey } from "../record/Key.ts"
+import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
 import * as FailurePolicy from "./FailurePolicy.ts"
 import * as Group from "./Group.ts"
 import { GroupLog } from "./GroupLog.ts"
-import { invalidConcurrency, type Options } from "./GroupOptions.ts"
-import type { GroupResult } from "./GroupResult.ts"
+import { type Deadline, invalidConcurrency, type Options } from "./GroupOptions.ts"
+import type { GroupResult, Skipped } from "./GroupResult.ts"
 import type { RolloutError } from "./RolloutError.ts"
 
 export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
@@ -28,7 +31,13 @@ export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Op
 /** Groups rolled out at the same time unless said otherwise. */
 export const defaultConcurrency = 64
 
-export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never> extends Options<E, PE, HE, HR> {
+export interface RecordedOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
+  extends Options<E, PE, HE, HR>, Deadline
+{}
+
+export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
+  extends RecordedOptions<E, PE, HE, HR>
+{
   /** Groups rolled out at the same time; default `defaultConcurrency`, 64. */
   readonly concurrency?: number
   /** Emit groups as they finish instead of in the builders' order. */
@@ -66,8 +75,10 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
     attributes: { group: builder.key }
   })
 
-/** The first invalid option: the concurrency, or a key of two groups, whose seeds and order would then be the same. */
-const invalidOption = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>, concurrency: number) => {
+/** The error of two groups with one key, whose seeds and order would then be the same. */
+export const repeatedKey = (
+  builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>
+): InvalidOption | undefined => {
   const keys = new Set<string>()
   for (const { key } of builders) {
     if (keys.has(key)) {
@@ -75,7 +86,7 @@ const invalidOption = (builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>
     }
     keys.add(key)
   }
-  return invalidConcurrency(concurrency)
+  return undefined
 }
 
 /** Groups that begin in one turn of the event loop, so that many groups do not block it. */
@@ -104,6 +115,40 @@ const logged = <E, R>(
     return result
   })
 
+const timedOut = ({ key, size, tags }: EnvGroupBuilder<unknown, unknown>, limit: Duration.Input): Skipped => {
+  const time = Duration.format(Duration.fromInputUnsafe(limit))
+  const message = `not finished within ${time}: raise groupTimeout, or bound what the group waits for`
+  const reason = { member: Attempts.wholeGroup, attempt: 0, failure: "TimedOut", message } as const
+  return { _tag: "Skipped", key, tags, size, reason, dropped: [] }
+}
+
+const inTime = <E, R>(
+  builder: EnvGroupBuilder<unknown, unknown>,
+  rolled: Effect.Effect<GroupResult, E, R>,
+  limit: Duration.Input | undefined
+) =>
+  limit === undefined
+    ? rolled
+    : Effect.timeoutOrElse(rolled, { duration: limit, orElse: () => Effect.succeed(timedOut(builder, limit)) })
+
+/**
+ * Rolls out one group, in this process or where the `Executor` sends it. The `GroupLog` is asked for the group first and told of it
+ * afterwards.
+ */
+export const recorded = <E, R, PE, PR, HE = never, HR = never>(
+  builder: EnvGroupBuilder<E, R>,
+  policy: Policy.Policy<PE, PR>,
+  { groupTimeout, ...options }: RecordedOptions<NoInfer<E>, NoInfer<PE>, HE, HR> = {}
+): Effect.Effect<GroupResult, E | PE | HE | RolloutError | InvalidOption, Exclude<R | HR, Scope.Scope> | PR> =>
+  Effect.gen(function*() {
+    yield* Check.all(Check.option("groupTimeout", groupTimeout, Check.time))
+    const executor = yield* Executor.Executor
+    const rolled = executor === undefined
+      ? group(builder, policy, options)
+      : Executor.roll(executor, builder, policy, options)
+    return yield* logged(builder.key, options, inTime(builder, rolled, groupTimeout))
+  })
+
 /**
  * Rolls out many groups with bounded concurrency, in this process or where the `Executor` sends them. The first group that fails
  * interrupts all others at once: a stream by itself would interrupt them one by one, and the last would go on sampling meanwhile.
@@ -124,17 +169,12 @@ export function stream<E, R, PE, PR, HE, HR>(
   options: StreamOptions<E, PE, HE, HR> = {}
 ) {
   const { concurrency = defaultConcurrency, unordered = false, ...groupOptions } = options
-  const invalid = invalidOption(builders, concurrency)
+  const invalid = repeatedKey(builders) ?? invalidConcurrency(concurrency)
   if (invalid !== undefined) return Stream.fail(invalid)
   const rolling = Effect.gen(function*() {
-    const executor = yield* Executor.Executor
     const groups = yield* FiberSet.make<GroupResult, E | PE | HE | RolloutError | InvalidOption>()
-    const roll = (builder: EnvGroupBuilder<E, R>) => {
-      const rolled = executor === undefined
-        ? group(builder, policy, groupOptions)
-        : Executor.roll(executor, builder, policy, groupOptions)
-      return Effect.flatMap(FiberSet.run(groups, logged(builder.key, groupOptions, rolled)), Fiber.join)
-    }
+    const roll = (builder: EnvGroupBuilder<E, R>) =>
+      Effect.flatMap(FiberSet.run(groups, recorded(builder, policy, groupOptions)), Fiber.join)
     return Stream.mapEffect(inTurns(builders), roll, { concurrency, unordered })
   })
   return Stream.unwrap(rolling)

@@ -62,24 +62,48 @@ const place = (purpose: Purpose, origin: Origin) =>
     ? { iteration: origin.iteration, step: origin.step }
     : { iteration: purpose.iteration, step: purpose.step, evaluator: purpose.evaluator }
 
-const id = (record: { readonly evaluator?: string; readonly iteration: number; readonly step: number }, key: string) =>
-  JSON.stringify([record.evaluator ?? null, record.iteration, record.step, key])
+interface Place {
+  readonly evaluator?: string
+  readonly iteration: number
+  readonly step: number
+}
 
-/** Groups that lost members in the iteration in which the run failed are sampled anew: what failed may have been mended. */
-const isGivenUp = (record: RunRecord.GroupRolledOut, last: RunRecord.RunRecord | undefined) =>
-  last?._tag === "Failed" && record.outcome !== "Completed" && record.iteration === last.iteration
+/** An evaluated group is one of its weights as well; a group to train on may be asked for again with newer weights. */
+const id = ({ evaluator, iteration, step }: Place, key: string) =>
+  JSON.stringify(evaluator === undefined ? [iteration, key] : [evaluator, iteration, step, key])
 
-/** The newest record of each group that was finished after the sequence number `after` and can be used again. */
-export const abandoned = (records: ReadonlyArray<RunRecord.RunRecord>, after: number) => {
+/** Groups that lost members and that the failed run did not train on are sampled anew: what failed may have been mended. */
+export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
-  const groups = records.filter(RunRecord.guards.GroupRolledOut).filter(
-    (record) => record.sequence > after && record.payload !== undefined && !isGivenUp(record, last)
+  if (last?._tag !== "Failed") return () => false
+  const credited = records.filter(RunRecord.guards.Credited).filter(({ iteration }) => iteration < last.iteration)
+  const trained = new Set(
+    credited.flatMap(({ groups, iteration: batch }) =>
+      groups.map(({ iteration = batch, key }) => JSON.stringify([iteration, key]))
+    )
   )
+  return (record: RunRecord.GroupRolledOut) => record.outcome !== "Completed" && !trained.has(id(record, record.key))
+}
+
+/**
+ * The newest record of each group that can be used again: those after the sequence number `after`, and to train on also those
+ * before it that still count, as they may have waited for their update when the checkpoint was saved.
+ */
+const reusable = (records: ReadonlyArray<RunRecord.RunRecord>, after: number) => {
+  const givenUp = isGivenUp(records)
+  const kept = RunRecord.current(records).filter(RunRecord.guards.GroupRolledOut).filter(
+    ({ evaluator, sequence }) => evaluator === undefined && sequence <= after
+  )
+  const abandoned = records.filter(RunRecord.guards.GroupRolledOut).filter(({ sequence }) => sequence > after)
+  const groups = [...kept, ...abandoned].filter((record) => record.payload !== undefined && !givenUp(record))
   return new Map(groups.map((record) => [id(record, record.key), record]))
 }
 
 export interface Options {
-  readonly abandoned: ReadonlyMap<string, RunRecord.GroupRolledOut>
+  /** What the run has recorded before. */
+  readonly records: ReadonlyArray<RunRecord.RunRecord>
+  /** The sequence number of the last record that still counts. */
+  readonly after: number
   readonly budget: TokenBudget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>
   /** Fails with the first group that could not be written or read, which then waits for the run to end. */
@@ -87,8 +111,9 @@ export interface Options {
 }
 
 /** The log of groups that a run gives to its program and its evaluators. */
-export const make = Effect.fnUntraced(function*({ abandoned, append, budget, failure }: Options) {
+export const make = Effect.fnUntraced(function*({ after, append, budget, failure, records }: Options) {
   const store = yield* RunStore
+  const groups = reusable(records, after)
   const orFailRun = <A>(effect: Effect.Effect<A, RunError>): Effect.Effect<A> =>
     Effect.catch(effect, (error) => Effect.andThen(Deferred.fail(failure, error), Effect.never))
 
@@ -128,18 +153,19 @@ export const make = Effect.fnUntraced(function*({ abandoned, append, budget, fai
       )
 
   const recall = Effect.fnUntraced(function*(purpose: Purpose, origin: Origin) {
-    const record = abandoned.get(id(place(purpose, origin), origin.key))
+    const record = groups.get(id(place(purpose, origin), origin.key))
     if (record === undefined) return Option.none()
     const result = yield* stored(record)
-    if (Option.isSome(result)) {
+    if (Option.isSome(result) && record.sequence > after) {
+      const sampled = { ...origin, step: record.step }
       yield* budget.recall(usage(result.value))
-      yield* write(purpose, origin, result.value, record.milliseconds, record.recalled ?? record.sequence)
+      yield* write(purpose, sampled, result.value, record.milliseconds, record.recalled ?? record.sequence)
     }
     return result
   })
 
   return (purpose: Purpose): GroupLog => ({
-    recall: (origin) => abandoned.size === 0 ? Effect.succeed(Option.none()) : orFailRun(recall(purpose, origin)),
+    recall: (origin) => groups.size === 0 ? Effect.succeed(Option.none()) : orFailRun(recall(purpose, origin)),
     write: (origin, result, milliseconds) => orFailRun(write(purpose, origin, result, milliseconds, undefined))
   })
 })

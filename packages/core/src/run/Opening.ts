@@ -133,7 +133,8 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const ledger = yield* Ledger.make
   const failure = yield* Deferred.make<never, RunError>()
   const groups = yield* GroupRecords.make({
-    abandoned: isSame ? GroupRecords.abandoned(records, continuesAfter) : new Map(),
+    records: isSame ? records : [],
+    after: continuesAfter,
     append: ledger.append,
     budget,
     failure

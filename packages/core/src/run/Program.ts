@@ -87,7 +87,12 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly length: number
   /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
   readonly ahead: number
-  readonly iterations: (from: Cursor, weights: Weights) => Stream.Stream<Progress | Iteration<Cursor, E, R>, E, R>
+  /** From the cursor on; those after the first `until` iterations of the run are not asked for. */
+  readonly iterations: (
+    from: Cursor,
+    weights: Weights,
+    until: number
+  ) => Stream.Stream<Progress | Iteration<Cursor, E, R>, E, R>
 }
 
 /** The passes of an update that are known in advance. */

@@ -86,7 +86,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => 
   let count = 0
   return Stream.unwrap(Effect.map(
     Effect.orDie(Schema.decodeEffect(program.cursor)(run.start.cursor)),
-    (cursor) => program.iterations(cursor, run.weights("training"))
+    (cursor) => program.iterations(cursor, run.weights("training"), run.iterations)
   )).pipe(
     Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
     Stream.provideService(GroupLog, run.groups(GroupRecords.training)),

@@ -1,7 +1,7 @@
 /** Pinned cases R22–R27: time as an outcome, and time as a failure that says whose it was. */
-import { type Env, type InvalidOption, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
+import { type Env, FailurePolicy, type InvalidOption, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Option } from "effect"
+import { Clock, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Scripted from "./Scripted.ts"
 import * as Talk from "./Talk.ts"
@@ -206,6 +206,28 @@ describe("what takes too long says whose time it was", () => {
         { limits: { rolloutTimeout: "2 seconds" }, memberTimeout: "3 seconds" }
       ))
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [1, 0])
+    }))
+
+  it.effect("a whole group, which is skipped whatever the failure policy, while others go on", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const builders = [
+        Scripted.group({ key: "hangs", size: 2, log, env: () => Scripted.hanging() }),
+        Scripted.group({ key: "ends", size: 1, env: () => Scripted.slow(1000, 1) })
+      ]
+      const options = { groupTimeout: "1 minute", onFailure: FailurePolicy.failFast } as const
+      const results = yield* Scripted.inTime(Stream.runCollect(Rollout.stream(builders, Scripted.policy, options)))
+      assert.deepStrictEqual(results.map(({ _tag, key }) => [key, _tag]), [["hangs", "Skipped"], ["ends", "Completed"]])
+      assert.deepInclude(results[0], {
+        size: 2,
+        reason: {
+          member: -1,
+          attempt: 0,
+          failure: "TimedOut",
+          message: "not finished within 1m: raise groupTimeout, or bound what the group waits for"
+        }
+      })
+      assert.deepStrictEqual(log.slice(-3).toSorted(), ["close", "release 0.0", "release 1.0"])
     }))
 
   it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(

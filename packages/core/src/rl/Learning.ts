@@ -1,0 +1,87 @@
+/** From the groups of an iteration to its update: credit, datums, numbers. */
+import * as Effect from "effect/Effect"
+import * as Adam from "../learn/Adam.ts"
+import type { GroupCredit } from "../learn/Credit.ts"
+import type { TrainingDatum } from "../learn/TrainingData.ts"
+import type { GroupResult } from "../rollout/GroupResult.ts"
+import * as Program from "../run/Program.ts"
+import * as Batch from "./Batch.ts"
+import * as Dropped from "./Dropped.ts"
+import type * as RlOptions from "./RlOptions.ts"
+import * as StepMetrics from "./StepMetrics.ts"
+import * as Substeps from "./Substeps.ts"
+
+/** Groups in the order in which they are credited, and the seconds that sampling them took. */
+export interface Sampled {
+  readonly iteration: number
+  readonly results: ReadonlyArray<GroupResult>
+  readonly seconds: number
+}
+
+/** What an iteration learned from, for its report. */
+export interface Learned extends Sampled {
+  readonly groups: ReadonlyArray<GroupCredit>
+  readonly data: ReadonlyArray<TrainingDatum>
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
+
+export const learningRate = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
+  learningRate.at({ iteration, iterations: dataset.length })
+
+/** Fails where more members were lost than may be. */
+export const checkLosses = <E, R, CE, CR>(
+  { maxDroppedShare }: Options<E, R, CE, CR>,
+  { iteration, results }: Pick<Sampled, "iteration" | "results">
+) => {
+  const tooMany = Dropped.tooMany(iteration, results, maxDroppedShare)
+  return tooMany === undefined ? Effect.void : Effect.fail(tooMany)
+}
+
+/** The numbers of an iteration. */
+export const report = <E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  { data, groups, iteration, metrics, results, seconds }: Learned,
+  outputs: ReadonlyArray<Program.UpdateOutput>
+): Program.Report => {
+  const rolledOut = StepMetrics.rollouts(results)
+  const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
+  return {
+    metrics: {
+      "progress/batch": iteration,
+      "optim/lr": learningRate(options, iteration),
+      ...rolledOut,
+      ...StepMetrics.trained(groups),
+      ...StepMetrics.learning(data, logprobs, options.loss),
+      ...metrics,
+      ...StepMetrics.updates(outputs),
+      "time/sampling": seconds
+    },
+    reward: StepMetrics.reward(rolledOut)
+  }
+}
+
+/** Credits a whole batch and forms its updates, with the record of what they train on. `aside` was sampled and takes no place. */
+export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
+  options: Options<E, R, CE, CR>,
+  sampled: Sampled,
+  cursor: Cursor,
+  aside: ReadonlyArray<GroupResult> = []
+) {
+  const { iteration } = sampled
+  const results = [...sampled.results, ...aside]
+  yield* checkLosses(options, { iteration, results })
+  const assigned = yield* options.credit.assign(sampled.results)
+  const groups = Batch.trainable(assigned.groups)
+  const parts = Substeps.split(groups, options.substeps)
+  const adam = Adam.params(options.adam, learningRate(options, iteration))
+  const learned: Learned = { ...sampled, results, groups, data: parts.flat(), metrics: assigned.metrics }
+  const update: Program.Iteration<Cursor> = {
+    _tag: "Iteration",
+    updates: parts.map((part) => Program.update([options.loss.pass(part)], adam)),
+    cursor,
+    report: (outputs) => report(options, learned, outputs)
+  }
+  return { credited: Batch.credited(iteration, groups, parts), update }
+})
