@@ -1,6 +1,8 @@
 /** Advantage estimators: how much better each member did than its group. */
 import * as Trajectory from "../env/Trajectory.ts"
+import * as ModelInput from "../model/ModelInput.ts"
 import type { JsonObject } from "../record/Json.ts"
+import type * as Metric from "../record/Metric.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
@@ -15,7 +17,12 @@ export interface Estimator {
   readonly config: JsonObject
   /** One finite float32 advantage per member `[G]`; 0 for members that were dropped. */
   readonly of: (group: InformativeGroup) => Float32Array
+  /** Absent where all action tokens of a member have the member's advantage. */
+  readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
 }
+
+/** The advantage of an action token, by its member, turn and position in the turn. */
+export type TokenAdvantage = (member: number, turn: number, position: number) => number
 
 /**
  * A custom estimator. `rewardsG` is NaN where a member was dropped.
@@ -24,6 +31,37 @@ export interface Estimator {
  * const sign = Advantage.make("sign", ({ group }) => Float32Array.from(group.rewardsG, (reward) => Math.sign(reward) || 0))
  */
 export const make = (name: string, of: Estimator["of"], config: JsonObject = {}): Estimator => ({ name, config, of })
+
+/** The mean advantage of each member's action tokens. */
+const meanOfTokens = (group: GroupResult.Group, advantageOf: TokenAdvantage) => {
+  const advantagesG = new Float32Array(group.members.length)
+  for (const [member, trajectory] of GroupResult.survivors(group)) {
+    let total = 0
+    trajectory.transitions.forEach(({ action }, turn) => {
+      for (let position = 0; position < action.tokens.length; position++) total += advantageOf(member, turn, position)
+    })
+    advantagesG[member] = total / Math.max(1, Trajectory.actionTokens(trajectory))
+  }
+  return advantagesG
+}
+
+/**
+ * A custom estimator whose advantages differ between the tokens of a member, such as rewards of single turns. A member's own advantage,
+ * for records, is the mean over its action tokens.
+ *
+ * @example
+ * const laterMore = Advantage.perToken("later_more", ({ group }) => (member, turn) => (turn + 1) * (group.rewardsG[member] ?? 0))
+ */
+export const perToken = (
+  name: string,
+  ofTokens: (group: InformativeGroup) => TokenAdvantage,
+  config: JsonObject = {}
+): Estimator => ({
+  name,
+  config,
+  of: (informative) => meanOfTokens(informative.group, ofTokens(informative)),
+  ofTokens
+})
 
 /**
  * The reward itself: Aᵢ = rᵢ (REINFORCE, Williams 1992). Within one group every member is pushed up where all rewards are
@@ -125,12 +163,123 @@ export const lengthWeighted: Estimator = make("length_weighted", (informative) =
   })
 })
 
+/** The chance that the largest of k − 1 of m ascending values is the j-th, for each j `[m]`. */
+const chancesOfLargest = (m: number, k: number): Float64Array => {
+  const chances = new Float64Array(m)
+  let chance = (k - 1) / m
+  for (let j = m; j >= k - 1; j--) {
+    chances[j - 1] = chance
+    chance *= (j - k + 1) / (j - 1)
+  }
+  return chances
+}
+
 /**
- * A of the best member = its reward less the second best's, 0 for the others: the gradient of the largest reward of the group,
- * which is pass@k with k the group's size (arXiv:2503.19595). Equal best members cancel, and the group trains nothing.
+ * Aᵢ = the mean, over all k − 1 of the other members, of max(0, rᵢ − the largest of their rewards): what member i adds to the best of
+ * k attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). With k the group's size, the default,
+ * only the best member has an advantage, its lead over the second best (arXiv:2503.19595), and equal best members train nothing.
  */
-export const bestOfGroup: Estimator = make("best_of_group", (informative) =>
-  fromFinished(informative, (finished) => {
-    const [best = 0, second = best] = finished.toSorted().toReversed()
-    return (reward) => reward === best ? best - second : 0
-  }))
+export const passAtK = (k = Infinity): Estimator =>
+  make("pass_at_k", (informative) =>
+    fromFinished(informative, (finished) => {
+      const sorted = Array.from(finished).toSorted((left, right) => left - right)
+      const chances = chancesOfLargest(sorted.length - 1, Math.min(k, sorted.length))
+      return (reward) => {
+        const others = sorted.toSpliced(sorted.indexOf(reward), 1)
+        return others.reduce((sum, other, j) => sum + (chances[j] ?? 0) * Math.max(0, reward - other), 0)
+      }
+    }), { k: Number.isFinite(k) ? k : null })
+
+/**
+ * Aᵢ = rᵢ − the mean reward of the members in i's part of the group; 0 for a member that is alone in it. For groups of several kinds of
+ * members, such as proposers, which are compared across problems, and solvers, which are compared within one.
+ *
+ * @see prime-rl `HierarchicalGRPOAlgorithm`
+ */
+export const hierarchical = (
+  name: string,
+  partOf: (member: number, group: GroupResult.Group) => string
+): Estimator =>
+  make("hierarchical", ({ group }) => {
+    const rewardsOf = (part: string) =>
+      group.rewardsG.filter((reward, member) => !Number.isNaN(reward) && partOf(member, group) === part)
+    return Float32Array.from(group.rewardsG, (reward, member) =>
+      Number.isNaN(reward) ? 0 : reward - mean(rewardsOf(partOf(member, group))))
+  }, { parts: name })
+
+const isSamePrompt = (left: ModelInput.ModelInput, right: ModelInput.ModelInput) =>
+  left.length === right.length && ModelInput.after(left, right) !== undefined
+
+/** The members that read the same prompt at a turn as another one, by prompt. */
+const readingAlike = (group: GroupResult.Group, turn: number): ReadonlyArray<ReadonlyArray<number>> => {
+  const readers: Array<{ readonly prompt: ModelInput.ModelInput; readonly members: Array<number> }> = []
+  for (const [member, { transitions }] of GroupResult.survivors(group)) {
+    const prompt = transitions[turn]?.observation
+    if (prompt === undefined) continue
+    const alike = readers.find((other) => isSamePrompt(other.prompt, prompt))
+    if (alike === undefined) readers.push({ prompt, members: [member] })
+    else alike.members.push(member)
+  }
+  return readers.map(({ members }) => members).filter(({ length }) => length > 1)
+}
+
+/** Each member's baseline at each turn `[G][turns]`. */
+const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<number>> => {
+  const finished = group.rewardsG.filter((reward) => !Number.isNaN(reward))
+  const baselines = group.members.map((): Array<number> => [mean(finished)])
+  const turns = Math.max(0, ...GroupResult.survivors(group).map(([, { transitions }]) => transitions.length))
+  for (let turn = 1; turn < turns; turn++) {
+    for (const own of baselines) own[turn] = own[turn - 1] ?? 0
+    for (const members of readingAlike(group, turn)) {
+      const baseline = mean(Float64Array.from(members, (member) => group.rewardsG[member] ?? 0))
+      for (const member of members) (baselines[member] ?? [])[turn] = baseline
+    }
+  }
+  return baselines
+}
+
+/**
+ * Per turn: A = rᵢ − the mean reward of the members whose turns before it were the same, in what was read and written; where nobody
+ * else shares them, of the last turns that were shared. For rollouts that branch, such as from a tree search: each turn is compared with
+ * its alternatives alone (the step-level groups of GiGPO, arXiv:2505.10978, with equal prefixes as states).
+ */
+export const sharedPrefix: Estimator = perToken("shared_prefix", ({ group }) => {
+  const baselinesGT = prefixBaselines(group)
+  return (member, turn) => (group.rewardsG[member] ?? 0) - (baselinesGT[member]?.[turn] ?? 0)
+})
+
+/** What a member's turns and its group's rewards reported under a name, added up. */
+const reported = (group: GroupResult.Group, member: number, trajectory: Trajectory.Trajectory, name: string) => {
+  const reports: ReadonlyArray<Metric.Metrics> = [
+    ...trajectory.transitions.map(({ metrics }) => metrics),
+    group.metricsG[member] ?? {}
+  ]
+  return reports.reduce((sum, metrics) => {
+    const metric = metrics[name]
+    if (metric === undefined) return sum
+    return sum + (metric.kind === "rate" ? Number(metric.hit) : metric.value)
+  }, 0)
+}
+
+/**
+ * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over components c of the reward, sample deviations, so that none drowns in the variance of
+ * another. A component is a metric that the environment reports, 0 where it does not. With `Credit.batchRelative` it is GDPO
+ * (arXiv:2601.05242).
+ *
+ * @example
+ * const gdpo = Credit.batchRelative(Advantage.decoupled({ correct: 1, format: 0.5 }))
+ */
+export const decoupled = (weights: Readonly<Record<string, number>>): Estimator =>
+  make("decoupled", ({ group }) => {
+    const survivors = GroupResult.survivors(group)
+    const advantagesG = new Float64Array(group.members.length)
+    for (const [name, weight] of Object.entries(weights)) {
+      const values = Float64Array.from(survivors, ([member, trajectory]) => reported(group, member, trajectory, name))
+      const center = mean(values)
+      const scale = standardDeviation(values, "sample") + epsilon
+      survivors.forEach(([member], index) => {
+        advantagesG[member] = (advantagesG[member] ?? 0) + weight * ((values[index] ?? 0) - center) / scale
+      })
+    }
+    return Float32Array.from(advantagesG)
+  }, { ...weights })

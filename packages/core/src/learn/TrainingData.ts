@@ -4,7 +4,7 @@ import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
-import type { Estimator } from "./Advantage.ts"
+import type { Estimator, TokenAdvantage } from "./Advantage.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
 /** Where a datum comes from. */
@@ -42,6 +42,7 @@ interface Layout {
 
 /** What the model had read after a turn: its observation, then from `start` on its action. */
 interface Turn extends Layout {
+  readonly index: number
   readonly transition: Trajectory.Transition
   readonly start: number
 }
@@ -62,7 +63,7 @@ const layout = (chunks: ReadonlyArray<ModelInput.Chunk>, length: number): Layout
   return { tokens, images }
 }
 
-const layoutTurn = (transition: Trajectory.Transition): Turn => {
+const layoutTurn = (transition: Trajectory.Transition, index: number): Turn => {
   const { action, observation } = transition
   if (action.tokens.length !== action.logprobs.length) {
     throw new RangeError(
@@ -75,6 +76,7 @@ const layoutTurn = (transition: Trajectory.Transition): Turn => {
   ]
   return {
     ...layout(chunks, observation.length + action.tokens.length),
+    index,
     transition,
     start: observation.length
   }
@@ -125,18 +127,21 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
 }
 
 /** The last turn's positions hold all earlier ones. All is shifted by one: position `t` is to predict token `t + 1`. */
-const toDatum = (turns: ReadonlyArray<Turn>, advantage: number): Datum.Datum<"PolicyTokens"> | undefined => {
+const toDatum = (
+  turns: ReadonlyArray<Turn>,
+  advantageOf: (turn: number, position: number) => number
+): Datum.Datum<"PolicyTokens"> | undefined => {
   const last = turns.at(-1)
   const length = last === undefined ? 0 : trainableLength(turns, last)
   if (last === undefined || length < 2) return undefined
   const logprobs = new Float32Array(length)
   const advantages = new Float32Array(length)
   const mask = new Float32Array(length)
-  for (const { start, tokens, transition: { action, trainable } } of turns) {
+  for (const { index, start, tokens, transition: { action, trainable } } of turns) {
     if (start === tokens.length) continue
     logprobs.set(action.logprobs, start)
     if (trainable) {
-      advantages.fill(advantage, start, tokens.length)
+      for (let t = start; t < tokens.length; t++) advantages[t] = advantageOf(index, t - start)
       mask.fill(1, start, tokens.length)
     }
   }
@@ -150,26 +155,37 @@ const toDatum = (turns: ReadonlyArray<Turn>, advantage: number): Datum.Datum<"Po
 
 const fromTrajectory = (
   { transitions }: Trajectory.Trajectory,
-  advantage: number,
+  advantageOf: (turn: number, position: number) => number,
   origin: Omit<Lineage, "firstTurn" | "turns">
 ): ReadonlyArray<TrainingDatum> => {
   let firstTurn = 0
   return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
     const lineage = { ...origin, firstTurn, turns: turns.length }
     firstTurn += turns.length
-    const datum = toDatum(turns, advantage)
+    const datum = toDatum(turns, advantageOf)
     return datum === undefined ? [] : [{ ...datum, lineage }]
   })
 }
 
 /** An estimator is a caller's function, so its answer is checked. */
-const advantageOf = (advantagesG: Float32Array, { key, members }: GroupResult.Group, member: number) => {
-  const advantage = advantagesG[member]
-  if (advantage !== undefined && Number.isFinite(advantage) && advantagesG.length === members.length) return advantage
+const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
+  if (advantage !== undefined && Number.isFinite(advantage) && given === members.length) return advantage
   throw new RangeError(
-    `group "${key}": the estimator gave ${advantage} for member ${member} and ${advantagesG.length} advantages, ` +
+    `group "${key}": the estimator gave ${advantage} for member ${member} and ${given} advantages, ` +
       `expected finite ones, one for each of ${members.length} members`
   )
+}
+
+/** The advantage of a member's tokens by turn and position: the member's own unless the estimator tells them apart. */
+const advantagesOf = (
+  group: GroupResult.Group,
+  member: number,
+  advantagesG: Float32Array,
+  ofTokens: TokenAdvantage | undefined
+) => {
+  const own = checked(advantagesG[member], group, member, advantagesG.length)
+  return (turn: number, position: number) =>
+    ofTokens === undefined ? own : checked(ofTokens(member, turn, position), group, member, advantagesG.length)
 }
 
 /**
@@ -187,8 +203,9 @@ export const assemble = (
   groups.map((informative, groupIndex) => {
     const { group } = informative
     const advantagesG = estimator.of(informative)
+    const ofTokens = estimator.ofTokens?.(informative)
     const data = GroupResult.survivors(group).flatMap(([member, trajectory]) =>
-      fromTrajectory(trajectory, advantageOf(advantagesG, group, member), {
+      fromTrajectory(trajectory, advantagesOf(group, member, advantagesG, ofTokens), {
         group: group.key,
         groupIndex,
         member,

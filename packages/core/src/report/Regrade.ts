@@ -7,6 +7,7 @@ import * as Stream from "effect/Stream"
 import * as Advantage from "../learn/Advantage.ts"
 import * as Credit from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
+import type { Json } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import type { RunError, RunReader } from "../record/RunStore.ts"
 import * as StepMetrics from "../rl/StepMetrics.ts"
@@ -86,21 +87,22 @@ export const run = <E = never, R = never>(
     const result = rewarded(yield* GroupPayload.decode(yield* reader.payload(payload)), reward)
     return GroupResult.isSkipped(result) || keep(result) ? [result] : []
   })
-  const regrade = Effect.fnUntraced(function*({ groups, iteration }: Recorded) {
+  const regrade = Effect.fnUntraced(function*(memory: Json, { groups, iteration }: Recorded) {
     const results = (yield* Effect.forEach(groups, load)).flat()
-    const assigned = yield* credit.assign(results)
+    const assigned = yield* credit.assign(results, memory)
     const regraded: Regraded = {
       iteration,
       reward: StepMetrics.reward(StepMetrics.rollouts(results)),
       groups: assigned.groups,
       data: assigned.groups.flatMap(({ data }) => data)
     }
-    return regraded
+    const next: readonly [Json, ReadonlyArray<Regraded>] = [assigned.memory, [regraded]]
+    return next
   })
   return Stream.unwrap(
     Effect.map(
       Stream.runCollect(reader.read),
-      (records) => Stream.mapEffect(Stream.fromIterable(recorded(records)), regrade)
+      (records) => Stream.mapAccumEffect(Stream.fromIterable(recorded(records)), (): Json => null, regrade)
     )
   )
 }

@@ -1,8 +1,10 @@
 /** From the groups of an iteration to its update: credit, datums, numbers. */
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
+import type { Json } from "../record/Json.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
@@ -23,6 +25,15 @@ export interface Learned extends Sampled {
   readonly groups: ReadonlyArray<GroupCredit>
   readonly data: ReadonlyArray<TrainingDatum>
   readonly metrics: Readonly<Record<string, number>>
+}
+
+/** What the credit remembers from iteration to iteration. */
+export type Memory = Ref.Ref<Json>
+
+/** How a program goes on after an iteration, with what its credit remembers by then. */
+export interface Continuation<out Cursor> {
+  readonly memory: Memory
+  readonly cursor: (credit: Json) => Cursor
 }
 
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
@@ -66,13 +77,14 @@ export const report = <E, R, CE, CR>(
 export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   options: Options<E, R, CE, CR>,
   sampled: Sampled,
-  cursor: Cursor,
+  { cursor, memory }: Continuation<Cursor>,
   aside: ReadonlyArray<GroupResult> = []
 ) {
   const { iteration } = sampled
   const results = [...sampled.results, ...aside]
   yield* checkLosses(options, { iteration, results })
-  const assigned = yield* options.credit.assign(sampled.results)
+  const assigned = yield* options.credit.assign(sampled.results, yield* Ref.get(memory))
+  yield* Ref.set(memory, assigned.memory)
   const groups = Batch.trainable(assigned.groups)
   const parts = Substeps.split(groups, options.substeps)
   const adam = Adam.params(options.adam, learningRate(options, iteration))
@@ -80,7 +92,7 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   const update: Program.Iteration<Cursor> = {
     _tag: "Iteration",
     updates: parts.map((part) => Program.update([options.loss.pass(part)], adam)),
-    cursor,
+    cursor: cursor(assigned.memory),
     report: (outputs) => report(options, learned, outputs)
   }
   return { credited: Batch.credited(iteration, groups, parts), update }

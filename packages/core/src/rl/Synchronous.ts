@@ -1,19 +1,21 @@
 /** Synchronous, on-policy training: sample a batch with the newest weights, credit it, update, repeat. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
 import * as Policy from "../policy/Policy.ts"
 import * as SamplingSettings from "../policy/SamplingSettings.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { Json } from "../record/Json.ts"
 import type { RunError, RunStore } from "../record/RunStore.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
+import * as Cursor from "./Cursor.ts"
 import * as Learning from "./Learning.ts"
 import * as Outcomes from "./Outcomes.ts"
 import type * as RlOptions from "./RlOptions.ts"
@@ -28,31 +30,30 @@ interface Sampled extends Learning.Sampled {
   readonly _tag: "Sampled"
 }
 
-/** The program; its cursor is the index of the next batch. */
+/** The program. */
 export const program = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>
-): Program.Program<number, E | CE | Error, R | CR | RunStore> => ({
+): Program.Program<Cursor.Cursor, E | CE | Error, R | CR | RunStore> => ({
   name: "rl",
   identity: options.identity,
-  cursor: Schema.Int,
-  start: 0,
+  cursor: Cursor.Cursor,
+  start: Cursor.start,
   length: options.dataset.length,
   ahead: 0,
-  iterations: (from, weights) =>
-    Stream.unwrap(
-      Effect.map(Outcomes.tracker(options.dataset, from), (outcomes) =>
-        Stream.range(from, options.dataset.length - 1).pipe(
-          Stream.flatMap((iteration) =>
-            sample(options, weights, iteration, outcomes)
-          ),
-          Stream.mapEffect((element) =>
-            element._tag === "Sampled"
-              ? Effect.tap(learn(options, element), () => outcomes.add(element.iteration, element.results))
-              : Effect.succeed([element])
-          ),
-          Stream.flattenIterable
-        ))
-    )
+  iterations: ({ batch, credit }, weights) =>
+    Stream.unwrap(Effect.gen(function*() {
+      const outcomes = yield* Outcomes.tracker(options.dataset, batch)
+      const memory = yield* Ref.make<Json>(credit)
+      return Stream.range(batch, options.dataset.length - 1).pipe(
+        Stream.flatMap((iteration) => sample(options, weights, iteration, outcomes)),
+        Stream.mapEffect((element) =>
+          element._tag === "Sampled"
+            ? Effect.tap(learn(options, element, memory), () => outcomes.add(element.iteration, element.results))
+            : Effect.succeed([element])
+        ),
+        Stream.flattenIterable
+      )
+    }))
 })
 
 /** Rolls out a batch: an element for each group that finished, and the whole batch at the end. */
@@ -103,8 +104,8 @@ const collect = <E, R, A>(
     )
   })
 
-const learn = <E, R, CE, CR>(options: Options<E, R, CE, CR>, sampled: Sampled) =>
+const learn = <E, R, CE, CR>(options: Options<E, R, CE, CR>, sampled: Sampled, memory: Learning.Memory) =>
   Effect.map(
-    Learning.learn(options, sampled, sampled.iteration + 1),
+    Learning.learn(options, sampled, { memory, cursor: (credit) => ({ batch: sampled.iteration + 1, credit }) }),
     ({ credited, update }) => [Program.progress({ entry: credited }), update]
   )

@@ -1,6 +1,6 @@
-import { Advantage, Signal } from "@effect-rl/core"
+import { Advantage, Metric, Signal } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
@@ -139,10 +139,112 @@ describe("Advantage.lengthWeighted", () => {
   })
 })
 
-describe("Advantage.bestOfGroup", () => {
-  it("gives the best member its lead over the second best", () => {
-    assert.deepStrictEqual(estimate(Advantage.bestOfGroup, [0.25, undefined, 1, 0]), [0, 0, 0.75, 0])
-    assert.deepStrictEqual(estimate(Advantage.bestOfGroup, [1, 1, 0]), [0, 0, 0])
+/** All ways to choose `size` of the values. */
+const choices = (values: ReadonlyArray<number>, size: number): ReadonlyArray<ReadonlyArray<number>> =>
+  size === 0
+    ? [[]]
+    : values.flatMap((value, index) => choices(values.slice(index + 1), size - 1).map((others) => [value, ...others]))
+
+describe("Advantage.passAtK", () => {
+  it("gives the best member of the whole group its lead over the second best", () => {
+    assert.deepStrictEqual(estimate(Advantage.passAtK(), [0.25, undefined, 1, 0]), [0, 0, 0.75, 0])
+    assert.deepStrictEqual(estimate(Advantage.passAtK(), [1, 1, 0]), [0, 0, 0])
+    assert.deepStrictEqual(estimate(Advantage.passAtK(), [10, 9, 2]), [1, 0, 0])
+  })
+
+  it("is about as many members as there are, where fewer than k finished", () => {
+    assert.deepStrictEqual(
+      estimate(Advantage.passAtK(4), [1, undefined, 0]),
+      estimate(Advantage.passAtK(), [1, undefined, 0])
+    )
+  })
+
+  it.prop("is what a member adds to the best of k, averaged over the others it is among", [
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: -9, maximum: 9 })))
+      .check(Schema.isMinLength(2), Schema.isMaxLength(7)),
+    Schema.Literals([2, 3, 5])
+  ], ([rewards, k]) => {
+    const actual = estimate(Advantage.passAtK(k), rewards)
+    const size = Math.min(k, rewards.length) - 1
+    rewards.forEach((reward, member) => {
+      const sets = choices(rewards.toSpliced(member, 1), size)
+      const gained = sets.reduce((sum, others) => sum + Math.max(0, reward - Math.max(...others)), 0) / sets.length
+      assert.closeTo(actual[member] ?? NaN, gained, 1e-5)
+    })
+  }, { arbitrary: { seed: 1 } })
+})
+
+describe("Advantage.hierarchical", () => {
+  it("compares members within their part alone", () => {
+    const byParity = Advantage.hierarchical("parity", (member) => String(member % 2))
+    assert.deepStrictEqual(estimate(byParity, [1, 5, 0, 3, undefined, 1]), [0.5, 2, -0.5, 0, 0, -2])
+  })
+
+  it("gives 0 to a member that is alone in its part", () => {
+    assert.deepStrictEqual(estimate(Advantage.hierarchical("each", String), [1, 0]), [0, 0])
+  })
+})
+
+/** Advantages per turn, of members with these prompts and one action token per turn. */
+const perTurn = (
+  estimator: Advantage.Estimator,
+  members: ReadonlyArray<{ readonly reward: number; readonly prompts: ReadonlyArray<ReadonlyArray<number>> }>
+) => {
+  const trajectories = members.map(({ prompts }) =>
+    Option.some(Samples.trajectory(...prompts.map((prompt) => Samples.turn(prompt, [9]))))
+  )
+  const { informative: [group] } = Signal.partition([
+    Samples.group(members.map(({ reward }) => reward), { members: trajectories })
+  ])
+  assert.isDefined(group)
+  const advantageOf = estimator.ofTokens?.(group)
+  return members.map(({ prompts }, member) => prompts.map((_, turn) => advantageOf?.(member, turn, 0)))
+}
+
+describe("Advantage.sharedPrefix", () => {
+  it("compares each turn with those who read the same before it", () => {
+    assert.deepStrictEqual(
+      perTurn(Advantage.sharedPrefix, [
+        { reward: 1, prompts: [[1], [1, 9, 2], [1, 9, 2, 9, 4]] },
+        { reward: 0, prompts: [[1], [1, 9, 2], [1, 9, 2, 9, 5]] },
+        { reward: 0, prompts: [[1], [1, 9, 3]] },
+        { reward: 0, prompts: [[1]] }
+      ]),
+      [[0.75, 0.5, 0.5], [-0.25, -0.5, -0.5], [-0.25, -0.25], [-0.25]]
+    )
+  })
+
+  it.prop("is the centered advantage at every turn where no turn is shared", [Rewards], ([rewards]) => {
+    if (new Set(rewards).size < 2) return
+    const actual = perTurn(
+      Advantage.sharedPrefix,
+      rewards.map((reward, member) => ({ reward, prompts: [[1], [1, 9, 2 + member]] }))
+    )
+    estimate(Advantage.centered, rewards).forEach((expected, member) =>
+      actual[member]?.forEach((advantage) => assert.closeTo(advantage ?? NaN, expected, 1e-3))
+    )
+  }, { arbitrary: { seed: 1 } })
+})
+
+describe("Advantage.decoupled", () => {
+  const withMetrics = (correct: ReadonlyArray<boolean>, format: ReadonlyArray<number>) => {
+    const { informative: [group] } = Signal.partition([
+      Samples.group(format, {
+        metricsG: correct.map((hit, member) => ({
+          correct: Metric.rate(hit),
+          format: Metric.mean(format[member] ?? 0)
+        }))
+      })
+    ])
+    assert.isDefined(group)
+    return rounded(Array.from(Advantage.decoupled({ correct: 1, format: 0.5 }).of(group)))
+  }
+
+  it("gives each component its weight whatever its scale", () => {
+    const small = withMetrics([true, false], [0, 1e-2])
+    assert.deepStrictEqual(small, [0.353602, -0.353602])
+    const large = withMetrics([true, false], [0, 100])
+    large.forEach((advantage, member) => assert.closeTo(advantage, small[member] ?? NaN, 1e-4))
   })
 })
 
@@ -160,7 +262,9 @@ const estimators = {
   "normalized by population": Advantage.normalized("population"),
   maxRl: Advantage.maxRl,
   lengthWeighted: Advantage.lengthWeighted,
-  bestOfGroup: Advantage.bestOfGroup
+  passAtK: Advantage.passAtK(),
+  "passAtK of 2": Advantage.passAtK(2),
+  sharedPrefix: Advantage.sharedPrefix
 }
 
 describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
@@ -194,7 +298,7 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
 const without = (...names: ReadonlyArray<string>) =>
   Object.entries(estimators).filter(([name]) => !names.includes(name))
 
-describe.each(without("reward", "lengthWeighted", "bestOfGroup"))("Advantage.%s", (_, estimator) => {
+describe.each(without("reward", "lengthWeighted", "passAtK", "passAtK of 2"))("Advantage.%s", (_, estimator) => {
   it.prop("sums to zero over a group", [Rewards], ([rewards]) => {
     const actual = estimate(estimator, rewards)
     const scale = actual.reduce((most, advantage) => Math.max(most, Math.abs(advantage)), 0)

@@ -13,7 +13,7 @@ describe("Credit.groupRelative", () => {
   it.effect("trains on no group whose advantages are all 0", () =>
     Effect.gen(function*() {
       const tied = Samples.group([1, 1, 0])
-      const assigned = yield* Credit.groupRelative(Advantage.bestOfGroup).assign([tied, Samples.group([1, 0, 0])])
+      const assigned = yield* Credit.groupRelative(Advantage.passAtK()).assign([tied, Samples.group([1, 0, 0])], null)
       assert.deepStrictEqual(verdicts(assigned), ["constant", "informative"])
       assert.deepStrictEqual(assigned.groups.map(({ data }) => data.length), [0, 3])
     }))
@@ -23,7 +23,7 @@ describe("Credit.batchRelative", () => {
   it.effect("compares members across groups, also of groups whose rewards are equal", () =>
     Effect.gen(function*() {
       const results = [Samples.group([1, 1]), Samples.skipped(2), Samples.group([0, 0, undefined])]
-      const assigned = yield* Credit.batchRelative().assign(results)
+      const assigned = yield* Credit.batchRelative().assign(results, null)
       assert.deepStrictEqual(verdicts(assigned), ["informative", "skipped", "informative"])
       const a = Math.fround(0.5 / Math.sqrt(2 / 7 + 1e-8))
       assert.deepStrictEqual(advantages(assigned), [[a, a], [], [-a, -a, 0]])
@@ -33,7 +33,7 @@ describe("Credit.batchRelative", () => {
 
   it.effect("trains on nothing where all rewards of the batch are equal", () =>
     Effect.gen(function*() {
-      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 1]), Samples.group([1])])
+      const assigned = yield* Credit.batchRelative().assign([Samples.group([1, 1]), Samples.group([1])], null)
       assert.deepStrictEqual(verdicts(assigned), ["constant", "constant"])
     }))
 })
@@ -95,7 +95,7 @@ describe("Credit.klPenalty", () => {
       const client = yield* reference
       for (const coefficient of [-1, NaN]) {
         const credit = Credit.klPenalty({ reference: client, coefficient })(relative)
-        const error = yield* Effect.flip(credit.assign([]))
+        const error = yield* Effect.flip(credit.assign([], null))
         assert.strictEqual(error._tag === "InvalidOption" && error.field, "coefficient")
       }
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
@@ -117,7 +117,7 @@ describe("Credit.distill", () => {
         computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.succeed(less(prompt))
       }
       const credit = Credit.distill({ teacher, coefficient: 0.25, estimator: Advantage.centered })
-      const { groups: [group] } = yield* credit.assign([Samples.group([1, 0])])
+      const { groups: [group] } = yield* credit.assign([Samples.group([1, 0])], null)
       const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
       assert.deepStrictEqual(advantages, [[0, 0.5, 0.5], [0, -0.5, -0.5]])
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))

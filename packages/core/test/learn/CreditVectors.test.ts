@@ -78,8 +78,9 @@ const toDatum = (example: Example, member: number): TrainingData.TrainingDatum =
 const given = (examples: ReadonlyArray<Example>): Credit.Credit => ({
   name: "given",
   config: {},
-  assign: ([result = Samples.group([1])]) =>
+  assign: ([result = Samples.group([1])], memory) =>
     Effect.succeed({
+      memory,
       groups: [{ result, verdict: "informative", advantagesG: new Float32Array(0), data: examples.map(toDatum) }],
       metrics: {}
     })
@@ -132,7 +133,7 @@ describe.skipIf(penalties.length === 0)("Credit.klPenalty", () => {
           coefficient: input.kl_penalty_coef,
           discount: input.kl_discount_factor
         })(given(input.datums))
-        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])])
+        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
         assert.deepStrictEqual(asked, output.queried_sequences)
         assert.isTrue(TrainingVectors.isClose(metrics["kl_policy_base"] ?? NaN, output.kl_policy_base, 2e-6))
         assertClose(groups, output.advantages_if_masked_again ?? output.advantages, input.datums)
@@ -155,7 +156,7 @@ describe.skipIf(distillations.length === 0)("Credit.distill", () => {
           discount: input.kl_discount_factor
         })
         const members = examples.map((example) => Option.some(episode(example)))
-        const { groups, metrics } = yield* credit.assign([Samples.group(members.map(() => 0), { members })])
+        const { groups, metrics } = yield* credit.assign([Samples.group(members.map(() => 0), { members })], null)
         assert.isTrue(TrainingVectors.isClose(metrics["teacher_kl"] ?? NaN, output.metrics["teacher_kl"] ?? NaN, 2e-6))
         assertClose(groups, output.advantages.filter((_, index) => isTrained(index)), examples)
       })

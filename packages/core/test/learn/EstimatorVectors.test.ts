@@ -47,7 +47,7 @@ const estimatorOf = (vector: Vector): Advantage.Estimator | undefined => {
     case "max_rl":
       return vector.input.peer === "prime-rl" ? Advantage.maxRl : undefined
     case "pass_at_k":
-      return param(vector, "norm_by_std") === false ? Advantage.bestOfGroup : undefined
+      return param(vector, "norm_by_std") === false ? Advantage.passAtK() : undefined
     default:
       return undefined
   }
@@ -102,7 +102,7 @@ describe.skipIf(all.length === 0)("Credit.batchRelative", () => {
   it.effect.each(whitened)("agrees with the recorded implementation ($id)", (vector) =>
     Effect.gen(function*() {
       const estimator = vector.kind === "reinforce_pp" ? Advantage.reward : Advantage.centered
-      const { groups } = yield* Credit.batchRelative(estimator).assign(vector.input.groups.map(groupOf))
+      const { groups } = yield* Credit.batchRelative(estimator).assign(vector.input.groups.map(groupOf), null)
       const { advantages, token_advantages } = vector.output
       const expected = advantages ?? token_advantages?.map((group) => group.map(([first = NaN]) => first)) ?? []
       expected.forEach((membersG, index) =>

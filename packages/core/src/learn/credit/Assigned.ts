@@ -1,0 +1,70 @@
+/** What credit is, and the groups that it was given for. */
+import * as Arr from "effect/Array"
+import type * as Effect from "effect/Effect"
+import type { Json, JsonObject } from "../../record/Json.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import type * as Advantage from "../Advantage.ts"
+import * as Signal from "../Signal.ts"
+import * as TrainingData from "../TrainingData.ts"
+
+/** How a group was judged: trained on, without a signal, or without rewards. */
+export type Verdict = "informative" | "constant" | "skipped"
+
+/** One group's credit. */
+export interface GroupCredit {
+  readonly result: GroupResult.GroupResult
+  readonly verdict: Verdict
+  /** One advantage per member; empty where the group is not trained on. */
+  readonly advantagesG: Float32Array
+  /** In the order of members and turns; empty where the group is not trained on. */
+  readonly data: ReadonlyArray<TrainingData.TrainingDatum>
+}
+
+export interface Assigned {
+  /** In the order of the groups that were given. */
+  readonly groups: ReadonlyArray<GroupCredit>
+  readonly metrics: Readonly<Record<string, number>>
+  /** What the credit is to be given the next time. */
+  readonly memory: Json
+}
+
+/** A rule of credit, with the name and configuration that identify it in a run's records. */
+export interface Credit<out E = never, out R = never> {
+  readonly name: string
+  readonly config: JsonObject
+  /**
+   * Credit for the groups of one iteration. `memory` is what the iteration before it left, null before the first: a run keeps it with
+   * its checkpoints, so that a resumed run goes on exactly.
+   */
+  readonly assign: (groups: ReadonlyArray<GroupResult.GroupResult>, memory: Json) => Effect.Effect<Assigned, E, R>
+}
+
+export const noAdvantages = new Float32Array(0)
+
+export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
+
+/** A group that is not trained on, such as one whose equal best members cancel. */
+export const orConstant = (credit: GroupCredit): GroupCredit => {
+  const isZero = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.every((advantage) => advantage === 0)
+  return credit.verdict === "informative" && credit.data.every(isZero)
+    ? { ...credit, verdict: "constant", advantagesG: noAdvantages, data: [] }
+    : credit
+}
+
+/** Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on. */
+export const credited = (
+  results: ReadonlyArray<GroupResult.GroupResult>,
+  source: Signal.Source,
+  estimator: Advantage.Estimator
+): ReadonlyArray<GroupCredit> => {
+  const { informative } = Signal.partition(results, source)
+  const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, estimator) : []
+  const byGroup = new Map(assembled.map((credited) => [credited.group, credited]))
+  return results.map((result) => {
+    if (GroupResult.isSkipped(result)) return { result, verdict: "skipped", advantagesG: noAdvantages, data: [] }
+    const credited = byGroup.get(result)
+    return credited === undefined
+      ? { result, verdict: "constant", advantagesG: noAdvantages, data: [] }
+      : { result, verdict: "informative", advantagesG: credited.advantagesG, data: credited.data }
+  })
+}

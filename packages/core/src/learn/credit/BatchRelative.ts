@@ -1,0 +1,32 @@
+/** Credit relative to the batch. */
+import * as Effect from "effect/Effect"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import * as Advantage from "../Advantage.ts"
+import * as TokenAdvantages from "../TokenAdvantages.ts"
+import { type Credit, credited, type GroupCredit, orConstant } from "./Assigned.ts"
+
+/**
+ * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸) with a the estimator's advantage of a token, mean and variance
+ * (divisor n − 1) over all trained tokens of all groups. With `Advantage.reward` this is REINFORCE++, with `Advantage.centered` its
+ * variant with the group's mean as baseline (arXiv:2501.03262). Groups whose rewards are all equal are trained on as well, unless
+ * those of the whole batch are.
+ *
+ * @see verl `compute_reinforce_plus_plus_outcome_advantage`
+ */
+export const batchRelative = (estimator: Advantage.Estimator = Advantage.reward): Credit => ({
+  name: "batch_relative",
+  config: { estimator: estimator.name, ...estimator.config },
+  assign: (groups, memory) =>
+    Effect.sync(() => ({ groups: whiten(credited(groups, "batch", estimator)), metrics: {}, memory }))
+})
+
+const whiten = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> => {
+  const scale = TokenAdvantages.whitening(groups.flatMap(({ data }) => data))
+  const isFinished = (result: GroupResult.GroupResult, member: number) =>
+    !GroupResult.isSkipped(result) && !Number.isNaN(result.rewardsG[member])
+  return groups.map((group) => ({
+    ...group,
+    advantagesG: group.advantagesG.map((advantage, member) => isFinished(group.result, member) ? scale(advantage) : 0),
+    data: group.data.map((datum) => TokenAdvantages.map(datum, scale))
+  })).map(orConstant)
+}

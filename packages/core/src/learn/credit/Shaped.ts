@@ -1,0 +1,124 @@
+/** Credit for rewards that are changed first, such as by length. What a run reports are the rewards as they were. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Trajectory from "../../env/Trajectory.ts"
+import * as Check from "../../record/Check.ts"
+import type { InvalidOption } from "../../record/InvalidOption.ts"
+import type { JsonObject } from "../../record/Json.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+import { type Credit, identityOf } from "./Assigned.ts"
+
+/** A member's changed reward. */
+export type Shape = (reward: number, trajectory: Trajectory.Trajectory, group: GroupResult.Group) => number
+
+const shape = (result: GroupResult.GroupResult, change: Shape): GroupResult.GroupResult =>
+  GroupResult.isSkipped(result) ? result : {
+    ...result,
+    rewardsG: result.rewardsG.map((reward, member) =>
+      Option.match(result.members[member] ?? Option.none(), {
+        onNone: () => reward,
+        onSome: (trajectory) => change(reward, trajectory, result)
+      })
+    )
+  }
+
+/** Another credit, given rewards that `change` has changed. A credit of one's own is made of it. */
+export const shaped =
+  (name: string, change: Shape, config: JsonObject = {}) => <E, R>(credit: Credit<E, R>): Credit<E, R> => ({
+    name,
+    config: { credit: identityOf(credit), ...config },
+    assign: (results, memory) =>
+      Effect.map(
+        credit.assign(results.map((result) => shape(result, change)), memory),
+        (assigned) => ({
+          ...assigned,
+          groups: assigned.groups.map((group, index) => ({ ...group, result: results[index] ?? group.result }))
+        })
+      )
+  })
+
+export interface OverlongOptions {
+  /** L: action tokens from which a member loses all of the penalty. */
+  readonly maxTokens: number
+  /** B: action tokens below L over which the penalty grows. */
+  readonly buffer: number
+  /** What is lost at most; default 1. */
+  readonly penalty?: number
+}
+
+/**
+ * r − penalty·clamp((l − (L − B)) / B, 0, 1), l the member's action tokens: the soft punishment of overlong answers of DAPO
+ * (arXiv:2503.14476), which lets a member answer up to L − B tokens without loss.
+ *
+ * @example
+ * const credit = Credit.overlong({ maxTokens: 2048, buffer: 512 })(Credit.groupRelative(Advantage.centered))
+ */
+export const overlong = ({ buffer, maxTokens, penalty = 1 }: OverlongOptions) =>
+<E, R>(
+  credit: Credit<E, R>
+): Credit<E | InvalidOption, R> => {
+  const excess = (length: number) => Math.min(Math.max((length - (maxTokens - buffer)) / buffer, 0), 1)
+  const shapedCredit = shaped(
+    "overlong",
+    (reward, trajectory) => reward - penalty * excess(Trajectory.actionTokens(trajectory)),
+    { maxTokens, buffer, penalty }
+  )(credit)
+  const check = Check.all(
+    Check.option("maxTokens", maxTokens, Check.whole(1)),
+    Check.option("buffer", buffer, Check.whole(1, maxTokens)),
+    Check.option("penalty", penalty, Check.number({ least: 0 }))
+  )
+  return {
+    ...shapedCredit,
+    assign: (results, memory) => Effect.andThen(check, shapedCredit.assign(results, memory))
+  }
+}
+
+export interface LengthPenaltyOptions {
+  /** Weight of action tokens; default 0. */
+  readonly actionTokens?: number
+  /** Weight of the tokens of prompts and of what was answered to actions, as the last turn reads them; default 0. */
+  readonly observationTokens?: number
+  /** Weight of turns; default 0. */
+  readonly turns?: number
+}
+
+type Lengths = Required<LengthPenaltyOptions>
+
+/** What the last turn read, less what the member wrote itself. */
+const observed = (trajectory: Trajectory.Trajectory) => {
+  const last = trajectory.transitions.at(-1)
+  if (last === undefined) return 0
+  return last.observation.length + last.action.tokens.length - Trajectory.actionTokens(trajectory)
+}
+
+const lengthsOf = (trajectory: Trajectory.Trajectory): Lengths => ({
+  actionTokens: Trajectory.actionTokens(trajectory),
+  observationTokens: observed(trajectory),
+  turns: trajectory.transitions.length
+})
+
+const lengths = ["actionTokens", "observationTokens", "turns"] as const
+
+/**
+ * r − max(0, mean(r))·Σ w·l / max(l): every kind of length relative to the group's longest, so that shortness counts the more the
+ * better the group is at its problem, and not at all where it fails.
+ *
+ * @see prime-rl `GRPOAlgorithm.score_group`, which turns the penalty into a bonus where the mean is negative
+ */
+export const lengthPenalty = (weights: LengthPenaltyOptions) => <E, R>(credit: Credit<E, R>): Credit<E, R> =>
+  shaped(
+    "length_penalty",
+    (reward, trajectory, group) => {
+      const survivors = GroupResult.survivors(group)
+      const mean = survivors.reduce((sum, [member]) => sum + (group.rewardsG[member] ?? 0), 0) / survivors.length
+      const all = survivors.map(([, trajectory]) => lengthsOf(trajectory))
+      const own = lengthsOf(trajectory)
+      const cost = lengths.reduce((sum, length) => {
+        const most = Math.max(...all.map((lengths) => lengths[length]))
+        return sum + (most === 0 ? 0 : (weights[length] ?? 0) * own[length] / most)
+      }, 0)
+      return reward - Math.max(0, mean) * cost
+    },
+    { ...weights }
+  )(credit)
