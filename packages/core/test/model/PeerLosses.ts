@@ -370,7 +370,7 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
         ? ours(PolicyLoss.ppo({ clipLow: low, clipHigh: high, dualClip: number(parameters, "c_clip") }))
         : dualClip(peer, parameters)
     case "gspo_token":
-      return ours(PolicyLoss.gspo({ low: 1 - low, high: high - 1 }))
+      return ours(PolicyLoss.gspo({ clipLow: low, clipHigh: high }))
     case "gspo_sequence":
       return gspoSequence(parameters, "first")
     case "luspo":
@@ -382,7 +382,7 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
     case "cispo_masked":
       return cispo(peer, parameters, true)
     case "icepop":
-      return ours(PolicyLoss.icePop({ low, high }))
+      return ours(PolicyLoss.icePop({ clipLow: low, clipHigh: high }))
     case "tis_reinforce":
       return ours(PolicyLoss.cispo({
         clipLow: number(parameters, "tis_lower_bound", 0),
@@ -403,7 +403,7 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
     case "sapo": {
       const positive = number(parameters, "tau_pos", number(parameters, "sapo_temperature_pos"))
       const negative = number(parameters, "tau_neg", number(parameters, "sapo_temperature_neg"))
-      return ours(PolicyLoss.sapo({ positive, negative }))
+      return ours(PolicyLoss.sapo({ tauPositive: positive, tauNegative: negative }))
     }
     case "sapo_sequence":
       return sapoSequence(parameters)

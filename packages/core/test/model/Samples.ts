@@ -29,7 +29,7 @@ export const expressions: ReadonlyArray<Expression> = [
   withExtras(PolicyLoss.ppo({ clipHigh: 1.28, dualClip: 3 })),
   withExtras(PolicyLoss.cispo()),
   withExtras(PolicyLoss.dro()),
-  withExtras(PolicyLoss.gspo({ low: 0.2, high: 0.3 })),
+  withExtras(PolicyLoss.gspo({ clipLow: 0.8, clipHigh: 1.3 })),
   withExtras(PolicyLoss.dppo({ deltaHigh: 0.05, deltaLow: 0.05, tau: 0.1 })),
   withExtras(PolicyLoss.icePop()),
   withExtras(PolicyLoss.truncated()),

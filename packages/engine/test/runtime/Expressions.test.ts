@@ -27,7 +27,7 @@ const losses: ReadonlyArray<readonly [name: string, expression: Expression]> = [
   ["ppo, dualClip", withExtras(PolicyLoss.ppo({ clipHigh: 1.28, dualClip: 3 }))],
   ["cispo", withExtras(PolicyLoss.cispo())],
   ["dro", withExtras(PolicyLoss.dro())],
-  ["gspo", withExtras(PolicyLoss.gspo({ low: 0.2, high: 0.3 }))],
+  ["gspo", withExtras(PolicyLoss.gspo({ clipLow: 0.8, clipHigh: 1.3 }))],
   ["dppo", withExtras(PolicyLoss.dppo({ deltaHigh: 0.05, deltaLow: 0.05, tau: 0.1 }))],
   ["icePop", withExtras(PolicyLoss.icePop())],
   ["truncated", withExtras(PolicyLoss.truncated({ level: "sequence" }))],

@@ -22,18 +22,20 @@ import {
 import { clippedObjective, logRatio, ratio } from "./Ratio.ts"
 
 /**
- * −min(sA, clip(s, 1 − low, 1 + high)A), s = sg(e^mean(d))·e^(ℓ − sg ℓ), with the exponent at most 10: every token has the ratio of its
+ * −min(sA, clip(s, low, high)A), s = sg(e^mean(d))·e^(ℓ − sg ℓ), with the exponent at most 10: every token has the ratio of its
  * sequence, and a gradient of its own. GSPO's token variant (arXiv 2507.18071).
  */
-export const gspo = ({ high = 4e-4, low = 3e-4 }: { readonly low?: number; readonly high?: number } = {}) =>
+export const gspo = (
+  { clipHigh = 1.0004, clipLow = 0.9997 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
+) =>
   make(
     "gspo",
-    { parameters: { low, high }, symbols: { low: "\\varepsilon_-", high: "\\varepsilon_+" } },
+    { parameters: { clipLow, clipHigh }, symbols: { clipLow: "s_-", clipHigh: "s_+" } },
     ({ advantages, logprobs, samplerLogprobs }, parameters) => {
       const geometric = stopGradient(mean(logRatio(logprobs, samplerLogprobs)))
       const exponent = add(sub(logprobs, stopGradient(logprobs)), geometric)
       const s = named("s_t", exp(clamp(exponent, { high: 10 })))
-      return clippedObjective(s, advantages, sub(1, parameters.low), add(1, parameters.high))
+      return clippedObjective(s, advantages, parameters.clipLow, parameters.clipHigh)
     }
   )
 

@@ -122,29 +122,31 @@ export const dppo = (
   )
 
 /**
- * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds train nothing. IcePop (Ling, arXiv 2510.18855); SkyRL's
+ * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds train nothing. IcePop (Ring-1T, arXiv 2510.18855); SkyRL's
  * `rollout_is` has bounds 1 ± ε.
  */
-export const icePop = ({ high = 5, low = 0.5 }: { readonly low?: number; readonly high?: number } = {}) =>
+export const icePop = (
+  { clipHigh = 5, clipLow = 0.5 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
+) =>
   make(
     "icepop",
-    { parameters: { low, high }, symbols: { low: "\\rho_-", high: "\\rho_+" } },
+    { parameters: { clipLow, clipHigh }, symbols: { clipLow: "\\rho_-", clipHigh: "\\rho_+" } },
     ({ advantages, logprobs, samplerLogprobs }, parameters) => {
       const r = ratio(logprobs, samplerLogprobs)
-      const isWithin = and(gt(r, parameters.low), lt(r, parameters.high))
+      const isWithin = and(gt(r, parameters.clipLow), lt(r, parameters.clipHigh))
       return neg(mul(stopGradient(where(isWithin, r, 0)), advantages, logprobs))
     }
   )
 
-/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `positive` where A > 0, otherwise `negative`. SAPO (arXiv 2511.20347): a soft gate instead of a clip. */
+/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `tauPositive` where A > 0, otherwise `tauNegative`. SAPO (arXiv 2511.20347): a soft gate instead of a clip. */
 export const sapo = (
-  { negative = 1.05, positive = 1 }: { readonly positive?: number; readonly negative?: number } = {}
+  { tauNegative = 1.05, tauPositive = 1 }: { readonly tauPositive?: number; readonly tauNegative?: number } = {}
 ) =>
   make(
     "sapo",
-    { parameters: { positive, negative }, symbols: { positive: "\\tau_+", negative: "\\tau_-" } },
+    { parameters: { tauPositive, tauNegative }, symbols: { tauPositive: "\\tau_+", tauNegative: "\\tau_-" } },
     ({ advantages, logprobs, samplerLogprobs }, parameters) => {
-      const tau = named("\\tau_t", where(gt(advantages, 0), parameters.positive, parameters.negative))
+      const tau = named("\\tau_t", where(gt(advantages, 0), parameters.tauPositive, parameters.tauNegative))
       const gate = sigmoid(mul(tau, sub(ratio(logprobs, samplerLogprobs), 1)))
       return neg(mul(div(4, tau), gate, advantages))
     }
