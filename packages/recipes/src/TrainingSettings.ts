@@ -25,7 +25,7 @@ export interface Defaults {
   readonly evalEvery: number
 }
 
-const losses = ["importance_sampling", "ppo", "cispo", "dro"] as const
+const losses = ["importance_sampling", "ppo", "cispo", "dro", "gspo"] as const
 
 const schedules = ["constant", "linear", "cosine"] as const
 
@@ -48,11 +48,11 @@ const updating = {
   loss: Setting.choice({ choices: losses, default: "importance_sampling", help: "The loss that is minimised" }),
   clipLow: Setting.number({
     above: 0,
-    help: "Lower bound on the importance ratio, of ppo (0.8 unless given) and cispo (0)"
+    help: "Lower bound on the importance ratio, of ppo (0.8 unless given), cispo (0) and gspo (0.9997)"
   }),
   clipHigh: Setting.number({
     above: 0,
-    help: "Upper bound on the importance ratio, of ppo (1.2 unless given) and cispo (4)"
+    help: "Upper bound on the importance ratio, of ppo (1.2 unless given), cispo (4) and gspo (1.0004)"
   }),
   beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
   advantage: Setting.choice({
@@ -175,6 +175,8 @@ const lossOf = ({ beta, clipHigh, clipLow, loss }: Settings) => {
       return Loss.cispo(clip)
     case "dro":
       return Loss.dro(beta === undefined ? {} : { beta })
+    case "gspo":
+      return Loss.gspo(clip)
   }
 }
 

@@ -128,7 +128,8 @@ const configKeys: Record<Loss.Name, ReadonlyArray<string>> = {
   importance_sampling: [],
   ppo: ["clip_low_threshold", "clip_high_threshold"],
   cispo: ["clip_low_threshold", "clip_high_threshold"],
-  dro: ["beta"]
+  dro: ["beta"],
+  gspo: ["clip_low_threshold", "clip_high_threshold"]
 }
 
 const lossConfig = ({ config, name }: Loss.Loss<Datum.Kind>): Found => {

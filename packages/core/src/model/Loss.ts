@@ -1,7 +1,7 @@
 /** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
 import type * as Datum from "./Datum.ts"
 
-export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro"
+export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro" | "gspo"
 
 /** A loss, the datum kinds it reads and its resolved configuration under the wire's names. */
 export interface Loss<out K extends Datum.Kind> {
@@ -32,7 +32,7 @@ interface Clip {
   readonly clipHigh?: number
 }
 
-const clipped = (name: "ppo" | "cispo", low: number, high: number): Loss<"PolicyTokens"> => ({
+const clipped = (name: "ppo" | "cispo" | "gspo", low: number, high: number): Loss<"PolicyTokens"> => ({
   kind: "PolicyTokens",
   name,
   config: { clip_low_threshold: low, clip_high_threshold: high }
@@ -43,6 +43,12 @@ export const ppo = (config: Clip = {}) => clipped("ppo", config.clipLow ?? 0.8, 
 
 /** L = −stopgrad(clip(ratio, clipLow, clipHigh))·lp·A; bounds 0 and 4. */
 export const cispo = (config: Clip = {}) => clipped("cispo", config.clipLow ?? 0, config.clipHigh ?? 4)
+
+/**
+ * L = −min(s·A, clip(s, clipLow, clipHigh)·A) with s = exp(mean(lp − q)) over the action tokens of the sequence, whose gradient each
+ * token takes as its own ratio's; bounds 1 − 3·10⁻⁴ and 1 + 4·10⁻⁴. GSPO's token variant (arXiv 2507.18071).
+ */
+export const gspo = (config: Clip = {}) => clipped("gspo", config.clipLow ?? 1 - 3e-4, config.clipHigh ?? 1 + 4e-4)
 
 /** L = −(lp·A − β/2·(lp − q)²); β 0.05. */
 export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens"> => ({

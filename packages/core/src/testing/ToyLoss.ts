@@ -10,21 +10,27 @@ export interface LossValue {
 
 type Term = readonly [loss: number, slope: number]
 
-const policyTerm = (loss: Loss.Loss<Datum.Kind>, logprob: number, sampled: number, advantage: number): Term => {
+/** The mean of lp − q over the tokens that count. */
+const meanDrift = ({ logprobs, mask }: Datum.Inputs["PolicyTokens"], logprobsT: Float32Array): number => {
+  const driftsT = Array.from(logprobsT, (logprob, t) => mask[t] === 0 ? 0 : logprob - (logprobs[t] ?? NaN))
+  return driftsT.reduce((sum, drift) => sum + drift, 0) / mask.reduce((count, one) => count + Number(one !== 0), 0)
+}
+
+/** `drift` is lp − q, of the token or of the sequence. */
+const policyTerm = (loss: Loss.Loss<Datum.Kind>, logprob: number, drift: number, advantage: number): Term => {
   const { beta = 0.05, clip_high_threshold: high = Infinity, clip_low_threshold: low = 0 } = loss.config
-  const ratio = Math.exp(logprob - sampled)
+  const ratio = Math.exp(drift)
   const clipped = Math.min(Math.max(ratio, low), high)
   switch (loss.name) {
     case "ppo":
+    case "gspo":
       return ratio * advantage <= clipped * advantage
         ? [-ratio * advantage, -ratio * advantage]
         : [-clipped * advantage, 0]
     case "cispo":
       return [-clipped * logprob * advantage, -clipped * advantage]
-    case "dro": {
-      const drift = logprob - sampled
+    case "dro":
       return [-(logprob * advantage - (beta / 2) * drift * drift), -(advantage - beta * drift)]
-    }
     default:
       return [-ratio * advantage, -ratio * advantage]
   }
@@ -36,6 +42,8 @@ export const evaluate = (
   inputs: Datum.Inputs[Datum.Kind],
   logprobsTK: Float32Array
 ): LossValue => {
+  const driftOf = (inputs: Datum.Inputs["PolicyTokens"], at: number, logprob: number) =>
+    loss.name === "gspo" ? meanDrift(inputs, logprobsTK) : logprob - (inputs.logprobs[at] ?? NaN)
   const term = (at: number, logprob: number): Term => {
     if ("weights" in inputs) {
       const weight = inputs.weights[at] ?? 0
@@ -43,7 +51,7 @@ export const evaluate = (
     }
     return inputs.mask[at] === 0
       ? [0, 0]
-      : policyTerm(loss, logprob, inputs.logprobs[at] ?? NaN, inputs.advantages[at] ?? 0)
+      : policyTerm(loss, logprob, driftOf(inputs, at, logprob), inputs.advantages[at] ?? 0)
   }
   const terms = Array.from(logprobsTK, (logprob, at) => term(at, logprob))
   return {

@@ -10,11 +10,14 @@
  * | ppo                 | −min(ratio·A, clip(ratio)·A)   | −ratio·A where that is the minimum, or 0 |
  * | cispo               | −stopgrad(clip(ratio))·lp·A    | −clip(ratio)·A                           |
  * | dro                 | −(lp·A − β/2·(lp − q)²)        | −(A − β·(lp − q))                        |
+ * | gspo                | −min(s·A, clip(s)·A)           | −s·A where that is the minimum, or 0     |
+ *
+ * s = exp(mean(lp − q)) over the tokens of the sequence that count, with an exponent of at most 10.
  */
 
-export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro"
+export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro" | "gspo"
 
-/** Numbers under the names the wire gives them; the defaults are ppo 0.8 and 1.2, cispo 0 and 4, dro β 0.05. */
+/** Numbers under the names the wire gives them; the defaults are those of `Loss`. */
 export interface Config {
   readonly clip_low_threshold?: number
   readonly clip_high_threshold?: number
@@ -53,12 +56,17 @@ const importanceSampling: TokenLoss = (logprob, sampled, advantage) => {
   return { loss, slope: loss }
 }
 
-const ppo = (low: number, high: number): TokenLoss => (logprob, sampled, advantage) => {
-  const ratio = Math.exp(logprob - sampled)
+const clippedObjective = (ratio: number, advantage: number, low: number, high: number): Point => {
   const free = ratio * advantage
   const clipped = clamp(ratio, low, high) * advantage
   return free <= clipped ? { loss: -free, slope: -free } : { loss: -clipped, slope: 0 }
 }
+
+const ppo = (low: number, high: number): TokenLoss => (logprob, sampled, advantage) =>
+  clippedObjective(Math.exp(logprob - sampled), advantage, low, high)
+
+const gspo = (sequenceRatio: number, low: number, high: number): TokenLoss => (_logprob, _sampled, advantage) =>
+  clippedObjective(sequenceRatio, advantage, low, high)
 
 const cispo = (low: number, high: number): TokenLoss => (logprob, sampled, advantage) => {
   const slope = -clamp(Math.exp(logprob - sampled), low, high) * advantage
@@ -73,7 +81,23 @@ const dro = (beta: number): TokenLoss => (logprob, sampled, advantage) => {
   }
 }
 
-const tokenLoss = (name: Exclude<Name, "cross_entropy">, config: Config): TokenLoss => {
+/** The geometric mean of the ratios of the tokens that count. */
+const geometricRatio = (logprobs: Float32Array, { logprobs: sampled, mask }: Sampled): number => {
+  let [sum, count] = [0, 0]
+  for (let t = 0; t < logprobs.length; t++) {
+    if (mask !== undefined && mask[t] === 0) continue
+    sum += (logprobs[t] ?? 0) - (sampled[t] ?? 0)
+    count++
+  }
+  return Math.exp(Math.min(sum / count, 10))
+}
+
+const tokenLoss = (
+  name: Exclude<Name, "cross_entropy">,
+  config: Config,
+  logprobs: Float32Array,
+  sampled: Sampled
+): TokenLoss => {
   switch (name) {
     case "importance_sampling":
       return importanceSampling
@@ -83,6 +107,10 @@ const tokenLoss = (name: Exclude<Name, "cross_entropy">, config: Config): TokenL
       return cispo(config.clip_low_threshold ?? 0, config.clip_high_threshold ?? 4)
     case "dro":
       return dro(config.beta ?? 0.05)
+    case "gspo": {
+      const { clip_high_threshold: high = 1 + 4e-4, clip_low_threshold: low = 1 - 3e-4 } = config
+      return gspo(geometricRatio(logprobs, sampled), low, high)
+    }
   }
 }
 
@@ -104,9 +132,10 @@ export const policy = (
   name: Exclude<Name, "cross_entropy">,
   config: Config,
   logprobs: Float32Array,
-  { advantages, logprobs: sampled, mask }: Sampled
+  inputs: Sampled
 ): Result => {
-  const at = tokenLoss(name, config)
+  const { advantages, logprobs: sampled, mask } = inputs
+  const at = tokenLoss(name, config, logprobs, inputs)
   const gradient = new Float32Array(logprobs.length)
   let loss = 0
   for (let t = 0; t < logprobs.length; t++) {

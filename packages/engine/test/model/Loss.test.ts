@@ -70,6 +70,28 @@ describe("Loss", () => {
     assert.closeTo(one("dro", { beta: 0.5 }, [-1, -3, 1]).gradient[0] ?? NaN, -(1 - 0.5 * 2), 1e-6)
   })
 
+  it("gspo gives every token of a sequence the geometric mean of the ratios that count", () => {
+    const logprobs = Float32Array.of(-1, -2, -7, -3)
+    const sampled = {
+      logprobs: Float32Array.of(-1.2, -2.1, 0, -2.7),
+      advantages: Float32Array.of(1, -1, 0, 2),
+      mask: Float32Array.of(1, 1, 0, 1)
+    }
+    const ratio = Math.exp(Math.fround(-1) - f32(-1.2) + (f32(-2) - f32(-2.1)) + (f32(-3) - f32(-2.7))) ** (1 / 3)
+    const wide = { clip_low_threshold: 0.5, clip_high_threshold: 2 }
+    const { gradient, loss } = Loss.policy("gspo", wide, logprobs, sampled)
+    assert.closeTo(loss, -ratio * (1 - 1 + 2), 1e-9)
+    assert.deepStrictEqual([...gradient], [-ratio, ratio, 0, -2 * ratio].map((slope) => f32(slope) + 0))
+  })
+
+  it("gspo has no slope where clipping binds, with the bounds of its paper unless others are given", () => {
+    const slope = (ratio: number, advantage: number) =>
+      one("gspo", {}, [Math.log(ratio), 0, advantage]).gradient[0] ?? NaN
+    assert.deepStrictEqual([slope(1.0005, 1), slope(0.9996, -1)], [0, 0])
+    assert.closeTo(slope(1.0003, 1), -1.0003, 1e-6)
+    assert.closeTo(slope(0.9998, -1), 0.9998, 1e-6)
+  })
+
   it("sums over tokens and leaves out what is masked, whatever stands there", () => {
     const logprobs = Float32Array.of(-1, -2, -3)
     const sampled = {

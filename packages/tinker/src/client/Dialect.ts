@@ -118,6 +118,7 @@ const skyRL: Omit<Dialect, "kind"> = {
   loss: (loss, data) =>
     all(
       [loss.name === "dro", "loss", "SkyRL has no dro, take importance_sampling, ppo or cispo"],
+      [loss.name === "gspo", "loss", "not every backend of SkyRL has gspo, take PolicyLoss.gspo()"],
       [
         data.some(({ inputs }) => "candidates" in inputs),
         "WeightedCandidates",

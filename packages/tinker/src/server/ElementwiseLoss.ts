@@ -1,7 +1,8 @@
 /** The loss of every position of a pass, as the hosted service reports it beside the log-probabilities. */
 import type { Datum, Loss } from "@effect-rl/core"
 
-type TokenLoss = (logprob: number, sampled: number, advantage: number) => number
+/** `drift` is lp − q, of the token or, for gspo, the mean over the sequence. */
+type TokenLoss = (logprob: number, drift: number, advantage: number) => number
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high)
 
@@ -9,17 +10,41 @@ const tokenLoss = ({ config, name }: Loss.Loss<Datum.Kind>): TokenLoss => {
   const { beta = NaN, clip_high_threshold: high = NaN, clip_low_threshold: low = NaN } = config
   switch (name) {
     case "ppo":
-      return (logprob, sampled, advantage) => {
-        const ratio = Math.exp(logprob - sampled)
-        return -Math.min(ratio * advantage, clamp(ratio, low, high) * advantage)
-      }
+    case "gspo":
+      return (_, drift, advantage) =>
+        -Math.min(Math.exp(drift) * advantage, clamp(Math.exp(drift), low, high) * advantage)
     case "cispo":
-      return (logprob, sampled, advantage) => -clamp(Math.exp(logprob - sampled), low, high) * logprob * advantage
+      return (logprob, drift, advantage) => -clamp(Math.exp(drift), low, high) * logprob * advantage
     case "dro":
-      return (logprob, sampled, advantage) => -(logprob * advantage - beta / 2 * (logprob - sampled) ** 2)
+      return (logprob, drift, advantage) => -(logprob * advantage - beta / 2 * drift ** 2)
     default:
-      return (logprob, sampled, advantage) => -Math.exp(logprob - sampled) * advantage
+      return (_, drift, advantage) => -Math.exp(drift) * advantage
   }
+}
+
+/** The mean of lp − q over the tokens that count, at most 10. */
+const meanDrift = ({ logprobs: sampled, mask }: Datum.Inputs["PolicyTokens"], logprobs: Float32Array): number => {
+  let [sum, count] = [0, 0]
+  logprobs.forEach((logprob, t) => {
+    if (mask[t] === 0) return
+    sum += logprob - (sampled[t] ?? 0)
+    count++
+  })
+  return Math.min(sum / count, 10)
+}
+
+const policy = (
+  inputs: Datum.Inputs["PolicyTokens"],
+  loss: Loss.Loss<Datum.Kind>,
+  logprobs: Float32Array
+): Float32Array => {
+  const { advantages, logprobs: sampled, mask } = inputs
+  const at = tokenLoss(loss)
+  const mean = meanDrift(inputs, logprobs)
+  return logprobs.map((logprob, t) => {
+    if (mask[t] === 0) return 0
+    return at(logprob, loss.name === "gspo" ? mean : logprob - (sampled[t] ?? 0), advantages[t] ?? 0)
+  })
 }
 
 /** `[T]`: candidates of one position are added up, and masked positions are 0. */
@@ -28,18 +53,13 @@ export const of = (
   loss: Loss.Loss<Datum.Kind>,
   logprobs: Float32Array
 ): Float32Array => {
+  if (!("weights" in inputs)) return policy(inputs, loss, logprobs)
   const losses = new Float32Array(modelInput.length)
-  const perPosition = logprobs.length / Math.max(losses.length, 1)
-  const at = tokenLoss(loss)
-  for (let i = 0; i < logprobs.length; i++) {
-    const logprob = logprobs[i] ?? 0
-    const value = "weights" in inputs
-      ? inputs.weights[i] === 0 ? 0 : -(inputs.weights[i] ?? 0) * logprob
-      : inputs.mask[i] === 0
-      ? 0
-      : at(logprob, inputs.logprobs[i] ?? 0, inputs.advantages[i] ?? 0)
-    const position = Math.floor(i / perPosition)
-    losses[position] = (losses[position] ?? 0) + value
-  }
+  const candidates = logprobs.length / Math.max(losses.length, 1)
+  logprobs.forEach((logprob, i) => {
+    const weight = inputs.weights[i] ?? 0
+    const position = Math.floor(i / candidates)
+    if (weight !== 0) losses[position] = (losses[position] ?? 0) - weight * logprob
+  })
   return losses
 }

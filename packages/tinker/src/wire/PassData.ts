@@ -44,6 +44,10 @@ const inputsOf: Readonly<Record<Datum.Kind, ReadonlyArray<string>>> = {
   WeightedCandidates: ["target_tokens", "weights"]
 }
 
+/** gspo's mean goes over the tokens of its own mask. */
+const inputNames = ({ kind, name }: Loss.Loss<Datum.Kind>) =>
+  name === "gspo" ? [...inputsOf[kind], "sequence_ratio_mask"] : inputsOf[kind]
+
 /** The tensors of one datum by name. */
 const makeTensors = (received: PassRequest["data"][number], positions: number, allowance: Tensor.Allowance) => {
   const find = (name: string) => Option.getOrUndefined(Record.get(received.lossFnInputs, name))
@@ -74,21 +78,25 @@ const policyDatum = Effect.fnUntraced(function*(
 ) {
   const logprobs = (yield* tensors.required("logprobs")).values
   const advantages = (yield* tensors.required("advantages")).values
-  const weights = tensors.optional("weights")
-  const mask = weights === undefined ? maskOf(advantages, logprobs) : (yield* weights).values
-  if (!isMask(mask)) return yield* rejected("loss_fn_inputs.weights of a policy loss is its mask, expected 0 or 1")
+  const given = tensors.optional("weights") ?? tensors.optional("sequence_ratio_mask")
+  const mask = given === undefined ? maskOf(advantages, logprobs) : (yield* given).values
+  if (!isMask(mask)) {
+    return yield* rejected("loss_fn_inputs: the mask of a policy loss has another number, expected 0 or 1")
+  }
   return Datum.policyTokens(input, { targetTokens, logprobs, advantages, mask })
 })
 
 const datum = Effect.fnUntraced(function*(
   received: PassRequest["data"][number],
-  { kind, name }: Loss.Loss<Datum.Kind>,
+  loss: Loss.Loss<Datum.Kind>,
   allowance: Tensor.Allowance
 ) {
+  const { kind, name } = loss
   const input = yield* modelInput(received.modelInput)
-  const unread = Object.keys(received.lossFnInputs).find((key) => !inputsOf[kind].includes(key))
+  const read = inputNames(loss)
+  const unread = Object.keys(received.lossFnInputs).find((key) => !read.includes(key))
   if (unread !== undefined) {
-    return yield* rejected(`loss_fn_inputs.${unread} is not read by ${name}, expected ${inputsOf[kind].join(", ")}`)
+    return yield* rejected(`loss_fn_inputs.${unread} is not read by ${name}, expected ${read.join(", ")}`)
   }
   const tensors = makeTensors(received, input.length, allowance)
   const { columns, values: targetTokens } = yield* tensors.targets
@@ -109,14 +117,14 @@ const losses = new Map<string, Loss.Loss<Datum.Kind>>([
   ["importance_sampling", Loss.importanceSampling],
   ["ppo", Loss.ppo()],
   ["cispo", Loss.cispo()],
-  ["dro", Loss.dro()]
+  ["dro", Loss.dro()],
+  ["gspo", Loss.gspo()]
 ])
 
 /** Losses of the API that need what no backend of this project has. */
 const absent = new Map([
   ["stable_reinforce", "it needs what the hosted service records when it samples"],
-  ["custom", "graphs of custom losses are not run here; let the client compute it"],
-  ["gspo", "it is not computed here yet; importance_sampling and ppo are"]
+  ["custom", "graphs of custom losses are not run here; let the client compute it"]
 ])
 
 const lossOf = (name: string) => {

@@ -46,7 +46,11 @@ const present = (logprobs: Float32Array, mask: Float32Array) => {
   return sent
 }
 
-const tensors = (inputs: Datum.Inputs[Datum.Kind], sendsMask: boolean): Record<string, Tensor> => {
+const tensors = (
+  inputs: Datum.Inputs[Datum.Kind],
+  { name }: Loss.Loss<Datum.Kind>,
+  sendsMask: boolean
+): Record<string, Tensor> => {
   const size = inputs.targetTokens.length
   const shape = "candidates" in inputs ? [size / inputs.candidates, inputs.candidates] : [size]
   const target_tokens = int64(inputs.targetTokens, shape)
@@ -56,7 +60,8 @@ const tensors = (inputs: Datum.Inputs[Datum.Kind], sendsMask: boolean): Record<s
     target_tokens,
     logprobs: float32(present(logprobs, mask), shape),
     advantages: float32(advantages, shape),
-    ...(sendsMask ? { weights: float32(mask, shape) } : {})
+    ...(sendsMask ? { weights: float32(mask, shape) } : {}),
+    ...(name === "gspo" ? { sequence_ratio_mask: float32(mask, shape) } : {})
   }
 }
 
@@ -70,14 +75,14 @@ const chunk = (chunk: ModelInput.Chunk) =>
       }
     }
 
-/** The data of a pass. The mask stays here, unless the server wants it as `weights`. */
+/** The data of a pass. The mask stays here, unless the server wants it as `weights` or gspo needs it for its mean. */
 export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, sendsMask = false): PassRequest =>
   create(ForwardBackwardRequestSchema, {
     modelId,
     seqId,
     data: data.map(({ inputs, modelInput }) => ({
       modelInput: modelInput.chunks.map(chunk),
-      lossFnInputs: tensors(inputs, sendsMask)
+      lossFnInputs: tensors(inputs, loss, sendsMask)
     })),
     lossFn: loss.name,
     lossFnConfig: { ...loss.config },

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf"
+import { Loss } from "@effect-rl/core"
 import * as Bytes from "@effect-rl/tinker/wire/Bytes"
 import { type Datum, DType, ForwardBackwardRequestSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
@@ -60,6 +61,25 @@ describe("the data of a pass", () => {
   it.effect("cannot hold a token that 64 bits cannot", () =>
     Effect.gen(function*() {
       assert.include(yield* refusal({ target_tokens: ids([18446744073709551617n, 1]), weights }), "target_tokens")
+    }))
+
+  it.effect("say which tokens gspo takes the mean of", () =>
+    Effect.gen(function*() {
+      const inputs = {
+        target_tokens: ids([5, 6]),
+        logprobs: vector([0, -1]),
+        advantages: vector([0, 1]),
+        sequence_ratio_mask: vector([1, 1])
+      }
+      const { data: [datum], loss } = yield* Effect.flatMap(received(inputs, "gspo"), PassData.toPass)
+      assert.deepStrictEqual(loss, Loss.gspo())
+      assert.deepStrictEqual(datum?.inputs, {
+        targetTokens: Int32Array.of(5, 6),
+        logprobs: Float32Array.of(0, -1),
+        advantages: Float32Array.of(0, 1),
+        mask: Float32Array.of(1, 1)
+      })
+      assert.include(yield* refusal(inputs, "ppo"), "loss_fn_inputs.sequence_ratio_mask is not read by ppo")
     }))
 
   it.effect("fill their shape", () =>

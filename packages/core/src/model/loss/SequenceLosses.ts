@@ -1,4 +1,5 @@
 /** Policy losses that take the tokens of a sequence together. T is the number of action tokens, sums go over them. */
+import * as Loss from "../Loss.ts"
 import { make } from "../LossExpression.ts"
 import {
   add,
@@ -30,7 +31,11 @@ export const gspo = (
 ) =>
   make(
     "gspo",
-    { parameters: { clipLow, clipHigh }, symbols: { clipLow: "s_-", clipHigh: "s_+" } },
+    {
+      parameters: { clipLow, clipHigh },
+      symbols: { clipLow: "s_-", clipHigh: "s_+" },
+      equivalent: Loss.gspo({ clipLow, clipHigh })
+    },
     ({ advantages, logprobs, samplerLogprobs }, parameters) => {
       const geometric = stopGradient(mean(logRatio(logprobs, samplerLogprobs)))
       const exponent = add(sub(logprobs, stopGradient(logprobs)), geometric)

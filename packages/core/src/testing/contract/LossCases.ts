@@ -12,6 +12,12 @@ type Formula = (ratio: number, logprob: number, advantage: number) => number
 
 const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
 
+/** How far the trainer's log-probability is from the sampler's, per position. */
+const drifts = [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2]
+const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
+
+const sequenceRatio = Math.exp(drifts.reduce((sum, drift) => sum + drift, 0) / drifts.length)
+
 const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTokens">, formula: Formula]> = [
   ["importance_sampling", Loss.importanceSampling, (ratio, _, advantage) => -ratio * advantage],
   [
@@ -25,13 +31,14 @@ const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTo
     (ratio, _, advantage) => -Math.min(ratio * advantage, clip(ratio, 0.5, 1.5) * advantage)
   ],
   ["cispo", Loss.cispo({ clipHigh: 1.4 }), (ratio, logprob, advantage) => -clip(ratio, 0, 1.4) * logprob * advantage],
-  ["dro", Loss.dro({ beta: 0.2 }), (ratio, logprob, advantage) => -(logprob * advantage - 0.1 * Math.log(ratio) ** 2)]
+  ["dro", Loss.dro({ beta: 0.2 }), (ratio, logprob, advantage) => -(logprob * advantage - 0.1 * Math.log(ratio) ** 2)],
+  [
+    "gspo",
+    Loss.gspo({ clipHigh: 1.01 }),
+    (_ratio, _logprob, advantage) =>
+      -Math.min(sequenceRatio * advantage, clip(sequenceRatio, 1 - 3e-4, 1.01) * advantage)
+  ]
 ]
-
-/** How far the trainer's log-probability is from the sampler's, per position. */
-const drifts = [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.3]
-const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
-
 const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
   formulas.map(([title, loss, formula]) =>
     Case.make(
