@@ -3,6 +3,7 @@ import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Region } from "../numerics/Memory.ts"
+import { PromptHomes } from "./PromptHomes.ts"
 import type { Command, LoadedModel, Reply, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
 import type { Spawn, Thread } from "./Thread.ts"
 
@@ -99,6 +100,8 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
       })
     })
 
+  const homes = new PromptHomes<Member>()
+
   /** How many threads work with a model. */
   const threadsOf = new Map<number, number>()
 
@@ -110,7 +113,8 @@ export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, sta
   const sample: Threads["sample"] = (order) =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
-        const member = leastBusy(order.model, ({ samples }) => samples)
+        const least = leastBusy(order.model, ({ samples }) => samples)
+        const member = homes.choose(order, least, ({ samples }) => (samples - least.samples) * order.maxTokens)
         member.samples += order.seeds.length
         return member
       }),

@@ -1,0 +1,40 @@
+import { PromptHomes } from "@effect-rl/engine/runtime/PromptHomes"
+import { assert, describe, it } from "@effect/vitest"
+import { Array } from "effect"
+
+const order = (prompt: ReadonlyArray<number>, weights = 0) => ({ model: 0, weights, prompt: Int32Array.from(prompt) })
+
+/** Every order finds thread 0 least busy at first, and thread 1 afterwards, `rows` rows ahead of thread 0. */
+const asked = (orders: ReadonlyArray<ReturnType<typeof order>>, rows: number) => {
+  const homes = new PromptHomes<number>()
+  return orders.map((one, index) => homes.choose(one, index === 0 ? 0 : 1, (home) => home === 1 ? 0 : rows))
+}
+
+describe("PromptHomes", () => {
+  it("sends equal prompts to the thread that has computed them, whoever asks", () => {
+    assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3]), order([1, 2, 4]), order([1, 2, 3])], 0), [
+      0,
+      0,
+      1,
+      0
+    ])
+  })
+
+  it("tells weights apart", () => {
+    assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3], 1)], 0), [0, 1])
+  })
+
+  it("waits no longer for a thread than the prompt takes to compute", () => {
+    assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3])], 3), [0, 0])
+    assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3])], 4), [0, 1])
+  })
+
+  it("forgets the longest unused prompts", () => {
+    const homes = new PromptHomes<number>()
+    const ask = (token: number, least: number) => homes.choose(order([token]), least, () => 0)
+    for (const token of Array.range(1, 1024)) ask(token, 0)
+    assert.strictEqual(ask(1, 1), 0)
+    ask(1025, 0)
+    assert.deepStrictEqual([ask(1, 1), ask(2, 1)], [0, 1])
+  })
+})
