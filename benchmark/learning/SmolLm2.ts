@@ -1,22 +1,14 @@
 /**
  * Whether a real language model learns on this machine: SmolLM2-135M-Instruct on sums of two numbers below 100.
  *
- *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2.ts --seed 0 --out smollm2.jsonl
+ *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2.ts --seed 0 --log-path runs/smollm2-0
  *
- * The controls are `--control still` and `--control shuffled`. A line of JSON is added to the file for each iteration and each
- * evaluation.
+ * The controls are `--control still` and `--control shuffled`. The run goes on from its last checkpoint when it is started again. A
+ * line of JSON is added to `curve.jsonl` of its folder for each iteration and each evaluation.
  */
-import {
-  ChatModel,
-  Evaluator,
-  ProblemEnv,
-  ProblemGroupBuilder,
-  Rl,
-  type RunRecord,
-  RunStore,
-  Seed
-} from "@effect-rl/core"
+import { ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Rl, type RunRecord, Seed } from "@effect-rl/core"
 import { Engine, SmolLm2 } from "@effect-rl/engine"
+import { RunDirectory } from "@effect-rl/files"
 import { HeldOutPairs } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -29,18 +21,19 @@ const { values: flags } = parseArgs({
     seed: { type: "string", default: "0" },
     iterations: { type: "string", default: "30" },
     control: { type: "string", default: "none" },
-    out: { type: "string", default: "smollm2.jsonl" }
+    "log-path": { type: "string", default: "runs/smollm2" }
   }
 })
 
 const seed = Number(flags.seed)
 const iterations = Number(flags.iterations)
+const folder = flags["log-path"]
 const [groups, groupSize, maxTokens, heldOut] = [8, 8, 24, 200]
 
 const env = (model: ChatModel.ChatModel, a: number, b: number) =>
   ProblemEnv.make({
     model,
-    question: `What is ${a} + ${b}?`,
+    question: `Calculate ${a} + ${b}.`,
     referenceAnswer: String(a + b),
     checkAnswer: (response) => Number(response.match(/\d+/g)?.at(-1) ?? NaN) === a + b
   })
@@ -75,7 +68,7 @@ const options = (model: ChatModel.ChatModel) => {
     sampling: { maxTokens },
     update: { learningRate: 3e-4 },
     lora: { rank: 8 },
-    run: { seed, iterations, evalEvery: 15, saveEvery: 0, evaluators: [greedy] }
+    run: { seed, iterations, evalEvery: 15, saveEvery: 3, evaluators: [greedy] }
   }
 }
 
@@ -108,15 +101,15 @@ const program = Effect.gen(function*() {
         const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
         const text = JSON.stringify({ control: flags.control, seed, seconds, ...line })
         yield* Console.log(text)
-        yield* fs.writeFileString(flags.out, `${text}\n`, { flag: "a" })
+        yield* fs.writeFileString(`${folder}/curve.jsonl`, `${text}\n`, { flag: "a" })
       })
     )
   )
 })
 
 program.pipe(
-  Effect.provide(RunStore.RunStore.layerMemory),
-  Effect.provide(Engine.layerOptions({ models: [SmolLm2.name], checkpoints: `${flags.out}.checkpoints` })),
+  Effect.provide(RunDirectory.layer(folder)),
+  Effect.provide(Engine.layerOptions({ models: [SmolLm2.name], checkpoints: `${folder}/checkpoints` })),
   Effect.provide(NodeServices.layer),
   NodeRuntime.runMain
 )
