@@ -46,9 +46,9 @@ export const cispo = (config: Clip = {}) => clipped("cispo", config.clipLow ?? 0
 
 /**
  * L = −min(s·A, clip(s, clipLow, clipHigh)·A) with s = exp(mean(lp − q)) over the action tokens of the sequence, whose gradient each
- * token takes as its own ratio's; bounds 1 − 3·10⁻⁴ and 1 + 4·10⁻⁴. GSPO's token variant (arXiv 2507.18071).
+ * token takes as its own ratio's; bounds 0.9997 and 1.0004. GSPO's token variant (arXiv 2507.18071).
  */
-export const gspo = (config: Clip = {}) => clipped("gspo", config.clipLow ?? 1 - 3e-4, config.clipHigh ?? 1 + 4e-4)
+export const gspo = (config: Clip = {}) => clipped("gspo", config.clipLow ?? 0.9997, config.clipHigh ?? 1.0004)
 
 /** L = −(lp·A − β/2·(lp − q)²); β 0.05. */
 export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens"> => ({

@@ -108,7 +108,7 @@ const tokenLoss = (
     case "dro":
       return dro(config.beta ?? 0.05)
     case "gspo": {
-      const { clip_high_threshold: high = 1 + 4e-4, clip_low_threshold: low = 1 - 3e-4 } = config
+      const { clip_high_threshold: high = 1.0004, clip_low_threshold: low = 0.9997 } = config
       return gspo(geometricRatio(logprobs, sampled), low, high)
     }
   }

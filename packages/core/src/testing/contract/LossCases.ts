@@ -35,8 +35,7 @@ const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTo
   [
     "gspo",
     Loss.gspo({ clipHigh: 1.01 }),
-    (_ratio, _logprob, advantage) =>
-      -Math.min(sequenceRatio * advantage, clip(sequenceRatio, 1 - 3e-4, 1.01) * advantage)
+    (_ratio, _logprob, advantage) => -Math.min(sequenceRatio * advantage, clip(sequenceRatio, 0.9997, 1.01) * advantage)
   ]
 ]
 const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
