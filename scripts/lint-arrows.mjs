@@ -12,7 +12,8 @@ const packages = {
   ai: ["core", "files"],
   recipes: ["core", "files"],
   view: ["core", "files"],
-  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes", "view"]
+  export: ["core", "files"],
+  cli: ["core", "files", "tinker", "engine", "cluster", "ai", "recipes", "view", "export"]
 }
 
 /** A room may import those before it. */
@@ -37,11 +38,12 @@ const rooms = {
   ],
   engine: ["numerics", "model", "checkpoint", "runtime"],
   tinker: ["wire", "client", "server", "cassette"],
-  view: ["story", "page", "server"]
+  view: ["story", "page", "server"],
+  export: ["run", "sink", "projection"]
 }
 
 /** Rooms that do not know each other, whatever their order. */
-const apart = { tinker: ["client", "server", "cassette"], view: ["page", "server"] }
+const apart = { tinker: ["client", "server", "cassette"], view: ["page", "server"], export: ["sink", "projection"] }
 
 const sources = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -152,6 +152,12 @@ try {
     cwd: project,
     stdio: "inherit"
   })
+  for (const [format, out] of [["tensorboard", "events"], ["parquet", "rollouts.parquet"]]) {
+    execFileSync(command, ["export", "runs/arithmetic-0", "--format", format, "--out", out], {
+      cwd: project,
+      stdio: "inherit"
+    })
+  }
   const server = spawn(command, ["view", "runs"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
   try {
     const [line] = await once(server.stdout, "data")

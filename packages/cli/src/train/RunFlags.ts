@@ -1,6 +1,7 @@
 /** The flags of `train` that are not a recipe's. */
 import * as Flag from "effect/cli/Flag"
 import * as WorkersFlag from "../WorkersFlag.ts"
+import * as SinkFlag from "./SinkFlag.ts"
 
 const positive = (name: string) => Flag.Finite(name).pipe(Flag.filter((value) => value > 0, () => "a number above 0"))
 
@@ -40,6 +41,7 @@ export const flags = {
     Flag.withDescription("Price of a million tokens, for the plan"),
     Flag.optional
   ),
+  sink: SinkFlag.flag,
   config: Flag.File("config", { mustExist: true }).pipe(
     Flag.withMetavar("file"),
     Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags win over it"),

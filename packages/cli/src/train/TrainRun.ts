@@ -25,6 +25,7 @@ import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as SettingFlags from "./SettingFlags.ts"
+import * as SinkFlag from "./SinkFlag.ts"
 import type { Given } from "./TinkerBackend.ts"
 
 export interface Flags extends Given {
@@ -34,6 +35,7 @@ export interface Flags extends Given {
   readonly plan: boolean
   readonly price: Option.Option<number>
   readonly config: Option.Option<string>
+  readonly sink: SinkFlag.Given
   readonly json: boolean
 }
 
@@ -199,7 +201,8 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const program = Effect.gen(function*() {
     const task = yield* prepare(recipe, configured, flags)
     if (flags.plan) return yield* showPlan(name, task, folder, flags)
-    return yield* Effect.provide(train(name, task, folder), RunDirectory.layer(folder))
+    const run = Layer.provideMerge(yield* SinkFlag.attach(flags.sink, folder), RunDirectory.layer(folder))
+    return yield* Effect.provide(train(name, task, folder), run)
   })
   yield* program.pipe(
     Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer)),

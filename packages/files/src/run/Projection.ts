@@ -3,12 +3,26 @@
  * by the tools of tinker-cookbook as they are.
  */
 import type { RunRecord } from "@effect-rl/core"
+import * as Predicate from "effect/Predicate"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
+/** What tools of tinker-cookbook look for in `config.json`, under the names of its configurations. */
+const cookbookNames = ({ identity }: RunRecord.Opened) => ({
+  model_name: identity["model"],
+  renderer_name: identity["renderer"],
+  lora_rank: Predicate.hasProperty(identity["lora"], "rank") ? identity["lora"].rank : undefined,
+  learning_rate: identity["learning_rate"],
+  loss_fn: identity["loss"],
+  seed: identity["seed"]
+})
+
 /** Content of `config.json`. */
-export const config = ({ identity, program, segment, settings, version }: RunRecord.Opened): string =>
-  `${JSON.stringify({ format: RunFolder.format, segment, program, version, identity, settings }, null, 2)}\n`
+export const config = (opened: RunRecord.Opened): string => {
+  const { identity, program, segment, settings, version } = opened
+  const content = { format: RunFolder.format, segment, program, version, ...cookbookNames(opened), identity, settings }
+  return `${JSON.stringify(content, null, 2)}\n`
+}
 
 /** A line of `metrics.jsonl`: `step` is the iteration. A metric of that name does not replace it. */
 export const metrics = (record: RunRecord.RunRecord): string | undefined => {
@@ -29,6 +43,7 @@ export const checkpoint = (record: RunRecord.RunRecord): string | undefined =>
     state_path: record.statePath,
     // The cookbook leaves out what there is not.
     ...(record.samplerPath === null ? {} : { sampler_path: record.samplerPath }),
+    ...(record.kind === "final" ? { final: true } : {}),
     ...(record.kind === "rolling" ? { rolling: true } : {}),
     ...(record.expiresAt === null ? {} : { expires_at: record.expiresAt }),
     optimizer_steps: record.optimizerSteps,

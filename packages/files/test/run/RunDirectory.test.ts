@@ -103,6 +103,8 @@ layer(Files.layer)("a run directory", (it) => {
         segment: 1,
         program: "rl",
         version: "0.1.0",
+        model_name: "tiny",
+        seed: 7,
         identity: { model: "tiny", seed: 7 },
         settings: { maxSteps: 4 }
       })

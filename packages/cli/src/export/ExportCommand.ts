@@ -1,0 +1,56 @@
+/** `effect-rl export RUN`: a run in the format of another tool. */
+import { InvalidOption, type RunStore } from "@effect-rl/core"
+import { Sink } from "@effect-rl/export"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Formats from "./Formats.ts"
+import * as RunTokenizer from "./RunTokenizer.ts"
+
+const flags = {
+  run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
+  format: Flag.Literals("format", Formats.names).pipe(
+    Flag.withDescription(
+      `What to write, and where: ${Formats.names.map((name) => `${name}: ${Formats.descriptions[name]}`).join("; ")}`
+    )
+  ),
+  out: Flag.String("out").pipe(
+    Flag.withMetavar("place"),
+    Flag.withDescription("Where to write it: a file, a folder or an address")
+  )
+}
+
+/** Files that a sink adds to must be new, or the run would be in them twice. */
+const checkNew = Effect.fnUntraced(function*(name: Formats.SinkName, out: string) {
+  if (name !== "otlp" && name !== "perfetto" && name !== "jsonl") return
+  const fs = yield* FileSystem.FileSystem
+  if (!(yield* Effect.orElseSucceed(fs.exists(out), () => false))) return
+  return yield* new InvalidOption.InvalidOption({
+    field: "--out",
+    found: `${out}, which exists`,
+    expected: "a new file"
+  })
+})
+
+const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, format: Formats.Name, out: string) {
+  if (Formats.isSink(format)) {
+    const path = yield* Path.Path
+    yield* checkNew(format, out)
+    return yield* Sink.write(Formats.sinks[format](out, path.basename(path.resolve(reader.name))), reader)
+  }
+  const decode = yield* RunTokenizer.decoder(reader)
+  yield* Formats.projections[format](reader, out, { decode })
+})
+
+export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
+  Effect.gen(function*() {
+    const reader = yield* RunDirectory.open(run)
+    yield* write(reader, format, out)
+    yield* Console.log(`written: ${out}`)
+  }).pipe(Effect.provide(NodeHttpClient.layerUndici)))

@@ -1,0 +1,85 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder, short } = CommandLine
+
+describe("effect-rl export", () => {
+  it.effect("writes a run for another tool, with texts read by the run's tokenizer", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "2", "--log-path", folder)
+      const file = join(dirname(folder), "chat.jsonl")
+      const { exit, out } = yield* run("export", folder, "--format", "chat", "--out", file)
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.strictEqual(out.at(-1), `written: ${file}`)
+      const [first = "", ...others] = readFileSync(file, "utf8").trimEnd().split("\n")
+      assert.strictEqual(others.length, 15)
+      const line: { readonly messages: ReadonlyArray<{ readonly content: string }> } = JSON.parse(first)
+      assert.match(line.messages[0]?.content ?? "", /^What is \d+ \+ \d+\?/)
+    }))
+
+  it.effect("does not add a run to a file twice", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const file = join(dirname(folder), "records.jsonl")
+      const command = ["export", folder, "--format", "jsonl", "--out", file] as const
+      assert.isTrue(Exit.isSuccess((yield* run(...command)).exit))
+      const { errors, exit } = yield* run(...command)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.strictEqual(errors.at(-1), `error: --out is ${file}, which exists, expected a new file`)
+    }))
+
+  it.effect("names a folder that is no run", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("export", "packages", "--format", "chat", "--out", "unused")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(errors.at(-1) ?? "", /this is not a run directory/)
+    }))
+})
+
+describe("effect-rl train --sink", () => {
+  it.effect("tells other tools of the run while it goes on", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const [events, trace] = [join(dirname(folder), "events"), join(dirname(folder), "trace.json")]
+      const sinks = ["--sink", `tensorboard=${events}`, "--sink", `perfetto=${trace}`]
+      const { errors, exit } = yield* run(...short, "--iterations", "1", "--log-path", folder, ...sinks)
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.deepStrictEqual(errors, [])
+      assert.strictEqual(readdirSync(events).length, 1)
+      assert.include(readFileSync(trace, "utf8"), "rl.train 0")
+    }))
+
+  it.effect("goes on where a sink cannot be reached, and says how to write the run later", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { exit, out } = yield* run(
+        ...short,
+        "--iterations",
+        "1",
+        "--log-path",
+        folder,
+        "--sink",
+        "jsonl=/dev/null/r"
+      )
+      assert.isTrue(Exit.isSuccess(exit))
+      const text = [...out, readFileSync(join(folder, "run.log"), "utf8")].join("\n")
+      assert.match(
+        text,
+        /jsonl did not take \d+ records; write the whole run later: effect-rl export .* --format jsonl/
+      )
+    }))
+
+  it.effect("refuses an unknown tool before the run begins", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { errors, exit } = yield* run(...short, "--log-path", folder, "--sink", "tensorbord=x")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(errors.at(-1) ?? "", /^error: --sink is "tensorbord", expected .*tensorboard/)
+      assert.isFalse(existsSync(join(folder, "records.jsonl")))
+    }))
+})

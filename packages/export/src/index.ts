@@ -1,0 +1,18 @@
+export * as Conversation from "./run/Conversation.ts"
+export * as Rollouts from "./run/Rollouts.ts"
+export * as RunSpans from "./run/RunSpans.ts"
+
+export * as JsonLines from "./sink/JsonLines.ts"
+export * as Mlflow from "./sink/Mlflow.ts"
+export * as Otlp from "./sink/Otlp.ts"
+export * as Perfetto from "./sink/Perfetto.ts"
+export * as Sink from "./sink/Sink.ts"
+export * as TensorBoard from "./sink/TensorBoard.ts"
+export * as Trackio from "./sink/Trackio.ts"
+
+export * as ChatJsonLines from "./projection/ChatJsonLines.ts"
+export * as Cookbook from "./projection/Cookbook.ts"
+export * as Inspect from "./projection/Inspect.ts"
+export * as ParquetRollouts from "./projection/ParquetRollouts.ts"
+export * as Projection from "./projection/Projection.ts"
+export * as Verifiers from "./projection/Verifiers.ts"

@@ -1,0 +1,143 @@
+/** The files that tinker-cookbook writes beside a run, for its own tools and for those that know them. */
+import { type GroupResult, type Metric, RunRecord, type RunStore } from "@effect-rl/core"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+import * as Conversation from "../run/Conversation.ts"
+import * as Rollouts from "../run/Rollouts.ts"
+import * as RunSpans from "../run/RunSpans.ts"
+import * as Logtree from "./Logtree.ts"
+import * as Projection from "./Projection.ts"
+
+const metricsOf = (metrics: Metric.Metrics) =>
+  Object.fromEntries(
+    Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? Number(metric.hit) : metric.value])
+  )
+
+/** What the group's rewards reported of a member. */
+const groupMetrics = (result: GroupResult.GroupResult, member: number) =>
+  result._tag === "Skipped" ? {} : metricsOf(result.metricsG[member] ?? {})
+
+/** A line of `…_rollout_summaries.jsonl`. @see tinker-cookbook `serialize_rollout_summaries` */
+const summaryOf =
+  ({ evaluator, iteration }: Rollouts.Batch) => ({ group, member, reward, trajectory }: Rollouts.Member) => ({
+    schema_version: 1,
+    split: evaluator === undefined ? "train" : `eval/${evaluator}`,
+    iteration,
+    group_idx: group.index,
+    traj_idx: member,
+    tags: group.record.tags,
+    sampling_client_step: group.record.step,
+    total_reward: reward,
+    final_reward: reward - trajectory.stepReward,
+    trajectory_metrics: groupMetrics(group.result, member),
+    steps: trajectory.transitions.map(({ action, logs, metrics, observation, reward }, step) => ({
+      step_idx: step,
+      ob_len: observation.length,
+      ac_len: action.tokens.length,
+      reward,
+      episode_done: step + 1 === trajectory.transitions.length,
+      metrics: metricsOf(metrics),
+      logs
+    })),
+    final_ob_len: 0
+  })
+
+const baseName = (evaluator: string | undefined) =>
+  evaluator === undefined ? "train" : `eval_${evaluator.replaceAll(/[^\w.-]/g, "_")}`
+
+const title = ({ evaluator, iteration }: Rollouts.Batch) =>
+  evaluator === undefined ? `RL iteration ${iteration}` : `Evaluation ${evaluator} before iteration ${iteration}`
+
+const memberSection = (decode: Conversation.Decode | undefined) => (member: Rollouts.Member): Logtree.Node => {
+  const turns = Conversation.turns(member.trajectory, decode)
+  const reference = Conversation.reference(member.trajectory)
+  return Logtree.section(4, `Trajectory ${member.member}`, [
+    Logtree.conversation(Conversation.messages(turns)),
+    ...(reference === undefined ? [] : [Logtree.text(`Reference answer: ${reference}`)]),
+    Logtree.text(`Total reward: ${member.reward}`),
+    ...(member.advantage === undefined ? [] : [Logtree.text(`Advantage: ${member.advantage}`)])
+  ])
+}
+
+const tree = (
+  batch: Rollouts.Batch,
+  groups: ReadonlyArray<Rollouts.RecordedGroup>,
+  decode: Conversation.Decode | undefined
+) => {
+  const at = batch.groups[0]?.at ?? 0
+  const sections = groups.map((group) =>
+    Logtree.section(3, `Group ${group.index}: ${group.record.key}`, Rollouts.members(group).map(memberSection(decode)))
+  )
+  return Logtree.trace(title(batch), DateTime.formatIso(DateTime.makeUnsafe(at)), [
+    Logtree.section(2, "Rollouts", sections)
+  ])
+}
+
+/** Folder of what an iteration has. @see tinker-cookbook `TrainingRunStore` */
+const iterationFolder = (iteration: number) => `iteration_${String(iteration).padStart(6, "0")}`
+
+/** A line of `timing_spans.jsonl`: seconds, from the first record of the run on. */
+const timing = (records: ReadonlyArray<RunRecord.RunRecord>) => {
+  const spans = RunSpans.make()
+  const began = records[0]?.at ?? 0
+  return records.flatMap((record) => {
+    const ended = spans(record).filter(({ lane }) =>
+      lane === "sampling" || lane === "training" || lane === "evaluation"
+    )
+    if (ended.length === 0 || !("iteration" in record)) return []
+    return [{
+      step: record.iteration,
+      spans: ended.map(({ end, name, start }) => ({
+        name,
+        duration: (end - start) / 1000,
+        wall_start: (start - began) / 1000,
+        wall_end: (end - began) / 1000
+      }))
+    }]
+  })
+}
+
+/** What a run directory has for these tools already. */
+const kept = ["config.json", "metrics.jsonl", "checkpoints.jsonl"]
+
+const copy = Effect.fnUntraced(
+  function*(from: string, to: string) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    if (path.resolve(from) === path.resolve(to)) return
+    for (const name of kept) {
+      const file = path.join(from, name)
+      if (yield* fs.exists(file)) yield* Projection.writeFile(path.join(to, name), fs.stream(file))
+    }
+  },
+  Effect.catchTag(
+    "PlatformError",
+    (error) => Effect.fail(new Projection.ProjectionError({ file: error.message, detail: "cannot be copied" }))
+  )
+)
+
+const recordsOf = (run: RunStore.RunReader) => Effect.map(Stream.runCollect(run.read), RunRecord.current)
+
+/**
+ * Writes a run's directory as tinker-cookbook does: beside `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, the times of each
+ * iteration, and for each iteration and evaluation summaries of its rollouts and a logtree of its conversations. The path may be the
+ * run directory itself.
+ *
+ * @see tinker-cookbook `serialize_rollout_summaries`, `logtree`
+ */
+export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
+  const path = yield* Path.Path
+  yield* copy(run.name, out)
+  const spans = timing(yield* recordsOf(run))
+  yield* Projection.writeLines(path.join(out, "timing_spans.jsonl"), Stream.fromIterable(spans))
+  yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) =>
+    Effect.gen(function*() {
+      const base = path.join(out, iterationFolder(batch.iteration), baseName(batch.evaluator))
+      const summaries = groups.flatMap(Rollouts.members).map(summaryOf(batch))
+      yield* Projection.writeLines(`${base}_rollout_summaries.jsonl`, Stream.fromIterable(summaries))
+      yield* Projection.writeText(`${base}_logtree.json`, Projection.line(tree(batch, groups, decode)))
+    }))
+})

@@ -1,0 +1,96 @@
+/** Rollouts as a table in a Parquet file, for notebooks. */
+import { Trajectory } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { SchemaElement } from "hyparquet"
+import { ByteWriter, ParquetWriter } from "hyparquet-writer"
+import * as Conversation from "../run/Conversation.ts"
+import * as Rollouts from "../run/Rollouts.ts"
+import * as Projection from "./Projection.ts"
+
+type Row = readonly [batch: Rollouts.Batch, member: Rollouts.Member]
+
+type Cell = string | number | boolean | ReadonlyArray<string> | ReadonlyArray<number> | null
+
+interface Column {
+  readonly name: string
+  readonly type: "STRING" | "INT32" | "DOUBLE" | "BOOLEAN" | "FLOAT"
+  readonly isList?: boolean
+  readonly of: (row: Row, decode: Conversation.Decode | undefined) => Cell
+}
+
+const said = ({ trajectory }: Rollouts.Member, decode: Conversation.Decode | undefined) =>
+  Conversation.turns(trajectory, decode)
+
+/** The columns of the table, one row for each member that finished. */
+const columns: ReadonlyArray<Column> = [
+  { name: "iteration", type: "INT32", of: ([batch]) => batch.iteration },
+  { name: "evaluator", type: "STRING", of: ([batch]) => batch.evaluator ?? null },
+  { name: "group", type: "STRING", of: ([, { group }]) => group.record.key },
+  { name: "tags", type: "STRING", isList: true, of: ([, { group }]) => group.record.tags },
+  { name: "member", type: "INT32", of: ([, { member }]) => member },
+  { name: "reward", type: "DOUBLE", of: ([, { reward }]) => reward },
+  { name: "advantage", type: "DOUBLE", of: ([, { advantage }]) => advantage ?? null },
+  { name: "sampler_step", type: "INT32", of: ([, { group }]) => group.record.step },
+  { name: "turns", type: "INT32", of: ([, { trajectory }]) => trajectory.transitions.length },
+  { name: "stop_reason", type: "STRING", of: ([, { trajectory }]) => Option.getOrNull(trajectory.stopReason) },
+  { name: "truncated", type: "BOOLEAN", of: ([, { trajectory }]) => Trajectory.isTruncated(trajectory) },
+  { name: "prompt_tokens", type: "INT32", of: ([, { trajectory }]) => Trajectory.observationTokens(trajectory) },
+  { name: "response_tokens", type: "INT32", of: ([, { trajectory }]) => Trajectory.actionTokens(trajectory) },
+  {
+    name: "prompts",
+    type: "STRING",
+    isList: true,
+    of: ([, row], decode) => said(row, decode).map(({ prompt }) => prompt)
+  },
+  {
+    name: "responses",
+    type: "STRING",
+    isList: true,
+    of: ([, row], decode) => said(row, decode).map(({ response }) => response)
+  },
+  {
+    name: "sampled_tokens",
+    type: "INT32",
+    isList: true,
+    of: ([, { trajectory }]) => trajectory.transitions.flatMap(({ action }) => Array.from(action.tokens))
+  },
+  {
+    name: "logprobs",
+    type: "FLOAT",
+    isList: true,
+    of: ([, { trajectory }]) => trajectory.transitions.flatMap(({ action }) => Array.from(action.logprobs))
+  }
+]
+
+const typeOf = ({ type }: Column): Partial<SchemaElement> =>
+  type === "STRING" ? { type: "BYTE_ARRAY", converted_type: "UTF8" } : { type }
+
+/** A list has three levels in Parquet: the list, its repeated part, the element. */
+const schemaOf = (column: Column): ReadonlyArray<SchemaElement> =>
+  column.isList === true
+    ? [
+      { name: column.name, repetition_type: "REQUIRED", num_children: 1, converted_type: "LIST" },
+      { name: "list", repetition_type: "REPEATED", num_children: 1 },
+      { name: "element", repetition_type: "REQUIRED", ...typeOf(column) }
+    ]
+    : [{ name: column.name, repetition_type: "OPTIONAL", ...typeOf(column) }]
+
+const schema: Array<SchemaElement> = [{ name: "root", num_children: columns.length }, ...columns.flatMap(schemaOf)]
+
+/** Writes one row group for each iteration and evaluation. */
+export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
+  const writer = new ByteWriter()
+  const table = new ParquetWriter({ writer, schema })
+  yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) =>
+    Effect.sync(() => {
+      const rows = groups.flatMap(Rollouts.members).map((member): Row => [batch, member])
+      if (rows.length === 0) return
+      table.write({
+        columnData: columns.map(({ name, of }) => ({ name, data: rows.map((row) => of(row, decode)) }))
+      })
+    }))
+  table.finish()
+  yield* Projection.writeFile(out, Stream.succeed(writer.getBytes()))
+})

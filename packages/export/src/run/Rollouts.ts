@@ -1,0 +1,114 @@
+/** The rollouts of a recorded run, with what training made of them. */
+import { GroupPayload, GroupResult, RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+
+/** A group as it was rolled out. */
+export interface RecordedGroup {
+  readonly record: RunRecord.GroupRolledOut
+  readonly result: GroupResult.GroupResult
+  /** Position in its batch: of the groups that an iteration credited, or of an evaluation's groups by key. */
+  readonly index: number
+  /** One per member; empty where no update used the group. */
+  readonly advantages: ReadonlyArray<number>
+}
+
+/** Groups that belong together: those of a training iteration, or of one evaluator's measurement before it. */
+export interface Batch {
+  readonly iteration: number
+  /** Undefined for training. */
+  readonly evaluator: string | undefined
+  readonly groups: ReadonlyArray<RunRecord.GroupRolledOut>
+  readonly credited: RunRecord.Credited | undefined
+}
+
+const idOf = ({ evaluator, iteration }: RunRecord.GroupRolledOut) => JSON.stringify([iteration, evaluator ?? null])
+
+const sorted = (groups: ReadonlyArray<RunRecord.GroupRolledOut>, credited: RunRecord.Credited | undefined) => {
+  const positions = new Map(credited?.groups.map(({ key }, index) => [key, index]))
+  const position = ({ key }: RunRecord.GroupRolledOut) => positions.get(key) ?? positions.size
+  return groups.toSorted(
+    (left, right) => position(left) - position(right) || (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)
+  )
+}
+
+/** The batches of the records that count, in the order in which they began; groups in an order that no timing changes. */
+export const batches = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<Batch> => {
+  const groups = new Map<string, Array<RunRecord.GroupRolledOut>>()
+  const credits = new Map<number, RunRecord.Credited>()
+  for (const record of RunRecord.current(records)) {
+    if (record._tag === "Credited") credits.set(record.iteration, record)
+    if (record._tag !== "GroupRolledOut") continue
+    const id = idOf(record)
+    groups.set(id, [...groups.get(id) ?? [], record])
+  }
+  return [...groups.values()].flatMap((found): ReadonlyArray<Batch> => {
+    const [first] = found
+    if (first === undefined) return []
+    const { evaluator, iteration } = first
+    const credited = evaluator === undefined ? credits.get(iteration) : undefined
+    return [{ iteration, evaluator, groups: sorted(found, credited), credited }]
+  })
+}
+
+/** Name of the model that the run trains; empty where the records do not say. */
+export const model = (records: ReadonlyArray<RunRecord.RunRecord>): string => {
+  const name = records.findLast(RunRecord.guards.Opened)?.identity["model"]
+  return typeof name === "string" ? name : ""
+}
+
+/** A batch's groups with their trajectories; groups whose payload is not recorded are left out. */
+export const load = Effect.fnUntraced(function*(run: RunStore.RunReader, { credited, groups }: Batch) {
+  const advantages = new Map(credited?.groups.map(({ advantages, key }) => [key, advantages]))
+  const loaded = yield* Effect.forEach(groups, (record, index) =>
+    record.payload === undefined
+      ? Effect.succeed([])
+      : Effect.map(
+        Effect.flatMap(run.payload(record.payload), GroupPayload.decode),
+        (result): ReadonlyArray<RecordedGroup> => [
+          { record, result, index, advantages: advantages.get(record.key) ?? [] }
+        ]
+      ))
+  return loaded.flat()
+})
+
+export type Error = RunStore.RunError | GroupPayload.GroupPayloadError
+
+/** The batches of a run, one after the other with their trajectories. */
+export const stream = (
+  run: RunStore.RunReader
+): Stream.Stream<readonly [batch: Batch, groups: ReadonlyArray<RecordedGroup>], Error> =>
+  Stream.unwrap(
+    Effect.map(
+      Stream.runCollect(run.read),
+      (records) =>
+        Stream.mapEffect(
+          Stream.fromIterable(batches(records)),
+          (batch) => Effect.map(load(run, batch), (groups) => [batch, groups] as const)
+        )
+    )
+  )
+
+/** A member that finished. */
+export interface Member {
+  readonly group: RecordedGroup
+  readonly member: number
+  readonly trajectory: Trajectory.Trajectory
+  readonly reward: number
+  /** Undefined where no update used it. */
+  readonly advantage: number | undefined
+}
+
+/** The members that finished, in order. */
+export const members = (group: RecordedGroup): ReadonlyArray<Member> => {
+  const { advantages, result } = group
+  return GroupResult.isSkipped(result)
+    ? []
+    : GroupResult.survivors(result).map(([member, trajectory]) => ({
+      group,
+      member,
+      trajectory,
+      reward: result.rewardsG[member] ?? NaN,
+      advantage: advantages[member]
+    }))
+}

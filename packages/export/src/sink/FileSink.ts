@@ -1,0 +1,40 @@
+/** Sinks that add text or bytes to a file. */
+import { FileFailure } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import type * as Scope from "effect/Scope"
+import { SinkError } from "./Sink.ts"
+
+export type Files = FileSystem.FileSystem | Path.Path
+
+/** Fails as the sink does, in words that name the file. */
+export const failing = (sink: string, file: string) => <A, R>(effect: Effect.Effect<A, PlatformError, R>) =>
+  Effect.mapError(effect, (error) => new SinkError({ sink, detail: FileFailure.describe(file, error) }))
+
+/** Whether there is no such file yet. */
+export const isNew = Effect.fnUntraced(function*(sink: string, file: string) {
+  const fs = yield* FileSystem.FileSystem
+  return !(yield* failing(sink, file)(fs.exists(file)))
+})
+
+/** Adds bytes to the end of a file, which is made with its folder where it does not exist. */
+export const appender = Effect.fnUntraced(function*(
+  sink: string,
+  file: string
+): Effect.fn.Return<(bytes: Uint8Array) => Effect.Effect<void, SinkError>, SinkError, Files | Scope.Scope> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* failing(sink, file)(fs.makeDirectory(path.dirname(file), { recursive: true }))
+  const handle = yield* failing(sink, file)(fs.open(file, { flag: "a" }))
+  return (bytes) => failing(sink, file)(handle.writeAll(bytes))
+})
+
+const encoder = new TextEncoder()
+
+/** Adds text to the end of a file. */
+export const texts = Effect.fnUntraced(function*(sink: string, file: string) {
+  const append = yield* appender(sink, file)
+  return (text: string) => text === "" ? Effect.void : append(encoder.encode(text))
+})

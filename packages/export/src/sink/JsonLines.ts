@@ -1,0 +1,17 @@
+/** Records as JSON lines in one file, for tools that read nothing else. */
+import { RunRecord } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as FileSink from "./FileSink.ts"
+import type { Sink } from "./Sink.ts"
+
+/**
+ * Adds each record to the file as one line of JSON, without its transcripts. After a resume, a record of the type `Opened` says by
+ * `continuesAfter` which of the lines before it no longer count.
+ */
+export const make = (file: string): Sink<FileSink.Files> => ({
+  name: "jsonl",
+  open: () =>
+    Effect.map(FileSink.texts("jsonl", file), (append) => ({
+      write: (record) => append(`${JSON.stringify(RunRecord.toJson(record))}\n`)
+    }))
+})

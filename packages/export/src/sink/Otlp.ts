@@ -1,0 +1,94 @@
+/** Spans for OpenTelemetry collectors, and for what reads their protocol: Langfuse, Phoenix, Opik, LangSmith, Braintrust. */
+import type { RunRecord, RunStore } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Names from "../run/Names.ts"
+import * as RolloutSpans from "../run/RolloutSpans.ts"
+import * as RunSpans from "../run/RunSpans.ts"
+import * as FileSink from "./FileSink.ts"
+import * as OtlpRequest from "./otlp/OtlpRequest.ts"
+import { type Sink, SinkError, type Writer } from "./Sink.ts"
+
+const name = "otlp"
+
+/** Spans of one request at most. */
+const batchSize = 512
+
+const failing = Effect.mapError(({ message }: { readonly message: string }) =>
+  new SinkError({ sink: name, detail: message })
+)
+
+/** What one record adds: the spans that end with it, and those inside of its group. */
+const spansOf = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  record: RunRecord.RunRecord,
+  ended: ReadonlyArray<RunSpans.Span>,
+  model: string
+) {
+  const inside = record._tag === "GroupRolledOut" ? yield* failing(RolloutSpans.inside(run, record, model)) : []
+  return [...inside, ...ended]
+})
+
+/** Spans are sent together when an iteration or an evaluation is done, so that a busy run makes few requests. */
+const isPause = ({ _tag }: RunRecord.RunRecord) =>
+  _tag === "Updated" || _tag === "Evaluated" || _tag === "Finished" || _tag === "Failed"
+
+type Send = (spans: ReadonlyArray<RunSpans.Span>, run: OtlpRequest.Run) => Effect.Effect<void, SinkError>
+
+const writer = Effect.fnUntraced(function*(reader: RunStore.RunReader, send: Send) {
+  const spans = RunSpans.make()
+  const first = yield* failing(Stream.runHead(reader.read))
+  const began = Option.match(first, { onNone: () => 0, onSome: ({ at }) => at })
+  let run: OtlpRequest.Run = { name: reader.name, began, version: "", attributes: {} }
+  let model = ""
+  let waiting: ReadonlyArray<RunSpans.Span> = []
+  let records = 0
+
+  const flush = Effect.suspend(() => {
+    if (waiting.length === 0) return Effect.void
+    const [sent, lost] = [waiting, records]
+    waiting = []
+    records = 0
+    return Effect.mapError(send(sent, run), ({ detail }) => new SinkError({ sink: name, detail, records: lost }))
+  })
+  yield* Effect.addFinalizer(() => Effect.ignore(flush, { log: true }))
+
+  const write: Writer["write"] = Effect.fnUntraced(function*(record) {
+    if (record._tag === "Opened") {
+      run = {
+        name: reader.name,
+        began: run.began === 0 ? record.at : run.began,
+        version: record.version,
+        attributes: Names.runAttributes(reader.name, record)
+      }
+      model = typeof record.identity["model"] === "string" ? record.identity["model"] : ""
+    }
+    waiting = [...waiting, ...yield* spansOf(reader, record, spans(record), model)]
+    records++
+    if (waiting.length >= batchSize || isPause(record)) yield* flush
+  })
+  return { write }
+})
+
+/**
+ * Sends the run's spans to the traces endpoint of a collector, such as `http://localhost:4318/v1/traces`. A trace is an iteration or
+ * an evaluation; in it are groups, members (`invoke_agent`), turns (`chat`), tool calls and rewards.
+ */
+export const make = (url: string, headers: Readonly<Record<string, string>> = {}): Sink<HttpClient.HttpClient> => ({
+  name,
+  open: Effect.fnUntraced(function*(reader) {
+    const post = yield* OtlpRequest.poster(name, url, headers)
+    return yield* writer(reader, (spans, run) => post(OtlpRequest.traceData(spans, run)))
+  })
+})
+
+/** Adds the requests to a file as lines of JSON, which a collector's `otlpjsonfile` receiver reads. */
+export const file = (path: string): Sink<FileSink.Files> => ({
+  name,
+  open: Effect.fnUntraced(function*(reader) {
+    const append = yield* FileSink.texts(name, path)
+    return yield* writer(reader, (spans, run) => append(`${JSON.stringify(OtlpRequest.traceData(spans, run))}\n`))
+  })
+})

@@ -1,0 +1,43 @@
+/** Numbers of a run by iteration, as tools of experiments keep them. */
+import type { RunRecord } from "@effect-rl/core"
+
+export interface Scalars {
+  /** The iteration; of an evaluation, the one that the measured weights go into. */
+  readonly step: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly values: Readonly<Record<string, number>>
+}
+
+const rewardOf = (name: string, reward: RunRecord.Reward | undefined) => ({
+  ...(reward === undefined ? {} : { [`${name}/mean`]: reward.mean }),
+  ...(reward?.standardError === undefined ? {} : { [`${name}/standard_error`]: reward.standardError })
+})
+
+const scoreOf = (evaluator: string, score: RunRecord.Score | undefined) =>
+  score === undefined
+    ? {}
+    : {
+      [`${evaluator}/score`]: score.value,
+      [`${evaluator}/score_low`]: score.low,
+      [`${evaluator}/score_high`]: score.high
+    }
+
+/** The numbers that a record reports; undefined where it has none. */
+export const of = (record: RunRecord.RunRecord): Scalars | undefined => {
+  const { at } = record
+  switch (record._tag) {
+    case "Updated":
+      return { step: record.iteration, at, values: { ...record.metrics, ...rewardOf("reward", record.reward) } }
+    case "Evaluated": {
+      const { evaluator, iteration, metrics, reward, score } = record
+      return {
+        step: iteration,
+        at,
+        values: { ...metrics, ...rewardOf(`${evaluator}/reward`, reward), ...scoreOf(evaluator, score) }
+      }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Where a run is told to other tools while it goes on. A sink reads the run's records as a viewer would, so that nothing waits in
+ * memory for it, and what it misses can be exported later.
+ */
+import { RunRecord, RunStore } from "@effect-rl/core"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+
+/** A tool, or its file, does not take what it is told. */
+export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
+  sink: Schema.String,
+  detail: Schema.String,
+  /** Records that are lost with it. */
+  records: Schema.optionalKey(Schema.Int)
+}) {
+  override get message() {
+    return `${this.sink}: ${this.detail}`
+  }
+}
+
+/** Takes records in their order. A record whose write fails is not written again. */
+export interface Writer {
+  readonly write: (record: RunRecord.RunRecord) => Effect.Effect<void, SinkError>
+}
+
+/** A tool that is told of a run. What it opens closes with the scope; a writer that collects writes the rest then. */
+export interface Sink<out R = never> {
+  readonly name: string
+  readonly open: (run: RunStore.RunReader) => Effect.Effect<Writer, SinkError, R | Scope.Scope>
+}
+
+/** Waits of a sink beside a run. */
+export interface Patience {
+  /** For one record, and for the sink to open; default 10 seconds. */
+  readonly write?: Duration.Input
+  /** For what is left when the run ends; default 10 seconds. */
+  readonly close?: Duration.Input
+}
+
+const patience = (options: Patience = {}) => ({
+  write: Duration.fromInputUnsafe(options.write ?? "10 seconds"),
+  close: Duration.fromInputUnsafe(options.close ?? "10 seconds")
+})
+
+const lastSequence = (run: RunStore.RunReader) => Stream.runFold(run.read, () => -1, (_, { sequence }) => sequence)
+
+/** Fails after the time even where the work cannot be interrupted, which then goes on by itself. */
+const within = <A, E, R>(work: Effect.Effect<A, E, R>, sink: string, time: Duration.Duration) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkDetach(work)
+    return yield* Fiber.join(fiber).pipe(
+      Effect.onInterrupt(() => Effect.forkDetach(Fiber.interrupt(fiber))),
+      Effect.timeoutOrElse({
+        duration: time,
+        orElse: () => new SinkError({ sink, detail: `no answer within ${Duration.format(time)}` })
+      })
+    )
+  })
+
+/** What became of the records. */
+interface Account {
+  /** Sequence number of the last record that was taken up. */
+  readonly seen: SubscriptionRef.SubscriptionRef<number>
+  readonly lost: Ref.Ref<number>
+}
+
+/** Says the first failure; the number of lost records is said at the end. */
+const losing = (account: Account, hint: string) => (error: SinkError) =>
+  Effect.flatMap(
+    Ref.getAndUpdate(account.lost, (lost) => lost + (error.records ?? 1)),
+    (before) => before > 0 ? Effect.void : Effect.logWarning(`${error.message}. The run goes on; ${hint}`)
+  )
+
+/** Tells the sink of every record after the sequence number. Ends only where the sink cannot be opened. */
+const feed = <R>(sink: Sink<R>, run: RunStore.RunReader, after: number, account: Account, time: Duration.Duration) =>
+  Effect.scoped(Effect.gen(function*() {
+    const writer = yield* within(sink.open(run), sink.name, time)
+    yield* Stream.runForEach(run.follow(after), (record) =>
+      within(writer.write(record), sink.name, time).pipe(
+        Effect.catch(losing(account, hintOf(sink, run))),
+        Effect.andThen(SubscriptionRef.set(account.seen, record.sequence))
+      ))
+  }))
+
+const hintOf = ({ name }: Sink<unknown>, { name: run }: RunStore.RunReader) =>
+  `write the whole run later: effect-rl export ${run} --format ${name}`
+
+/** Waits until everything that was recorded is written, as long as patience lasts, and says what is missing. */
+const settle = Effect.fnUntraced(function*(
+  sink: Sink<unknown>,
+  run: RunStore.RunReader,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  account: Account,
+  time: Duration.Duration
+) {
+  const last = yield* Effect.orElseSucceed(lastSequence(run), () => -1)
+  const caughtUp = SubscriptionRef.changes(account.seen).pipe(
+    Stream.takeUntil((seen) => seen >= last),
+    Stream.runDrain
+  )
+  yield* Effect.timeoutOption(Effect.raceFirst(caughtUp, Fiber.await(fiber)), time)
+  const closing = yield* Effect.forkDetach(Fiber.interrupt(fiber))
+  yield* Effect.timeoutOption(Fiber.join(closing), time)
+  const missing = (yield* Ref.get(account.lost)) + Math.max(0, last - (yield* SubscriptionRef.get(account.seen)))
+  if (missing === 0) return
+  yield* Effect.logWarning(`${sink.name} did not take ${missing} records; ${hintOf(sink, run)}`)
+})
+
+const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience | undefined) {
+  const run = yield* RunStore.RunStore
+  const { close, write } = patience(options)
+  const begun = yield* lastSequence(run)
+  const account: Account = { seen: yield* SubscriptionRef.make(begun), lost: yield* Ref.make(0) }
+  const fiber = yield* feed(sink, run, begun, account, write).pipe(
+    Effect.tapCause((cause) => Effect.logWarning(`${sink.name} is not told of this run`, cause)),
+    Effect.forkDetach
+  )
+  yield* Effect.addFinalizer(() => settle(sink, run, fiber, account, close))
+})
+
+/**
+ * Tells the sink of everything that the run records from now on. A sink that fails, hangs or is slow neither stops the run nor makes
+ * it wait: records wait in the run's own store, a write that fails or takes too long is counted, and the count is said when the run
+ * ends.
+ *
+ * @example
+ * const observed = RunDirectory.layer("runs/sums").pipe(
+ *   Layer.provideMerge(Sink.layer(TensorBoard.make("runs/sums/tensorboard")))
+ * )
+ */
+export const layer = <R>(
+  sink: Sink<R>,
+  options?: Patience
+): Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Exclude<R, Scope.Scope>> =>
+  Layer.effectDiscard(attach(sink, options))
+
+/** Tells the sink of a whole run, without what a resume abandoned, and fails with the first record that it does not take. */
+export const write = Effect.fn("Sink.write")(function*<R>(sink: Sink<R>, run: RunStore.RunReader) {
+  const writer = yield* sink.open(run)
+  const records = RunRecord.current(yield* Stream.runCollect(run.read))
+  yield* Effect.forEach(records, writer.write, { discard: true })
+}, Effect.scoped)

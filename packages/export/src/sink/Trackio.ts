@@ -1,0 +1,166 @@
+/** The database of Trackio, as its own client writes it. */
+import { GroupPayload, type RunRecord, type RunStore } from "@effect-rl/core"
+import { FileFailure } from "@effect-rl/files"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
+import type { DatabaseSync } from "node:sqlite"
+import * as Conversation from "../run/Conversation.ts"
+import * as Rollouts from "../run/Rollouts.ts"
+import type * as FileSink from "./FileSink.ts"
+import * as Scalars from "./Scalars.ts"
+import { type Sink, SinkError } from "./Sink.ts"
+
+const name = "trackio"
+
+export interface Place {
+  /** Trackio's own folder: what `TRACKIO_DIR` names, `~/.cache/huggingface/trackio` unless it is set. */
+  readonly folder: string
+  readonly project: string
+  /** Name of the run in the project. */
+  readonly run: string
+}
+
+/** Trackio 0.43 completes what is missing when it opens the file. @see trackio `sqlite_storage.py` */
+const tables = `
+CREATE TABLE IF NOT EXISTS metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL,
+  run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL, log_id TEXT, space_id TEXT);
+CREATE UNIQUE INDEX IF NOT EXISTS idx_metrics_log_id ON metrics(log_id) WHERE log_id IS NOT NULL;
+CREATE TABLE IF NOT EXISTS configs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, run_name TEXT NOT NULL,
+  config TEXT NOT NULL, created_at TEXT NOT NULL, UNIQUE(run_id));
+CREATE TABLE IF NOT EXISTS traces (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, timestamp TEXT NOT NULL, run_name TEXT NOT NULL,
+  step INTEGER NOT NULL, key TEXT NOT NULL, trace_index INTEGER, messages TEXT NOT NULL, metadata TEXT NOT NULL,
+  search_text TEXT NOT NULL, log_id TEXT, space_id TEXT, spans TEXT NOT NULL DEFAULT '[]');
+CREATE TABLE IF NOT EXISTS alerts (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL,
+  run_name TEXT NOT NULL, title TEXT NOT NULL, text TEXT, level TEXT NOT NULL DEFAULT 'warn', step INTEGER, alert_id TEXT);
+`
+
+/** Trackio writes numbers that JSON lacks as text. */
+const json = (value: unknown) =>
+  JSON.stringify(value, (_, item: unknown) => typeof item === "number" && !Number.isFinite(item) ? String(item) : item)
+
+const time = (milliseconds: number) => DateTime.formatIso(DateTime.makeUnsafe(milliseconds))
+
+const attempt = <A>(work: () => A) =>
+  Effect.try({
+    try: work,
+    catch: (error) => new SinkError({ sink: name, detail: Predicate.isError(error) ? error.message : String(error) })
+  })
+
+/** The file of the project: only these characters of its name count. */
+const fileName = (project: string) => `${project.replaceAll(/[^\p{L}\p{N}_-]/gu, "") || "default"}.db`
+
+/** Waits for the lock of another process, such as Trackio itself, as long as this. */
+const lockTimeout = 5000
+
+const database = Effect.fnUntraced(function*(file: string) {
+  const { DatabaseSync } = yield* Effect.promise(() => import("node:sqlite"))
+  return yield* Effect.acquireRelease(
+    attempt(() => {
+      const opened = new DatabaseSync(file, { timeout: lockTimeout })
+      opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+      opened.exec(tables)
+      return opened
+    }),
+    (opened) => Effect.sync(() => opened.close())
+  )
+})
+
+const open = Effect.fnUntraced(function*({ folder, project }: Place) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* Effect.mapError(
+    fs.makeDirectory(folder, { recursive: true }),
+    (error) => new SinkError({ sink: name, detail: FileFailure.describe(folder, error) })
+  )
+  return yield* database(path.join(folder, fileName(project)))
+})
+
+/** A resumed run takes back the iterations that it abandoned. */
+const begin = (db: DatabaseSync, run: string, opened: RunRecord.Opened) => {
+  const { at, identity, iteration, settings } = opened
+  db.prepare("DELETE FROM metrics WHERE run_id = ? AND step >= ?").run(run, iteration)
+  db.prepare("DELETE FROM traces WHERE run_id = ? AND step >= ?").run(run, iteration)
+  db.prepare("INSERT OR REPLACE INTO configs (run_id, run_name, config, created_at) VALUES (?, ?, ?, ?)")
+    .run(run, run, json({ ...identity, ...settings, _Created: time(at) }), time(at))
+}
+
+const log = (db: DatabaseSync, run: string, sequence: number, { at, step, values }: Scalars.Scalars) =>
+  db.prepare(
+    "INSERT OR IGNORE INTO metrics (run_id, timestamp, run_name, step, metrics, log_id) VALUES (?, ?, ?, ?, ?, ?)"
+  )
+    .run(run, time(at), run, step, json(values), `${run}-${sequence}`)
+
+const alert = (db: DatabaseSync, run: string, at: number, level: "warn" | "error", title: string, text: string) =>
+  db.prepare(
+    "INSERT INTO alerts (run_id, timestamp, run_name, title, text, level, alert_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+  )
+    .run(run, time(at), run, title, text, level, `${run}-${at}-${title}`)
+
+const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, member: Rollouts.Member) => {
+  const id = `${run}:${record.sequence}:${member.member}`
+  const messages = Conversation.messages(Conversation.turns(member.trajectory))
+  const metadata = { group: record.key, member: member.member, reward: member.reward, tags: record.tags }
+  db.prepare(
+    "INSERT OR IGNORE INTO traces (id, run_id, timestamp, run_name, step, key, trace_index, messages, metadata, search_text) " +
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+  ).run(
+    id,
+    run,
+    time(record.at),
+    run,
+    record.iteration,
+    record.evaluator ?? "rollouts",
+    member.member,
+    json(messages),
+    json(metadata),
+    [id, record.key, ...messages.map(({ content }) => content)].join(" ").toLowerCase()
+  )
+}
+
+/** All members in one transaction: each by itself would force the disk. */
+const traces = Effect.fnUntraced(function*(
+  db: DatabaseSync,
+  run: string,
+  reader: RunStore.RunReader,
+  record: RunRecord.GroupRolledOut
+) {
+  if (record.payload === undefined) return
+  const result = yield* Effect.mapError(
+    Effect.flatMap(reader.payload(record.payload), GroupPayload.decode),
+    ({ message }) => new SinkError({ sink: name, detail: message })
+  )
+  const members = Rollouts.members({ record, result, index: 0, advantages: [] })
+  yield* attempt(() => {
+    db.exec("BEGIN")
+    for (const member of members) trace(db, run, record, member)
+    db.exec("COMMIT")
+  })
+})
+
+/** Writes metrics, the configuration, every rollout as a trace, and warnings as alerts into Trackio's database of the project. */
+export const make = (place: Place): Sink<FileSink.Files> => ({
+  name,
+  open: (reader) =>
+    Effect.map(open(place), (db) => ({
+      write: (record) => {
+        const { run } = place
+        const scalars = Scalars.of(record)
+        if (scalars !== undefined) return Effect.asVoid(attempt(() => log(db, run, record.sequence, scalars)))
+        switch (record._tag) {
+          case "Opened":
+            return attempt(() => begin(db, run, record))
+          case "GroupRolledOut":
+            return traces(db, run, reader, record)
+          case "Warning":
+            return Effect.asVoid(attempt(() => alert(db, run, record.at, "warn", "warning", record.message)))
+          case "Failed":
+            return Effect.asVoid(attempt(() => alert(db, run, record.at, "error", record.error, record.message)))
+          default:
+            return Effect.void
+        }
+      }
+    }))
+})

@@ -1,0 +1,153 @@
+/** A short run, recorded: one evaluation and two iterations of a task with a tool, and a group that lost a member. */
+import { GroupPayload, type GroupResult, ModelInput, type RunRecord, RunStore, type Trajectory } from "@effect-rl/core"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+
+const spent = { prefilled: 10, sampled: 20, trained: 30 }
+
+const turn = (
+  prompt: ReadonlyArray<number>,
+  tokens: ReadonlyArray<number>,
+  reward: number,
+  logs: Record<string, string | number>
+): Trajectory.Transition => ({
+  observation: ModelInput.fromTokens(prompt),
+  action: { tokens: Int32Array.from(tokens), logprobs: Float32Array.from(tokens, () => -0.5), stopReason: "stop" },
+  reward,
+  trainable: true,
+  metrics: { correct: { kind: "rate", hit: reward === 1 } },
+  logs
+})
+
+/** Calls a calculator, then answers. */
+const member = (answer: string, reward: number): Trajectory.Trajectory => ({
+  transitions: [
+    turn([1, 2, 3], [7, 8], 0, {
+      question: "What is 2 + 3?",
+      response: "<tool>",
+      tool_call_0: "calculator({\"expression\":\"2+3\"})",
+      tool_result_0: "5"
+    }),
+    turn([1, 2, 3, 7, 8, 4], [9], reward, { response: answer, reference: "5" })
+  ],
+  stepReward: reward,
+  stopReason: Option.some("completed"),
+  truncations: 0
+})
+
+const completed = (key: string, rewards: ReadonlyArray<number>): GroupResult.Completed => ({
+  _tag: "Completed",
+  key,
+  tags: ["sums"],
+  samplerStep: 0,
+  members: rewards.map((reward) => Option.some(member(reward === 1 ? "5" : "<b>6</b>", reward))),
+  rewardsG: Float64Array.from(rewards),
+  metricsG: rewards.map(() => ({})),
+  retried: []
+})
+
+const died = { member: 1, attempt: 0, failure: "Died", message: "the tool broke" } as const
+
+const partial = (key: string): GroupResult.Partial => ({
+  ...completed(key, [1]),
+  _tag: "Partial",
+  members: [Option.some(member("5", 1)), Option.none()],
+  rewardsG: Float64Array.of(1, NaN),
+  metricsG: [{}, {}],
+  dropped: [died]
+})
+
+const rolledOut = (
+  result: GroupResult.Completed | GroupResult.Partial,
+  iteration: number,
+  evaluator?: string
+): RunRecord.Entry => ({
+  _tag: "GroupRolledOut",
+  ...(evaluator === undefined ? {} : { evaluator }),
+  iteration,
+  step: iteration,
+  key: result.key,
+  tags: result.tags,
+  outcome: result._tag,
+  rewards: Array.from(result.rewardsG),
+  members: result.members.map((member) =>
+    Option.isNone(member) ? null : { turns: 2, sampled: 3, observed: 9, stopReason: "completed", truncated: false }
+  ),
+  failures: result._tag === "Partial" ? [died] : [],
+  retries: 0,
+  milliseconds: 500,
+  spent
+})
+
+export const opened = (iteration: number, continuesAfter: number): RunRecord.Entry => ({
+  _tag: "Opened",
+  program: "rl",
+  version: "0.0.0",
+  identity: { model: "a model", loss: "importance_sampling" },
+  settings: { seed: 0 },
+  capabilities: {},
+  iteration,
+  iterations: 2,
+  resumedFrom: continuesAfter < 0 ? null : "first",
+  continuesAfter,
+  warnings: []
+})
+
+export const updated = (iteration: number, mean: number): RunRecord.Entry => ({
+  _tag: "Updated",
+  iteration,
+  metrics: { "optim/entropy": 0.5, "optim/lr": NaN },
+  reward: { mean, standardError: 0.125 },
+  updates: [{ learningRate: 0.001, passes: [], metrics: {}, seconds: 1 }],
+  spent
+})
+
+/** Appends a record one second after the last. */
+const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, result?: GroupResult.GroupResult) {
+  const run = yield* RunStore.RunStore
+  yield* TestClock.adjust("1 second")
+  yield* run.append(entry, result === undefined ? undefined : GroupPayload.encode(result))
+})
+
+const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
+  yield* append({ _tag: "Sampling", iteration: index, step: index, groups: 2 })
+  const [mixed, lost] = [completed(`${index}/mixed`, [1, 0]), partial(`${index}/lost`)]
+  // The later group of the batch is finished first.
+  yield* append(rolledOut(lost, index), lost)
+  yield* append(rolledOut(mixed, index), mixed)
+  yield* append({
+    _tag: "Credited",
+    iteration: index,
+    groups: [
+      { key: mixed.key, verdict: "informative", advantages: [0.5, -0.5] },
+      { key: lost.key, verdict: "constant", advantages: [] }
+    ],
+    datums: []
+  })
+  yield* append(updated(index, mean))
+})
+
+/** Number of rollouts that finished: one of the evaluation, three of each iteration. */
+export const rollouts = 7
+
+/** Records the run in the store. */
+export const record = Effect.gen(function*() {
+  const held = completed("held/0", [1])
+  yield* append(opened(0, -1))
+  yield* append({ _tag: "Evaluating", iteration: 0, step: 0, evaluator: "held_out" })
+  yield* append(rolledOut(held, 0, "held_out"), held)
+  yield* append({
+    _tag: "Evaluated",
+    iteration: 0,
+    step: 0,
+    evaluator: "held_out",
+    metrics: { "held_out/episodes": 1 },
+    score: { value: 0.75, low: 0.5, high: 1 },
+    seconds: 1,
+    spent
+  })
+  yield* iteration(0, 0.25)
+  yield* append({ _tag: "Warning", message: "the disk is nearly full" })
+  yield* iteration(1, 0.5)
+  yield* append({ _tag: "Finished", iteration: 2, reason: "completed", checkpoint: null })
+})

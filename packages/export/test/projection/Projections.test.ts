@@ -1,0 +1,185 @@
+import { RunStore } from "@effect-rl/core"
+import { ChatJsonLines, Cookbook, Inspect, ParquetRollouts, Verifiers } from "@effect-rl/export"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import { parquetReadObjects } from "hyparquet"
+import { inflateRawSync } from "node:zlib"
+import * as Files from "../Files.ts"
+import * as Recorded from "../Recorded.ts"
+
+const live = Layer.merge(Files.layer, RunStore.RunStore.layerMemory)
+
+/** The files of an archive by name, found by its local headers. */
+const unzip = (bytes: Uint8Array) => {
+  const files = new Map<string, string>()
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let offset = 0; view.getUint32(offset, true) === 0x04034b50;) {
+    const [packed, name] = [view.getUint32(offset + 18, true), view.getUint16(offset + 26, true)]
+    const start = offset + 30 + name
+    const content = inflateRawSync(bytes.subarray(start, start + packed))
+    files.set(new TextDecoder().decode(bytes.subarray(offset + 30, start)), content.toString())
+    offset = start + packed
+  }
+  return files
+}
+
+interface Chat {
+  readonly messages: ReadonlyArray<{ readonly role: string; readonly content: string }>
+  readonly group: string
+  readonly advantage: number | null
+  readonly evaluator: string | null
+}
+
+describe("ChatJsonLines", () => {
+  it.effect("writes each rollout with its advantage, groups in the order of their credit", () =>
+    Effect.gen(function*() {
+      const file = yield* Files.place("chat.jsonl")
+      yield* Recorded.record
+      yield* ChatJsonLines.write(yield* RunStore.RunStore, file)
+      const lines = yield* Files.lines<Chat>(file)
+      assert.deepStrictEqual(
+        lines.slice(0, 4).map(({ advantage, evaluator, group }) => [group, advantage, evaluator]),
+        [
+          ["held/0", null, "held_out"],
+          ["0/mixed", 0.5, null],
+          ["0/mixed", -0.5, null],
+          ["0/lost", null, null]
+        ]
+      )
+      assert.deepStrictEqual(lines[0]?.messages, [
+        { role: "user", content: "What is 2 + 3?" },
+        { role: "assistant", content: "<tool>" },
+        { role: "assistant", content: "5" }
+      ])
+    }).pipe(Effect.provide(live)))
+
+  it.effect("reads from the tokens what no environment logged", () =>
+    Effect.gen(function*() {
+      const file = yield* Files.place("chat.jsonl")
+      yield* Recorded.record
+      const decode = (tokens: ArrayLike<number>) => Array.from(tokens).join(" ")
+      yield* ChatJsonLines.write(yield* RunStore.RunStore, file, { decode })
+      const [first] = yield* Files.lines<Chat>(file)
+      assert.deepStrictEqual(first?.messages[2], { role: "user", content: "4" })
+    }).pipe(Effect.provide(live)))
+})
+
+describe("Cookbook", () => {
+  it.effect("writes summaries, logtrees and times of each iteration and evaluation", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* Files.place("run")
+      yield* Recorded.record
+      yield* Cookbook.write(yield* RunStore.RunStore, folder)
+      assert.deepStrictEqual((yield* fs.readDirectory(path.join(folder, "iteration_000000"))).toSorted(), [
+        "eval_held_out_logtree.json",
+        "eval_held_out_rollout_summaries.jsonl",
+        "train_logtree.json",
+        "train_rollout_summaries.jsonl"
+      ])
+      const file = (name: string) => path.join(folder, "iteration_000001", name)
+      const [first, ...others] = yield* Files.lines<Readonly<Record<string, unknown>>>(
+        file("train_rollout_summaries.jsonl")
+      )
+      assert.strictEqual(others.length, 2)
+      assert.deepInclude(first, {
+        split: "train",
+        iteration: 1,
+        group_idx: 0,
+        traj_idx: 0,
+        total_reward: 1,
+        final_reward: 0
+      })
+      const tree = yield* Files.read(file("train_logtree.json"))
+      assert.strictEqual(tree.split("\"type\":\"conversation\"").length - 1, 3)
+      assert.include(tree, "Group 0: 1/mixed")
+      const spans = yield* Files.lines<{ step: number; spans: ReadonlyArray<{ name: string; duration: number }> }>(
+        path.join(folder, "timing_spans.jsonl")
+      )
+      assert.deepStrictEqual(spans.map(({ spans, step }) => [step, ...spans.map(({ name }) => name)]), [
+        [0, "rl.evaluate"],
+        [0, "rl.sample", "rl.train"],
+        [1, "rl.sample", "rl.train"]
+      ])
+      assert.strictEqual(spans[1]?.spans[0]?.duration, 3)
+    }).pipe(Effect.provide(live)))
+})
+
+describe("Inspect", () => {
+  it.effect("writes a log for each batch: groups are samples, members are epochs", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* Files.place("logs")
+      yield* Recorded.record
+      yield* Inspect.write(yield* RunStore.RunStore, folder)
+      const names = (yield* fs.readDirectory(folder)).toSorted()
+      assert.strictEqual(names.length, 3)
+      const files = unzip(yield* fs.readFile(path.join(folder, names[1] ?? "")))
+      assert.deepStrictEqual([...files.keys()], [
+        "_journal/start.json",
+        "samples/0/mixed_epoch_1.json",
+        "samples/0/mixed_epoch_2.json",
+        "samples/0/lost_epoch_1.json",
+        "summaries.json",
+        "header.json"
+      ])
+      const sample = JSON.parse(files.get("samples/0/mixed_epoch_2.json") ?? "")
+      assert.deepInclude(sample, { id: "0/mixed", epoch: 2, input: "What is 2 + 3?", target: "5" })
+      assert.strictEqual(sample.scores.reward.value, 0)
+      const header = JSON.parse(files.get("header.json") ?? "")
+      assert.deepInclude(header.results, { total_samples: 4, completed_samples: 3 })
+    }).pipe(Effect.provide(live)))
+})
+
+interface Trace {
+  readonly nodes: ReadonlyArray<
+    {
+      readonly parent: number | null
+      readonly token_ids: ReadonlyArray<number>
+      readonly advantages?: ReadonlyArray<number>
+    }
+  >
+}
+
+describe("Verifiers", () => {
+  it.effect("writes message graphs whose paths have the exact tokens", () =>
+    Effect.gen(function*() {
+      const file = yield* Files.place("traces.jsonl")
+      yield* Recorded.record
+      yield* Verifiers.write(yield* RunStore.RunStore, file)
+      const traces = yield* Files.lines<Trace>(file)
+      assert.strictEqual(traces.length, Recorded.rollouts)
+      for (const { nodes } of traces) {
+        assert.deepStrictEqual(nodes.map(({ parent }) => parent), [null, 0, 1, 2])
+        assert.deepStrictEqual(nodes.flatMap(({ token_ids }) => token_ids), [1, 2, 3, 7, 8, 4, 9])
+      }
+      assert.deepStrictEqual(traces[1]?.nodes[1]?.advantages, [0.5, 0.5])
+    }).pipe(Effect.provide(live)))
+})
+
+describe("ParquetRollouts", () => {
+  it.effect("writes a row for each rollout, with its tokens as lists", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const file = yield* Files.place("rollouts.parquet")
+      yield* Recorded.record
+      yield* ParquetRollouts.write(yield* RunStore.RunStore, file)
+      const bytes = yield* fs.readFile(file)
+      const rows = yield* Effect.promise(() => parquetReadObjects({ file: Uint8Array.from(bytes).buffer }))
+      assert.strictEqual(rows.length, Recorded.rollouts)
+      assert.deepInclude(rows[1], {
+        iteration: 0,
+        evaluator: null,
+        group: "0/mixed",
+        tags: ["sums"],
+        reward: 1,
+        advantage: 0.5,
+        turns: 2,
+        sampled_tokens: [7, 8, 9],
+        logprobs: [-0.5, -0.5, -0.5],
+        responses: ["<tool>", "5"]
+      })
+    }).pipe(Effect.provide(live)))
+})

@@ -1,0 +1,133 @@
+import { type RunRecord, RunStore } from "@effect-rl/core"
+import { Sink } from "@effect-rl/export"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Recorded from "../Recorded.ts"
+
+/** A sink that does with each record as told. */
+const sink = (write: Sink.Writer["write"]): Sink.Sink => ({ name: "test", open: () => Effect.succeed({ write }) })
+
+const broken = new Sink.SinkError({ sink: "test", detail: "the disk is gone" })
+
+/** Warnings that are logged, in order. */
+const logged = () => {
+  const messages: Array<string> = []
+  const layer = Logger.layer([Logger.make(({ message }) => void messages.push(String(message)))])
+  return { messages, layer }
+}
+
+/** Runs the work beside the sink, and then ends the run. Time passes as long as something waits for it. */
+const beside = (tool: Sink.Sink, work: Effect.Effect<void, RunStore.RunError, RunStore.RunStore>) => {
+  const { layer, messages } = logged()
+  return Effect.gen(function*() {
+    const run = yield* RunStore.RunStore
+    const scope = yield* Scope.make()
+    yield* Layer.buildWithScope(Sink.layer(tool), scope)
+    yield* work
+    const recorded = yield* Stream.runCollect(run.read)
+    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust("10 minutes")
+    yield* Fiber.join(closing)
+    return { messages, recorded }
+  }).pipe(Effect.provide([RunStore.RunStore.layerMemory, layer]))
+}
+
+describe("Sink.layer", () => {
+  it.effect("tells the sink of every record, in order", () =>
+    Effect.gen(function*() {
+      const told: Array<RunRecord.RunRecord> = []
+      const { messages, recorded } = yield* beside(
+        sink((record) => Effect.sync(() => void told.push(record))),
+        Recorded.record
+      )
+      assert.isAbove(recorded.length, 10)
+      assert.deepStrictEqual(told, recorded)
+      assert.deepStrictEqual(messages, [])
+    }))
+
+  it.effect("goes on with the next record after one that the sink does not take, and says how many are missing", () =>
+    Effect.gen(function*() {
+      const told: Array<number> = []
+      const { messages, recorded } = yield* beside(
+        sink(({ sequence }) => sequence % 2 === 0 ? Effect.fail(broken) : Effect.sync(() => void told.push(sequence))),
+        Recorded.record
+      )
+      assert.deepStrictEqual(told, recorded.map(({ sequence }) => sequence).filter((sequence) => sequence % 2 === 1))
+      const missing = recorded.length - told.length
+      const hint = "effect-rl export memory --format test"
+      assert.deepStrictEqual(messages, [
+        `test: the disk is gone. The run goes on; write the whole run later: ${hint}`,
+        `test did not take ${missing} records; write the whole run later: ${hint}`
+      ])
+    }))
+
+  it.effect.each([
+    { does: "hangs", hang: Effect.never },
+    { does: "hangs and cannot be interrupted", hang: Effect.uninterruptible(Effect.never) }
+  ])("ends with the run where a sink $does", ({ hang }) =>
+    Effect.gen(function*() {
+      const { messages, recorded } = yield* beside(sink(() => hang), Recorded.record)
+      assert.match(messages[0] ?? "", /^test: no answer within 10s/)
+      const missing = /did not take (\d+) records/.exec(messages.at(-1) ?? "")?.[1]
+      assert.strictEqual(Number(missing), recorded.length)
+    }))
+
+  it.effect("ends with the run where a sink cannot be opened", () =>
+    Effect.gen(function*() {
+      const { messages, recorded } = yield* beside(
+        { name: "test", open: () => Effect.fail(broken) },
+        Recorded.record
+      )
+      assert.strictEqual(messages[0], "test is not told of this run")
+      assert.include(messages.at(-1), `test did not take ${recorded.length} records`)
+    }))
+
+  it.effect("does not make the run wait for a slow sink", () =>
+    Effect.gen(function*() {
+      let told = 0
+      const slow = sink(() => Effect.andThen(Effect.sleep("8 seconds"), Effect.sync(() => void told++)))
+      const { messages } = yield* beside(
+        slow,
+        Effect.gen(function*() {
+          yield* Recorded.record
+          assert.isBelow(told, 3)
+        })
+      )
+      assert.match(messages.at(-1) ?? "", /test did not take \d+ records/)
+    }))
+
+  it.effect("does not repeat what was recorded before it was there", () =>
+    Effect.gen(function*() {
+      const told: Array<string> = []
+      const { append } = yield* RunStore.RunStore
+      yield* append(Recorded.opened(0, -1))
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* Layer.build(Sink.layer(sink(({ _tag }) => Effect.sync(() => void told.push(_tag)))))
+        yield* append({ _tag: "Warning", message: "later" })
+      }))
+      assert.deepStrictEqual(told, ["Warning"])
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+})
+
+describe("Sink.write", () => {
+  it.effect("fails with the first record that the sink does not take", () =>
+    Effect.gen(function*() {
+      const run = yield* RunStore.RunStore
+      yield* Recorded.record
+      const error = yield* Effect.flip(Sink.write(sink(() => Effect.fail(broken)), run))
+      assert.strictEqual(error.message, "test: the disk is gone")
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+
+  it.effect("leaves out what a resume abandoned", () =>
+    Effect.gen(function*() {
+      const run = yield* RunStore.RunStore
+      yield* run.append(Recorded.opened(0, -1))
+      yield* run.append(Recorded.updated(0, 0.25))
+      yield* run.append(Recorded.opened(0, 0))
+      yield* run.append(Recorded.updated(0, 0.5))
+      const told: Array<RunRecord.RunRecord> = []
+      yield* Sink.write(sink((record) => Effect.sync(() => void told.push(record))), run)
+      assert.deepStrictEqual(told.map(({ sequence }) => sequence), [0, 2, 3])
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+})

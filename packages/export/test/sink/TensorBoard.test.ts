@@ -1,0 +1,64 @@
+import { RunStore } from "@effect-rl/core"
+import { Sink, TensorBoard } from "@effect-rl/export"
+import * as RecordFrame from "@effect-rl/export/sink/tensorboard/RecordFrame"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import * as Files from "../Files.ts"
+import * as Recorded from "../Recorded.ts"
+
+/** The contents of a file's frames; both checksums of each must hold. */
+const contents = (bytes: Uint8Array) => {
+  const found: Array<Uint8Array> = []
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let offset = 0; offset < bytes.length;) {
+    const length = Number(view.getBigUint64(offset, true))
+    const content = bytes.slice(offset + 12, offset + 12 + length)
+    const framed = bytes.slice(offset, offset + length + 16)
+    assert.deepStrictEqual(RecordFrame.frame(content), framed)
+    found.push(content)
+    offset += framed.length
+  }
+  return found
+}
+
+const text = (bytes: Uint8Array) => new TextDecoder("latin1").decode(bytes)
+
+/** Scalars of an event by name: each a name (field 1) and a 32-bit float (field 2) one after the other. */
+const scalar = (event: Uint8Array, name: string) => {
+  const at = text(event).indexOf(name) + name.length
+  assert.strictEqual(event[at], (2 << 3) | 5)
+  return new DataView(event.buffer, event.byteOffset).getFloat32(at + 1, true)
+}
+
+describe("TensorBoard", () => {
+  it("has the checksum of CRC-32C's test vector", () => {
+    assert.strictEqual(RecordFrame.crc32c(new TextEncoder().encode("123456789")), 0xe3069283)
+  })
+
+  it.effect("writes one event for the file, the opening, each evaluation and each iteration", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* Files.place("events")
+      yield* Recorded.record
+      yield* Sink.write(TensorBoard.make(folder), yield* RunStore.RunStore)
+      const [name = "", ...others] = yield* fs.readDirectory(folder)
+      assert.match(name, /^events\.out\.tfevents\.\d{10}\./)
+      assert.deepStrictEqual(others, [])
+      const events = contents(yield* fs.readFile(path.join(folder, name)))
+      const [
+        version = new Uint8Array(),
+        start = new Uint8Array(),
+        evaluation = new Uint8Array(),
+        first = new Uint8Array(),
+        ...later
+      ] = events
+      assert.include(text(version), "brain.Event:2")
+      // The session log (field 7) has the status START (1).
+      assert.deepStrictEqual(Array.from(start.slice(-4)), [(7 << 3) | 2, 2, 1 << 3, 1])
+      assert.strictEqual(scalar(evaluation, "held_out/score"), 0.75)
+      assert.strictEqual(scalar(first, "reward/mean"), 0.25)
+      assert.isNaN(scalar(first, "optim/lr"))
+      assert.strictEqual(later.length, 1)
+    }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
+})

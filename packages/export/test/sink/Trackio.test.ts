@@ -1,0 +1,43 @@
+import { RunStore } from "@effect-rl/core"
+import { Sink, Trackio } from "@effect-rl/export"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Path } from "effect"
+import { DatabaseSync } from "node:sqlite"
+import * as Files from "../Files.ts"
+import * as Recorded from "../Recorded.ts"
+
+const rows = (file: string, query: string) => {
+  const db = new DatabaseSync(file)
+  const found = db.prepare(query).all()
+  db.close()
+  return found
+}
+
+describe("Trackio", () => {
+  it.effect("writes metrics, configuration, traces and alerts, and takes back what a resume abandons", () =>
+    Effect.gen(function*() {
+      const folder = yield* Files.place("trackio")
+      const file = (yield* Path.Path).join(folder, "myproject.db")
+      const sink = Trackio.make({ folder, project: "my.project", run: "sums" })
+      const run = yield* RunStore.RunStore
+      yield* Recorded.record
+      yield* Sink.write(sink, run)
+      const metrics = rows(file, "SELECT step, metrics FROM metrics WHERE run_name = 'sums' ORDER BY id")
+      assert.deepStrictEqual(metrics.map(({ step }) => step), [0, 0, 1])
+      assert.deepInclude(JSON.parse(String(metrics[1]?.["metrics"])), { "reward/mean": 0.25, "optim/lr": "NaN" })
+      const [config] = rows(file, "SELECT config FROM configs")
+      assert.deepInclude(JSON.parse(String(config?.["config"])), { model: "a model", seed: 0 })
+      const traces = rows(file, "SELECT messages, search_text FROM traces")
+      assert.strictEqual(traces.length, Recorded.rollouts)
+      assert.deepStrictEqual(JSON.parse(String(traces[0]?.["messages"]))[0], {
+        role: "user",
+        content: "What is 2 + 3?"
+      })
+      assert.include(String(traces[0]?.["search_text"]), "what is 2 + 3?")
+      assert.deepStrictEqual(rows(file, "SELECT text FROM alerts").map(({ text }) => text), ["the disk is nearly full"])
+
+      yield* run.append(Recorded.opened(1, 9))
+      yield* Sink.write(sink, run)
+      assert.deepStrictEqual(rows(file, "SELECT step FROM metrics WHERE step >= 1"), [])
+    }).pipe(Effect.provide([Files.layer, RunStore.RunStore.layerMemory])))
+})
