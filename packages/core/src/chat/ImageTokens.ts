@@ -25,13 +25,23 @@ export interface Images {
 export const between = (before: string, after: string): Images["wrap"] => (pieces) =>
   pieces.flatMap((piece): ReadonlyArray<Written> => isImage(piece) ? [before, piece, after] : [piece])
 
+/** Models refuse images that are thinner. */
+const thinnest = 200
+
+const problem = (size: ImageSize.ImageSize | undefined, { data, format }: ImagePart): string => {
+  if (size === undefined) return `an image of ${data.length} bytes is no ${format}`
+  return isThin(size)
+    ? `an image of ${size.width} by ${size.height} pixels is too thin, expected sides of at most 1 to ${thinnest}`
+    : "how many tokens an image takes is not known for this family; give expectedTokens with each image part"
+}
+
+const isThin = ({ height, width }: ImageSize.ImageSize) => Math.max(height, width) / Math.min(height, width) > thinnest
+
 const counted = (renderer: string, count: Images["count"], part: ImagePart): Effect.Effect<number, RendererError> => {
   const size = ImageSize.read(part)
-  if (count !== undefined && size !== undefined) return Effect.succeed(count(size))
-  const detail = size === undefined
-    ? `an image of ${part.data.length} bytes is no ${part.format}`
-    : "how many tokens an image takes is not known for this family; give expectedTokens with each image part"
-  return Effect.fail(new RendererError({ renderer, detail }))
+  return count === undefined || size === undefined || isThin(size)
+    ? Effect.fail(new RendererError({ renderer, detail: problem(size, part) }))
+    : Effect.succeed(count(size))
 }
 
 /** The chunk of an image part. Positions that the part does not give are counted from the size of the image. */

@@ -85,6 +85,8 @@ const pieceOf = (variant: Variant, role: string, part: Message.ContentPart) => {
 /** Several parts, each of which is tokenized on its own. */
 const severalParts = Effect.fnUntraced(function*(variant: Variant, encoder: Markup.Encoder, message: Message.Message) {
   if (variant.name === "kimi_k2") {
+    const image = Message.parts(message).find((part) => part.type === "image")
+    if (image !== undefined) return yield* ChatTemplate.refusePart(variant.name, message.role, image.type)
     const detail = `a message of role "${message.role}" has ${message.content.length} parts, expected one text`
     return yield* new RendererError({ renderer: variant.name, detail })
   }
