@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 const verbs = {
   train: "Train a model on a recipe's task, or go on with a run",
   play: "Be the policy of a recipe's task yourself, at the terminal",
+  eval: "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
   serve: "Make this machine a service of the Tinker API, for every client of it",
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
@@ -52,6 +53,10 @@ export const run = (version: string) =>
       case "play": {
         const { play } = yield* Effect.promise(() => import("./play/PlayCommand.ts"))
         return yield* invoke(play)(args)
+      }
+      case "eval": {
+        const { evaluate } = yield* Effect.promise(() => import("./eval/EvalCommand.ts"))
+        return yield* invoke(evaluate)(args)
       }
       case "serve": {
         const { serve } = yield* Effect.promise(() => import("./serve/ServeCommand.ts"))

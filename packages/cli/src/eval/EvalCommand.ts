@@ -1,0 +1,80 @@
+/** `effect-rl eval NAME`: measures a model, or a checkpoint, on a benchmark or on the held-out problems of a recipe. */
+import { Hub } from "@effect-rl/files"
+import { Benchmarks, Recipes } from "@effect-rl/recipes"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as RunFlags from "../train/RunFlags.ts"
+import * as EvalRun from "./EvalRun.ts"
+
+const whole = (name: string, least: number) =>
+  Flag.Int(name).pipe(Flag.filter((value) => value >= least, () => `a whole number from ${least} on`))
+
+const names = (all: ReadonlyArray<{ readonly name: string }>) => all.map(({ name }) => name).join(", ")
+
+const flags = {
+  name: Argument.String("name").pipe(
+    Argument.withDescription(`A benchmark: ${names(Benchmarks.all)}; or a recipe: ${names(Recipes.all)}`)
+  ),
+  model: Flag.String("model").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription("Model to measure (default: that of the checkpoint, or effect-rl/tiny-128)"),
+    Flag.optional
+  ),
+  checkpoint: Flag.String("checkpoint").pipe(
+    Flag.withMetavar("path"),
+    Flag.withDescription(
+      "Weights to measure: the path of a checkpoint, or the folder of a run, whose newest one is taken"
+    ),
+    Flag.optional
+  ),
+  limit: whole("limit", 1).pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("At most so many questions of a benchmark, from the first (default: all)"),
+    Flag.optional
+  ),
+  k: whole("k", 1).pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("Answers to each question of a benchmark; from 2 on pass@k is measured too (default: 1)"),
+    Flag.optional
+  ),
+  data: Flag.String("data").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Folder with test.jsonl, .parquet or .csv in place of the hub"),
+    Flag.optional
+  ),
+  maxTokens: whole("max-tokens", 1).pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("Most tokens of an answer to a benchmark (default: 1024)"),
+    Flag.withDefault(1024)
+  ),
+  temperature: Flag.Finite("temperature").pipe(
+    Flag.filter((value) => value >= 0, () => "a number from 0 on"),
+    Flag.withDescription("Temperature of answers to a benchmark; 0 takes the most likely token (default: 0.6)"),
+    Flag.withDefault(0.6)
+  ),
+  seed: whole("seed", 0).pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("The same seed gives the same answers (default: 0)"),
+    Flag.withDefault(0)
+  ),
+  answers: Flag.String("answers").pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription("Also write question, reference, response and verdict of each answer, as JSON lines"),
+    Flag.optional
+  ),
+  backend: RunFlags.flags.backend,
+  workers: RunFlags.flags.workers,
+  baseUrl: RunFlags.flags.baseUrl,
+  server: RunFlags.flags.server,
+  json: RunFlags.flags.json
+}
+
+export const evaluate = Command.make("eval", flags, (flags) =>
+  EvalRun.run({ ...flags, allowUnmaskedLoss: true }).pipe(
+    Effect.provide([Layer.provide(Output.layer(flags), RunLog.layerNone), Hub.Hub.layer])
+  ))

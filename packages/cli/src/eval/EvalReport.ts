@@ -1,0 +1,68 @@
+/** What an evaluation found, for people and for programs. */
+import { type Evaluator, GroupResult, Proportion } from "@effect-rl/core"
+import type { Style } from "../terminal/Style.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+
+/** One answer of an environment that says what was asked. */
+export interface Answer {
+  readonly evaluation: string
+  /** Counted from 0. */
+  readonly question: number
+  readonly attempt: number
+  readonly prompt: string | number
+  readonly reference: string | number
+  readonly response: string | number
+  readonly correct: boolean
+}
+
+export const answers = ({ groups, name }: Evaluator.Evaluation): ReadonlyArray<Answer> =>
+  groups.flatMap((group, question) =>
+    GroupResult.isSkipped(group) ? [] : GroupResult.survivors(group).flatMap(([attempt, { transitions }]) => {
+      const last = transitions.at(-1)
+      const { question: prompt = "", reference = "", response } = last?.logs ?? {}
+      const correct = last?.metrics["correct"]
+      return response === undefined || correct?.kind !== "rate"
+        ? []
+        : [{ evaluation: name, question, attempt, prompt, reference, response, correct: correct.hit }]
+    })
+  )
+
+/** The numbers of an evaluation, those of `pass@k` with their interval. */
+export const record = ({ groups, metrics, name }: Evaluator.Evaluation): Readonly<Record<string, string | number>> => {
+  const answered = groups.filter((group) => !GroupResult.isSkipped(group)).length
+  const own = Object.entries(metrics).map(([metric, value]) => [metric.slice(name.length + 1), value] as const)
+  const passes = own.filter(([metric]) => metric.startsWith("pass@")).flatMap(([metric, value]) => {
+    const { high, low } = Proportion.wilson(Math.round(value * answered), answered)
+    return [[`${metric}_low`, low], [`${metric}_high`, high]] as const
+  })
+  return { name, questions: groups.length, ...Object.fromEntries([...own, ...passes]) }
+}
+
+const percent = (value: number) => `${(100 * value).toFixed(1)} %`
+
+/** A line for a share with its interval. */
+const share = (numbers: Readonly<Record<string, string | number>>, metric: string) => {
+  const [value, low, high] = [numbers[metric], numbers[`${metric}_low`], numbers[`${metric}_high`]]
+  if (typeof value !== "number") return []
+  const interval = typeof low === "number" && typeof high === "number"
+    ? `, ${percent(low)} to ${percent(high)} at 95 %`
+    : ""
+  return [`${metric.padEnd(10)} ${percent(value)}${interval}`]
+}
+
+export const lines = (evaluation: Evaluator.Evaluation, subject: string, style: Style): ReadonlyArray<string> => {
+  const numbers = record(evaluation)
+  const passes = Object.keys(numbers).filter((metric) => /^pass@\d+$/.test(metric))
+  const leftOut = Number(numbers["dropped_members"] ?? 0)
+  return [
+    `${style.bold(Untrusted.show(evaluation.name))}  ${Untrusted.show(subject)}`,
+    `questions  ${numbers["questions"]}, ${numbers["episodes"] ?? 0} answers`,
+    ...share(numbers, "correct"),
+    ...passes.flatMap((metric) => share(numbers, metric)),
+    ...(typeof numbers["correct"] === "number" || typeof numbers["reward"] !== "number"
+      ? []
+      : [`reward     ${numbers["reward"].toFixed(4)}`]),
+    ...share(numbers, "truncated"),
+    ...(leftOut > 0 ? [style.warn(`left out   ${leftOut} answers that failed`)] : [])
+  ]
+}

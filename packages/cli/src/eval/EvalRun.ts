@@ -1,0 +1,74 @@
+/** One `eval` command, from its flags to its report. */
+import { ChatModel, type Evaluator, Weights } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Failure from "../Failure.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as AnswerKey from "../train/AnswerKey.ts"
+import * as Backend from "../train/Backend.ts"
+import type { Given } from "../train/TinkerBackend.ts"
+import * as EvalReport from "./EvalReport.ts"
+import * as Evaluators from "./Evaluators.ts"
+import * as Subject from "./Subject.ts"
+
+export interface Flags extends Given, Evaluators.Options {
+  readonly name: string
+  readonly model: Option.Option<string>
+  readonly checkpoint: Option.Option<string>
+  readonly answers: Option.Option<string>
+  readonly backend: Backend.Name
+  readonly workers: Option.Option<number>
+  readonly json: boolean
+}
+
+const writeAnswers = Effect.fnUntraced(function*(file: string, answers: ReadonlyArray<EvalReport.Answer>) {
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.writeFileString(file, answers.map((answer) => `${Untrusted.json(answer)}\n`).join(""))
+})
+
+const report = Effect.fnUntraced(function*(evaluation: Evaluator.Evaluation, { checkpoint, model }: Subject.Subject) {
+  const output = yield* Output
+  for (const answer of EvalReport.answers(evaluation)) yield* output.record({ type: "answer", ...answer })
+  yield* output.lines(EvalReport.lines(evaluation, checkpoint ?? model, output.style))
+  yield* output.record({
+    type: "evaluation",
+    model,
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...EvalReport.record(evaluation)
+  })
+})
+
+const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Flags) {
+  const model = yield* ChatModel.resolve(subject.model)
+  const evaluators = yield* Evaluators.of(flags.name, model, flags)
+  const weights = Weights.fromSamplingClient(yield* Subject.sampler(subject))
+  const evaluations: Array<Evaluator.Evaluation> = []
+  for (const evaluator of evaluators) {
+    const evaluation = yield* evaluator.evaluate(weights)
+    evaluations.push(evaluation)
+    yield* report(evaluation, subject)
+  }
+  if (Option.isSome(flags.answers)) {
+    yield* writeAnswers(flags.answers.value, evaluations.flatMap(EvalReport.answers))
+  }
+}, Effect.scoped)
+
+const recordError = (error: unknown) =>
+  Effect.flatMap(Output, (output) => output.record({ type: "error", message: Failure.message(error) }))
+
+/** Measures and reports. */
+export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
+  const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
+  const backend = Backend.layer(flags.backend, {
+    model: subject.model,
+    checkpoints: subject.checkpoints,
+    workers: flags.workers,
+    service: flags
+  })
+  yield* measure(subject, flags).pipe(
+    Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer))
+  )
+}, Effect.tapError(recordError))

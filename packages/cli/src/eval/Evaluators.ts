@@ -1,0 +1,105 @@
+/** The evaluators behind a name: a benchmark's, or those of a recipe. */
+import { type ChatModel, InvalidOption, Suggestion } from "@effect-rl/core"
+import { Benchmark, Benchmarks, Recipes } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { Output } from "../terminal/Output.ts"
+import { AnswerKey } from "../train/AnswerKey.ts"
+
+export interface Options {
+  readonly limit: Option.Option<number>
+  readonly k: Option.Option<number>
+  readonly data: Option.Option<string>
+  readonly maxTokens: number
+  readonly temperature: number
+  readonly seed: number
+}
+
+/** There is nothing of that name to measure, or nothing in it. */
+export class NothingToMeasure extends Schema.TaggedError<NothingToMeasure>()("NothingToMeasure", {
+  evaluation: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `"${this.evaluation}" ${this.detail}`
+  }
+}
+
+/** Shows how many answers have been graded. */
+const counting = Effect.fnUntraced(function*(
+  name: string,
+  questions: ReadonlyArray<Benchmark.Question>,
+  attempts: number
+) {
+  const output = yield* Output
+  let graded = 0
+  const count = Effect.suspend(() => output.live(`${name}: ${++graded} of ${questions.length * attempts} answers`))
+  return questions.map((question): Benchmark.Question => ({
+    ...question,
+    isCorrect: (response) => {
+      const verdict = question.isCorrect(response)
+      return Effect.tap(typeof verdict === "boolean" ? Effect.succeed(verdict) : verdict, () => count)
+    }
+  }))
+})
+
+const ofBenchmark = Effect.fnUntraced(function*(
+  benchmark: Benchmark.Benchmark,
+  model: ChatModel.ChatModel,
+  { data, k, limit, ...sampling }: Options
+) {
+  const { name } = benchmark
+  const questions = yield* benchmark.load({
+    ...Option.match(limit, { onNone: () => ({}), onSome: (limit) => ({ limit }) }),
+    ...Option.match(data, { onNone: () => ({}), onSome: (folder) => ({ folder }) })
+  })
+  if (questions.length === 0) return yield* new NothingToMeasure({ evaluation: name, detail: "has no questions" })
+  const attempts = Option.getOrElse(k, () => 1)
+  yield* AnswerKey.set((prompt) =>
+    Option.map(
+      Option.fromUndefinedOr(questions.find((question) => prompt.includes(question.prompt))),
+      ({ reference }) => reference
+    )
+  )
+  const evaluator = Benchmark.evaluator(benchmark, yield* counting(name, questions, attempts), {
+    ...sampling,
+    model,
+    attempts
+  })
+  return [evaluator]
+})
+
+const ofRecipe = Effect.fnUntraced(function*(
+  recipe: typeof Recipes.all[number],
+  model: ChatModel.ChatModel,
+  { data, k, limit, seed }: Options
+) {
+  const other = Object.entries({ limit, k }).find(([, value]) => Option.isSome(value))
+  if (other !== undefined) {
+    return yield* new InvalidOption.InvalidOption({
+      field: `--${other[0]}`,
+      found: String(Option.getOrNull(other[1])),
+      expected: `nothing: the recipe "${recipe.name}" says how many problems it holds out`
+    })
+  }
+  const folder = Option.match(data, { onNone: () => ({}), onSome: (data) => ({ data }) })
+  const configured = yield* recipe.configure({ model: model.name, seed, ...folder })
+  const task = yield* configured.build(model)
+  yield* AnswerKey.set(task.answerTo)
+  if (task.evaluators.length === 0) {
+    return yield* new NothingToMeasure({ evaluation: recipe.name, detail: "holds out no problems" })
+  }
+  return task.evaluators
+})
+
+/** A benchmark goes before a recipe of the same name. */
+export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.ChatModel, options: Options) {
+  const benchmark = Benchmarks.byName(name)
+  if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
+  const recipe = Recipes.all.find((recipe) => recipe.name === name)
+  if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
+  const known = [...Benchmarks.all, ...Recipes.all].map(({ name }) => name)
+  const detail = `is no benchmark and no recipe; ${Suggestion.describe(name, known)}`
+  return yield* new NothingToMeasure({ evaluation: name, detail })
+})
