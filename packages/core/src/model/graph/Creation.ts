@@ -1,5 +1,6 @@
 /** Tensors made of a shape and a number. */
-import { kindOf, sizesOf } from "./Shapes.ts"
+import { kindOf } from "./Casting.ts"
+import { sizesOf } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"

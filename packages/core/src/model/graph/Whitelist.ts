@@ -1,12 +1,36 @@
 /** The operations that a loss graph may name: pure, deterministic, and differentiable where they have a slope. */
+import * as Activation from "./Activation.ts"
+import * as Arithmetic from "./Arithmetic.ts"
+import * as Casting from "./Casting.ts"
+import * as Choice from "./Choice.ts"
+import * as Comparison from "./Comparison.ts"
 import * as Creation from "./Creation.ts"
-import * as Elementwise from "./Elementwise.ts"
 import * as FunctionalLosses from "./FunctionalLosses.ts"
+import * as Indexing from "./Indexing.ts"
+import * as MatrixProduct from "./MatrixProduct.ts"
+import * as Norm from "./Norm.ts"
+import * as Ordering from "./Ordering.ts"
+import * as Pieces from "./Pieces.ts"
+import * as RealFunctions from "./RealFunctions.ts"
 import * as Reductions from "./Reductions.ts"
 import * as Shapes from "./Shapes.ts"
 import type { Operation } from "./Value.ts"
 
-const shared: Readonly<Record<string, Operation>> = { ...Elementwise.shared, ...Reductions.shared, ...Shapes.shared }
+const shared: Readonly<Record<string, Operation>> = {
+  ...Arithmetic.shared,
+  ...RealFunctions.shared,
+  ...Activation.shared,
+  ...Choice.shared,
+  ...Comparison.shared,
+  ...Reductions.shared,
+  ...Ordering.shared,
+  ...Norm.shared,
+  ...MatrixProduct.shared,
+  ...Shapes.shared,
+  ...Indexing.shared,
+  ...Pieces.shared,
+  ...Casting.shared
+}
 
 /** Python's operators under the names that `operator` gives them. */
 const operatorNames: Readonly<Record<string, string>> = {
@@ -74,19 +98,24 @@ const aliases = Object.entries(operatorNames).flatMap(([name, target]) => {
 const functions: ReadonlyMap<string, Operation> = new Map([
   ...entries("torch.", shared),
   ...aliases,
-  ...entries("operator.", Shapes.operators),
+  ...entries("operator.", Indexing.operators),
   ...entries("math.", math),
-  ...entries("", Elementwise.functions),
+  ...entries("", RealFunctions.functions),
+  ...entries("", Activation.functions),
+  ...entries("", Choice.functions),
   ...entries("", Reductions.functions),
+  ...entries("", Norm.functions),
   ...entries("", FunctionalLosses.functions),
-  ...entries("", Shapes.functions),
+  ...entries("", Pieces.functions),
+  ...entries("", Casting.functions),
   ...entries("", Creation.functions)
 ])
 
 const methods: ReadonlyMap<string, Operation> = new Map([
   ...entries("", shared),
-  ...entries("", Elementwise.methods),
+  ...entries("", Choice.methods),
   ...entries("", Shapes.methods),
+  ...entries("", Casting.methods),
   ...entries("", Creation.methods)
 ])
 

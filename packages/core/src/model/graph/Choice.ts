@@ -1,0 +1,85 @@
+/** Operations that choose between values: bounds, conditions and replacements. */
+import { clamp, maximum, minimum, where } from "./Elementwise.ts"
+import { pair } from "./Operators.ts"
+import * as Tensor from "./Tensor.ts"
+import type { Operation } from "./Value.ts"
+import * as Variable from "./Variable.ts"
+
+const clampOperation: Operation = {
+  parameters: ["input", "min", "max"],
+  run: (args) => {
+    if (!args.has("min") && !args.has("max")) Tensor.refuse("clamp without a bound")
+    return clamp(
+      args.tensor("input"),
+      args.has("min") ? args.tensor("min") : undefined,
+      args.has("max") ? args.tensor("max") : undefined
+    )
+  }
+}
+
+/** Python numbers alone become float32 in torch, whatever the tensors are. */
+const whereOperation: Operation = {
+  parameters: ["condition", "input", "other"],
+  run: (args) => {
+    const [x, y] = [args.get("input"), args.get("other")]
+    return typeof x === "number" && typeof y === "number"
+      ? where(args.tensor("condition"), Variable.number(x, "single"), Variable.number(y, "single"))
+      : where(args.tensor("condition"), args.tensor("input"), args.tensor("other"))
+  }
+}
+
+const whereMethod: Operation = {
+  parameters: ["input", "condition", "other"],
+  run: (args) => where(args.tensor("condition"), args.tensor("input"), args.tensor("other"))
+}
+
+const maskedFill: Operation = {
+  parameters: ["input", "mask", "value"],
+  run: (args) => where(args.tensor("mask"), args.tensor("value"), args.tensor("input"))
+}
+
+const clampOne = (bound: "min" | "max"): Operation => ({
+  parameters: ["input", bound],
+  run: (args) => {
+    const limit = args.tensor(bound)
+    return bound === "min"
+      ? clamp(args.tensor("input"), limit, undefined)
+      : clamp(args.tensor("input"), undefined, limit)
+  }
+})
+
+const replaceNaN: Operation = {
+  parameters: ["input", "nan", "posinf", "neginf"],
+  run: (args) => {
+    const [nan, high, low] = [
+      args.number("nan", 0),
+      args.number("posinf", 3.4028234663852886e38),
+      args.number(
+        "neginf",
+        -3.4028234663852886e38
+      )
+    ]
+    const replaced = (x: number) => Number.isNaN(x) ? nan : x === Infinity ? high : x === -Infinity ? low : x
+    return Variable.unary(args.tensor("input"), replaced, (x) => Number.isFinite(x) ? 1 : 0)
+  }
+}
+
+/** Named as torch names them, both `torch.<name>` and the method of a tensor. */
+export const shared: Readonly<Record<string, Operation>> = {
+  maximum: pair(maximum),
+  minimum: pair(minimum),
+  fmax: pair(maximum),
+  fmin: pair(minimum),
+  clamp: clampOperation,
+  clip: clampOperation,
+  clamp_min: clampOne("min"),
+  clamp_max: clampOne("max"),
+  nan_to_num: replaceNaN,
+  masked_fill: maskedFill
+}
+
+export const functions: Readonly<Record<string, Operation>> = {
+  "torch.where": whereOperation
+}
+
+export const methods: Readonly<Record<string, Operation>> = { where: whereMethod }
