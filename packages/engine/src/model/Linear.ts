@@ -22,43 +22,25 @@ const weightsAt = ({ weights }: Compute, site: Site): Linear => {
   return layer[site.name]
 }
 
-/** y = or += x·W. */
+/** y = or += x·W, or for `backward` x·Wᵀ. */
 const multiply = (
   { arena, kernels }: Compute,
   { inputs, matrix, outputs }: Linear,
+  direction: "forward" | "backward",
   y: Address,
   x: Address,
   rows: number,
   accumulate: Accumulate
 ): void => {
   if (matrix._tag === "Panels") {
-    return kernels.gemm(y, x, matrix.forward, rows, outputs, inputs, inputs, outputs, accumulate)
+    const [from, to] = direction === "forward" ? [inputs, outputs] : [outputs, inputs]
+    return kernels.gemm(y, x, matrix[direction], rows, to, from, from, to, accumulate)
   }
+  const product = direction === "forward" ? kernels.gemmStored : kernels.gemmStoredTransposed
   const mark = arena.mark()
   const scratch = arena.allocate(storedScratch(inputs))
-  const type = TensorType.idOf(matrix.type)
   const rowBytes = TensorType.bytesOf(matrix.type, inputs)
-  kernels.gemmStored(y, x, matrix.rows, type, rowBytes, rows, outputs, inputs, accumulate, scratch)
-  arena.reset(mark)
-}
-
-/** dx = or += dy·Wᵀ. */
-const multiplyTransposed = (
-  { arena, kernels }: Compute,
-  { inputs, matrix, outputs }: Linear,
-  dx: Address,
-  dy: Address,
-  rows: number,
-  accumulate: Accumulate
-): void => {
-  if (matrix._tag === "Panels") {
-    return kernels.gemm(dx, dy, matrix.backward, rows, inputs, outputs, outputs, inputs, accumulate)
-  }
-  const mark = arena.mark()
-  const scratch = arena.allocate(storedScratch(inputs))
-  const type = TensorType.idOf(matrix.type)
-  const rowBytes = TensorType.bytesOf(matrix.type, inputs)
-  kernels.gemmStoredTransposed(dx, dy, matrix.rows, type, rowBytes, rows, outputs, inputs, accumulate, scratch)
+  product(y, x, matrix.rows, TensorType.idOf(matrix.type), rowBytes, rows, outputs, inputs, accumulate, scratch)
   arena.reset(mark)
 }
 
@@ -78,7 +60,7 @@ export const forward = (
   const { arena, kernels } = compute
   const linear = weightsAt(compute, site)
   const { bias, inputs, outputs } = linear
-  multiply(compute, linear, y, x, rows, accumulate)
+  multiply(compute, linear, "forward", y, x, rows, accumulate)
   if (bias !== 0) kernels.addBias(y, bias, rows, outputs)
   for (const group of groups) {
     const target = group.adapter && targetAt(group.adapter.layout, site)
@@ -108,7 +90,7 @@ export const backward = (
   const { kernels } = compute
   const linear = weightsAt(compute, site)
   const { inputs, outputs } = linear
-  multiplyTransposed(compute, linear, dx, dy, rows, accumulate)
+  multiply(compute, linear, "backward", dx, dy, rows, accumulate)
   if (gradients.adapter !== undefined) adapterBackward(compute, gradients.adapter, site, dx, dy, x, rows)
   if (gradients.base !== undefined) {
     const dWeight = site === "head" ? gradients.base.head : gradients.base.layers[site.layer]?.[site.name]
