@@ -4,6 +4,10 @@ import { once } from "node:events"
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+
+/** Bytes of a part of the page, gzipped. */
+const largestAsset = 250_000
 
 const npm = (args, cwd) => execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
@@ -12,7 +16,7 @@ const tarballs = join(project, "tarballs")
 mkdirSync(tarballs)
 
 npm(["run", "-s", "build"], ".")
-npm(["run", "-s", "bundle", "-w", "packages/cli"], ".")
+for (const name of ["view", "cli"]) npm(["run", "-s", "bundle", "-w", `packages/${name}`], ".")
 for (const name of readdirSync("packages")) {
   npm(["pack", "--ignore-scripts", "--pack-destination", tarballs, "-w", `packages/${name}`], ".")
 }
@@ -161,9 +165,13 @@ try {
   const server = spawn(command, ["view", "runs"], { cwd: project, stdio: ["ignore", "pipe", "inherit"] })
   try {
     const [line] = await once(server.stdout, "data")
-    for (const path of ["/", "/assets/page.css", "/assets/page/Main.js", "/assets/story/Story.js", "/api/runs"]) {
-      const { status } = await fetch(new URL(path, String(line).trim()))
-      if (status !== 200) throw new Error(`effect-rl view answered ${status} for ${path}`)
+    for (const path of ["/", "/assets/page.css", "/assets/page.js", "/api/runs"]) {
+      const answer = await fetch(new URL(path, String(line).trim()))
+      if (answer.status !== 200) throw new Error(`effect-rl view answered ${answer.status} for ${path}`)
+      const { length } = gzipSync(await answer.text())
+      if (length > largestAsset) {
+        throw new Error(`${path} has ${length} bytes gzipped, expected at most ${largestAsset}`)
+      }
     }
   } finally {
     server.kill()

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "..")
 const packages = join(root, "..")
 
 /** Loaded from node_modules when needed: they hold binaries, or files read at run time. */
-const external = [/^@resvg\//, /^dejavu-fonts-ttf\//, /^@huggingface\//, /^hyparquet/]
+const external = [/^rolldown/, /^@resvg\//, /^dejavu-fonts-ttf\//, /^@huggingface\//, /^hyparquet/]
 
 const ownUrl = {
   name: "own-url",

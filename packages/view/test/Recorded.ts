@@ -9,37 +9,78 @@ export const hostile =
 
 const spent = { prefilled: 10, sampled: 20, trained: 30 }
 
-const member = (response: string, reward: number): Trajectory.Trajectory => ({
-  transitions: [{
-    observation: ModelInput.fromTokens([1, 2, 3]),
-    action: {
-      tokens: Int32Array.of(7, 8),
-      logprobs: Float32Array.of(-0.25, -2.5),
-      stopReason: "stop"
-    },
-    reward,
-    trainable: true,
-    metrics: { correct: { kind: "rate", hit: reward === 1 } },
-    logs: { question: "What is 2 + 3?", response, reference: "5" }
-  }],
-  stepReward: reward,
-  stopReason: Option.some("completed"),
+interface Said {
+  readonly response: string
+  readonly reward: number
+  readonly tokens?: ReadonlyArray<number>
+}
+
+const turn = ({ response, reward, tokens = [7, 8] }: Said): Trajectory.Transition => ({
+  observation: ModelInput.fromTokens([1, 2, 3]),
+  action: {
+    tokens: Int32Array.from(tokens),
+    logprobs: Float32Array.from(tokens, (_, at) => -0.25 - 2.25 * at),
+    stopReason: "stop"
+  },
+  reward,
+  trainable: true,
+  metrics: { correct: { kind: "rate", hit: reward === 1 } },
+  logs: { question: "What is 2 + 3?", response, reference: "5" }
+})
+
+const member = (...turns: ReadonlyArray<Said>): Trajectory.Trajectory => ({
+  transitions: turns.map((said, index) => index === 0 ? turn(said) : { ...turn(said), fork: "history" as const }),
+  stepReward: turns.at(-1)?.reward ?? 0,
+  stopReason: Option.some(turns.length > 1 ? "max_turns" : "completed"),
   truncations: 0
 })
 
-const group = (key: string, rewards: ReadonlyArray<number>): GroupResult.Completed => ({
+const group = (
+  key: string,
+  tags: ReadonlyArray<string>,
+  members: ReadonlyArray<Trajectory.Trajectory>
+): GroupResult.Completed => ({
   _tag: "Completed",
   key,
-  tags: ["sums"],
+  tags,
   samplerStep: 0,
-  members: rewards.map((reward) => Option.some(member(reward === 1 ? "5" : hostile, reward))),
-  rewardsG: Float64Array.from(rewards),
-  metricsG: rewards.map(() => ({})),
+  members: members.map(Option.some),
+  rewardsG: Float64Array.from(members, ({ stepReward }) => stepReward),
+  metricsG: members.map(({ stepReward }) => ({ judge_score: { kind: "mean", value: stepReward * 10 } })),
   retried: []
 })
 
-const rolledOut = (
-  { key, rewardsG, tags }: GroupResult.Completed,
+const answer = (reward: number) => member({ response: reward === 1 ? "5" : hostile, reward })
+
+const timedOut = { member: 2, attempt: 0, failure: "TimedOut", message: "no answer after 5 s" } as const
+
+/** A member of two turns, of which the second forks, and one that was dropped. */
+const partial = (key: string): GroupResult.Partial => {
+  const long = member(
+    { response: "let me think", reward: 0, tokens: [7, 8, 9, 7] },
+    { response: "it is 4", reward: 0.25, tokens: [8, 9, 7, 8] }
+  )
+  const { _tag, ...played } = group(key, ["carry"], [answer(1), long])
+  return {
+    _tag: "Partial",
+    ...played,
+    members: [...played.members, Option.none()],
+    rewardsG: Float64Array.of(1, 0.25, NaN),
+    metricsG: [...played.metricsG, {}],
+    dropped: [timedOut]
+  }
+}
+
+const summary = (trajectory: Trajectory.Trajectory): RunRecord.MemberSummary => ({
+  turns: trajectory.transitions.length,
+  sampled: trajectory.transitions.reduce((sum, { action }) => sum + action.tokens.length, 0),
+  observed: 3,
+  stopReason: Option.getOrNull(trajectory.stopReason),
+  truncated: false
+})
+
+export const rolledOut = (
+  result: GroupResult.Completed | GroupResult.Partial,
   iteration: number,
   evaluator?: string
 ): RunRecord.Entry => ({
@@ -47,29 +88,34 @@ const rolledOut = (
   ...(evaluator === undefined ? {} : { evaluator }),
   iteration,
   step: iteration,
-  key,
-  tags,
-  outcome: "Completed",
-  rewards: Array.from(rewardsG),
-  members: Array.from(
-    rewardsG,
-    () => ({ turns: 1, sampled: 2, observed: 3, stopReason: "completed", truncated: false })
-  ),
-  failures: [],
+  key: result.key,
+  tags: result.tags,
+  outcome: result._tag,
+  rewards: Array.from(result.rewardsG),
+  members: result.members.map((trajectory) => Option.getOrNull(Option.map(trajectory, summary))),
+  failures: result._tag === "Partial" ? result.dropped : [],
   retries: 1,
   milliseconds: 5,
   spent
 })
 
-export const opened = (continuesAfter: number): RunRecord.Entry => ({
+export const opened = (
+  continuesAfter: number,
+  identity: Readonly<Record<string, string | number>> = {}
+): RunRecord.Entry => ({
   _tag: "Opened",
   program: "rl",
   version: "0.0.0",
-  identity: { model: "effect-rl/tiny-64" },
-  settings: {},
+  identity: {
+    model: "test/words",
+    loss: "ppo",
+    loss_config: { clip_low_threshold: 0.8, clip_high_threshold: 1.2 },
+    ...identity
+  },
+  settings: { max_tokens_total: 100 },
   capabilities: {},
   iteration: 0,
-  iterations: 2,
+  iterations: 3,
   resumedFrom: continuesAfter < 0 ? null : "first",
   continuesAfter,
   warnings: []
@@ -78,7 +124,7 @@ export const opened = (continuesAfter: number): RunRecord.Entry => ({
 export const updated = (iteration: number, mean: number): RunRecord.Entry => ({
   _tag: "Updated",
   iteration,
-  metrics: { "optim/entropy": 0.5, "optim/lr": NaN },
+  metrics: { "optim/entropy": 0.005, "optim/lr": NaN, "env/all/truncated": 0 },
   reward: { mean, standardError: 0.1 },
   updates: [],
   spent
@@ -90,44 +136,67 @@ const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, payload?: Gro
 })
 
 const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
-  yield* append({ _tag: "Sampling", iteration: index, step: index, groups: 2 })
-  const groups = [group(`${index}/mixed`, [1, 0]), group(`${index}/good`, [1, 1])]
+  yield* append({ _tag: "Sampling", iteration: index, step: index, groups: 3 })
+  const groups = [
+    group(`${index}/mixed`, ["sums"], [answer(1), answer(0)]),
+    group(`${index}/good`, ["sums"], [answer(1), answer(1)]),
+    partial(`${index}/rough`)
+  ]
   for (const result of groups) yield* append(rolledOut(result, index), result)
   yield* append({
     _tag: "Credited",
     iteration: index,
     groups: [
       { key: `${index}/mixed`, verdict: "informative", advantages: [0.5, -0.5] },
-      { key: `${index}/good`, verdict: "constant", advantages: [] }
+      { key: `${index}/good`, verdict: "constant", advantages: [] },
+      { key: `${index}/rough`, verdict: "informative", advantages: [0.375, -0.375, 0] }
     ],
     datums: [{ group: `${index}/mixed`, member: 0, firstTurn: 0, turns: 1, length: 4, trained: 2, update: 0 }]
   })
   yield* append(updated(index, mean))
 })
 
-/** Writes the run into the directory: an evaluation, two iterations, a warning, the end. */
-export const write = (run: string) =>
+const evaluation = Effect.fnUntraced(function*(before: number, rewards: ReadonlyArray<number>) {
+  yield* append({ _tag: "Evaluating", iteration: before, step: before, evaluator: "held_out" })
+  for (const [index, reward] of rewards.entries()) {
+    const result = group(`held/${index}`, [], [answer(reward)])
+    yield* append(rolledOut(result, before, "held_out"), result)
+  }
+  const value = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+  yield* append({
+    _tag: "Evaluated",
+    iteration: before,
+    step: before,
+    evaluator: "held_out",
+    metrics: {},
+    score: { value, low: value - 0.1, high: value + 0.1 },
+    reward: { mean: value },
+    seconds: 1,
+    spent
+  })
+})
+
+const rewards = [1, 0, 1, 1, 0]
+
+/** Writes the run into the directory: an evaluation, two iterations, a warning, and how it ended. */
+export const write = (
+  run: string,
+  options: {
+    readonly ends?: boolean
+    readonly seed?: number
+    readonly evaluated?: ReadonlyArray<number>
+  } = {}
+) =>
   Effect.gen(function*() {
-    yield* append(opened(-1))
-    const evaluated = group("held/0", [1])
-    yield* append({ _tag: "Evaluating", iteration: 0, step: 0, evaluator: "held_out" })
-    yield* append(rolledOut(evaluated, 0, "held_out"), evaluated)
-    yield* append({
-      _tag: "Evaluated",
-      iteration: 0,
-      step: 0,
-      evaluator: "held_out",
-      metrics: {},
-      score: { value: 0.6, low: 0.5, high: 0.7 },
-      reward: { mean: 0.6 },
-      seconds: 1,
-      spent
-    })
+    yield* append(opened(-1, { seed: options.seed ?? 0 }))
+    yield* evaluation(0, options.evaluated ?? rewards)
     yield* iteration(0, 0.75)
     yield* append({ _tag: "Warning", message: "the disk is nearly full" })
     yield* iteration(1, 0.875)
-    yield* append({ _tag: "Finished", iteration: 2, reason: "completed", checkpoint: null })
+    if (options.ends !== false) {
+      yield* append({ _tag: "Finished", iteration: 2, reason: "completed", checkpoint: null })
+    }
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Sequence number of the record of the first training group. */
-export const firstGroup = 5
+/** Sequence numbers of the records of the groups of the first iteration. */
+export const first = { mixed: 9, good: 10, rough: 11 }

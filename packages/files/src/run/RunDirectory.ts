@@ -147,3 +147,8 @@ export const open = Effect.fn("RunDirectory.open")(
   },
   (effect, run) => RunFolder.naming(run)(effect)
 )
+
+/**
+ * Whether a process has the run open to write it, as its lock tells. A run that has not ended and that no process holds was killed.
+ */
+export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = RunLock.isHeld

@@ -136,3 +136,9 @@ export const hold = Effect.fnUntraced(function*(run: string) {
   const mine: Mine = { store, content }
   yield* Effect.acquireRelease(acquire(run, lock, mine), () => release(lock, mine))
 })
+
+/** Whether a process holds the run; one on another host is believed to live. */
+export const isHeld = Effect.fnUntraced(function*(run: string) {
+  const last = (yield* claims((yield* Path.Path).join(run, fileName))).at(-1)
+  return last !== undefined && !(yield* isAbandoned(last))
+}, Effect.orElseSucceed(() => false))

@@ -1,40 +1,26 @@
-/** Elements. Text only ever becomes text nodes: nothing that a model wrote is read as HTML. */
+/** Elements of the page. Text only ever becomes text nodes: nothing that a model wrote is read as HTML. */
+import { type ComponentChildren, createElement, type VNode } from "preact"
 
-export type Child = Node | string | undefined
+export type Child = ComponentChildren
 
-type Attributes = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>
+export type View = VNode
 
-const set = (element: Element, attributes: Attributes) => {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue
-    if (typeof value === "function") element.addEventListener(name, value)
-    else element.setAttribute(name, value === true ? "" : String(value))
-  }
-}
+type Attributes = Readonly<
+  Record<string, string | number | boolean | undefined | ((event: Event) => void) | { current: unknown }>
+>
 
-const append = (element: Element, children: ReadonlyArray<Child>) => {
-  for (const child of children) if (child !== undefined) element.append(child)
-}
+export const h = (tag: string, attributes: Attributes = {}, ...children: ReadonlyArray<Child>): View =>
+  createElement(tag, attributes, ...children)
 
-export const h = (tag: string, attributes: Attributes = {}, ...children: ReadonlyArray<Child>): HTMLElement => {
-  const element = document.createElement(tag)
-  set(element, attributes)
-  append(element, children)
-  return element
-}
+/** A part of the page with a state of its own, which it loses where its key changes. */
+export const part = <P extends object>(component: (props: P) => Child, props: P, key: string): Child =>
+  createElement<P>(component, { ...props, key })
 
-export const svg = (tag: string, attributes: Attributes = {}, ...children: ReadonlyArray<Child>): SVGElement => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag)
-  set(element, attributes)
-  append(element, children)
-  return element
-}
-
-/** A table with a heading for each column; cells that are numbers belong to the right. */
-export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Node>, label: string) =>
+/** A table with a heading for each column. */
+export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
   h(
     "div",
-    { class: "scroll" },
+    { class: "scroll", role: "region", "aria-label": label, tabindex: 0 },
     h(
       "table",
       { "aria-label": label },
@@ -43,6 +29,21 @@ export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Node>
     )
   )
 
+export const row = (...cells: ReadonlyArray<Child>): View => h("tr", {}, ...cells)
+
+export const cell = (...content: ReadonlyArray<Child>): View => h("td", {}, ...content)
+
+export const numberCell = (...content: ReadonlyArray<Child>): View => h("td", { class: "number" }, ...content)
+
 /** A titled part of the page. */
-export const panel = (title: string, ...children: ReadonlyArray<Child>) =>
-  h("section", { class: "panel" }, h("h2", {}, title), ...children)
+export const panel = (title: string, ...children: ReadonlyArray<Child>): View =>
+  h("section", { class: "panel", "aria-label": title }, h("h2", {}, title), ...children)
+
+/** What is shown in place of something that is not there, and why. */
+export const empty = (text: string): View => h("p", { class: "empty" }, text)
+
+export const columns = (...children: ReadonlyArray<Child>): View => h("div", { class: "columns" }, ...children)
+
+/** Texts beside each other, with a dot between them. */
+export const dotted = (parts: ReadonlyArray<Child>): ReadonlyArray<Child> =>
+  parts.flatMap((part, at) => at === 0 ? [part] : [" · ", part])

@@ -1,67 +1,72 @@
 /** The members of a group side by side. */
 import type * as Entry from "../story/Entry.ts"
-import { h, panel } from "./Dom.ts"
-import { groupOf } from "./IterationScreen.ts"
+import * as Story from "../story/Story.ts"
+import { type Child, dotted, empty, h, panel } from "./Dom.ts"
 import * as LogTexts from "./LogTexts.ts"
 import type { Route } from "./Route.ts"
-import { type Choice, choosable, type Data, type Screen } from "./Screen.ts"
+import { type Choice, choosable, type Data, link, plain, type Screen } from "./Screen.ts"
 import * as Text from "./Text.ts"
+import * as TokenStrip from "./TokenStrip.ts"
 
 const choiceOf = (route: Route, member: number): Choice => ({
   select: { ...route, member },
-  open: { ...route, at: "member", member }
+  open: { ...route, at: "member", member, turn: undefined, token: undefined }
 })
 
 /** How a reward or an advantage is coloured. */
 export const tone = (value: number | null | undefined, middle: number) =>
   value === null || value === undefined || value === middle ? "" : value > middle ? "good" : "bad"
 
-const facts = (member: Entry.MemberView, advantage: number | null | undefined) => {
+const facts = (member: Entry.MemberView, advantage: number | null | undefined): ReadonlyArray<Child> => {
   const sampled = member.turns.reduce((sum, { tokens }) => sum + tokens.length, 0)
-  return [
-    advantage === undefined
-      ? undefined
-      : h("span", { class: tone(advantage, 0) }, `advantage ${Text.short(advantage)}`),
+  return dotted([
+    ...(advantage === undefined
+      ? []
+      : [h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`)]),
     Text.plural(member.turns.length, "turn"),
     Text.plural(sampled, "token"),
-    member.stopReason ?? undefined
-  ].filter((fact) => fact !== undefined)
+    ...(member.stopReason === null ? [] : [member.stopReason])
+  ])
 }
 
-const card = (member: Entry.MemberView | null, index: number, data: Data, advantage: number | null | undefined) => {
+const said = (member: Entry.MemberView, route: Route, index: number): Child => {
+  const last = member.turns.at(-1)
+  return route.tokens === true && last !== undefined
+    ? TokenStrip.draw(last, { ...route, at: "member", member: index }, member.turns.length - 1)
+    : LogTexts.answer(last)
+}
+
+const card = (data: Data, member: Entry.MemberView | null, index: number, advantage: number | null | undefined) => {
   const { route, transcript } = data
   const reward = transcript?.rewards[index]
-  const heading = h(
-    "h3",
-    {},
-    `Member ${index}`,
-    h("span", { class: `reward ${tone(reward, 0.5)}` }, member === null ? "dropped" : `reward ${Text.short(reward)}`)
-  )
-  if (member === null) {
-    return h("article", { class: "member" }, heading, h("p", { class: "empty" }, "This member failed."))
-  }
-  const last = member.turns.at(-1)
-  const content = h(
+  const choice = choiceOf(route, index)
+  return choosable(
     "article",
-    { class: "member" },
-    heading,
-    h("p", { class: "facts" }, ...facts(member, advantage).flatMap((fact, at) => at === 0 ? [fact] : [" · ", fact])),
-    LogTexts.answer(last?.logs ?? {})
+    choice,
+    index === route.member,
+    h(
+      "h3",
+      {},
+      link(choice.open, `Member ${index}`),
+      h("span", { class: `reward ${tone(reward, 0.5)}` }, member === null ? "dropped" : `reward ${Text.short(reward)}`)
+    ),
+    ...(member === null
+      ? [empty("This member failed.")]
+      : [h("p", { class: "facts" }, ...facts(member, advantage)), said(member, route, index)])
   )
-  return choosable(content, choiceOf(route, index), index === route.member)
 }
 
-const lost = ({ lost }: Entry.GroupView) =>
-  lost.length === 0 ? [] : [
-    panel(
-      "Failures",
-      h(
-        "ul",
-        {},
-        ...lost.map(({ failure, message }) => h("li", { class: "failure" }, `${failure}: ${Text.foreign(message)}`))
+const lost = ({ lost }: Entry.GroupView): Child =>
+  lost.length === 0 ? undefined : panel(
+    "Failures",
+    h(
+      "ul",
+      {},
+      ...lost.map(({ failure, message }) =>
+        h("li", { class: "failure" }, `${Text.foreign(failure)}: ${Text.foreign(message)}`)
       )
     )
-  ]
+  )
 
 /** The question is shown once, above the members. */
 const question = (view: Entry.GroupView) => {
@@ -69,23 +74,32 @@ const question = (view: Entry.GroupView) => {
   return LogTexts.question(turn?.logs ?? {})
 }
 
+const toggle = (route: Route): Child =>
+  h(
+    "nav",
+    { class: "filters", "aria-label": "form" },
+    link({ ...route, tokens: undefined }, "texts", route.tokens !== true),
+    link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
+    ...(route.tokens === true ? [TokenStrip.chooser(route)] : [])
+  )
+
 export const render = (data: Data): Screen => {
-  const { route, transcript } = data
-  const { advantages, group } = groupOf(data)
-  const title = `Group ${group?.key ?? route.group}`
-  if (transcript === undefined) {
-    return { title, body: [h("p", { class: "empty" }, "Reading the transcripts …")], choices: [], selected: -1 }
-  }
+  const { route, story, transcript } = data
+  const group = story === undefined ? undefined : Story.group(story, route.group ?? -1)
+  const title = `Group ${Text.foreign(group?.key ?? String(route.group))}`
+  if (story === undefined || transcript === undefined) return plain(title, empty("Reading the transcripts …"))
+  const advantages = group === undefined ? [] : Story.advantages(story, group)
   return {
     title,
     body: [
       ...question(transcript),
-      h(
+      toggle(route),
+      transcript.members.length === 0 ? empty("This group was skipped: none of its members finished.") : h(
         "div",
         { class: "members" },
-        ...transcript.members.map((member, index) => card(member, index, data, advantages[index]))
+        ...transcript.members.map((member, index) => card(data, member, index, advantages[index]))
       ),
-      ...lost(transcript)
+      lost(transcript)
     ],
     choices: transcript.members.map((_, index) => choiceOf(route, index)),
     selected: route.member ?? -1

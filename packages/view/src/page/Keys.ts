@@ -1,75 +1,150 @@
 /** The keyboard. */
-import { h } from "./Dom.ts"
+import * as Story from "../story/Story.ts"
+import { h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
-import type { Screen } from "./Screen.ts"
+import * as RunsScreen from "./RunsScreen.ts"
+import type { Data, Screen } from "./Screen.ts"
 
 const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["j  ↓", "next iteration, group or member"],
   ["k  ↑", "previous one"],
+  ["n / p", "next / previous iteration, from wherever you are in one"],
+  ["g / G", "next / previous group"],
+  ["← →", "previous / next token under the microscope"],
   ["Enter", "open what is selected"],
   ["Escape", "back to the level above"],
+  ["t", "texts or exact tokens"],
+  ["/", "search the transcripts"],
+  ["x", "mark a run for comparison"],
+  ["c", "compare the marked runs"],
   ["?", "this help"]
 ]
 
-const dialog = document.createElement("dialog")
-dialog.append(
-  h("h2", {}, "Keys"),
+const close = ({ target }: Event) => {
+  if (target instanceof Element) target.closest("dialog")?.close()
+}
+
+export const help: View = h(
+  "dialog",
+  { "aria-labelledby": "keys" },
+  h("h2", { id: "keys" }, "Keys"),
   h(
     "dl",
     { class: "keys" },
     ...keys.flatMap(([key, meaning]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, meaning)])
   ),
-  h("button", { type: "button", click: () => dialog.close() }, "close")
+  h("button", { type: "button", onClick: close }, "close")
 )
 
-export const showHelp = () => {
-  if (!dialog.isConnected) document.body.append(dialog)
-  dialog.showModal()
-}
+export const showHelp = () => document.querySelector("dialog")?.showModal()
 
-type Go = (route: Route.Route) => void
-
-/** Selects the choice `by` places further; the first or last one where nothing is selected. */
-const move = ({ choices, selected }: Screen, by: number, go: Go) => {
+/** The choice `by` places further; the first or last one where nothing is selected. */
+const moved = ({ choices, selected }: Screen, by: number): Route.Route | undefined => {
   const from = selected < 0 ? (by > 0 ? -1 : choices.length) : selected
-  const choice = choices[Math.min(choices.length - 1, Math.max(0, from + by))]
-  if (choice !== undefined) go(choice.select)
+  return choices[Math.min(choices.length - 1, Math.max(0, from + by))]?.select
 }
 
-const press = (key: string, screen: Screen, route: Route.Route, go: Go): boolean => {
+const beside = (places: ReadonlyArray<number>, current: number | undefined, by: number) => {
+  const at = current === undefined ? (by > 0 ? -1 : places.length) : places.indexOf(current)
+  return places[Math.min(places.length - 1, Math.max(0, at + by))]
+}
+
+/** The next iteration, or the next evaluation of the same evaluator. */
+const otherIteration = ({ route, story }: Data, by: number): Route.Route | undefined => {
+  if (story === undefined || route.run === undefined || route.at === "compare") return undefined
+  const { evaluator } = route
+  const places = evaluator === undefined
+    ? Story.iterations(story).map(({ index }) => index)
+    : Story.evaluations(story).filter((one) => one.evaluator === evaluator).map(({ iteration }) => iteration)
+  const iteration = beside(places, route.iteration, by)
+  const at = route.at === "run" ? "run" : "iteration"
+  return iteration === undefined ? undefined : { ...route, at, iteration, group: undefined, member: undefined }
+}
+
+const otherGroup = ({ route, story }: Data, by: number): Route.Route | undefined => {
+  if (story === undefined || route.iteration === undefined) return undefined
+  const { groups } = route.evaluator === undefined
+    ? Story.iteration(story, route.iteration)
+    : Story.evaluation(story, route.evaluator, route.iteration)
+  const group = beside(groups.map(({ sequence }) => sequence), route.group, by)
+  const at = route.at === "member" || route.at === "group" ? route.at : "iteration"
+  return group === undefined ? undefined : { ...route, at, group, turn: undefined, token: undefined }
+}
+
+const otherToken = ({ route, transcript }: Data, by: number): Route.Route | undefined => {
+  const turns = transcript?.members[route.member ?? 0]?.turns ?? []
+  const turn = route.turn ?? 0
+  const last = (turns[turn]?.tokens.length ?? 0) - 1
+  if (route.at !== "member" || route.tokens !== true || last < 0) return undefined
+  return { ...route, turn, token: Math.min(last, Math.max(0, (route.token ?? -1) + by)) }
+}
+
+const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route | undefined =>
+  run === undefined || others.length === 0 ? undefined : { at: "compare", run, others }
+
+/** Where the key leads; undefined where it means nothing here. */
+const target = (key: string, screen: Screen, data: Data): Route.Route | undefined => {
+  const { route } = data
   switch (key) {
     case "j":
     case "ArrowDown":
-      move(screen, 1, go)
-      return true
+      return moved(screen, 1)
     case "k":
     case "ArrowUp":
-      move(screen, -1, go)
-      return true
-    case "Enter": {
-      const choice = screen.choices[screen.selected]
-      if (choice !== undefined) go(choice.open)
-      return choice !== undefined
-    }
+      return moved(screen, -1)
+    case "n":
+      return otherIteration(data, 1)
+    case "p":
+      return otherIteration(data, -1)
+    case "g":
+      return otherGroup(data, 1)
+    case "G":
+      return otherGroup(data, -1)
+    case "ArrowRight":
+      return otherToken(data, 1)
+    case "ArrowLeft":
+      return otherToken(data, -1)
+    case "Enter":
+      return screen.choices[screen.selected]?.open
     case "Escape":
-      go(Route.up(route))
-      return true
-    case "?":
-      showHelp()
-      return true
+      return Route.up(route)
+    case "t":
+      return { ...route, tokens: route.tokens === true ? undefined : true }
+    case "/":
+      return route.run === undefined ? undefined : { at: "search", run: route.run }
+    case "x":
+      return route.at === "runs" && route.run !== undefined ? RunsScreen.toggled(route, route.run) : undefined
+    case "c":
+      return route.at === "runs" ? compared(route) : undefined
     default:
-      return false
+      return undefined
   }
 }
 
+const isField = (target: EventTarget | null) =>
+  target instanceof HTMLElement && ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName)
+
 const isControl = (target: EventTarget | null) =>
-  target instanceof HTMLElement && ["A", "BUTTON", "SUMMARY", "INPUT"].includes(target.tagName)
+  target instanceof HTMLElement && ["A", "BUTTON", "SUMMARY"].includes(target.tagName)
 
 /** `go` must draw at once: the next key may follow before the browser tells of a new address. */
-export const listen = (current: () => { readonly screen: Screen; readonly route: Route.Route }, go: Go) =>
+export const listen = (
+  current: () => { readonly screen: Screen; readonly data: Data },
+  go: (route: Route.Route) => void
+) =>
   document.addEventListener("keydown", (event) => {
-    if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return
-    if (event.key === "Enter" && isControl(event.target)) return
-    const { route, screen } = current()
-    if (press(event.key, screen, route, go)) event.preventDefault()
+    const { key, target: on } = event
+    const isHelpOpen = document.querySelector("dialog")?.open === true
+    if (isHelpOpen || event.ctrlKey || event.metaKey || event.altKey) return
+    if (isField(on)) {
+      if (key === "Escape" && on instanceof HTMLElement) on.blur()
+      return
+    }
+    if (key === "Enter" && isControl(on)) return
+    if (key === "?") return showHelp()
+    const { data, screen } = current()
+    const route = target(key, screen, data)
+    if (route === undefined) return
+    event.preventDefault()
+    go(route)
   })

@@ -1,32 +1,47 @@
 /** Texts that environments logged. */
+import { useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
-import { h, panel } from "./Dom.ts"
+import { type Child, empty, h, panel, part } from "./Dom.ts"
 import * as Text from "./Text.ts"
 
 /** Longer texts are cut until somebody asks for the rest. */
 const longest = 20_000
 
-/** A text of the model or the environment, exactly as text. */
-export const block = (text: string): HTMLElement => {
-  if (text.length <= longest) return h("pre", { dir: "auto" }, Text.foreign(text))
-  const shown = h("pre", { dir: "auto" }, Text.foreign(text.slice(0, longest)))
-  const more = h("button", {
-    type: "button",
-    click: (event) => {
-      event.stopPropagation()
-      shown.textContent = Text.foreign(text)
-      more.remove()
-    }
-  }, `show all ${text.length} characters`)
-  return h("div", {}, shown, more)
+/** One line of megabytes is laid out in pieces, or a browser hangs. */
+const pieceLength = 100_000
+
+const pieces = (text: string) =>
+  Array.from(
+    { length: Math.ceil(text.length / pieceLength) },
+    (_, index) => h("span", { class: "piece" }, text.slice(index * pieceLength, (index + 1) * pieceLength))
+  )
+
+const Block = ({ text }: { readonly text: string }) => {
+  const [isWhole, show] = useState(false)
+  const isShort = text.length <= longest
+  if (isShort) return h("pre", { dir: "auto", tabindex: 0 }, Text.foreign(text))
+  if (isWhole) return h("pre", { dir: "auto", tabindex: 0 }, ...pieces(Text.foreign(text)))
+  return h(
+    "div",
+    {},
+    h("pre", { dir: "auto", tabindex: 0 }, Text.foreign(text.slice(0, longest))),
+    h(
+      "button",
+      { type: "button", onClick: () => show(true) },
+      `show all ${text.length.toLocaleString()} characters`
+    )
+  )
 }
+
+/** A text of the model or the environment, exactly as text. */
+export const block = (text: string): Child => part(Block, { text }, `block ${text.length}`)
 
 const textOf = (value: string | number | null) => typeof value === "string" ? value : Text.short(value)
 
 /** Every logged value under its name. */
-export const all = (logs: Entry.Logs): HTMLElement => {
+export const all = (logs: Entry.Logs): Child => {
   const entries = Object.entries(logs)
-  if (entries.length === 0) return h("p", { class: "empty" }, "The environment logged no texts for this turn.")
+  if (entries.length === 0) return empty("The environment logged no texts for this turn.")
   return h(
     "dl",
     { class: "logs" },
@@ -37,14 +52,18 @@ export const all = (logs: Entry.Logs): HTMLElement => {
 const asked = ["question", "reference"]
 
 /** What the environment asked, and the answer that it expects, where it logged them. */
-export const question = (logs: Entry.Logs): ReadonlyArray<HTMLElement> => {
+export const question = (logs: Entry.Logs): ReadonlyArray<Child> => {
   const shown = Object.entries(logs).filter(([name]) => asked.includes(name))
   return shown.length === 0 ? [] : [panel("Problem", all(Object.fromEntries(shown)))]
 }
 
-/** What a member said: its response, or everything else that was logged. */
-export const answer = (logs: Entry.Logs): HTMLElement => {
-  const { response } = logs
-  if (typeof response === "string") return block(response)
+const spoken = (pieces: ReadonlyArray<Entry.Piece>) => pieces.map(({ text }) => text).join("")
+
+/** What a member said last: its response, its tokens' text, or everything else that was logged. */
+export const answer = (turn: Entry.TurnView | undefined): Child => {
+  if (turn === undefined) return empty("This member took no turn.")
+  const { logs, pieces } = turn
+  if (typeof logs["response"] === "string") return block(logs["response"])
+  if (pieces !== null) return block(spoken(pieces))
   return all(Object.fromEntries(Object.entries(logs).filter(([name]) => !asked.includes(name))))
 }

@@ -1,19 +1,15 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
 import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
-import { h, svg } from "./Dom.ts"
-import * as Route from "./Route.ts"
+import { type Child, empty, h } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { go } from "./Screen.ts"
+import * as Series from "./Series.ts"
+import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-const size = { width: 760, height: 250, left: 48, right: 16, top: 12, bottom: 30 }
+const size: Series.Size = { width: 760, height: 250, left: 48, right: 16, top: 12, bottom: 30 }
 
-interface Point {
-  readonly iteration: number
-  readonly value: number
-  readonly low: number
-  readonly high: number
-}
-
-const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Point> => {
+export const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
   if (reward === undefined || reward.mean === null) return []
   const error = reward.standardError ?? 0
@@ -21,7 +17,7 @@ const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Point> => {
 }
 
 /** A score and a reward share the axis only where a right answer earns about 1. */
-const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Point> => {
+export const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Series.Point> => {
   const { reward, score } = evaluated ?? {}
   const mean = reward?.mean ?? undefined
   if (
@@ -32,74 +28,20 @@ const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Point> => 
   return mean === undefined ? [] : [{ iteration, value: mean, low: mean, high: mean }]
 }
 
-interface Scales {
-  readonly x: (iteration: number) => number
-  readonly y: (value: number) => number
-  readonly ticks: ReadonlyArray<number>
-  readonly last: number
-}
-
-const niceStep = (span: number) => {
-  const rough = span / 4
-  const power = 10 ** Math.floor(Math.log10(rough))
-  return power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10)
-}
-
-const scales = (points: ReadonlyArray<Point>): Scales => {
-  let [low, high, last] = [0, 1, 1]
-  for (const point of points) {
-    low = Math.min(low, point.low)
-    high = Math.max(high, point.high)
-    last = Math.max(last, point.iteration)
-  }
-  const step = niceStep(high - low)
-  const [bottom, top] = [Math.floor(low / step) * step, Math.ceil(high / step) * step]
-  const { height, left, right, width } = size
-  return {
-    x: (iteration) => left + (iteration / last) * (width - left - right),
-    y: (value) => height - size.bottom - ((value - bottom) / (top - bottom)) * (height - size.top - size.bottom),
-    ticks: Array.from({ length: Math.round((top - bottom) / step) + 1 }, (_, index) => bottom + index * step),
-    last
-  }
-}
-
-const axes = ({ last, ticks, x, y }: Scales) => [
-  ...ticks.flatMap((tick) => [
-    svg("line", { class: "grid", x1: size.left, x2: size.width - size.right, y1: y(tick), y2: y(tick) }),
-    svg("text", { class: "tick", x: size.left - 6, y: y(tick) + 4, "text-anchor": "end" }, Text.short(tick))
-  ]),
-  ...[...new Set([0, Math.round(last / 2), last])].map((tick) =>
-    svg("text", { class: "tick", x: x(tick), y: size.height - 8, "text-anchor": "middle" }, String(tick))
-  )
-]
-
-const line = (points: ReadonlyArray<Point>, { x, y }: Scales) =>
-  points.map(({ iteration, value }) => `${x(iteration).toFixed(1)},${y(value).toFixed(1)}`).join(" ")
-
-const band = (points: ReadonlyArray<Point>, { x, y }: Scales) => {
-  const upper = points.map(({ high, iteration }) => `${x(iteration).toFixed(1)},${y(high).toFixed(1)}`)
-  const lower = points.toReversed().map(({ iteration, low }) => `${x(iteration).toFixed(1)},${y(low).toFixed(1)}`)
-  return [...upper, ...lower].join(" ")
-}
-
-const opening = (route: Route.Route) => () => {
-  location.hash = Route.format(route)
-}
-
-const rewardDot = (point: Point, { x, y }: Scales, route: Route.Route) => {
+const rewardDot = (point: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {
   const { iteration, value } = point
-  const error = Text.fixed(point.high - value)
   const isSelected = route.iteration === iteration
   return svg(
     "circle",
     {
+      key: `reward ${iteration}`,
       class: isSelected ? "point selected" : "point",
       cx: x(iteration),
       cy: y(value),
       r: isSelected ? 6 : 4,
-      click: opening({ ...route, at: "iteration", iteration, evaluator: undefined })
+      onClick: () => go({ ...route, at: "iteration", iteration, evaluator: undefined })
     },
-    svg("title", {}, `iteration ${iteration}: reward ${Text.fixed(value)} ± ${error}`)
+    svg("title", {}, `iteration ${iteration}: reward ${Text.fixed(value)} ± ${Text.fixed(point.high - value)}`)
   )
 }
 
@@ -111,7 +53,7 @@ const colourOf = (evaluator: string, all: ReadonlyArray<string>) =>
 
 const evaluationMark = (
   evaluation: Evaluation,
-  { x, y }: Scales,
+  { x, y }: Series.Scales,
   route: Route.Route,
   all: ReadonlyArray<string>
 ) =>
@@ -119,8 +61,9 @@ const evaluationMark = (
     svg(
       "g",
       {
+        key: `${evaluation.evaluator} ${iteration}`,
         class: `evaluation ${colourOf(evaluation.evaluator, all)}`,
-        click: opening({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
+        onClick: () => go({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
       },
       svg("line", { x1: x(iteration), x2: x(iteration), y1: y(low), y2: y(high) }),
       svg("rect", { x: x(iteration) - 4, y: y(value) - 4, width: 8, height: 8 }),
@@ -135,29 +78,31 @@ const evaluationMark = (
   )
 
 /** Beyond so many iterations single dots only hide the line. */
-const mostDots = 200
+const mostDots = 150
 
-export const draw = (story: Story, route: Route.Route): Node => {
+export const draw = (story: Story, route: Route.Route): Child => {
   const rewards = iterations(story).flatMap(rewardOf)
   const measured = evaluations(story)
   const names = evaluators(story)
   const all = [...rewards, ...measured.flatMap(scoreOf)]
-  if (all.length === 0) return h("p", { class: "empty" }, "No iteration is done yet.")
-  const scale = scales(all)
+  if (all.length === 0) return empty("No iteration is done yet.")
+  const scale = Series.scales(all, size)
+  const curve = Series.thinned(rewards)
   const dots = rewards.filter(({ iteration }) => rewards.length <= mostDots || iteration === route.iteration)
-  const picture = svg(
-    "svg",
-    { viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": "Mean reward of each iteration" },
-    ...axes(scale),
-    svg("polygon", { class: "band", points: band(rewards, scale) }),
-    svg("polyline", { class: "curve", points: line(rewards, scale) }),
-    ...dots.map((point) => rewardDot(point, scale, route)),
-    ...measured.flatMap((evaluation) => evaluationMark(evaluation, scale, route, names))
-  )
   return h(
     "figure",
     {},
-    picture,
+    picture(
+      `Mean reward of ${rewards.length} iterations`,
+      size.width,
+      size.height,
+      { class: "reward" },
+      ...Series.axes(scale, size),
+      svg("polygon", { class: "band", points: Series.band(curve, scale) }),
+      svg("polyline", { class: "curve", points: Series.line(curve, scale) }),
+      ...dots.map((point) => rewardDot(point, scale, route)),
+      ...measured.flatMap((evaluation) => evaluationMark(evaluation, scale, route, names))
+    ),
     h(
       "figcaption",
       {},

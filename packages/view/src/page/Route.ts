@@ -1,58 +1,137 @@
-/** What the page shows, as it stands in the address after `#`. */
+/** What the page shows, as it stands in the address after `#`: a link leads to the same view. */
 
-export type Level = "runs" | "run" | "iteration" | "group" | "member"
+export type Level = "runs" | "run" | "iteration" | "group" | "member" | "search" | "compare"
 
-/** `at` is the open level; the other fields lead there, or say what is selected below it. */
+/** How tokens are coloured. */
+export type Colour = "logprob" | "advantage" | "gap" | "mask" | "version"
+
+/** `at` is the open level; the other fields lead there, say what is selected below it, or how it is shown. */
 export interface Route {
   readonly at: Level
   readonly run?: string | undefined
+  /** Runs that are compared with the run. */
+  readonly others?: ReadonlyArray<string> | undefined
   /** The evaluator whose groups are shown in place of the training groups. */
   readonly evaluator?: string | undefined
   readonly iteration?: number | undefined
   /** Sequence number of the group's record. */
   readonly group?: number | undefined
   readonly member?: number | undefined
-  /** Only groups with this verdict are shown. */
+  /** Turn and token under the microscope. */
+  readonly turn?: number | undefined
+  readonly token?: number | undefined
+  /** Exact tokens in place of texts. */
+  readonly tokens?: boolean | undefined
+  readonly colour?: Colour | undefined
+  /** The loss under the microscope in place of the run's. */
+  readonly loss?: string | undefined
+  /** Only groups with this verdict, tag and outcome are shown. */
   readonly show?: string | undefined
+  readonly tag?: string | undefined
+  readonly outcome?: string | undefined
+  /** Only groups with a member that stopped so, or whose reward or tokens lie in the range, are shown. */
+  readonly stop?: string | undefined
+  readonly low?: number | undefined
+  readonly high?: number | undefined
+  readonly least?: number | undefined
+  readonly most?: number | undefined
+  /** The text that is searched for. */
+  readonly text?: string | undefined
+  /** Another rule of credit, to see what it would change. */
+  readonly rule?: string | undefined
+  /** Dollars for a million tokens. */
+  readonly price?: number | undefined
 }
 
-const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member"]
+const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member", "search", "compare"]
 
-const numberOf = (text: string | null) => {
-  const value = text === null ? NaN : Number(text)
-  return Number.isInteger(value) ? value : undefined
+export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask", "version"]
+
+const decimal = (text: string | null) => {
+  const value = text === null || text === "" ? NaN : Number(text)
+  return Number.isFinite(value) ? value : undefined
+}
+
+const whole = (text: string | null) => {
+  const value = decimal(text)
+  return value !== undefined && Number.isInteger(value) ? value : undefined
 }
 
 export const parse = (hash: string): Route => {
   const fields = new URLSearchParams(hash.replace(/^#/, ""))
+  const text = (name: string) => fields.get(name) ?? undefined
+  const others = fields.getAll("others")
   return {
     at: levels.find((level) => level === fields.get("at")) ?? "runs",
-    run: fields.get("run") ?? undefined,
-    evaluator: fields.get("evaluator") ?? undefined,
-    iteration: numberOf(fields.get("iteration")),
-    group: numberOf(fields.get("group")),
-    member: numberOf(fields.get("member")),
-    show: fields.get("show") ?? undefined
+    run: text("run"),
+    others: others.length === 0 ? undefined : others,
+    evaluator: text("evaluator"),
+    iteration: whole(fields.get("iteration")),
+    group: whole(fields.get("group")),
+    member: whole(fields.get("member")),
+    turn: whole(fields.get("turn")),
+    token: whole(fields.get("token")),
+    tokens: fields.get("tokens") === "true" ? true : undefined,
+    colour: colours.find((colour) => colour === fields.get("colour")),
+    loss: text("loss"),
+    show: text("show"),
+    tag: text("tag"),
+    outcome: text("outcome"),
+    stop: text("stop"),
+    low: decimal(fields.get("low")),
+    high: decimal(fields.get("high")),
+    least: whole(fields.get("least")),
+    most: whole(fields.get("most")),
+    text: text("text"),
+    rule: text("rule"),
+    price: decimal(fields.get("price"))
   }
 }
 
 export const format = (route: Route): string => {
   const fields = new URLSearchParams()
-  for (const [name, value] of Object.entries(route)) if (value !== undefined) fields.set(name, String(value))
+  for (const [name, value] of Object.entries(route)) {
+    if (Array.isArray(value)) { for (const one of value) fields.append(name, String(one)) }
+    else if (value !== undefined) fields.set(name, String(value))
+  }
   return `#${fields}`
 }
+
+const noFilter = {
+  show: undefined,
+  tag: undefined,
+  outcome: undefined,
+  stop: undefined,
+  low: undefined,
+  high: undefined,
+  least: undefined,
+  most: undefined
+}
+
+/** The route with every group shown. */
+export const unfiltered = (route: Route): Route => ({ ...route, ...noFilter })
 
 /** The level above; what was open stays selected there. */
 export const up = (route: Route): Route => {
   switch (route.at) {
     case "member":
-      return { ...route, at: "group" }
+      return { ...route, at: "group", turn: undefined, token: undefined }
     case "group":
       return { ...route, at: "iteration", member: undefined }
     case "iteration":
-      return { ...route, at: "run", group: undefined, member: undefined, evaluator: undefined, show: undefined }
+      return {
+        ...unfiltered(route),
+        at: "run",
+        group: undefined,
+        member: undefined,
+        evaluator: undefined,
+        rule: undefined
+      }
+    case "search":
+      return { at: "run", run: route.run }
+    case "compare":
     case "run":
     case "runs":
-      return { at: "runs", run: route.run }
+      return { at: "runs", run: route.run, others: route.others }
   }
 }

@@ -1,46 +1,94 @@
 /** The list of runs. */
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
-import { h, table } from "./Dom.ts"
-import { type Choice, choosable, type Data, type Screen } from "./Screen.ts"
+import { cell, empty, h, numberCell, table } from "./Dom.ts"
+import type { Route } from "./Route.ts"
+import { type Choice, choosable, type Data, go, link, plain, type Screen } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-const choice = ({ run }: { readonly run: string }): Choice => ({
-  select: { at: "runs", run },
+/** Runs that can be compared at a time. */
+export const mostCompared = 4
+
+const choice = ({ run }: { readonly run: string }, route: Route): Choice => ({
+  select: { ...route, at: "runs", run },
   open: { at: "run", run }
 })
 
-const row = (line: RunLine, isSelected: boolean) =>
+/** The route with the run among those to compare, or no longer. */
+export const toggled = (route: Route, run: string): Route => {
+  const marked = route.others ?? []
+  const others = marked.includes(run) ? marked.filter((other) => other !== run) : [...marked, run]
+  return { ...route, others: others.length === 0 ? undefined : others.slice(-mostCompared) }
+}
+
+const mark = (route: Route, run: string) =>
+  h("input", {
+    type: "checkbox",
+    "aria-label": `compare ${Text.foreign(run)}`,
+    checked: route.others?.includes(run) === true,
+    onChange: () => go(toggled(route, run))
+  })
+
+const row = (line: RunLine, route: Route) =>
   choosable(
-    h(
-      "tr",
-      {},
-      h("td", {}, Text.foreign(line.run)),
-      h("td", {}, Text.foreign(line.model)),
-      h("td", {}, Text.foreign(line.state)),
-      h("td", { class: "number" }, line.iterations === null ? `${line.done}` : `${line.done} / ${line.iterations}`),
-      h("td", { class: "number" }, Text.fixed(line.reward)),
-      h("td", { class: "number" }, Text.count(line.tokens)),
-      h("td", {}, Text.dateTime(line.at))
-    ),
-    choice(line),
-    isSelected
+    "tr",
+    choice(line, route),
+    line.run === route.run,
+    cell(mark(route, line.run)),
+    cell(link({ at: "run", run: line.run }, Text.foreign(line.run))),
+    cell(h("span", { class: `status status-${line.status}` }, line.status)),
+    cell(Text.foreign(line.state)),
+    cell(Text.foreign(line.model)),
+    numberCell(line.iterations === null ? `${line.done}` : `${line.done} / ${line.iterations}`),
+    numberCell(Text.fixed(line.reward)),
+    numberCell(Text.percent(line.score)),
+    numberCell(Text.count(line.tokens)),
+    cell(Text.dateTime(line.at))
   )
 
 const broken = ({ error, run }: BrokenRun) =>
-  h("tr", {}, h("td", {}, Text.foreign(run)), h("td", { colspan: 6, class: "bad" }, Text.foreign(error)))
+  h(
+    "tr",
+    {},
+    cell(),
+    cell(Text.foreign(run)),
+    h("td", { colspan: 8, class: "bad" }, `cannot be read: ${Text.foreign(error)}`)
+  )
 
-const headings = ["run", "model", "state", "iterations", "last reward", "tokens", "last record"]
+const headings = [
+  "compare",
+  "run",
+  "status",
+  "state",
+  "model",
+  "iterations",
+  "last reward",
+  "held out",
+  "tokens",
+  "last record"
+]
+
+const comparing = (route: Route) => {
+  const { others = [] } = route
+  const [run, ...rest] = others
+  return h(
+    "p",
+    { class: "summary" },
+    run === undefined || rest.length === 0
+      ? `Mark 2 to ${mostCompared} runs to compare them.`
+      : link({ at: "compare", run, others: rest }, `Compare ${others.length} runs`)
+  )
+}
 
 export const render = ({ route, runs }: Data): Screen => {
+  if (runs === undefined) return plain("Runs", empty("Looking for runs …"))
   const readable = runs.filter((line): line is RunLine => !("error" in line))
-  const rows = runs.map((line) => "error" in line ? broken(line) : row(line, line.run === route.run))
   const body = runs.length === 0
-    ? h("p", { class: "empty" }, "There is no run here yet. A run is a folder with the file records.jsonl.")
-    : table(headings, rows, "runs")
+    ? empty("There is no run here yet. A run is a folder with the file records.jsonl; effect-rl train makes one.")
+    : table(headings, runs.map((line) => "error" in line ? broken(line) : row(line, route)), "runs")
   return {
     title: "Runs",
-    body: [h("section", { class: "panel" }, body)],
-    choices: readable.map(choice),
+    body: [readable.length > 1 ? comparing(route) : undefined, h("section", { class: "panel" }, body)],
+    choices: readable.map((line) => choice(line, route)),
     selected: readable.findIndex(({ run }) => run === route.run)
   }
 }

@@ -1,16 +1,29 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
-import type { BrokenRun, GroupView, RunLine } from "../story/Entry.ts"
+import type { BrokenRun, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import type { Story } from "../story/Story.ts"
-import { h } from "./Dom.ts"
+import { type Child, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
-/** What there is to show. */
+/** What a search has found so far. */
+export interface Found {
+  readonly hits: ReadonlyArray<Hit>
+  /** Undefined while the search goes on. */
+  readonly end: Searched | undefined
+}
+
+/** What there is to show. What is undefined is not read yet. */
 export interface Data {
   readonly route: Route.Route
-  readonly runs: ReadonlyArray<RunLine | BrokenRun>
-  readonly story: Story
-  /** The transcripts of the route's group, once they are read. */
+  /** The runs are read from their folders, as opposed to the ones in an exported page. */
+  readonly isLive: boolean
+  readonly runs: ReadonlyArray<RunLine | BrokenRun> | undefined
+  readonly story: Story | undefined
+  /** A process writes the run. */
+  readonly isWritten: boolean
+  /** The transcripts of the route's group. */
   readonly transcript: GroupView | undefined
+  readonly found: Found
+  readonly regraded: Regraded | undefined
   readonly now: number
 }
 
@@ -22,20 +35,45 @@ export interface Choice {
 
 export interface Screen {
   readonly title: string
-  readonly body: ReadonlyArray<Node>
+  readonly body: ReadonlyArray<Child>
   readonly choices: ReadonlyArray<Choice>
   /** Index of the selected choice; -1 where nothing is selected. */
   readonly selected: number
 }
 
-/** A table row, or another element, that opens its choice when it is clicked. */
-export const choosable = (element: HTMLElement, { open }: Choice, isSelected: boolean): HTMLElement => {
-  element.classList.add("choice")
-  if (isSelected) element.setAttribute("aria-current", "true")
-  element.addEventListener("click", () => {
-    location.hash = Route.format(open)
-  })
-  return element
+/** A level on which nothing can be chosen. */
+export const plain = (title: string, ...body: ReadonlyArray<Child>): Screen => ({
+  title,
+  body,
+  choices: [],
+  selected: -1
+})
+
+export const go = (route: Route.Route) => {
+  location.hash = Route.format(route)
 }
 
-export const link = (route: Route.Route, text: string) => h("a", { href: Route.format(route) }, text)
+const isControl = (target: EventTarget | null) =>
+  target instanceof Element && target.closest("a, button, input, select, summary") !== null
+
+/** A row, or another element, that opens its choice when it is clicked anywhere. A link in it does the same for the keyboard. */
+export const choosable = (
+  tag: "tr" | "article",
+  { open }: Choice,
+  isSelected: boolean,
+  ...children: ReadonlyArray<Child>
+): View =>
+  h(
+    tag,
+    {
+      class: tag === "tr" ? "choice" : "member choice",
+      "aria-current": isSelected ? "true" : undefined,
+      onClick: ({ target }) => {
+        if (!isControl(target) && String(getSelection()) === "") go(open)
+      }
+    },
+    ...children
+  )
+
+export const link = (route: Route.Route, text: string, isCurrent = false): View =>
+  h("a", { href: Route.format(route), "aria-current": isCurrent ? "true" : undefined }, text)

@@ -1,8 +1,10 @@
-/** Shares of informative, all good, all bad and skipped groups, a column for each iteration. */
-import { counts, type Verdict, verdicts } from "../story/GroupVerdict.ts"
+/** Shares of informative, all good, all bad and skipped groups, a column for each iteration or for some that follow each other. */
+import { noGroups, type Tally, type Verdict, verdicts } from "../story/GroupVerdict.ts"
 import { type Iteration, iterations, type Story } from "../story/Story.ts"
-import { h, svg } from "./Dom.ts"
-import * as Route from "./Route.ts"
+import { type Child, empty, h } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { go } from "./Screen.ts"
+import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
 const size = { width: 760, height: 110 }
@@ -14,39 +16,63 @@ export const names: Readonly<Record<Verdict, string>> = {
   skipped: "skipped"
 }
 
-const column = ({ groups, index }: Iteration, x: number, width: number, route: Route.Route) => {
-  const found = counts(groups)
-  const text = verdicts.map((verdict) => `${Text.percent(found[verdict] / groups.length)} ${names[verdict]}`).join(", ")
+interface Column {
+  readonly first: number
+  readonly last: number
+  readonly tally: Tally
+}
+
+const mostColumns = 120
+
+const columnsOf = (sampled: ReadonlyArray<Iteration>): ReadonlyArray<Column> => {
+  const each = Math.ceil(sampled.length / mostColumns)
+  return Array.from({ length: Math.ceil(sampled.length / each) }, (_, index) => {
+    const part = sampled.slice(index * each, (index + 1) * each)
+    const tally = noGroups()
+    for (const iteration of part) for (const verdict of verdicts) tally[verdict] += iteration.tally[verdict]
+    return { first: part[0]?.index ?? 0, last: part.at(-1)?.index ?? 0, tally }
+  })
+}
+
+export const total = (tally: Tally) => verdicts.reduce((sum, verdict) => sum + tally[verdict], 0)
+
+const column = ({ first, last, tally }: Column, x: number, width: number, route: Route.Route) => {
+  const all = total(tally)
+  const text = verdicts.map((verdict) => `${Text.percent(tally[verdict] / all)} ${names[verdict]}`).join(", ")
   let top = 0
-  const parts = verdicts.map((verdict) => {
-    const height = (found[verdict] / groups.length) * size.height
+  const parts = verdicts.filter((verdict) => tally[verdict] > 0).map((verdict) => {
+    const height = (tally[verdict] / all) * size.height
     top += height
     return svg("rect", { class: `fill-${verdict}`, x, y: top - height, width, height })
   })
-  const open = () => {
-    location.hash = Route.format({ ...route, at: "iteration", iteration: index, evaluator: undefined })
-  }
-  return svg("g", { class: "column", click: open }, ...parts, svg("title", {}, `iteration ${index}: ${text}`))
+  const place = first === last ? `iteration ${first}` : `iterations ${first} to ${last}`
+  return svg(
+    "g",
+    {
+      key: String(first),
+      class: "column",
+      onClick: () => go({ ...route, at: "iteration", iteration: last, evaluator: undefined })
+    },
+    ...parts,
+    svg("title", {}, `${place}: ${text}`)
+  )
 }
 
-export const draw = (story: Story, route: Route.Route): Node => {
+export const draw = (story: Story, route: Route.Route): Child => {
   const sampled = iterations(story).filter(({ groups }) => groups.length > 0)
-  if (sampled.length === 0) return h("p", { class: "empty" }, "No group is rolled out yet.")
-  const slot = size.width / sampled.length
+  if (sampled.length === 0) return empty("No group is rolled out yet.")
+  const shown = columnsOf(sampled)
+  const slot = size.width / shown.length
   const gap = slot > 4 ? 2 : 0
   return h(
     "figure",
     {},
-    svg(
-      "svg",
-      {
-        viewBox: `0 0 ${size.width} ${size.height}`,
-        preserveAspectRatio: "none",
-        class: "shares",
-        role: "img",
-        "aria-label": "Shares of groups"
-      },
-      ...sampled.map((iteration, index) => column(iteration, index * slot, slot - gap, route))
+    picture(
+      "Shares of groups by what their rewards teach",
+      size.width,
+      size.height,
+      { preserveAspectRatio: "none", class: "shares" },
+      ...shown.map((part, index) => column(part, index * slot, slot - gap, route))
     ),
     h("figcaption", {}, ...verdicts.map((verdict) => h("span", { class: `key key-${verdict}` }, names[verdict])))
   )

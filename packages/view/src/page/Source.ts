@@ -1,28 +1,33 @@
-/** What the server knows: runs, a run's records as they are written, and transcripts. */
-import type { BrokenRun, Entry, GroupView, RunLine } from "../story/Entry.ts"
+/** Where the page has its runs from: the server that it came from, or the page itself. */
+import { elementId } from "../story/Embedded.ts"
+import type { BrokenRun, Entry, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
+import * as EmbeddedSource from "./EmbeddedSource.ts"
+import * as ServerSource from "./ServerSource.ts"
 
-const query = (path: string, fields: Readonly<Record<string, string>>) => `/api/${path}?${new URLSearchParams(fields)}`
-
-const get = async (url: string) => {
-  const response = await fetch(url)
-  if (response.ok) return response
-  const { error }: { readonly error?: string } = await response.json()
-  throw new Error(error ?? `the server answered ${response.status}`)
+/** Told of a run that is followed. */
+export interface Follower {
+  readonly onEntries: (entries: ReadonlyArray<Entry>) => void
+  readonly onWritten: (isWritten: boolean) => void
 }
 
-export const runs = async (): Promise<ReadonlyArray<RunLine | BrokenRun>> => (await get("/api/runs")).json()
+export interface TranscriptQuery {
+  readonly run: string
+  readonly sequence: number
+  readonly loss: string | undefined
+}
 
-export const transcript = async (run: string, sequence: number): Promise<GroupView> =>
-  (await get(query("transcript", { run, sequence: String(sequence) }))).json()
+export interface Source {
+  readonly isLive: boolean
+  readonly runs: () => Promise<ReadonlyArray<RunLine | BrokenRun>>
+  /** Hands over all records written so far, then new ones; the returned function ends it. */
+  readonly follow: (run: string, follower: Follower) => Promise<() => void>
+  readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
+  /** Hands over hits as they are found; the returned function ends the search. */
+  readonly search: (run: string, text: string, onFound: (found: Hit | Searched) => void) => () => void
+  readonly regrade: (run: string, iteration: number, rule: string) => Promise<Regraded>
+}
 
-const records = async (run: string): Promise<ReadonlyArray<Entry>> => (await get(query("records", { run }))).json()
-
-/** Hands over all records written so far, then each new one; the returned function ends it. */
-export const follow = async (run: string, onEntries: (entries: ReadonlyArray<Entry>) => void): Promise<() => void> => {
-  const entries = await records(run)
-  onEntries(entries)
-  const after = entries.at(-1)?.sequence ?? -1
-  const events = new EventSource(query("events", { run, after: String(after) }))
-  events.addEventListener("message", ({ data }) => onEntries([JSON.parse(data)]))
-  return () => events.close()
+export const open = async (): Promise<Source> => {
+  const element = document.getElementById(elementId)
+  return element === null ? ServerSource.source : EmbeddedSource.read(element.textContent)
 }

@@ -32,3 +32,21 @@ const spell = (character: string) =>
 
 /** Text of a model or an environment, with its control and formatting characters spelled out. */
 export const foreign = (text: string): string => text.replace(unseen, spell)
+
+/** A duration in its two largest units. */
+export const duration = (milliseconds: number | undefined): string => {
+  if (milliseconds === undefined || !Number.isFinite(milliseconds)) return "–"
+  const seconds = milliseconds / 1000
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** With a sign, also of what is positive. */
+export const signed = (value: number | null | undefined): string =>
+  value !== null && value !== undefined && value > 0 ? `+${short(value)}` : short(value)
+
+/** A token's text with its white space made visible. */
+export const token = (text: string): string =>
+  text === "" ? "∅" : foreign(text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "·"))

@@ -1,11 +1,7 @@
-/** The page's own files. From a clone they are TypeScript, stripped of its types; in the published package they are built. */
+/** The page's own files over HTTP. */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Path from "effect/Path"
-import { stripTypeScriptTypes } from "node:module"
-
-const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
+import * as PageFiles from "./PageFiles.ts"
 
 export const html = `<!doctype html>
 <html lang="en">
@@ -16,7 +12,7 @@ export const html = `<!doctype html>
 <title>effect-rl</title>
 <link rel="icon" href="/assets/icon.svg">
 <link rel="stylesheet" href="/assets/page.css">
-<script type="module" src="/assets/page/Main.${extension}"></script>
+<script defer src="/assets/page.js"></script>
 </head>
 <body><noscript>This page needs JavaScript.</noscript></body>
 </html>
@@ -26,33 +22,21 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">
 <path d="M2 13 6 8l3 2 5-8" fill="none" stroke="#3b6fd4" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/>
 </svg>`
 
-const read = Effect.fnUntraced(function*(relative: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  return yield* fs.readFileString(yield* path.fromFileUrl(new URL(relative, import.meta.url)))
+const answer = (contentType: string) => (text: string) => HttpServerResponse.text(text, { contentType })
+
+/** Answers for the files below `/assets/` by their names. The script is made once. */
+export const make = Effect.gen(function*() {
+  const script = yield* Effect.cached(PageFiles.script)
+  return (name: string) => {
+    switch (name) {
+      case "page.js":
+        return Effect.map(script, answer("text/javascript"))
+      case "page.css":
+        return Effect.map(PageFiles.style, answer("text/css"))
+      case "icon.svg":
+        return Effect.succeed(answer("image/svg+xml")(icon))
+      default:
+        return Effect.succeed(HttpServerResponse.empty({ status: 404 }))
+    }
+  }
 })
-
-const script = (name: string) =>
-  Effect.map(
-    read(`../${name}`),
-    (source) =>
-      HttpServerResponse.text(extension === "ts" ? stripTypeScriptTypes(source) : source, {
-        contentType: "text/javascript"
-      })
-  )
-
-const style = Effect.map(
-  read("../../src/page/page.css"),
-  (text) => HttpServerResponse.text(text, { contentType: "text/css" })
-)
-
-const isModule = new RegExp(`^(?:page|story)/[A-Z][A-Za-z]*\\.${extension}$`)
-
-const missing = HttpServerResponse.empty({ status: 404 })
-
-/** The file at the path below `/assets/`. */
-export const file = (name: string) => {
-  if (name === "page.css") return Effect.orDie(style)
-  if (name === "icon.svg") return Effect.succeed(HttpServerResponse.text(icon, { contentType: "image/svg+xml" }))
-  return isModule.test(name) ? Effect.orElseSucceed(script(name), () => missing) : Effect.succeed(missing)
-}

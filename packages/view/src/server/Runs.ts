@@ -1,13 +1,13 @@
 /** The run directories that the page may show: the given folders, and the folders in them. */
-import type { RunRecord, RunStore } from "@effect-rl/core"
-import { RunDirectory } from "@effect-rl/files"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
+import * as RunCache from "./RunCache.ts"
+
+export { entry, story } from "./RunCache.ts"
 
 const isRun = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
@@ -32,34 +32,43 @@ export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<stri
   return [...found]
 })
 
-/** The record as the page receives it. */
-export const entry = (record: RunRecord.RunRecord): Entry.Entry => {
-  if (record._tag !== "Credited") return record
-  const { datums: _, ...credited } = record
-  return credited
+const statusOf = ({ isWritten, story: { end } }: RunCache.Told): Entry.RunLine["status"] => {
+  if (end !== undefined) return end._tag === "Failed" ? "failed" : "ended"
+  return isWritten ? "running" : "killed"
 }
 
-/** What the records of a run tell. */
-export const story = (reader: RunStore.RunReader): Effect.Effect<Story.Story, RunStore.RunError> =>
-  Stream.runFold(reader.read, Story.empty, (story, record) => Story.add(story, entry(record)))
+/** The newest score of the run's first evaluator. */
+const scoreOf = (story: Story.Story) => {
+  const [first] = Story.evaluators(story)
+  const newest = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
+    evaluated !== undefined && evaluator === first
+  )
+  return newest?.evaluated?.score?.value ?? null
+}
+
+/** One line about a run of which this is told. */
+export const lineOf = (run: string, told: RunCache.Told, now: number): Entry.RunLine => {
+  const { isWritten, story } = told
+  return {
+    run,
+    program: story.opened?.program ?? "",
+    model: Story.model(story),
+    state: Story.state(story, now, isWritten),
+    status: statusOf(told),
+    done: Story.done(story),
+    iterations: story.opened?.iterations ?? null,
+    reward: Story.lastUpdated(story)?.reward?.mean ?? null,
+    score: scoreOf(story),
+    tokens: Story.tokens(story),
+    at: story.last?.at ?? 0
+  }
+}
 
 /** One line about a run; a run that cannot be read says why. */
 export const line = Effect.fn("Runs.line")(
   function*(run: string) {
-    const told = yield* story(yield* RunDirectory.open(run))
-    const now = yield* Clock.currentTimeMillis
-    const line: Entry.RunLine = {
-      run,
-      program: told.opened?.program ?? "",
-      model: Story.model(told),
-      state: Story.state(told, now),
-      done: Story.done(told),
-      iterations: told.opened?.iterations ?? null,
-      reward: Story.lastUpdated(told)?.reward?.mean ?? null,
-      tokens: Story.tokens(told),
-      at: told.last?.at ?? 0
-    }
-    return line
+    const cache = yield* RunCache.RunCache
+    return lineOf(run, yield* cache.read(run), yield* Clock.currentTimeMillis)
   },
   (effect, run) =>
     Effect.catchTag(
@@ -70,8 +79,11 @@ export const line = Effect.fn("Runs.line")(
 )
 
 /** One line about each run, newest first; runs that cannot be read come last. */
-export const list = Effect.fn("Runs.list")(function*(folders: ReadonlyArray<string>) {
+export const lines = Effect.fn("Runs.lines")(function*(folders: ReadonlyArray<string>) {
   const lines = yield* Effect.forEach(yield* find(folders), line)
   const at = (line: Entry.RunLine | Entry.BrokenRun) => "at" in line ? line.at : 0
   return lines.toSorted((left, right) => at(right) - at(left))
 })
+
+/** As `lines`, where nothing is to be kept. */
+export const list = (folders: ReadonlyArray<string>) => Effect.provide(lines(folders), RunCache.RunCache.layer)

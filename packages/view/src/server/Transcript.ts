@@ -3,6 +3,9 @@ import { GroupPayload, GroupResult, type Metric, type ModelInput, type Trajector
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
+import * as Story from "../story/Story.ts"
+import type * as LossTerms from "./LossTerms.ts"
+import type { TokenTexts } from "./TokenTexts.ts"
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
@@ -16,45 +19,112 @@ const metricsOf = (metrics: Metric.Metrics) =>
     Object.entries(metrics).map(([name, metric]) => [name, metric.kind === "rate" ? metric.hit : finite(metric.value)])
   )
 
-const promptOf = ({ chunks }: ModelInput.ModelInput) =>
+export const promptOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number | null> =>
   chunks.flatMap((chunk): ReadonlyArray<number | null> =>
     chunk._tag === "Image" ? Array.from({ length: chunk.expectedTokens }, () => null) : Array.from(chunk.tokens)
   )
 
-const turnOf = (
-  { action, fork, logs, metrics, observation, reward, trainable }: Trajectory.Transition
-): Entry.TurnView => ({
-  prompt: promptOf(observation),
-  tokens: Array.from(action.tokens),
-  logprobs: Array.from(action.logprobs, finite),
-  stopReason: action.stopReason,
-  reward: finite(reward),
-  trainable,
-  metrics: metricsOf(metrics),
-  logs: logsOf(logs),
-  fork: fork ?? null
-})
+/** What a transcript is shown with. */
+export interface Context {
+  readonly story: Story.Story
+  readonly group: Entry.Group
+  readonly texts: TokenTexts
+  /** The loss to show; undefined where it cannot be computed. */
+  readonly loss: LossTerms.TokenLoss | undefined
+}
 
-const memberOf = ({ logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory): Entry.MemberView => ({
+/** Why no token of a turn is trained on. */
+const maskOf = (
+  { group, story }: Context,
+  { trainable }: Trajectory.Transition,
+  advantage: number | null | undefined
+): string | null => {
+  if (group.evaluator !== undefined) return "an evaluation trains on nothing"
+  if (!trainable) return "the environment leaves this turn out"
+  if (advantage !== undefined) return null
+  const { credited } = Story.iteration(story, group.iteration)
+  if (credited === undefined) return "the iteration is not credited yet"
+  return "the rewards of its group are all equal"
+}
+
+const creditOf = (
+  context: Context,
+  transition: Trajectory.Transition,
+  advantage: number | null | undefined
+): Entry.TurnCredit => {
+  const { logprobs } = transition.action
+  const masked = maskOf(context, transition, advantage)
+  const trained = Array.from(
+    logprobs,
+    (sampler) => ({ sampler, trainer: sampler, advantage: masked === null ? advantage ?? 0 : 0 })
+  )
+  return {
+    masked,
+    advantages: trained.map(({ advantage }) => advantage),
+    trainer: null,
+    loss: masked === null ? context.loss?.(trained) ?? null : null
+  }
+}
+
+const turnOf =
+  (context: Context, advantage: number | null | undefined) => (transition: Trajectory.Transition): Entry.TurnView => {
+    const { action, fork, logs, metrics, observation, reward, trainable } = transition
+    const prompt = promptOf(observation)
+    const tokens = Array.from(action.tokens)
+    return {
+      prompt,
+      tokens,
+      promptPieces: context.texts(prompt),
+      pieces: context.texts(tokens),
+      logprobs: Array.from(action.logprobs, finite),
+      stopReason: action.stopReason,
+      reward: finite(reward),
+      trainable,
+      metrics: metricsOf(metrics),
+      logs: logsOf(logs),
+      fork: fork ?? null,
+      credit: creditOf(context, transition, advantage)
+    }
+  }
+
+const memberOf = (
+  context: Context,
+  { logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory,
+  metrics: Metric.Metrics,
+  advantage: number | null | undefined
+): Entry.MemberView => ({
   stepReward: finite(stepReward),
   stopReason: Option.getOrNull(stopReason),
   logs: logsOf(logs),
-  turns: transitions.map(turnOf)
+  metrics: metricsOf(metrics),
+  turns: transitions.map(turnOf(context, advantage))
 })
 
-const viewOf = (result: GroupResult.GroupResult): Entry.GroupView => ({
-  key: result.key,
-  outcome: result._tag,
-  lost: GroupResult.lost(result).map(({ failure, message }) => ({ failure, message })),
-  ...(GroupResult.isSkipped(result)
-    ? { samplerStep: null, rewards: [], members: [] }
-    : {
-      samplerStep: result.samplerStep,
-      rewards: Array.from(result.rewardsG, finite),
-      members: result.members.map((member) => Option.getOrNull(Option.map(member, memberOf)))
-    })
-})
+const viewOf = (context: Context, result: GroupResult.GroupResult): Entry.GroupView => {
+  const advantages = Story.advantages(context.story, context.group)
+  return {
+    key: result.key,
+    outcome: result._tag,
+    milliseconds: context.group.milliseconds,
+    lost: GroupResult.lost(result).map(({ failure, message }) => ({ failure, message })),
+    ...(GroupResult.isSkipped(result)
+      ? { samplerStep: null, rewards: [], members: [] }
+      : {
+        samplerStep: result.samplerStep,
+        rewards: Array.from(result.rewardsG, finite),
+        members: result.members.map((member, index) =>
+          Option.match(member, {
+            onNone: () => null,
+            onSome: (trajectory) => memberOf(context, trajectory, result.metricsG[index] ?? {}, advantages[index])
+          })
+        )
+      })
+  }
+}
 
 /** The transcripts of a group from the payload of its record. */
-export const decode = (payload: string): Effect.Effect<Entry.GroupView, GroupPayload.GroupPayloadError> =>
-  Effect.map(GroupPayload.decode(payload), viewOf)
+export const decode = (
+  payload: string,
+  context: Context
+): Effect.Effect<Entry.GroupView, GroupPayload.GroupPayloadError> =>
+  Effect.map(GroupPayload.decode(payload), (result) => viewOf(context, result))

@@ -55,9 +55,13 @@ export interface RunLine {
   readonly program: string
   readonly model: string
   readonly state: string
+  /** How the run stands: some process writes it, it ended by itself or by an error, or its process is gone. */
+  readonly status: "running" | "ended" | "failed" | "killed"
   readonly done: number
   readonly iterations: number | null
   readonly reward: number | null
+  /** The newest score of the first evaluator. */
+  readonly score: number | null
   readonly tokens: number
   /** When the last record was written, in milliseconds since 1970. */
   readonly at: number
@@ -71,10 +75,42 @@ export interface BrokenRun {
 
 export type Logs = Readonly<Record<string, string | number | null>>
 
+/** A token's text, as the tokenizer says it by itself. */
+export interface Piece {
+  readonly text: string
+  /** A control token of the model, such as the end of a message. */
+  readonly isSpecial: boolean
+}
+
+/** What an update did with the tokens of a turn, one number for each sampled token. */
+export interface TurnCredit {
+  /** Why no token of the turn is trained on; null where they are. */
+  readonly masked: string | null
+  readonly advantages: ReadonlyArray<number | null>
+  /** Log-probabilities under the weights that were trained; null where the run did not record them. */
+  readonly trainer: ReadonlyArray<number | null> | null
+  /** The loss whose terms follow; null where it cannot be computed from what was recorded. */
+  readonly loss: LossTerms | null
+}
+
+/** A loss token by token, at the trainer's log-probabilities, or at a ratio of 1 where those were not recorded. */
+export interface LossTerms {
+  readonly name: string
+  readonly ratios: ReadonlyArray<number | null>
+  readonly values: ReadonlyArray<number | null>
+  /** Derivative of the loss by the token's log-probability: how hard the token is pushed. */
+  readonly gradients: ReadonlyArray<number | null>
+  /** The loss no longer moves the token although it has an advantage. */
+  readonly clipped: ReadonlyArray<boolean>
+}
+
 export interface TurnView {
   /** Token ids of the prompt; null stands for a position of an image. */
   readonly prompt: ReadonlyArray<number | null>
   readonly tokens: ReadonlyArray<number>
+  /** Texts of the prompt's and of the sampled tokens; null where the model's tokenizer is not here. */
+  readonly promptPieces: ReadonlyArray<Piece> | null
+  readonly pieces: ReadonlyArray<Piece> | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
   readonly reward: number | null
@@ -82,12 +118,15 @@ export interface TurnView {
   readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly logs: Logs
   readonly fork: string | null
+  readonly credit: TurnCredit
 }
 
 export interface MemberView {
   readonly stepReward: number | null
   readonly stopReason: string | null
   readonly logs: Logs
+  /** What graders of the group reported of the member. */
+  readonly metrics: Readonly<Record<string, number | boolean | null>>
   readonly turns: ReadonlyArray<TurnView>
 }
 
@@ -96,8 +135,41 @@ export interface GroupView {
   readonly key: string
   readonly outcome: string
   readonly samplerStep: number | null
+  readonly milliseconds: number
   readonly rewards: ReadonlyArray<number | null>
   readonly members: ReadonlyArray<MemberView | null>
   /** Why members are missing. */
   readonly lost: ReadonlyArray<{ readonly failure: string; readonly message: string }>
+}
+
+/** A place in a transcript where a text was found, with what stands around it. */
+export interface Hit {
+  readonly sequence: number
+  readonly iteration: number
+  readonly evaluator: string | null
+  readonly key: string
+  readonly member: number
+  readonly turn: number
+  /** The name under which the environment logged the text. */
+  readonly name: string
+  readonly before: string
+  readonly match: string
+  readonly after: string
+}
+
+/** The end of a search. */
+export interface Searched {
+  readonly groups: number
+  /** More was found than is shown. */
+  readonly isCut: boolean
+}
+
+/** The groups of an iteration with the advantages that another rule of credit gives. */
+export interface Regraded {
+  readonly rule: string
+  readonly groups: ReadonlyArray<{
+    readonly key: string
+    readonly verdict: string
+    readonly advantages: ReadonlyArray<number | null>
+  }>
 }

@@ -1,6 +1,5 @@
 /** Shares of an iteration's groups by what their rewards teach. */
 import type * as Entry from "./Entry.ts"
-import type { Iteration } from "./Story.ts"
 
 /** Groups with different rewards teach something; the members of others all did well, all did badly, or were lost. */
 export type Verdict = "informative" | "good" | "bad" | "skipped"
@@ -19,12 +18,12 @@ export const verdict = ({ outcome, rewards }: Pick<Entry.Group, "outcome" | "rew
 }
 
 /** Number of groups of each verdict. */
-export const counts = (groups: ReadonlyArray<Entry.Group>): Readonly<Record<Verdict, number>> => {
-  const found = { informative: 0, good: 0, bad: 0, skipped: 0 }
+export type Tally = Record<Verdict, number>
+
+export const noGroups = (): Tally => ({ informative: 0, good: 0, bad: 0, skipped: 0 })
+
+export const tally = (groups: ReadonlyArray<Entry.Group>): Tally => {
+  const found = noGroups()
   for (const group of groups) found[verdict(group)]++
   return found
 }
-
-/** Advantages of the group's members; empty where no update used it. */
-export const advantages = ({ credited }: Iteration, key: string): ReadonlyArray<number | null> =>
-  credited?.groups.find((group) => group.key === key)?.advantages ?? []

@@ -3,10 +3,14 @@
  * that a live run costs no more than its new records.
  */
 import type * as Entry from "./Entry.ts"
+import * as GroupVerdict from "./GroupVerdict.ts"
 
 export interface Iteration {
   readonly index: number
   readonly groups: Array<Entry.Group>
+  /** Its groups by what their rewards teach. */
+  readonly tally: GroupVerdict.Tally
+  sampling?: Entry.Sampling
   credited?: Entry.Credited
   updated?: Entry.Updated
 }
@@ -16,13 +20,14 @@ export interface Evaluation {
   readonly evaluator: string
   readonly iteration: number
   readonly groups: Array<Entry.Group>
+  evaluating?: Entry.Evaluating
   evaluated?: Entry.Evaluated
 }
 
 /** Events that a person should see, oldest first. */
 export interface Notice {
   readonly at: number
-  readonly kind: "warning" | "failure" | "note"
+  readonly kind: "warning" | "failure" | "note" | "event"
   readonly text: string
 }
 
@@ -32,6 +37,8 @@ export interface Story {
   readonly notices: Array<Notice>
   /** How often members failed, by the kind of failure; failures that a retry made good count as `retried`. */
   readonly failures: Map<string, number>
+  /** The newest group that each kind of failure struck. */
+  readonly struck: Map<string, Entry.Group>
   opened?: Entry.Opened
   saved?: Entry.Saved
   end?: Entry.Finished | Entry.Failed
@@ -48,6 +55,7 @@ export const empty = (): Story => ({
   evaluations: new Map(),
   notices: [],
   failures: new Map(),
+  struck: new Map(),
   asked: 0,
   spent: { prefilled: 0, sampled: 0, trained: 0 },
   entries: []
@@ -55,7 +63,7 @@ export const empty = (): Story => ({
 
 /** The iteration of the index; empty where nothing is recorded of it. */
 export const iteration = (story: Story, index: number): Iteration =>
-  story.iterations.get(index) ?? { index, groups: [] }
+  story.iterations.get(index) ?? { index, groups: [], tally: GroupVerdict.noGroups() }
 
 const evaluationId = (evaluator: string, index: number) => `${index} ${evaluator}`
 
@@ -76,18 +84,37 @@ const growingEvaluation = (story: Story, evaluator: string, index: number): Eval
   return found
 }
 
-const count = (story: Story, failure: string, more: number) => {
-  if (more > 0) story.failures.set(failure, (story.failures.get(failure) ?? 0) + more)
+const count = (story: Story, failure: string, more: number, group: Entry.Group) => {
+  if (more === 0) return
+  story.failures.set(failure, (story.failures.get(failure) ?? 0) + more)
+  story.struck.set(failure, group)
 }
 
 const addGroup = (story: Story, group: Entry.Group) => {
-  const place = group.evaluator === undefined
-    ? growingIteration(story, group.iteration)
-    : growingEvaluation(story, group.evaluator, group.iteration)
-  place.groups.push(group)
-  for (const { failure } of group.failures) count(story, failure, 1)
-  count(story, "retried", group.retries)
+  if (group.evaluator === undefined) {
+    const place = growingIteration(story, group.iteration)
+    place.groups.push(group)
+    place.tally[GroupVerdict.verdict(group)]++
+  } else {
+    growingEvaluation(story, group.evaluator, group.iteration).groups.push(group)
+  }
+  for (const { failure } of group.failures) count(story, failure, 1, group)
+  count(story, "retried", group.retries, group)
 }
+
+/** The training or evaluation group with the sequence number. */
+export const group = (story: Story, sequence: number): Entry.Group | undefined => {
+  const [first] = story.entries
+  const entry = first === undefined ? undefined : story.entries[sequence - first.sequence]
+  const found = entry?.sequence === sequence ? entry : story.entries.find((entry) => entry.sequence === sequence)
+  return found?._tag === "GroupRolledOut" ? found : undefined
+}
+
+/** Advantages of the group's members; empty where no update used it. */
+export const advantages = (story: Story, { evaluator, iteration: index, key }: Entry.Group) =>
+  evaluator === undefined
+    ? iteration(story, index).credited?.groups.find((group) => group.key === key)?.advantages ?? []
+    : []
 
 const addOpened = (story: Story, opened: Entry.Opened) => {
   const { at, resumedFrom, warnings } = opened
@@ -112,7 +139,7 @@ const include = (story: Story, entry: Entry.Entry) => {
     case "Opened":
       return addOpened(story, entry)
     case "Sampling":
-      growingIteration(story, entry.iteration)
+      growingIteration(story, entry.iteration).sampling = entry
       story.asked = entry.groups
       return
     case "GroupRolledOut":
@@ -124,13 +151,14 @@ const include = (story: Story, entry: Entry.Entry) => {
       growingIteration(story, entry.iteration).updated = entry
       return
     case "Evaluating":
-      growingEvaluation(story, entry.evaluator, entry.iteration)
+      growingEvaluation(story, entry.evaluator, entry.iteration).evaluating = entry
       return
     case "Evaluated":
       growingEvaluation(story, entry.evaluator, entry.iteration).evaluated = entry
       return
     case "Saved":
       story.saved = entry
+      story.notices.push({ at: entry.at, kind: "event", text: `saved ${entry.name} (${entry.kind})` })
       return
     case "Warning":
       story.notices.push({ at: entry.at, kind: "warning", text: entry.message })
@@ -219,11 +247,11 @@ const doing = (story: Story, entry: Entry.Entry): string => {
     case "Evaluating":
       return `evaluating ${entry.evaluator}`
     case "Updated":
-      return `iteration ${entry.iteration} done`
+      return `going on after iteration ${entry.iteration}`
     case "Evaluated":
-      return `${entry.evaluator} evaluated`
+      return `going on after the evaluation ${entry.evaluator}`
     case "Saved":
-      return `saved ${entry.name}`
+      return `going on after checkpoint ${entry.name}`
     case "Warning":
       return "running"
     case "Finished":
@@ -236,12 +264,16 @@ const doing = (story: Story, entry: Entry.Entry): string => {
 /** After so long without a record, a run that has not ended may have been killed. */
 const longSilence = 300_000
 
-/** What the run is doing at the time `now`, or how it ended. */
-export const state = (story: Story, now: number): string => {
+/**
+ * What the run is doing at the time `now`, or how it ended. `isWritten` says whether a process holds the run open: one that has
+ * not ended and that no process holds was killed.
+ */
+export const state = (story: Story, now: number, isWritten = true): string => {
   const { end, last } = story
   if (last === undefined) return "no records yet"
   if (end !== undefined) return doing(story, end)
   const text = doing(story, last)
+  if (!isWritten) return `killed while ${text}`
   const minutes = Math.floor((now - last.at) / 60_000)
   return now - last.at > longSilence ? `${text}; no record for ${minutes} min` : text
 }

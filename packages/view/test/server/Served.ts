@@ -1,4 +1,6 @@
-/** The page's server in front of a recorded run. */
+/** The page's server in front of recorded runs. */
+import { Tokenizer } from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
 import { ViewServer } from "@effect-rl/view"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -9,22 +11,39 @@ import * as Recorded from "../Recorded.ts"
 
 export interface Served {
   readonly url: string
+  /** The folder of all runs, and the run that most tests look at. */
+  readonly folder: string
   readonly run: string
 }
 
-/** The address of a server of a folder with one run, until the scope closes. */
+/** Ids 7, 8 and 9 are a special token, "five" and a word with a space before it. */
+export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
+  load: () =>
+    Effect.succeed(
+      TestTokenizer.make({
+        name: "test/words",
+        specialTokens: ["<a>", "<b>", "<c>", "<d>", "<e>", "<f>", "<|im_end|>"],
+        pieces: ["five", " plus"]
+      })
+    )
+})
+
+/** The address of a server of a folder, until the scope closes. */
+export const serve = Effect.fnUntraced(function*(folder: string) {
+  const http = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: "100 millis" })
+  const view = Layer.provide(ViewServer.layer({ folders: [folder] }), tokenizers)
+  const context = yield* Layer.build(Layer.provideMerge(view, http))
+  return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
+}, Effect.provide(NodeServices.layer))
+
+/** A server of a folder with one run. */
 export const start = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* fs.makeTempDirectoryScoped()
   const run = path.join(folder, "first")
   yield* Recorded.write(run)
-  const http = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: "100 millis" })
-  const context = yield* Layer.build(Layer.provideMerge(ViewServer.layer({ folders: [folder] }), http))
-  const served: Served = {
-    url: HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address),
-    run
-  }
+  const served: Served = { url: yield* serve(folder), folder, run }
   return served
 }).pipe(Effect.provide(NodeServices.layer))
 

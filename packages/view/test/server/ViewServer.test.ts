@@ -1,3 +1,5 @@
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
@@ -14,26 +16,43 @@ describe("ViewServer", () => {
       assert.deepInclude(line, {
         run: served.run,
         program: "rl",
-        model: "effect-rl/tiny-64",
+        model: "test/words",
         state: "completed",
+        status: "ended",
         done: 2,
-        iterations: 2,
+        iterations: 3,
         reward: 0.875,
+        score: 0.6,
         tokens: 60
       })
       assert.deepStrictEqual(others, [])
     }))
 
+  it.effect("tells a run that was killed from one that is written, by its lock", () =>
+    Effect.gen(function*() {
+      const { folder, url } = yield* Served.start
+      const killed = `${folder}/killed`
+      yield* Effect.provide(Recorded.write(killed, { ends: false }), NodeServices.layer)
+      const line = Effect.map(
+        Served.get(`${url}/api/runs`),
+        ({ text }) => JSON.parse(text).find(({ run }: { run: string }) => run === killed)
+      )
+      assert.deepInclude(yield* line, { status: "killed", state: "killed while going on after iteration 1" })
+      yield* Effect.gen(function*() {
+        assert.deepInclude(yield* line, { status: "running" })
+      }).pipe(Effect.provide(RunDirectory.layer(killed)), Effect.provide(NodeServices.layer))
+    }))
+
   it.effect("gives a run's records without the datums of its updates", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
-      const records: ReadonlyArray<Record<string, unknown>> = JSON.parse(
+      const { entries: records }: { readonly entries: ReadonlyArray<Record<string, unknown>> } = JSON.parse(
         (yield* Served.get(about(served, "records"))).text
       )
       assert.deepStrictEqual(records.map(({ sequence }) => sequence), records.map((_, index) => index))
       assert.isFalse(records.some((record) => "datums" in record))
       const updated = records.find(({ _tag }) => _tag === "Updated")
-      assert.deepStrictEqual(updated?.["metrics"], { "optim/entropy": 0.5, "optim/lr": null })
+      assert.deepStrictEqual(updated?.["metrics"], { "optim/entropy": 0.005, "optim/lr": null, "env/all/truncated": 0 })
     }))
 
   it.effect("streams records after a sequence number, or after the last one that a browser saw", () =>
@@ -42,27 +61,31 @@ describe("ViewServer", () => {
       const url = about(served, "events", "&after=12")
       const { headers, text } = yield* Served.get(url, {}, "Finished")
       assert.strictEqual(headers["content-type"], "text/event-stream")
-      assert.match(text, /^id: 13\n/)
-      const again = yield* Served.get(url, { "last-event-id": "13" }, "Finished")
-      assert.match(again.text, /^id: 14\n/)
+      const sequences = (message: string) =>
+        JSON.parse(/^data: (\[.*)$/m.exec(message)?.[1] ?? "").map(({ sequence }: { sequence: number }) => sequence)
+      assert.deepStrictEqual(sequences(text), [13, 14, 15, 16, 17, 18, 19, 20, 21])
+      assert.match(text, /^id: 21$/m)
+      const again = yield* Served.get(url, { "last-event-id": "19" }, "Finished")
+      assert.deepStrictEqual(sequences(again.text), [20, 21])
     }))
 
   it.effect("gives transcripts as JSON, whatever a model wrote", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
-      const { headers, text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.firstGroup}`))
+      const { headers, text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.first.mixed}`))
       assert.match(String(headers["content-type"]), /^application\/json/)
       const { members, rewards } = JSON.parse(text)
       assert.deepStrictEqual(rewards, [1, 0])
       const [turn] = members[1].turns
       assert.deepInclude(turn, { prompt: [1, 2, 3], tokens: [7, 8], logprobs: [-0.25, -2.5], reward: 0 })
+      assert.deepStrictEqual(turn.pieces, [{ text: "<|im_end|>", isSpecial: true }, { text: "five", isSpecial: false }])
       assert.strictEqual(turn.logs.response, Recorded.hostile)
     }))
 
   it.effect("allows only its own scripts and styles on every response", () =>
     Effect.gen(function*() {
       const { url } = yield* Served.start
-      for (const path of ["/", "/assets/page.css", "/assets/page/Main.ts", "/api/runs"]) {
+      for (const path of ["/", "/assets/page.css", "/assets/page.js", "/api/runs"]) {
         const { headers, status } = yield* Served.get(`${url}${path}`)
         assert.strictEqual(status, 200, path)
         const policy = String(headers["content-security-policy"])
@@ -99,7 +122,9 @@ describe("ViewServer", () => {
       for (const run of ["/etc", `${served.run}/..`, `${served.run}/`, ""]) {
         assert.strictEqual((yield* Served.get(about({ ...served, run }, "records"))).status, 404, run)
       }
-      for (const path of ["page/../../package.json", "page/..%2fstory%2fStory.ts", "server/ViewServer.ts", "nothing"]) {
+      for (
+        const path of ["page.js/../../package.json", "..%2fserver%2fViewServer.ts", "server/ViewServer.ts", "nothing"]
+      ) {
         assert.strictEqual((yield* Served.get(`${served.url}/assets/${path}`)).status, 404, path)
       }
     }))
@@ -112,5 +137,60 @@ describe("ViewServer", () => {
       assert.include(missing.text, "record 0 of")
       assert.strictEqual((yield* Served.get(about(served, "events", "&after=soon"))).status, 400)
       assert.strictEqual((yield* Served.get(`${served.url}/api/records`)).status, 400)
+    }))
+
+  it.effect("computes the run's loss for each token, or another one that is asked for", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const creditOf = (more = "") =>
+        Effect.map(
+          Served.get(about(served, "transcript", `&sequence=${Recorded.first.mixed}${more}`)),
+          ({ text }) => JSON.parse(text).members[1].turns[0].credit
+        )
+      const credit = yield* creditOf()
+      assert.deepInclude(credit, { masked: null, advantages: [-0.5, -0.5], trainer: null })
+      assert.deepStrictEqual(credit.loss, {
+        name: "ppo",
+        ratios: [1, 1],
+        values: [0.5, 0.5],
+        gradients: [0.5, 0.5],
+        clipped: [false, false]
+      })
+      const { loss } = yield* creditOf("&loss=cispo")
+      assert.deepStrictEqual(loss.values, [-0.125, -1.25])
+      assert.strictEqual((yield* creditOf("&loss=unheard_of")).loss, null)
+    }))
+
+  it.effect("finds texts in what environments logged, newest groups first", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const found = (text: string) =>
+        Effect.map(
+          Served.get(about(served, "search", `&text=${encodeURIComponent(text)}`)),
+          ({ text }) => text.trim().split("\n").map((line) => JSON.parse(line))
+        )
+      const [newest, older, end] = yield* found("LET ME")
+      assert.deepInclude(newest, {
+        iteration: 1,
+        key: "1/rough",
+        member: 1,
+        turn: 0,
+        name: "response",
+        match: "let me"
+      })
+      assert.strictEqual(older.iteration, 0)
+      assert.deepStrictEqual(end, { groups: 11, isCut: false })
+      assert.deepStrictEqual(yield* found("nowhere"), [{ groups: 11, isCut: false }])
+    }))
+
+  it.effect("grades an iteration anew by another rule", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const { groups } = JSON.parse(
+        (yield* Served.get(about(served, "regrade", "&iteration=0&rule=leave_one_out"))).text
+      )
+      assert.deepStrictEqual(groups[0], { key: "0/mixed", verdict: "informative", advantages: [1, -1] })
+      assert.strictEqual((yield* Served.get(about(served, "regrade", "&iteration=9&rule=max_rl"))).status, 404)
+      assert.strictEqual((yield* Served.get(about(served, "regrade", "&iteration=0&rule=best"))).status, 400)
     }))
 })

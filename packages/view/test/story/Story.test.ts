@@ -29,6 +29,7 @@ describe("Story", () => {
       ])
       assert.strictEqual(Story.state(story, 0), "sampling iteration 0: 0 of 4 groups")
       assert.strictEqual(Story.state(story, 600_000), "sampling iteration 0: 0 of 4 groups; no record for 10 min")
+      assert.strictEqual(Story.state(story, 0, false), "killed while sampling iteration 0: 0 of 4 groups")
     }))
 
   it.effect("counts failures by their kind", () =>

@@ -1,0 +1,50 @@
+/** Warnings and events of a run, and its failures by reason. */
+import type * as Story from "../story/Story.ts"
+import { type Child, empty, h, panel, table } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { link } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+const mostNotices = 50
+
+export const noticePanel = ({ notices }: Story.Story): Child =>
+  panel(
+    "Warnings and events",
+    notices.length === 0 ? empty("None.") : h(
+      "ul",
+      { class: "notices", tabindex: 0, "aria-label": "warnings and events" },
+      ...notices.slice(-mostNotices).toReversed().map(({ at, kind, text }) =>
+        h("li", { class: kind }, h("time", {}, Text.time(at)), ` ${Text.foreign(text)}`)
+      )
+    )
+  )
+
+const meaning = (reason: string) =>
+  reason === "retried" ? "made good by another attempt" : "member lost or attempt failed"
+
+export const failurePanel = ({ failures, struck }: Story.Story, route: Route.Route): Child =>
+  panel(
+    "Failures by reason",
+    failures.size === 0 ? empty("No member failed.") : table(
+      ["reason", "number", "meaning", "newest"],
+      [...failures].toSorted(([, left], [, right]) => right - left).map(([reason, number]) => {
+        const group = struck.get(reason)
+        const { evaluator, iteration, sequence } = group ?? {}
+        return h(
+          "tr",
+          { key: reason },
+          h("td", {}, Text.foreign(reason)),
+          h("td", { class: "number" }, String(number)),
+          h("td", {}, meaning(reason)),
+          h(
+            "td",
+            {},
+            group === undefined
+              ? ""
+              : link({ ...route, at: "group", iteration, evaluator, group: sequence }, Text.foreign(group.key))
+          )
+        )
+      }),
+      "failures by reason"
+    )
+  )

@@ -1,0 +1,48 @@
+/** The way to where the page is, and what leads elsewhere. */
+import { type Child, h } from "./Dom.ts"
+import * as Keys from "./Keys.ts"
+import type * as Route from "./Route.ts"
+import { type Data, link } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+/** Levels from the list of runs to the one that is open. */
+const path = (
+  { at, evaluator, iteration, member, run }: Route.Route
+): ReadonlyArray<readonly [Route.Level, string]> => {
+  const place = evaluator === undefined ? `iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  const levels: ReadonlyArray<readonly [Route.Level, string]> = [
+    ["runs", "runs"],
+    ["run", Text.foreign(run ?? "")],
+    ["iteration", Text.foreign(place)],
+    ["group", "group"],
+    ["member", `member ${member ?? 0}`]
+  ]
+  if (at === "search") return [...levels.slice(0, 2), ["search", "search"]]
+  if (at === "compare") return [["runs", "runs"], ["compare", "comparison"]]
+  return levels.slice(0, levels.findIndex(([level]) => level === at) + 1)
+}
+
+const crumbs = (route: Route.Route): Child => {
+  const levels = path(route)
+  return h(
+    "nav",
+    { class: "crumbs", "aria-label": "path" },
+    ...levels.map(([level, text], at) =>
+      at === levels.length - 1
+        ? h("span", { key: level, "aria-current": "page" }, text)
+        : h("span", { key: level }, link({ ...route, at: level }, text))
+    )
+  )
+}
+
+export const draw = ({ route }: Data): Child =>
+  h(
+    "header",
+    {},
+    h("strong", {}, "effect-rl"),
+    crumbs(route),
+    route.run === undefined || route.at === "runs" || route.at === "compare"
+      ? undefined
+      : link({ at: "search", run: route.run }, "search (/)"),
+    h("button", { type: "button", class: "help", "aria-label": "keys", onClick: Keys.showHelp }, "?")
+  )

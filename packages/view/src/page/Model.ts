@@ -1,0 +1,158 @@
+/** What the page knows: it gets what a route needs, and asks to be drawn when something has come. */
+import type { BrokenRun, GroupView, Regraded, RunLine } from "../story/Entry.ts"
+import * as Story from "../story/Story.ts"
+import * as Route from "./Route.ts"
+import type { Data, Found } from "./Screen.ts"
+import type { Source } from "./Source.ts"
+
+export interface Model {
+  readonly state: () => { readonly data: Data; readonly problem: string }
+  /** Shows the route. */
+  readonly open: (route: Route.Route) => void
+}
+
+/** A value that is got for a key, and got again only for another key. */
+interface Slot<A> {
+  key: string
+  value: A | undefined
+}
+
+const nothingFound: Found = { hits: [], end: undefined }
+
+/** Many records may arrive between two frames. */
+const frame = 100
+
+/** A run that writes nothing is drawn again, to say for how long; the list of runs is read again. */
+const calm = 15_000
+
+export const make = (source: Source, draw: () => void): Model => {
+  let route: Route.Route = { at: "runs" }
+  let problem = ""
+  let runs: ReadonlyArray<RunLine | BrokenRun> | undefined
+  let story: Story.Story | undefined
+  let isWritten = true
+  let followed: string | undefined
+  let stopFollowing: Promise<() => void> | undefined
+  let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
+  const transcript: Slot<GroupView> = { key: "", value: undefined }
+  const regraded: Slot<Regraded> = { key: "", value: undefined }
+
+  let isDrawing = false
+  const redraw = () => {
+    if (isDrawing) return
+    isDrawing = true
+    setTimeout(() => {
+      isDrawing = false
+      draw()
+    }, frame)
+  }
+
+  const report = (error: unknown) => {
+    problem = error instanceof Error ? error.message : String(error)
+    draw()
+  }
+
+  const follow = (run: string | undefined) => {
+    if (run === followed) return
+    stopFollowing?.then((stop) => stop(), () => {})
+    story = undefined
+    followed = run
+    if (run === undefined) return
+    stopFollowing = source.follow(run, {
+      onEntries: (entries) => {
+        if (followed !== run) return
+        const isFirst = story === undefined
+        for (const entry of entries) story = Story.add(story ?? Story.empty(), entry)
+        story ??= Story.empty()
+        if (isFirst) draw()
+        // A transcript does not change: only levels that show the story are drawn again.
+        else if (route.at === "run" || route.at === "iteration") redraw()
+      },
+      onWritten: (now) => {
+        if (followed !== run) return
+        isWritten = now
+        redraw()
+      }
+    })
+    stopFollowing.catch(report)
+  }
+
+  const fill = <A>(slot: Slot<A>, key: string, get: (() => Promise<A>) | undefined) => {
+    if (slot.key === key) return
+    slot.key = key
+    slot.value = undefined
+    get?.().then((value) => {
+      if (slot.key !== key) return
+      slot.value = value
+      draw()
+    }).catch(report)
+  }
+
+  const readTranscript = ({ at, group, loss, run }: Route.Route) => {
+    if (run === undefined || group === undefined || (at !== "group" && at !== "member")) return
+    fill(transcript, JSON.stringify([run, group, loss]), () => source.transcript({ run, sequence: group, loss }))
+  }
+
+  const readRegraded = ({ at, evaluator, iteration, rule, run }: Route.Route) => {
+    const isAsked = at === "iteration" && run !== undefined && iteration !== undefined && evaluator === undefined
+    if (!isAsked || rule === undefined) return
+    fill(regraded, JSON.stringify([run, iteration, rule]), () => source.regrade(run, iteration, rule))
+  }
+
+  const startSearch = ({ at, run, text }: Route.Route) => {
+    if (at !== "search" || run === undefined) return
+    const key = JSON.stringify([run, text])
+    if (search?.key === key) return
+    search?.stop()
+    search = { key, stop: () => {}, found: nothingFound }
+    if (text === undefined) return
+    const stop = source.search(run, text, (found) => {
+      if (search?.key !== key) return
+      search.found = "groups" in found
+        ? { ...search.found, end: found }
+        : { ...search.found, hits: [...search.found.hits, found] }
+      redraw()
+    })
+    search = { ...search, stop }
+  }
+
+  const readRuns = async () => {
+    runs = await source.runs()
+    const [only, ...others] = runs
+    const isFirst = location.hash === "" && only !== undefined && others.length === 0 && !("error" in only)
+    if (isFirst) location.replace(Route.format({ at: "run", run: only.run }))
+    else draw()
+  }
+
+  setInterval(() => {
+    if (route.at === "run") redraw()
+    if (route.at === "runs" && source.isLive) readRuns().catch(report)
+  }, calm)
+
+  return {
+    state: () => ({
+      problem,
+      data: {
+        route,
+        isLive: source.isLive,
+        runs,
+        story,
+        isWritten,
+        transcript: transcript.value,
+        found: search?.found ?? nothingFound,
+        regraded: regraded.value,
+        now: Date.now()
+      }
+    }),
+    open: (next) => {
+      route = next
+      problem = ""
+      if (route.at === "runs") readRuns().catch(report)
+      follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
+      readTranscript(route)
+      readRegraded(route)
+      startSearch(route)
+      draw()
+    }
+  }
+}

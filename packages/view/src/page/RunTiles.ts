@@ -1,0 +1,75 @@
+/** The run at a glance: what it does, how far it is, what it earns, what it costs. */
+import * as Spending from "../story/Spending.ts"
+import * as Story from "../story/Story.ts"
+import { h } from "./Dom.ts"
+import * as Meanings from "./Meanings.ts"
+import type { Data } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+const tile = (label: string, value: string, more = "") =>
+  h("div", { class: "tile" }, h("dt", {}, label), h("dd", {}, value), h("dd", { class: "more" }, more))
+
+const rewardTile = (story: Story.Story) => {
+  const reward = Story.lastUpdated(story)?.reward
+  const error = reward?.standardError
+  return tile("last reward", Text.fixed(reward?.mean), error === undefined ? "" : `± ${Text.fixed(error)}`)
+}
+
+const heldOutTile = (story: Story.Story) => {
+  const [first] = Story.evaluators(story)
+  const last = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
+    evaluated !== undefined && evaluator === first
+  )
+  if (last?.evaluated === undefined) return tile("held out", "–", "not evaluated yet")
+  const { reward, score } = last.evaluated
+  const value = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
+  const more = score === undefined ? "" : `${Text.percent(score.low)} to ${Text.percent(score.high)}, `
+  return tile("held out", value, `${more}${Text.foreign(last.evaluator)} before iteration ${last.iteration}`)
+}
+
+const costTile = (story: Story.Story, price: number | undefined) => {
+  const { cap, expected, tokens } = Spending.make(story)
+  const dollars = (amount: number) => price === undefined ? "" : ` ($${((amount / 1e6) * price).toFixed(2)})`
+  const forecast = story.end !== undefined || expected === undefined
+    ? ""
+    : `about ${Text.count(expected)}${dollars(expected)} in all`
+  const limit = cap === undefined ? "no cap" : `cap ${Text.count(cap)}`
+  return tile("tokens", `${Text.count(tokens)}${dollars(tokens)}`, forecast === "" ? limit : `${forecast}, ${limit}`)
+}
+
+const progressTile = (story: Story.Story) => {
+  const { iterations = null } = story.opened ?? {}
+  const done = Story.done(story)
+  const { remaining } = Spending.make(story)
+  return tile(
+    "iterations",
+    iterations === null ? String(done) : `${done} / ${iterations}`,
+    remaining === undefined
+      ? story.saved === undefined ? "nothing saved yet" : `last checkpoint: ${Text.foreign(story.saved.name)}`
+      : `about ${Text.duration(remaining)} to go`
+  )
+}
+
+const healthTile = (story: Story.Story) => {
+  const bad = Meanings.unhealthy(Story.lastUpdated(story)?.metrics ?? {})
+  if (Story.lastUpdated(story) === undefined) return tile("health", "–", "no iteration is done yet")
+  return bad.length === 0
+    ? tile("health", "✓ healthy", "every metric with a healthy range is in it")
+    : tile("health", `✗ look at ${bad.length}`, bad.map(({ name }) => name).join(", "))
+}
+
+export const draw = ({ isWritten, now, route }: Data, story: Story.Story) =>
+  h(
+    "dl",
+    { class: "tiles" },
+    tile(
+      "state",
+      Text.foreign(Story.state(story, now, isWritten)),
+      story.last === undefined ? "" : `last record ${Text.dateTime(story.last.at)}`
+    ),
+    progressTile(story),
+    rewardTile(story),
+    heldOutTile(story),
+    costTile(story, route.price),
+    healthTile(story)
+  )

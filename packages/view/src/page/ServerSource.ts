@@ -1,0 +1,57 @@
+/** Runs from the server that the page came from. */
+import type { Entry } from "../story/Entry.ts"
+import type { Source } from "./Source.ts"
+
+const query = (path: string, fields: Readonly<Record<string, string>>) => `/api/${path}?${new URLSearchParams(fields)}`
+
+const get = async (url: string, signal?: AbortSignal) => {
+  const response = await fetch(url, signal === undefined ? {} : { signal })
+  if (response.ok) return response
+  const { error }: { readonly error?: string } = await response.json()
+  throw new Error(error ?? `the server answered ${response.status}`)
+}
+
+interface Records {
+  readonly isWritten: boolean
+  readonly entries: ReadonlyArray<Entry>
+}
+
+const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string) => void) => {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ""
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const lines = (rest + decoder.decode(part.value, { stream: true })).split("\n")
+    rest = lines.pop() ?? ""
+    for (const line of lines) onLine(line)
+  }
+}
+
+export const source: Source = {
+  isLive: true,
+  runs: async () => (await get("/api/runs")).json(),
+  follow: async (run, { onEntries, onWritten }) => {
+    const { entries, isWritten }: Records = await (await get(query("records", { run }))).json()
+    onWritten(isWritten)
+    onEntries(entries)
+    const after = entries.at(-1)?.sequence ?? -1
+    const events = new EventSource(query("events", { run, after: String(after) }))
+    events.addEventListener("message", ({ data }) => onEntries(JSON.parse(data)))
+    events.addEventListener("written", ({ data }) => onWritten(data === "true"))
+    return () => events.close()
+  },
+  transcript: async ({ loss, run, sequence }) =>
+    (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
+      .json(),
+  search: (run, text, onFound) => {
+    const ending = new AbortController()
+    get(query("search", { run, text }), ending.signal)
+      .then(({ body }) => body === null ? undefined : readLines(body, (line) => onFound(JSON.parse(line))))
+      .catch((error: unknown) => {
+        if (!ending.signal.aborted) throw error
+      })
+    return () => ending.abort()
+  },
+  regrade: async (run, iteration, rule) =>
+    (await get(query("regrade", { run, iteration: String(iteration), rule }))).json()
+}

@@ -1,0 +1,107 @@
+/** Lanes of what the run did when, and what holds it up. */
+import * as Story from "../story/Story.ts"
+import * as Timeline from "../story/Timeline.ts"
+import { type Child, empty, h, panel } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { go } from "./Screen.ts"
+import { picture, svg } from "./Svg.ts"
+import * as Text from "./Text.ts"
+
+/** Iterations that are shown: the newest, or those around the selected one. */
+const shown = 12
+
+const size = { width: 760, left: 92, lane: 26 }
+
+const laneNames: ReadonlyArray<Timeline.LaneName> = ["sampling", "training", "evaluation"]
+
+const scale = ({ from, to }: Timeline.Timeline) => (at: number) =>
+  size.left + ((at - from) / (to - from)) * (size.width - size.left)
+
+const span = (lane: Timeline.LaneName, at: number, x: (at: number) => number, route: Route.Route) =>
+(
+  { evaluator, from, iteration, to }: Timeline.Span
+) =>
+  svg(
+    "rect",
+    {
+      key: `${lane} ${evaluator ?? ""} ${iteration}`,
+      class: `span span-${lane}`,
+      x: x(from),
+      y: at * size.lane + 5,
+      width: Math.max(1, x(to) - x(from) - 1),
+      height: size.lane - 10,
+      onClick: () => go({ ...route, at: "iteration", iteration, evaluator })
+    },
+    svg(
+      "title",
+      {},
+      `${evaluator === undefined ? lane : Text.foreign(evaluator)}, iteration ${iteration}: ${Text.duration(to - from)}`
+    )
+  )
+
+const label = (name: string, at: number) =>
+  svg("text", { class: "lane", x: 0, y: at * size.lane + size.lane / 2 + 5 }, name)
+
+const flightLane = ({ inFlight }: Timeline.Timeline, at: number) => {
+  const most = Math.max(1, ...inFlight)
+  const width = (size.width - size.left) / inFlight.length
+  const height = size.lane - 8
+  const steps = inFlight.map((count, index) => {
+    const y = at * size.lane + 4 + height * (1 - count / most)
+    return `${(size.left + index * width).toFixed(1)},${y.toFixed(1)} ${(size.left + (index + 1) * width).toFixed(1)},${
+      y.toFixed(1)
+    }`
+  })
+  const bottom = at * size.lane + 4 + height
+  return svg(
+    "g",
+    {},
+    svg("polygon", { class: "in-flight", points: `${size.left},${bottom} ${steps.join(" ")} ${size.width},${bottom}` }),
+    svg("title", {}, `groups being rolled out, at most ${most}`)
+  )
+}
+
+const draw = (timeline: Timeline.Timeline, route: Route.Route): Child => {
+  const x = scale(timeline)
+  const lanes = laneNames.filter((lane) => timeline.lanes[lane].length > 0)
+  const height = (lanes.length + 1) * size.lane
+  return h(
+    "figure",
+    {},
+    picture(
+      `When the run sampled, trained and evaluated, over ${Text.duration(timeline.to - timeline.from)}`,
+      size.width,
+      height,
+      { class: "timeline" },
+      label("in flight", 0),
+      flightLane(timeline, 0),
+      ...lanes.flatMap((lane, at) => [
+        label(lane, at + 1),
+        ...timeline.lanes[lane].map(span(lane, at + 1, x, route))
+      ])
+    ),
+    h(
+      "figcaption",
+      {},
+      ...lanes.map((lane) => h("span", { class: `key key-${lane}` }, `${lane} ${Text.percent(timeline.shares[lane])}`)),
+      h("span", {}, `${Text.duration(timeline.to - timeline.from)} shown`)
+    )
+  )
+}
+
+/** The time of the newest iterations, or of those around the selected one. */
+export const panelOf = (story: Story.Story, route: Route.Route): Child => {
+  const all = Story.iterations(story)
+  const selected = all.findIndex(({ index }) => index === route.iteration)
+  const end = selected < 0 ? all.length : Math.min(all.length, Math.max(shown, selected + shown / 2))
+  const part = all.slice(Math.max(0, end - shown), end)
+  const [first, last] = [part[0]?.index ?? 0, part.at(-1)?.index ?? 0]
+  const evaluations = Story.evaluations(story).filter(({ iteration }) => iteration > first && iteration <= last)
+  const timeline = Timeline.make(part, evaluations)
+  if (timeline === undefined) return panel("Time", empty("No iteration is done yet."))
+  return panel(
+    part.length === all.length ? "Time" : `Time, iterations ${first} to ${last}`,
+    draw(timeline, route),
+    h("p", { class: "verdict" }, Timeline.bottleneck(timeline))
+  )
+}

@@ -1,0 +1,161 @@
+/** Exact tokens of a turn, coloured by one of their numbers. */
+import type * as Entry from "../story/Entry.ts"
+import { type Child, h } from "./Dom.ts"
+import { type Colour, colours, type Route } from "./Route.ts"
+import { go } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+/** Beyond so many tokens a turn shows its first ones. */
+export const most = 4000
+
+const names: Readonly<Record<Colour, string>> = {
+  logprob: "log-probability",
+  advantage: "advantage",
+  gap: "sampler–trainer gap",
+  mask: "mask",
+  version: "weights' version"
+}
+
+export const chooser = (route: Route): Child =>
+  h(
+    "label",
+    {},
+    "colour by ",
+    h(
+      "select",
+      {
+        onChange: ({ target }) => {
+          const chosen = target instanceof HTMLSelectElement ? target.value : ""
+          go({ ...route, colour: colours.find((colour) => colour === chosen) })
+        }
+      },
+      ...colours.map((colour) =>
+        h("option", { value: colour, selected: colour === (route.colour ?? "logprob") }, names[colour])
+      )
+    )
+  )
+
+const step = (value: number) => Math.max(0, Math.min(4, Math.floor(value)))
+
+const signedShade = (value: number, largest: number) =>
+  value === 0 || largest === 0
+    ? ""
+    : `${value > 0 ? "gain" : "loss"}-${Math.max(1, Math.ceil((4 * Math.abs(value)) / largest))}`
+
+const largest = (values: ReadonlyArray<number | null>) =>
+  values.reduce((most: number, value) => Math.max(most, Math.abs(value ?? 0)), 0)
+
+/** The class of each token, or why the tokens have no colour. */
+const shades = (turn: Entry.TurnView, colour: Colour): ((at: number) => string) | string => {
+  const { credit: { advantages, masked, trainer }, logprobs } = turn
+  switch (colour) {
+    case "logprob":
+      return (at) => `shade-${step(-(logprobs[at] ?? 0))}`
+    case "advantage": {
+      if (masked !== null) return `No token has an advantage: ${masked}.`
+      const most = largest(advantages)
+      return (at) => signedShade(advantages[at] ?? 0, most)
+    }
+    case "gap":
+      if (trainer === null) return "The run did not record the trainer's log-probabilities."
+      return (at) => `shade-${step(40 * Math.abs((trainer[at] ?? 0) - (logprobs[at] ?? 0)))}`
+    case "mask":
+      return () => masked === null ? "gain-2" : "masked"
+    case "version":
+      return () => "version"
+  }
+}
+
+const label = (turn: Entry.TurnView, at: number) => {
+  const piece = turn.pieces?.[at]
+  return piece === undefined ? String(turn.tokens[at]) : Text.token(piece.text)
+}
+
+/** One token. Its place is in its attributes, so that one listener serves all. */
+const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: boolean) =>
+  h(
+    "span",
+    {
+      class: `token ${shade}${turn.pieces?.[at]?.isSpecial === true ? " special" : ""}`,
+      "data-at": at,
+      "aria-current": isSelected ? "true" : undefined,
+      title: `${turn.tokens[at]}, log-probability ${Text.fixed(turn.logprobs[at])}`
+    },
+    label(turn, at)
+  )
+
+const legends: Readonly<Record<Colour, ReadonlyArray<readonly [shade: string, meaning: string]>>> = {
+  logprob: ["0 to −1", "−1 to −2", "−2 to −3", "−3 to −4", "below −4"].map((text, at) =>
+    [`shade-${at}`, text] as const
+  ),
+  advantage: [["gain-3", "made likelier"], ["loss-3", "made less likely"], ["", "left alone"]],
+  gap: ["below 0.025", "to 0.05", "to 0.075", "to 0.1", "above"].map((text, at) => [`shade-${at}`, text] as const),
+  mask: [["gain-2", "trained on"], ["masked", "masked"]],
+  version: [["version", "weights that sampled the turn"]]
+}
+
+export const legend = (colour: Colour = "logprob"): Child =>
+  h(
+    "p",
+    { class: "facts legend" },
+    `${names[colour]}: `,
+    ...legends[colour].map(([shade, meaning]) => h("span", { class: `token ${shade}` }, meaning))
+  )
+
+/** The tokens of a turn. `selected` is the one under the microscope. */
+export const draw = (
+  turn: Entry.TurnView,
+  route: Route,
+  index: number,
+  onHover?: (at: number | undefined) => void
+): Child => {
+  const found = shades(turn, route.colour ?? "logprob")
+  const shadeOf = typeof found === "string" ? () => "" : found
+  const placeOf = (event: Event) => {
+    const at = event.target instanceof HTMLElement ? event.target.dataset["at"] : undefined
+    return at === undefined ? undefined : Number(at)
+  }
+  return [
+    typeof found === "string" ? h("p", { class: "empty" }, found) : undefined,
+    h(
+      "p",
+      {
+        class: "tokens",
+        onClick: (event) => {
+          const at = placeOf(event)
+          if (at !== undefined) go({ ...route, tokens: true, turn: index, token: at })
+        },
+        onMouseOver: (event) => onHover?.(placeOf(event)),
+        onMouseLeave: () => onHover?.(undefined)
+      },
+      ...turn.tokens.slice(0, most).map((_, at) =>
+        token(turn, at, shadeOf(at), route.turn === index && route.token === at)
+      ),
+      turn.tokens.length > most ? h("span", {}, `and ${turn.tokens.length - most} more`) : undefined
+    )
+  ]
+}
+
+export const promptStrip = ({ prompt, promptPieces }: Entry.TurnView): Child =>
+  h(
+    "details",
+    {},
+    h("summary", {}, `Prompt, ${Text.plural(prompt.length, "token")}`),
+    h(
+      "p",
+      { class: "tokens" },
+      prompt.length > most ? h("span", {}, `the last ${most} of ${prompt.length}`) : undefined,
+      ...prompt.map((token, at) => {
+        const piece = promptPieces?.[at]
+        const text = piece === undefined ? token === null ? "image" : String(token) : Text.token(piece.text)
+        return h(
+          "span",
+          {
+            class: piece?.isSpecial === true ? "token special" : "token",
+            title: token === null ? "image" : String(token)
+          },
+          text
+        )
+      }).slice(-most)
+    )
+  )

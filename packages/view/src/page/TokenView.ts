@@ -1,0 +1,52 @@
+/** The tokens of a turn with the microscope beside them. */
+import { useMemo, useState } from "preact/hooks"
+import type * as Entry from "../story/Entry.ts"
+import { type Child, h, part } from "./Dom.ts"
+import * as Microscope from "./Microscope.ts"
+import type { Route } from "./Route.ts"
+import * as TokenStrip from "./TokenStrip.ts"
+
+interface Props {
+  readonly turn: Entry.TurnView
+  readonly index: number
+  readonly version: number | null
+  readonly route: Route
+  readonly isLive: boolean
+}
+
+const copy = (text: string, label: string): Child =>
+  h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text) }, label)
+
+const View = ({ index, isLive, route, turn, version }: Props) => {
+  const [hovered, hover] = useState<number>()
+  const { colour, member, token } = route
+  const kept = route.turn === index ? token : undefined
+  // Thousands of tokens are not drawn again because one of them is pointed at.
+  const strip = useMemo(() => TokenStrip.draw(turn, route, index, hover), [
+    turn,
+    index,
+    colour,
+    member,
+    kept,
+    route.loss
+  ])
+  return h(
+    "div",
+    { class: "token-view" },
+    h(
+      "div",
+      {},
+      strip,
+      h(
+        "p",
+        { class: "facts" },
+        copy(turn.tokens.join(" "), "copy ids"),
+        " ",
+        turn.pieces === null ? undefined : copy(turn.pieces.map(({ text }) => text).join(""), "copy text")
+      )
+    ),
+    Microscope.draw(turn, hovered ?? kept, version, route, isLive)
+  )
+}
+
+export const draw = (props: Props): Child => part(View, props, `tokens ${props.index}`)

@@ -1,0 +1,96 @@
+/** A run as one self-contained page, to send to somebody or to keep: the same page, with the run in it and no server. */
+import { GroupPayload, RunStore } from "@effect-rl/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { createHash } from "node:crypto"
+import { gzipSync } from "node:zlib"
+import { elementId, type Embedded } from "../story/Embedded.ts"
+import type * as Entry from "../story/Entry.ts"
+import * as Story from "../story/Story.ts"
+import * as LossTerms from "./LossTerms.ts"
+import * as PageFiles from "./PageFiles.ts"
+import * as RunCache from "./RunCache.ts"
+import * as Runs from "./Runs.ts"
+import * as TokenTexts from "./TokenTexts.ts"
+import * as Transcript from "./Transcript.ts"
+
+/** Characters of transcripts before they are compressed; a browser has to hold them all. */
+const mostCharacters = 64e6
+
+/** Groups from both ends of the run towards its middle, as its beginning and its end say most. */
+const fromBothEnds = (groups: ReadonlyArray<Entry.Group>): ReadonlyArray<Entry.Group> =>
+  groups.flatMap((_, index) => {
+    const group = groups[index % 2 === 0 ? groups.length - 1 - index / 2 : (index - 1) / 2]
+    return group === undefined ? [] : [group]
+  })
+
+const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
+  const texts = yield* TokenTexts.of(Story.model(story))
+  const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
+  const transcripts: Record<string, Entry.GroupView> = {}
+  let characters = 0
+  for (const group of fromBothEnds(story.entries.filter((entry) => entry._tag === "GroupRolledOut"))) {
+    const { length = null, offset = null } = group.payload ?? {}
+    if (length === null || offset === null) continue
+    if (characters > mostCharacters) break
+    const payload = yield* reader.payload({ length, offset })
+    const view = yield* Transcript.decode(payload, { story, group, texts, loss })
+    transcripts[group.sequence] = view
+    characters += JSON.stringify(view).length
+  }
+  return transcripts
+})
+
+const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+
+/** Everything is in the file, and the policy allows nothing from elsewhere. */
+const html = (script: string, style: string, data: string) => {
+  const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${
+    hash(style)
+  }; base-uri 'none'; form-action 'none'`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>effect-rl</title>
+<style>${style}</style>
+<script type="application/gzip" id="${elementId}">${data}</script>
+</head>
+<body><noscript>This page needs JavaScript.</noscript>
+<script>${script}</script>
+</body>
+</html>
+`
+}
+
+/**
+ * The page of the run in a directory, as HTML. It holds all records, and the transcripts from both ends of the run until they are
+ * 64 million characters.
+ *
+ * @example
+ * const text = yield* ExportedPage.make("runs/arithmetic-0")
+ * yield* fs.writeFileString("page.html", text)
+ */
+export const make = Effect.fn("ExportedPage.make")(
+  function*(run: string) {
+    const cache = yield* RunCache.RunCache
+    const told = yield* cache.read(run)
+    const embedded: Embedded = {
+      line: Runs.lineOf(run, told, yield* Clock.currentTimeMillis),
+      entries: told.story.entries,
+      transcripts: yield* transcriptsOf(told)
+    }
+    const script = (yield* PageFiles.script).replaceAll("</script", "<\\/script")
+    return html(script, yield* PageFiles.style, gzipSync(JSON.stringify(embedded)).toString("base64"))
+  },
+  (effect, run) =>
+    Effect.catchIf(
+      effect,
+      (error) => error instanceof GroupPayload.GroupPayloadError,
+      ({ message }) => Effect.fail(new RunStore.RunError({ run, detail: message }))
+    ),
+  Effect.provide(RunCache.RunCache.layer)
+)

@@ -1,0 +1,44 @@
+/** What another rule of credit would have made of an iteration. */
+import { Advantage, Credit, Regrade, type RunStore } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type * as Entry from "../story/Entry.ts"
+
+const rules: Readonly<Record<string, Credit.Credit>> = {
+  centered: Credit.groupRelative(Advantage.centered),
+  leave_one_out: Credit.groupRelative(Advantage.leaveOneOut),
+  normalized: Credit.groupRelative(Advantage.normalized()),
+  max_rl: Credit.groupRelative(Advantage.maxRl),
+  length_weighted: Credit.groupRelative(Advantage.lengthWeighted),
+  best_of_group: Credit.groupRelative(Advantage.bestOfGroup),
+  batch_relative: Credit.batchRelative()
+}
+
+/** Rules that can be asked for. */
+export const names: ReadonlyArray<string> = Object.keys(rules)
+
+const finite = (value: number) => Number.isFinite(value) ? value : null
+
+/** The iteration's groups under the rule; undefined where there is no such rule or no such iteration. */
+export const run = Effect.fn("Regrading.run")(function*(reader: RunStore.RunReader, iteration: number, rule: string) {
+  const credit = Object.hasOwn(rules, rule) ? rules[rule] : undefined
+  if (credit === undefined) return undefined
+  const only: RunStore.RunReader = {
+    ...reader,
+    read: Stream.filter(
+      reader.read,
+      (record) => record._tag === "Opened" || !("iteration" in record) || record.iteration === iteration
+    )
+  }
+  const [regraded] = yield* Stream.runCollect(Regrade.run(only, { credit }))
+  if (regraded === undefined) return undefined
+  const view: Entry.Regraded = {
+    rule,
+    groups: regraded.groups.map(({ advantagesG, result: { key }, verdict }) => ({
+      key,
+      verdict,
+      advantages: Array.from(advantagesG, finite)
+    }))
+  }
+  return view
+})

@@ -1,0 +1,98 @@
+/** Answers about one run. */
+import { type RunRecord, type RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+import * as Story from "../story/Story.ts"
+import * as LossTerms from "./LossTerms.ts"
+import * as Regrading from "./Regrading.ts"
+import { entry, RunCache } from "./RunCache.ts"
+import * as Search from "./Search.ts"
+import * as TokenTexts from "./TokenTexts.ts"
+import * as Transcript from "./Transcript.ts"
+
+interface OfRun {
+  readonly run: string
+}
+
+const notFound = (error: string) => HttpServerResponse.jsonUnsafe({ error }, { status: 404 })
+
+const told = (run: string) => Effect.flatMap(RunCache, (cache) => cache.read(run))
+
+/** All records that count, and whether a process writes more. */
+export const records = ({ run }: OfRun) =>
+  Effect.map(
+    told(run),
+    ({ isWritten, story }) => HttpServerResponse.jsonUnsafe({ isWritten, entries: story.entries })
+  )
+
+/** Records that were written at about the same time, with the sequence number of the last one, which a browser names when it connects again. */
+const message = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  `id: ${records.at(-1)?.sequence}\ndata: ${JSON.stringify(records.map(entry))}\n\n`
+
+/** A browser that connects again names the last record it has seen. */
+export const lastSeen = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+  const seen = Number.parseInt(headers["last-event-id"] ?? "", 10)
+  return Number.isNaN(seen) ? undefined : seen
+})
+
+const lookAtLock = "2 seconds"
+
+/** New records as server-sent events, and the event `written` that says whether a process writes more. */
+export const events = Effect.fnUntraced(function*(reader: RunStore.RunReader, after: number) {
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const written = Stream.tick(lookAtLock).pipe(
+    Stream.mapEffect(() => Effect.provideContext(RunDirectory.isHeld(reader.name), context)),
+    Stream.changes,
+    Stream.map((isWritten) => `event: written\ndata: ${isWritten}\n\n`)
+  )
+  const records = reader.follow(after).pipe(Stream.mapArray((records) => [message(records)]))
+  return HttpServerResponse.stream(
+    Stream.merge(records, written).pipe(Stream.encodeText),
+    { contentType: "text/event-stream" }
+  )
+})
+
+/** The transcripts of a group, with its tokens under the run's loss, or under another that is named. */
+export const transcript = Effect.fnUntraced(
+  function*({ loss, run, sequence }: OfRun & { readonly sequence: number; readonly loss?: string | undefined }) {
+    const { reader, story } = yield* told(run)
+    const group = Story.group(story, sequence)
+    const { length = null, offset = null } = group?.payload ?? {}
+    if (group === undefined || length === null || offset === null) {
+      return notFound(`record ${sequence} of ${run} has no transcript`)
+    }
+    const texts = yield* TokenTexts.of(Story.model(story))
+    const payload = yield* reader.payload({ length, offset })
+    return HttpServerResponse.jsonUnsafe(
+      yield* Transcript.decode(payload, {
+        story,
+        group,
+        texts,
+        loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
+      })
+    )
+  }
+)
+
+/** Hits, one JSON text per line, then what was searched. */
+export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { readonly text: string }) {
+  const { reader, story } = yield* told(run)
+  const texts = yield* TokenTexts.of(Story.model(story))
+  const lines = Stream.map(Search.run(reader, story, text, texts), (hit) => `${JSON.stringify(hit)}\n`)
+  return HttpServerResponse.stream(Stream.encodeText(lines), { contentType: "application/x-ndjson" })
+})
+
+export const regrade = Effect.fnUntraced(
+  function*({ iteration, rule, run }: OfRun & { readonly iteration: number; readonly rule: string }) {
+    const { reader } = yield* told(run)
+    const regraded = yield* Regrading.run(reader, iteration, rule)
+    return regraded === undefined
+      ? notFound(`iteration ${iteration} of ${run} has no groups`)
+      : HttpServerResponse.jsonUnsafe(regraded)
+  }
+)

@@ -1,0 +1,58 @@
+/** Headless Chromium, found by CHROMIUM_PATH or on PATH. */
+import { Context, Effect, Layer } from "effect"
+import { existsSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { chromium, type Page } from "playwright-core"
+
+const onPath = (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) =>
+  ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name))
+)
+const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...onPath].find((file) => file !== "" && existsSync(file))
+
+export const isMissing = executablePath === undefined
+
+export interface Options {
+  readonly width?: number
+  readonly height?: number
+  readonly dark?: boolean
+}
+
+/** What the page complained of: errors, refused loads, violations of the content security policy. */
+export type Complaints = ReadonlyArray<string>
+
+const start = Effect.gen(function*() {
+  const browser = yield* Effect.acquireRelease(
+    Effect.promise(() => chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] })),
+    (browser) => Effect.promise(() => browser.close())
+  )
+  return {
+    /** Drives a page at the address; fails where the page complained of anything. */
+    visit: (url: string, drive: (page: Page) => Promise<void>, options: Options = {}) =>
+      Effect.promise(async () => {
+        const { dark = false, height = 720, width = 1280 } = options
+        const page = await browser.newPage({
+          viewport: { width, height },
+          colorScheme: dark ? "dark" : "light",
+          reducedMotion: "reduce"
+        })
+        page.setDefaultTimeout(20_000)
+        const complaints: Array<string> = []
+        page.on("console", (message) => complaints.push(message.text()))
+        page.on("pageerror", ({ message }) => complaints.push(message))
+        await page.goto(url)
+        await drive(page)
+        await page.close()
+        if (complaints.length > 0) throw new Error(`the page complained: ${complaints.join("\n")}`)
+      })
+  }
+})
+
+export class Browser extends Context.Service<Browser, Effect.Success<typeof start>>()("test/Browser") {
+  static readonly layer = Layer.effect(Browser, start)
+}
+
+/** The address of a level of the page. */
+export const at = (url: string, fields: Readonly<Record<string, string | number>>) =>
+  `${url}/#${new URLSearchParams(
+    Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
+  )}`

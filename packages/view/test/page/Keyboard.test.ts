@@ -1,0 +1,90 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Recorded from "../Recorded.ts"
+import * as Served from "../server/Served.ts"
+import { at, Browser, isMissing } from "./Browser.ts"
+
+describe.skipIf(isMissing)("the page, by keyboard", () => {
+  layer(Browser.layer, { excludeTestServices: true })((it) => {
+    it.effect("leads from a run to a transcript and back, and shows it as text", () =>
+      Effect.gen(function*() {
+        const { url } = yield* Served.start
+        const { visit } = yield* Browser
+        yield* visit(url, async (page) => {
+          await page.getByText("completed", { exact: true }).waitFor()
+          await page.keyboard.press("j")
+          await page.keyboard.press("j")
+          await page.keyboard.press("Enter")
+          await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
+          assert.strictEqual(await page.locator("svg.dots circle").count(), 6)
+
+          await page.keyboard.press("j")
+          await page.keyboard.press("Enter")
+          await page.getByText("advantage -0.5").waitFor()
+          assert.strictEqual(await page.locator("article.member").count(), 2)
+
+          await page.keyboard.press("j")
+          await page.keyboard.press("j")
+          await page.keyboard.press("Enter")
+          await page.getByRole("heading", { name: "Member 1" }).waitFor()
+          assert.strictEqual(
+            await page.locator("pre").nth(1).textContent(),
+            Recorded.hostile.replace("\u001b", "⟨U+001B⟩").replace("\u202E", "⟨U+202E⟩").replace("\uD800", "⟨U+D800⟩")
+          )
+          assert.notInclude(await page.title(), "taken")
+
+          const address = page.url()
+          await page.reload()
+          await page.getByRole("heading", { name: "Member 1" }).waitFor()
+          assert.strictEqual(page.url(), address)
+
+          for (const level of ["Group 1/mixed", "Iteration 1"]) {
+            await page.keyboard.press("Escape")
+            await page.getByRole("heading", { name: level }).waitFor()
+          }
+          await page.keyboard.press("?")
+          await page.getByRole("heading", { name: "Keys" }).waitFor()
+        })
+      }))
+
+    it.effect("walks iterations, groups, members and tokens from inside a transcript", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        const member = at(url, { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 })
+        yield* visit(member, async (page) => {
+          await page.getByText("⑂").waitFor()
+          await page.keyboard.press("t")
+          await page.getByText("Point at a token").first().waitFor()
+          await page.keyboard.press("ArrowRight")
+          await page.keyboard.press("ArrowRight")
+          await page.getByText("position 1 of 4").waitFor()
+          await page.keyboard.press("k")
+          await page.getByRole("heading", { name: "Member 0" }).waitFor()
+          await page.keyboard.press("G")
+          await page.keyboard.press("Escape")
+          await page.getByRole("heading", { name: "Group 0/good" }).waitFor()
+          await page.keyboard.press("n")
+          await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
+          await page.keyboard.press("p")
+          await page.getByRole("heading", { name: "Iteration 0" }).waitFor()
+        })
+      }))
+
+    it.effect("searches the transcripts", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "run", run }), async (page) => {
+          await page.getByText("completed", { exact: true }).waitFor()
+          await page.keyboard.press("/")
+          await page.getByRole("searchbox").fill("think")
+          await page.keyboard.press("Enter")
+          await page.getByText("2 hits in 11 groups.").waitFor()
+          assert.deepStrictEqual(await page.locator("mark").allTextContents(), ["think", "think"])
+          await page.getByRole("link", { name: "1/rough, member 1, turn 0" }).click()
+          await page.getByRole("heading", { name: "Member 1" }).waitFor()
+        })
+      }))
+  })
+})

@@ -1,0 +1,125 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Recorded from "../Recorded.ts"
+import * as Served from "../server/Served.ts"
+import { at, Browser, isMissing } from "./Browser.ts"
+
+describe.skipIf(isMissing)("the page of a run", () => {
+  layer(Browser.layer, { excludeTestServices: true })((it) => {
+    it.effect("shows whether it learns, is healthy, what it costs and what it does", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "run", run }), async (page) => {
+          await page.getByText("completed", { exact: true }).waitFor()
+          const panel = (name: string) => page.getByRole("region", { name, exact: true })
+          assert.strictEqual(await page.locator("circle.point").count(), 2)
+          assert.strictEqual(await page.locator("g.evaluation").count(), 1)
+          assert.strictEqual(await page.locator("svg.shares g.column").count(), 2)
+          assert.match((await panel("Time").textContent()) ?? "", /bottleneck|between the stages/)
+          await page.getByText("the disk is nearly full").waitFor()
+          assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
+          assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1optim\/entropy/)
+          const failures = (await panel("Failures by reason").textContent()) ?? ""
+          assert.match(failures, /retried11/)
+          assert.match(failures, /TimedOut2/)
+          assert.match((await panel("Cost").textContent()) ?? "", /all60.*cap100/)
+          await page.getByLabel("$ per million tokens").fill("1000000")
+          await page.keyboard.press("Tab")
+          await panel("Cost").getByText("$60.00").waitFor()
+        })
+      }))
+
+    it.effect("filters groups by reward, verdict, tag, outcome, stop reason and length", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
+          const shown = async (expected: ReadonlyArray<string>) => {
+            await page.waitForFunction(
+              `[...document.querySelectorAll("table[aria-label=groups] td a")].map((link) => link.textContent).join() ===
+                "${expected.join()}"`
+            )
+          }
+          await shown(["0/mixed", "0/good", "0/rough"])
+          await page.getByRole("button", { name: "1 0.25" }).click()
+          await shown(["0/rough"])
+          await page.getByRole("link", { name: "clear" }).click()
+          await page.getByRole("link", { name: "all good 1" }).click()
+          await shown(["0/good"])
+          await page.getByRole("link", { name: "clear" }).click()
+          for (
+            const [label, value, expected] of [
+              ["tag", "carry", ["0/rough"]],
+              ["outcome", "Completed", ["0/mixed", "0/good"]],
+              ["stopped by", "max_turns", ["0/rough"]]
+            ] as const
+          ) {
+            await page.getByRole("navigation", { name: "filter" }).getByLabel(label).selectOption(value)
+            await shown(expected)
+            await page.getByRole("link", { name: "clear" }).click()
+            await shown(["0/mixed", "0/good", "0/rough"])
+          }
+          await page.getByLabel("tokens from").fill("5")
+          await page.keyboard.press("Tab")
+          await shown(["0/rough"])
+        })
+      }))
+
+    it.effect("says what another rule of credit would change", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
+          await page.getByLabel("advantages by").selectOption("leave_one_out")
+          await page.getByText("2 of 3 groups would be trained on, 2 were; the advantages of 2 would change.").waitFor()
+          await page.getByText("+1 -1").first().waitFor()
+        })
+      }))
+
+    it.effect("shows exact tokens in five colours, with everything known of a token", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        const place = { at: "member", run, iteration: 0, group: Recorded.first.mixed, member: 1, tokens: "true" }
+        yield* visit(at(url, place), async (page) => {
+          const tokens = page.locator(".token-view .token")
+          await tokens.first().waitFor()
+          assert.deepStrictEqual(await tokens.allTextContents(), ["<|im_end|>", "five"])
+          assert.deepStrictEqual(await page.locator(".token-view .special").count(), 1)
+          const classOf = (colour: string) =>
+            page.getByLabel("colour by").selectOption(colour).then(() => tokens.last().getAttribute("class"))
+          assert.include(await classOf("logprob"), "shade-2")
+          assert.include(await classOf("advantage"), "loss-4")
+          assert.include(await classOf("mask"), "gain-2")
+          assert.include(await classOf("version"), "version")
+          await page.getByLabel("colour by").selectOption("gap")
+          await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
+
+          await tokens.last().click()
+          const microscope = page.getByRole("complementary", { name: "token microscope" })
+          await microscope.getByText("loss (ppo)").waitFor()
+          assert.match((await microscope.textContent()) ?? "", /advantage-0\.5.*ratio1\.000.*clippedno.*0\.5000/)
+          await microscope.getByLabel("loss").selectOption("cispo")
+          await microscope.getByText("-1.2500").waitFor()
+        })
+      }))
+
+    it.effect("replays a rollout, and shows what graders measured", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        const place = { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 }
+        yield* visit(at(url, place), async (page) => {
+          assert.match((await page.getByRole("region", { name: "Grading" }).textContent()) ?? "", /judge_score2\.5/)
+          await page.getByText("Replay").click()
+          await page.getByLabel("tokens shown").fill("2")
+          await page.getByText("2 of 8 tokens").waitFor()
+          assert.strictEqual(await page.locator(".replay pre").textContent(), "<|im_end|>five")
+          await page.getByLabel("speed").selectOption("32")
+          await page.getByRole("button", { name: "play" }).click()
+          await page.getByText("8 of 8 tokens").waitFor()
+        })
+      }))
+  })
+})
