@@ -126,13 +126,13 @@ const files = {
   chat: "chat.jsonl"
 }
 for (const [format, name] of Object.entries(files)) {
-  await effectRl("export", run, "--format", format, "--out", join(out, name))
+  await effectRl("export", run, join(out, name), "--format", format)
 }
 const { server, url } = await collector(join(out, "otlp"))
-await effectRl("export", run, "--format", "otlp", "--out", url)
+await effectRl("export", run, url, "--format", "otlp")
 server.close()
 const mlflow = await startMlflow(python, work)
-if (mlflow !== undefined) await effectRl("export", run, "--format", "mlflow", "--out", mlflow.url)
+if (mlflow !== undefined) await effectRl("export", run, mlflow.url, "--format", "mlflow")
 
 const records = linesOf(join(run, "records.jsonl"))
 const tagged = (tag) => records.filter(({ _tag }) => _tag === tag)

@@ -11,7 +11,7 @@ const verbs = {
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
   show: "Report on one run: rewards, evaluations, failures, sample transcripts",
-  export: "Write a run in the format of another tool"
+  export: "Write a run as one page, or in the format of another tool"
 }
 
 type Verb = keyof typeof verbs

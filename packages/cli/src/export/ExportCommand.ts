@@ -1,7 +1,8 @@
-/** `effect-rl export RUN`: a run in the format of another tool. */
+/** `effect-rl export RUN PLACE`: a run as one page, or in the format of another tool. */
 import { InvalidOption, type RunStore } from "@effect-rl/core"
 import { Sink } from "@effect-rl/export"
 import { RunDirectory } from "@effect-rl/files"
+import { ExportedPage } from "@effect-rl/view"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -10,19 +11,20 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import * as ModelTokenizers from "../ModelTokenizers.ts"
 import * as Formats from "./Formats.ts"
 import * as RunTokenizer from "./RunTokenizer.ts"
 
 const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
+  out: Argument.String("place").pipe(Argument.withDescription("Where to write it: a file, a folder or an address")),
   format: Flag.Literals("format", Formats.names).pipe(
     Flag.withDescription(
-      `What to write, and where: ${Formats.names.map((name) => `${name}: ${Formats.descriptions[name]}`).join("; ")}`
-    )
-  ),
-  out: Flag.String("out").pipe(
-    Flag.withMetavar("place"),
-    Flag.withDescription("Where to write it: a file, a folder or an address")
+      `What to write, and where: ${
+        Formats.names.map((name) => `${name}: ${Formats.descriptions[name]}`).join("; ")
+      } (default: html)`
+    ),
+    Flag.withDefault("html")
   )
 }
 
@@ -32,7 +34,7 @@ const checkNew = Effect.fnUntraced(function*(name: Formats.SinkName, out: string
   const fs = yield* FileSystem.FileSystem
   if (!(yield* Effect.orElseSucceed(fs.exists(out), () => false))) return
   return yield* new InvalidOption.InvalidOption({
-    field: "--out",
+    field: "place",
     found: `${out}, which exists`,
     expected: "a new file"
   })
@@ -44,6 +46,10 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, format: Fo
     yield* checkNew(format, out)
     return yield* Sink.write(Formats.sinks[format](out, path.basename(path.resolve(reader.name))), reader)
   }
+  if (format === "html") {
+    const fs = yield* FileSystem.FileSystem
+    return yield* fs.writeFileString(out, yield* ExportedPage.make(reader.name))
+  }
   const decode = yield* RunTokenizer.decoder(reader)
   yield* Formats.projections[format](reader, out, { decode })
 })
@@ -53,4 +59,4 @@ export const exportRun = Command.make("export", flags, ({ format, out, run }) =>
     const reader = yield* RunDirectory.open(run)
     yield* write(reader, format, out)
     yield* Console.log(`written: ${out}`)
-  }).pipe(Effect.provide(NodeHttpClient.layerUndici)))
+  }).pipe(Effect.provide([NodeHttpClient.layerUndici, ModelTokenizers.layer])))

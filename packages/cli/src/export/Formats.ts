@@ -35,7 +35,8 @@ const tracesOf = (address: string) => {
 }
 
 export type SinkName = "tensorboard" | "trackio" | "mlflow" | "otlp" | "perfetto" | "jsonl"
-export type Name = SinkName | "cookbook" | "inspect" | "verifiers" | "chat" | "parquet"
+export type ProjectionName = "cookbook" | "inspect" | "verifiers" | "chat" | "parquet"
+export type Name = SinkName | ProjectionName | "html"
 
 /** Makers of sinks. */
 export const sinks: Readonly<Record<SinkName, Make>> = {
@@ -48,7 +49,7 @@ export const sinks: Readonly<Record<SinkName, Make>> = {
 }
 
 /** Writers of whole runs. */
-export const projections: Readonly<Record<Exclude<Name, SinkName>, Projection.Projection>> = {
+export const projections: Readonly<Record<ProjectionName, Projection.Projection>> = {
   cookbook: Cookbook.write,
   inspect: Inspect.write,
   verifiers: Verifiers.write,
@@ -60,6 +61,7 @@ export const isSink = (name: string): name is SinkName => Object.hasOwn(sinks, n
 
 /** What each is, for the help. */
 export const descriptions: Readonly<Record<Name, string>> = {
+  html: "one page with the run in it, to open in a browser",
   tensorboard: "folder of event files, which W&B, Aim and SwanLab read too",
   trackio: "Trackio's folder",
   mlflow: "address of an MLflow server",
@@ -76,6 +78,7 @@ export const descriptions: Readonly<Record<Name, string>> = {
 export const sinkNames: ReadonlyArray<SinkName> = ["tensorboard", "trackio", "mlflow", "otlp", "perfetto", "jsonl"]
 
 export const names: ReadonlyArray<Name> = [
+  "html",
   ...sinkNames,
   "cookbook",
   "inspect",

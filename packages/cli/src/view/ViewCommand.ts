@@ -10,6 +10,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
+import * as ModelTokenizers from "../ModelTokenizers.ts"
 import * as Folders from "./Folders.ts"
 
 /** The port is taken. */
@@ -57,4 +58,4 @@ export const view = Command.make("view", flags, ({ folders, port }) =>
     for (const folder of folders) yield* Folders.check(folder, yield* Runs.find([folder]))
     const server = ViewServer.layer({ folders: found })
     return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce))).pipe(Effect.provide(http(port)))
-  }))
+  }).pipe(Effect.provide(ModelTokenizers.layer)))

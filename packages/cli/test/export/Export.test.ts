@@ -12,7 +12,7 @@ describe("effect-rl export", () => {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "2", "--log-path", folder)
       const file = join(dirname(folder), "chat.jsonl")
-      const { exit, out } = yield* run("export", folder, "--format", "chat", "--out", file)
+      const { exit, out } = yield* run("export", folder, file, "--format", "chat")
       assert.isTrue(Exit.isSuccess(exit))
       assert.strictEqual(out.at(-1), `written: ${file}`)
       const [first = "", ...others] = readFileSync(file, "utf8").trimEnd().split("\n")
@@ -21,21 +21,33 @@ describe("effect-rl export", () => {
       assert.match(line.messages[0]?.content ?? "", /^What is \d+ \+ \d+\?/)
     }))
 
+  it.effect("writes a run as one page that loads nothing", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const file = join(dirname(folder), "page.html")
+      assert.isTrue(Exit.isSuccess((yield* run("export", folder, file)).exit))
+      const page = readFileSync(file, "utf8")
+      assert.match(page, /^<!doctype html>/)
+      assert.include(page, "content=\"default-src 'none'; script-src 'sha256-")
+      assert.notMatch(page, /(?:src|href)="/)
+    }))
+
   it.effect("does not add a run to a file twice", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
       const file = join(dirname(folder), "records.jsonl")
-      const command = ["export", folder, "--format", "jsonl", "--out", file] as const
+      const command = ["export", folder, file, "--format", "jsonl"] as const
       assert.isTrue(Exit.isSuccess((yield* run(...command)).exit))
       const { errors, exit } = yield* run(...command)
       assert.isTrue(Exit.isFailure(exit))
-      assert.strictEqual(errors.at(-1), `error: --out is ${file}, which exists, expected a new file`)
+      assert.strictEqual(errors.at(-1), `error: place is ${file}, which exists, expected a new file`)
     }))
 
   it.effect("names a folder that is no run", () =>
     Effect.gen(function*() {
-      const { errors, exit } = yield* run("export", "packages", "--format", "chat", "--out", "unused")
+      const { errors, exit } = yield* run("export", "packages", "unused", "--format", "chat")
       assert.isTrue(Exit.isFailure(exit))
       assert.match(errors.at(-1) ?? "", /this is not a run directory/)
     }))

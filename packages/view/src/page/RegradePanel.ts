@@ -13,7 +13,7 @@ const rules: ReadonlyArray<readonly [rule: string, name: string]> = [
   ["normalized", "divided by the deviation (GRPO)"],
   ["max_rl", "divided by the mean (MaxRL)"],
   ["length_weighted", "length-weighted baseline (OPO)"],
-  ["best_of_group", "best of the group (pass@k)"],
+  ["pass_at_k", "best of the group (pass@k)"],
   ["batch_relative", "relative to the batch (REINFORCE++)"]
 ]
 

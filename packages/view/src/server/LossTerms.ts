@@ -29,8 +29,8 @@ const expressions: Readonly<Record<string, (config: Config) => LossExpression.Lo
   cispo: (config) => PolicyLoss.cispo(options(config, clip)),
   dro: (config) => PolicyLoss.dro(options(config, { beta: "beta" })),
   dppo: (config) => PolicyLoss.dppo(options(config, { deltaLow: "deltaLow", deltaHigh: "deltaHigh", tau: "tau" })),
-  icepop: (config) => PolicyLoss.icePop(options(config, { low: "low", high: "high" })),
-  sapo: (config) => PolicyLoss.sapo(options(config, { positive: "positive", negative: "negative" })),
+  icepop: (config) => PolicyLoss.icePop(options(config, { clipLow: "clipLow", clipHigh: "clipHigh" })),
+  sapo: (config) => PolicyLoss.sapo(options(config, { tauPositive: "tauPositive", tauNegative: "tauNegative" })),
   topr: () => PolicyLoss.topr
 }
 

@@ -10,7 +10,7 @@ const rules: Readonly<Record<string, Credit.Credit>> = {
   normalized: Credit.groupRelative(Advantage.normalized()),
   max_rl: Credit.groupRelative(Advantage.maxRl),
   length_weighted: Credit.groupRelative(Advantage.lengthWeighted),
-  best_of_group: Credit.groupRelative(Advantage.bestOfGroup),
+  pass_at_k: Credit.groupRelative(Advantage.passAtK()),
   batch_relative: Credit.batchRelative()
 }
 

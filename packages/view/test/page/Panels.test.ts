@@ -36,10 +36,10 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { visit } = yield* Browser
         yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
           const shown = async (expected: ReadonlyArray<string>) => {
-            await page.waitForFunction(
-              `[...document.querySelectorAll("table[aria-label=groups] td a")].map((link) => link.textContent).join() ===
-                "${expected.join()}"`
-            )
+            const links = page.locator("table[aria-label=groups] td a")
+            const isThere = async () => (await links.allTextContents()).join() === expected.join()
+            for (let tries = 0; tries < 100 && !(await isThere()); tries++) await page.waitForTimeout(50)
+            assert.deepStrictEqual(await links.allTextContents(), expected)
           }
           await shown(["0/mixed", "0/good", "0/rough"])
           await page.getByRole("button", { name: "1 0.25" }).click()
