@@ -62,8 +62,8 @@ export const next = Effect.fnUntraced(function*(
   const rendered = yield* renderer.generationPrompt(conversation)
   const before = ModelInput.append(turn.input, turn.response)
   if (ModelInput.after(rendered, before) !== undefined) return { input: rendered }
-  if (!renderer.hasExtensionProperty) return { input: rendered, fork: "renderer" }
   if (!appends(turn, conversation)) return { input: rendered, fork: "history" }
+  if (!renderer.hasExtensionProperty) return { input: rendered, fork: "renderer" }
   const rest = yield* afterResponse(renderer, turn, rendered)
   return rest === undefined ? { input: rendered, fork: "response" } : { input: ModelInput.concat(before, rest) }
 })

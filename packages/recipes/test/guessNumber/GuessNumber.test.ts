@@ -94,7 +94,7 @@ describe("laws", () => {
     tokenizer,
     vocabulary: tokenizer.vocabulary,
     replies: ["Guess: 1", "Guess: 512", "seven"],
-    forks: true,
+    forgets: true,
     seeds: [0],
     turns: 4
   } as const

@@ -1,4 +1,5 @@
 /** What every environment does, as laws over `Env` alone. */
+import * as EpisodeLaws from "./EpisodeLaws.ts"
 import type * as Law from "./Law.ts"
 import * as LifetimeLaws from "./LifetimeLaws.ts"
 import type * as Play from "./Play.ts"
@@ -18,6 +19,7 @@ export const envLaws = <E, R>(
   options: Play.Options
 ): ReadonlyArray<Law.Law<Law.Needs<R>>> => [
   ...PromptLaws.laws(makeEnv, options),
+  ...EpisodeLaws.laws(makeEnv, options),
   ...StepLaws.laws(makeEnv, options),
   ...RepeatLaws.laws(makeEnv, options),
   ...LifetimeLaws.laws(makeEnv, options)

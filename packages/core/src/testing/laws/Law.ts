@@ -40,16 +40,20 @@ export const simulating = <R>(name: string, body: Effect.Effect<unknown, Mismatc
   check: Effect.asVoid(Effect.mapError(body, (mismatch) => violation(name, mismatch)))
 })
 
+/** Runs a body in virtual time and with an audit of its own. */
+const simulated = <A, R>(body: Effect.Effect<A, Mismatch, R>) =>
+  Effect.gen(function*() {
+    const audited = Effect.provideServiceEffect(body, LeakAudit, LeakAudit.make)
+    const { exit } = yield* Simulation.run(0, audited, { deadline })
+    return yield* Option.getOrElse(exit, () => Exit.fail(new Mismatch({ expected: "an end", found: "a hang" })))
+  })
+
 /** Holds where the body succeeds, in virtual time and with an audit of its own. */
-export const make = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>) =>
-  simulating(
-    name,
-    Effect.gen(function*() {
-      const audited = Effect.provideServiceEffect(body, LeakAudit, LeakAudit.make)
-      const { exit } = yield* Simulation.run(0, audited, { deadline })
-      return yield* Option.getOrElse(exit, () => Exit.fail(new Mismatch({ expected: "an end", found: "a hang" })))
-    })
-  )
+export const make = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>) => simulating(name, simulated(body))
+
+/** An episode that is played by itself. */
+export const episode = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) =>
+  simulated(Play.episode(makeEnv, line, options))
 
 export const describe = ({ seed, style }: Play.Line) =>
   `seed ${seed}, ${"reply" in style ? JSON.stringify(style.reply) : `drawn replies ${style.drawn}`}`

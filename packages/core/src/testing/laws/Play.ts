@@ -25,6 +25,8 @@ export interface Options {
   readonly seeds?: ReadonlyArray<number>
   /** An episode is left after this many turns; default 8. */
   readonly turns?: number
+  /** The environment is meant to leave out or rewrite some of what was said before, such as by summing it up; default false. */
+  readonly forgets?: boolean
   /** Longest that one call may take, in virtual time; default 10 minutes. */
   readonly deadline?: Duration.Input
 }

@@ -24,10 +24,33 @@ const isToken = (vocabulary: number) => (token: number | string) =>
 const begins = (whole: ReadonlyArray<number | string>, start: ReadonlyArray<number | string>) =>
   start.length <= whole.length && start.every((token, index) => token === whole[index])
 
-const isExtended = ({ shown, turns }: Play.Played) =>
-  shown.slice(1).every(({ prompt, tokens }, index) =>
-    prompt.fork !== undefined || begins(tokens, [...(shown[index]?.tokens ?? []), ...(turns[index]?.sent ?? [])])
+/** What the prompt of a turn must begin with. */
+const before = ({ shown, turns }: Play.Played, turn: number) => [
+  ...(shown[turn - 1]?.tokens ?? []),
+  ...(turns[turn - 1]?.sent ?? [])
+]
+
+/** The first turn whose prompt begins with something else; -1 where there is none. */
+const firstUndeclared = (played: Play.Played) =>
+  played.shown.findIndex(({ prompt, tokens }, turn) =>
+    turn > 0 && prompt.fork === undefined && !begins(tokens, before(played, turn))
   )
+
+const extendsPrompts = ({ tokenizer }: Play.Options) => (played: Play.Played) => {
+  const turn = firstUndeclared(played)
+  if (turn === -1) return Effect.void
+  const found = played.shown[turn]?.tokens ?? []
+  const expected = before(played, turn)
+  const at = expected.findIndex((token, index) => token !== found[index])
+  const rest = (tokens: ReadonlyArray<number | string>) => Shown.beginning(Shown.text(tokenizer, tokens.slice(at)))
+  return expect(
+    false,
+    `a prompt that begins with the one before and the action, with ${
+      rest(expected)
+    } at token ${at}, or a declared fork`,
+    `${rest(found)} at turn ${turn}, ${Law.describe(played.line)}`
+  )
+}
 
 const isUntouched = ({ shown, turns }: Play.Played) =>
   shown.every(({ prompt, spelled }) => Shown.spell(prompt) === spelled)
@@ -52,13 +75,17 @@ const showsInjected = (options: Play.Options) =>
     yield* expect(text.includes(mark), "the injected message in the prompt", JSON.stringify(text))
   })
 
-const showsTheSameAgain = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
-  const once = yield* Effect.exit(env.initialObservation)
-  const again = yield* Effect.exit(env.initialObservation)
-  if (Exit.isFailure(once) || Exit.isFailure(again)) return
-  const [first, second] = [Shown.spell(once.value), Shown.spell(again.value)]
-  yield* expect(first === second, `${first}, or a refusal`, second)
-})
+const textOf = ({ tokenizer }: Play.Options, given: Env.Prompt | Env.Overflow) =>
+  given._tag === "Prompt" ? Shown.ending(Shown.text(tokenizer, Shown.tokens(given.input))) : JSON.stringify(given)
+
+const showsTheSameAgain = (options: Play.Options) =>
+  Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
+    const once = yield* Effect.exit(env.initialObservation)
+    const again = yield* Effect.exit(env.initialObservation)
+    if (Exit.isFailure(once) || Exit.isFailure(again)) return
+    const isSame = Shown.spell(once.value) === Shown.spell(again.value)
+    yield* expect(isSame, `${textOf(options, once.value)}, or a refusal`, textOf(options, again.value))
+  })
 
 /** For an environment of each seed. */
 const forSeeds = <E, R, R2>(
@@ -95,12 +122,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       "prompts: begin with the prompt and the action before, or declare a fork",
       makeEnv,
       options,
-      (played) =>
-        expect(
-          isExtended(played),
-          "a prompt that begins with the one before and the action, or a declared fork",
-          `another beginning, ${Law.describe(played.line)}`
-        )
+      extendsPrompts(options)
     ),
     Law.forEpisodes(
       "prompts: stay as they were shown, and actions as they were taken",
@@ -108,7 +130,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       options,
       (played) => expect(isUntouched(played), "tokens nobody changes", `changed tokens, ${Law.describe(played.line)}`)
     ),
-    forSeeds("single use: the first prompt again, or a refusal", makeEnv, options, showsTheSameAgain),
+    forSeeds("single use: the first prompt again, or a refusal", makeEnv, options, showsTheSameAgain(options)),
     forSeeds("inject: shows the messages", makeEnv, options, showsInjected(options))
   ]
 }

@@ -3,6 +3,27 @@ import * as Effect from "effect/Effect"
 import { expect } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
+import * as Shown from "./Shown.ts"
+
+/** The parts of an episode as a person reads them: its first prompt, then each turn with the prompt after it. */
+const readable = ({ tokenizer }: Play.Options, { ending, overflow, shown, turns }: Play.Played) => {
+  const textAt = (index: number) => Shown.ending(Shown.text(tokenizer, shown[index]?.tokens ?? []))
+  const { reward, ...rest } = overflow ?? { reward: 0 }
+  const first = overflow === undefined ? textAt(0) : `reward ${reward}, ${JSON.stringify(rest)}`
+  const steps = turns.map(({ step: { _tag, logs = {}, metrics = {}, reward, trainable = true } }, index) =>
+    `${_tag}, reward ${reward}, ${JSON.stringify({ metrics, logs, trainable })}, then ${textAt(index + 1)}`
+  )
+  return [first, ...steps, ending]
+}
+
+/** The first part in which two episodes differ, of both. */
+const apart = (options: Play.Options, once: Play.Played, again: Play.Played) => {
+  const [left, right] = [readable(options, once), readable(options, again)]
+  const at = left.findIndex((part, index) => part !== right[index])
+  return at === -1
+    ? { at: "somewhere", left: "the same", right: "other tokens of the same text" }
+    : { at: at === 0 ? "at first" : `at turn ${at - 1}`, left: left[at], right: right[at] ?? "nothing" }
+}
 
 const spellStep = ({ sent, step }: Play.Turn, shown: string | undefined) => {
   const { _tag, logs = {}, metrics = {}, reward, toolCalls = 0, trainable = true } = step
@@ -35,8 +56,13 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       name,
       Effect.forEach(lines, (line) =>
         Effect.gen(function*() {
-          const [once, again] = [spell(yield* play(line)), spell(yield* play(line))]
-          yield* expect(once[part] === again[part], expected, `${again[part]}, ${Law.describe(line)}`)
+          const [once, again] = [yield* play(line), yield* play(line)]
+          const { at, left, right } = apart(options, once, again)
+          yield* expect(
+            spell(once)[part] === spell(again)[part],
+            `${expected}, ${left} ${at}`,
+            `${right}, ${Law.describe(line)}`
+          )
         }), { discard: true })
     )
   return [

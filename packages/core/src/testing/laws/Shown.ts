@@ -1,4 +1,5 @@
 /** A prompt as it was when it was shown. */
+import type { Tokenizer } from "../../chat/Tokenizer.ts"
 import type * as Env from "../../env/Env.ts"
 import type * as ModelInput from "../../model/ModelInput.ts"
 
@@ -24,3 +25,25 @@ export const make = (prompt: Env.Prompt): Shown => ({
   tokens: tokens(prompt.input),
   spelled: spell(prompt)
 })
+
+/** What a person reads, with images by their format. */
+export const text = ({ decode }: Tokenizer, tokens: ReadonlyArray<number | string>): string => {
+  const parts: Array<string | Array<number>> = []
+  for (const token of tokens) {
+    const last = parts.at(-1)
+    if (typeof token === "string") parts.push(`<${token.split(" ", 1).join()} image>`)
+    else if (typeof last === "object") last.push(token)
+    else parts.push([token])
+  }
+  return parts.map((part) => typeof part === "string" ? part : decode(part)).join("")
+}
+
+const longestExcerpt = 80
+
+/** The first characters, quoted. */
+export const beginning = (text: string) =>
+  JSON.stringify(text.length > longestExcerpt ? `${text.slice(0, longestExcerpt)}…` : text)
+
+/** The last characters, quoted. */
+export const ending = (text: string) =>
+  JSON.stringify(text.length > longestExcerpt ? `…${text.slice(-longestExcerpt)}` : text)

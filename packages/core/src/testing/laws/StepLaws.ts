@@ -1,10 +1,14 @@
 /** What an environment says of an action. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type * as Env from "../../env/Env.ts"
 import { StopReason } from "../../env/StopReason.ts"
 import { expect } from "../contract/Case.ts"
+import { LeakAudit } from "../LeakAudit.ts"
+import * as EventLog from "../simulation/EventLog.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 
@@ -61,6 +65,40 @@ const spend = (line: Play.Line, options: Play.Options, budget: number) =>
     yield* expect(areCounts && left >= 0, `at most ${budget} tool calls`, `${calls.join(" + ")}, ${Law.describe(line)}`)
   })
 
+/** Effect's sleeps take a thousandth of their time, so that a deadline of minutes takes a second. */
+const quickClock = (): Clock.Clock => {
+  const real = Clock.Clock.defaultValue()
+  return {
+    currentTimeMillis: real.currentTimeMillis,
+    currentTimeMillisUnsafe: () => real.currentTimeMillisUnsafe(),
+    currentTimeNanos: real.currentTimeNanos,
+    currentTimeNanosUnsafe: () => real.currentTimeNanosUnsafe(),
+    monotonicTimeNanos: real.monotonicTimeNanos,
+    monotonicTimeNanosUnsafe: () => real.monotonicTimeNanosUnsafe(),
+    sleep: (duration) => real.sleep(Duration.millis(Duration.toMillis(duration) / 1000))
+  }
+}
+
+/** Whether the episode goes on in real time: then it waits for a timer or a promise that virtual time does not wait for. */
+const isAwake = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) =>
+  Play.episode(makeEnv, line, options).pipe(
+    Effect.provideServiceEffect(LeakAudit, LeakAudit.make),
+    Effect.provideServiceEffect(EventLog.EventLog, Effect.sync(() => EventLog.make().log)),
+    Effect.provideServiceEffect(Clock.Clock, Effect.sync(quickClock)),
+    Effect.map(({ ending }) => ending !== "hung")
+  )
+
+const answersInTime = Effect.fnUntraced(
+  function*<E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, options: Play.Options) {
+    const { ending, turns } = yield* Law.episode(makeEnv, line, options)
+    if (ending !== "hung") return
+    const found = (yield* isAwake(makeEnv, line, options))
+      ? "one in real time alone: what waits for a timer or a promise outside of Effect is not in virtual time; use Effect.sleep"
+      : "none"
+    yield* expect(false, "an answer by the deadline", `${found}, at turn ${turns.length}, ${Law.describe(line)}`)
+  }
+)
+
 export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => [
   Law.forEpisodes(
     "steps: judge whatever is said, or fail as typed",
@@ -69,12 +107,9 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
     ({ ending, exit, line }) =>
       expect(ending !== "died", "a step or a typed failure", `${String(exit)}, ${Law.describe(line)}`)
   ),
-  Law.forEpisodes(
+  Law.simulating(
     "steps: end with an answer in time",
-    makeEnv,
-    options,
-    ({ ending, line, turns }) =>
-      expect(ending !== "hung", "an answer by the deadline", `none at turn ${turns.length}, ${Law.describe(line)}`)
+    Effect.forEach(Play.lines(options), (line) => answersInTime(makeEnv, line, options), { discard: true })
   ),
   Law.forEpisodes(
     "steps: go on or are done for a known reason",

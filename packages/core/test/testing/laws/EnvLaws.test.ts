@@ -1,3 +1,4 @@
+import type { Env } from "@effect-rl/core"
 import { EnvLaws } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
@@ -37,4 +38,46 @@ describe("the law is broken, and no other, by an environment that", () => {
   it("stands here for every law", () => {
     assert.deepStrictEqual(Mutants.all.map(({ breaks }) => breaks).toSorted(), names.toSorted())
   })
+})
+
+describe("a violation says", () => {
+  const violationOf = <E>(makeEnv: EnvLaws.MakeEnv<E, never>, name: string) =>
+    Effect.flip(
+      EnvLaws.envLaws(makeEnv, Dialogue.options).find((law) => law.name === name)?.check ?? Effect.void
+    ).pipe(Effect.map(({ message }) => message))
+
+  const mutant = (rule: string): EnvLaws.MakeEnv<Dialogue.Rude, never> => {
+    const found = Mutants.all.find((mutant) => mutant.rule === rule)
+    assert(found !== undefined, rule)
+    return found.make()
+  }
+
+  it.effect("in text what another prompt began with", () =>
+    Effect.gen(function*() {
+      const name = "prompts: begin with the prompt and the action before, or declare a fork"
+      const message = yield* violationOf(mutant("forgets how the dialogue began"), name)
+      assert.include(message, `with "topic 0.please go on<|im_end|>" at token 0, or a declared fork, found "`)
+      assert.include(message, `at turn 1, seed 0, "please go on"`)
+    }))
+
+  it.effect("in text which first prompt was another one", () =>
+    Effect.gen(function*() {
+      const name = "seeds: the same seed shows the same first prompt"
+      const message = yield* violationOf(mutant("begins with a question drawn anew"), name)
+      assert.include(message, `expected the first prompt again, "question 0" at first, found "question 1"`)
+    }))
+
+  it.effect("that an environment sleeps in real time, which is no deadline", () =>
+    Effect.gen(function*() {
+      const sleepy = (seed: number) =>
+        Effect.map(Dialogue.make(seed), (env) => ({
+          ...env,
+          step: (action: Env.Action) =>
+            Effect.andThen(Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 1))), env.step(action))
+        }))
+      const message = yield* violationOf(sleepy, "steps: end with an answer in time")
+      assert.include(message, "found one in real time alone: what waits for a timer or a promise outside of Effect")
+      const hung = yield* violationOf(mutant("waits for ever after a question"), "steps: end with an answer in time")
+      assert.include(hung, "expected an answer by the deadline, found none, at turn 0")
+    }))
 })

@@ -98,6 +98,41 @@ export const all: ReadonlyArray<Mutant> = [
     make: () => changed((env) => ({ inject: () => env.inject?.([]) ?? Effect.succeed(first(0, "")) }))
   },
   {
+    rule: "goes on for ever",
+    breaks: "episodes: end",
+    make: () =>
+      changed((env, seed) => {
+        let turn = 0
+        let shown = first(seed, "topic")
+        return {
+          initialObservation: Effect.sync(() => shown),
+          step: (action) =>
+            Effect.sync((): Env.Continue => {
+              const answered = ModelInput.append(shown.input, action.tokens)
+              const text = Dialogue.tokenizer.encode(`turn ${++turn}`)
+              shown = { ...shown, input: ModelInput.append(answered, text) }
+              return { _tag: "Continue", reward: 0, toolCalls: 0, observation: shown }
+            }),
+          inject: (messages) => env.inject?.(messages) ?? Effect.succeed(shown)
+        }
+      })
+  },
+  {
+    rule: "shows what was said last alone",
+    breaks: "history: is kept",
+    make: () =>
+      changed((env) => ({
+        step: (action) =>
+          Effect.map(env.step(action), (step) =>
+            step._tag === "Continue"
+              ? {
+                ...step,
+                observation: { ...step.observation, input: ModelInput.fromTokens([5, 6, 7]), fork: "history" }
+              }
+              : step)
+      }))
+  },
+  {
     rule: "throws when nothing is said",
     breaks: "steps: judge whatever is said, or fail as typed",
     make: () =>
