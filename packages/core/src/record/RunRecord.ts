@@ -52,7 +52,7 @@ export const Opened = Schema.TaggedStruct("Opened", {
  * were done when it ended, for a group that is used again.
  */
 const Begun = Schema.Struct({
-  iteration: Schema.Int,
+  iteration: Schema.Natural,
   key: Schema.String,
   began: Schema.Int,
   ended: Schema.optionalKey(Schema.Int)
@@ -61,8 +61,8 @@ const Begun = Schema.Struct({
 /** Sampling of `groups` groups begins, with weights that are `step` optimizer steps old. */
 export const Sampling = Schema.TaggedStruct("Sampling", {
   ...stamp,
-  iteration: Schema.Int,
-  step: Schema.Int,
+  iteration: Schema.Natural,
+  step: Schema.Natural,
   groups: Schema.Int,
   /** Which groups: given where they need not be trained on in the iteration in which they begin. */
   begun: Schema.optionalKey(Schema.Array(Begun))
@@ -99,8 +99,8 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   ...stamp,
   /** Absent for training groups. */
   evaluator: Schema.optionalKey(Schema.String),
-  iteration: Schema.Int,
-  step: Schema.Int,
+  iteration: Schema.Natural,
+  step: Schema.Natural,
   key: Schema.String,
   tags: Schema.Array(Schema.String),
   outcome: Schema.Literals(["Completed", "Partial", "Skipped"]),
@@ -124,7 +124,7 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
  */
 export const Credited = Schema.TaggedStruct("Credited", {
   ...stamp,
-  iteration: Schema.Int,
+  iteration: Schema.Natural,
   groups: Schema.Array(Schema.Struct({
     key: Schema.String,
     verdict: Schema.Literals(["informative", "constant", "skipped", "filtered", "stale"]),
@@ -166,7 +166,7 @@ const UpdateReport = Schema.Struct({
 /** An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). */
 export const Updated = Schema.TaggedStruct("Updated", {
   ...stamp,
-  iteration: Schema.Int,
+  iteration: Schema.Natural,
   metrics: Numbers,
   /** Absent where the program has no rewards. */
   reward: Schema.optionalKey(Reward),
@@ -177,8 +177,8 @@ export const Updated = Schema.TaggedStruct("Updated", {
 /** An evaluator begins to measure the weights before `iteration`. */
 export const Evaluating = Schema.TaggedStruct("Evaluating", {
   ...stamp,
-  iteration: Schema.Int,
-  step: Schema.Int,
+  iteration: Schema.Natural,
+  step: Schema.Natural,
   evaluator: Schema.String
 })
 
@@ -189,8 +189,8 @@ export interface Score extends Schema.Schema.Type<typeof Score> {}
 /** An evaluator measured the weights before `iteration`. */
 export const Evaluated = Schema.TaggedStruct("Evaluated", {
   ...stamp,
-  iteration: Schema.Int,
-  step: Schema.Int,
+  iteration: Schema.Natural,
+  step: Schema.Natural,
   evaluator: Schema.String,
   metrics: Numbers,
   /** Absent where the evaluator does not grade answers as correct or not. */
@@ -208,7 +208,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   kind: Schema.Literals(["periodic", "rolling", "final", "interrupted"]),
   statePath: Schema.String,
   samplerPath: Schema.NullOr(Schema.String),
-  optimizerSteps: Schema.Int,
+  optimizerSteps: Schema.Natural,
   /** Tokens used by the iterations behind the checkpoint. */
   usage: Usage,
   /** Where the program goes on, encoded by its own codec. */
@@ -223,7 +223,7 @@ export const Warning = Schema.TaggedStruct("Warning", { ...stamp, message: Schem
 /** The run ended after `iteration` iterations. */
 export const Finished = Schema.TaggedStruct("Finished", {
   ...stamp,
-  iteration: Schema.Int,
+  iteration: Schema.Natural,
   reason: Schema.Literals(["completed", "max_tokens_total", "interrupted"]),
   /** Null where nothing was done, or nothing could be saved. */
   checkpoint: Schema.NullOr(Schema.String)
@@ -232,7 +232,7 @@ export const Finished = Schema.TaggedStruct("Finished", {
 /** The run failed; `error` is the error's tag. */
 export const Failed = Schema.TaggedStruct("Failed", {
   ...stamp,
-  iteration: Schema.Int,
+  iteration: Schema.Natural,
   error: Schema.String,
   message: Schema.String
 })

@@ -39,6 +39,9 @@ export interface RolloutOptions<in E, HE, HR>
 
 export const defaultLearningRate = 1e-4
 
+/** Turns of an episode unless `rollout.limits.maxTurns` says otherwise: no task needs them, and one that never ends has an end. */
+export const defaultMaxTurns = 1000
+
 /** How the weights are updated. */
 export interface UpdateOptions<out CE, out CR> {
   /** A constant rate or a schedule; default 1e-4. */
@@ -171,8 +174,8 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     dataset,
     rollout: {
       ...rollout,
-      // An episode that fills the model's context ends there, as at any limit.
-      limits: Limits.tighter(rollout.limits ?? Limits.unlimited, {
+      // An episode that fills the model's context ends there, as at any limit; where prompts do not grow, turns end it.
+      limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {
         maxTrajectoryTokens: model.capabilities.contextLength
       })
     },

@@ -20,8 +20,19 @@ const wrongTag = (key: Key.MemberKey, field: string, given: unknown, ...tags: Re
   return violation(key, `${field}._tag`, found, tags.join(" or "))
 }
 
-const wrongReward = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) =>
-  Number.isFinite(reward) ? undefined : violation(key, `${field}.reward`, reward, "a finite number")
+/** Larger rewards have no advantages that 32-bit floats can hold. */
+const largestReward = 1e30
+
+/** What a reward must be, where it is something else. */
+export const expectedReward = (reward: number) => {
+  if (!Number.isFinite(reward)) return "a finite number"
+  return Math.abs(reward) <= largestReward ? undefined : "a number from -1e30 to 1e30"
+}
+
+const wrongReward = (key: Key.MemberKey, field: string, { reward }: Env.Overflow | Env.Step) => {
+  const expected = expectedReward(reward)
+  return expected === undefined ? undefined : violation(key, `${field}.reward`, reward, expected)
+}
 
 const noTokens = (key: Key.MemberKey, field: string, { input }: Env.Prompt) =>
   input.length > 0 ? undefined : violation(key, `${field}.input`, "0 tokens", "at least 1")

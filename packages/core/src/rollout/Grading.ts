@@ -6,20 +6,23 @@ import type { Trajectory } from "../env/Trajectory.ts"
 import * as Attempt from "../record/Attempt.ts"
 import * as Attempts from "./Attempts.ts"
 import type * as FailurePolicy from "./FailurePolicy.ts"
+import * as Given from "./Given.ts"
 import type { Bounds } from "./GroupOptions.ts"
 import * as Release from "./Release.ts"
 import { GraderTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 
-const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, expected: number) => {
-  if (rewards.length !== expected) {
+const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) => {
+  if (rewards.length !== count) {
     const found = `${rewards.length} rewards`
-    return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${expected})` })
+    return new Violation({ field: "groupRewards", found, expected: `one per trajectory (${count})` })
   }
-  const index = rewards.findIndex(({ reward }) => !Number.isFinite(reward))
-  if (index < 0) return undefined
-  const found = String(rewards[index]?.reward)
-  return new Violation({ field: `groupRewards[${index}].reward`, found, expected: "a finite number" })
+  for (const [index, { reward }] of rewards.entries()) {
+    const expected = Given.expectedReward(reward)
+    if (expected === undefined) continue
+    return new Violation({ field: `groupRewards[${index}].reward`, found: String(reward), expected })
+  }
+  return undefined
 }
 
 const noReward: GroupReward = { reward: 0 }

@@ -1,9 +1,10 @@
 /** One environment misbehaves in the second iteration: the run says which and how, and keeps the first. */
 import {
-  type Env,
+  Env,
   type EnvGroupBuilder,
   type FailurePolicy,
   type InvalidOption,
+  ModelInput,
   type Renderer,
   Rl,
   RunRecord
@@ -122,4 +123,51 @@ describe("an environment that", () => {
         assert.deepInclude(second?.metrics, { "groups/skipped": 1, "env/all/total_episodes": 4 })
       }).pipe(answersHalf))
   }
+})
+
+const prompt = Env.prompt(ModelInput.fromTokens([40, 41]), [])
+
+/** One iteration of one group, of an environment made for each member's reward. */
+const runOf = (length: number, rewards: ReadonlyArray<number>, envOf: (reward: number) => Env.Env<Scripted.Broken>) =>
+  Stream.unwrap(Effect.map(Task.model, (model) => {
+    const makeEnv = (member: number) => Effect.sync(() => envOf(rewards[member] ?? 0))
+    const group = { key: "one", size: rewards.length, tags: [], open: Effect.succeed({ makeEnv }) }
+    return Rl.run({
+      model,
+      dataset: { length, fingerprint: "one group", batch: () => Effect.succeed([group]) },
+      sampling: { maxTokens: 2 },
+      run: { iterations: 1, evalEvery: 0 }
+    })
+  }))
+
+const once = (reward: number) => Scripted.env(Scripted.done(reward))
+
+describe("a run", () => {
+  it.effect("ends an episode whose prompt does not grow", () =>
+    Effect.gen(function*() {
+      const again: Env.Continue = { _tag: "Continue", reward: 0, observation: { ...prompt, fork: "history" } }
+      const endless = (): Env.Env => ({ initialObservation: Effect.succeed(prompt), step: () => Effect.succeed(again) })
+      const records = yield* Stream.runCollect(runOf(1, [0, 0], endless))
+      const [group] = records.filter(RunRecord.guards.GroupRolledOut)
+      assert.deepInclude(group?.members[0], { turns: 1000, stopReason: "max_turns" })
+    }).pipe(answersHalf))
+
+  it.effect.each([1e8, 1e12, Infinity])(
+    "of a dataset with %d batches begins at once",
+    (length) =>
+      Effect.gen(function*() {
+        const last = (yield* Stream.runCollect(runOf(length, [0, 1], once))).at(-1)
+        assert.deepInclude(last, { _tag: "Finished", iteration: 1 })
+      }).pipe(answersHalf)
+  )
+
+  it.effect.each([1e200, -1e200, 1e31])(
+    "refuses the reward %d, whose advantage has no finite number",
+    (reward) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(Stream.runDrain(runOf(1, [reward, 0], once)))
+        const expected = "expected a number from -1e30 to 1e30"
+        assert.strictEqual(error.message, `group "one", member 0: step.reward is ${reward}, ${expected}`)
+      }).pipe(answersHalf)
+  )
 })

@@ -6,6 +6,21 @@ import * as Stream from "effect/Stream"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as RowError from "./RowError.ts"
 
+/** Characters of a line; what is longer is no file of JSON lines. */
+const longestLine = 64 * 2 ** 20
+
+/** Fails where a line goes on for too long, before all of it is in memory. */
+const checkLines = (file: string) =>
+  Stream.mapAccumEffect(() => 0, (open: number, text: string) => {
+    const first = text.indexOf("\n")
+    const length = open + (first < 0 ? text.length : first)
+    if (length <= longestLine) {
+      return Effect.succeed([first < 0 ? length : text.length - text.lastIndexOf("\n") - 1, [text]] as const)
+    }
+    const detail = `has a line of more than ${longestLine} characters, expected a JSON value in each line`
+    return Effect.fail(new RowError.RowError({ file, detail }))
+  })
+
 /** Rows in the order of the file, one line at a time in memory; blank lines are passed over. */
 export const rows = <A, R>(
   file: string,
@@ -16,6 +31,7 @@ export const rows = <A, R>(
   return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
     Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe(file, error) })),
     Stream.decodeText(),
+    checkLines(file),
     Stream.splitLines,
     Stream.zipWithIndex,
     Stream.filter(([line]) => line.trim() !== ""),

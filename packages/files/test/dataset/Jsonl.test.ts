@@ -1,6 +1,7 @@
 import { Jsonl } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
+import { existsSync } from "node:fs"
 import * as Files from "../support/Files.ts"
 import { sharedFile } from "../support/SharedData.ts"
 
@@ -23,6 +24,15 @@ layer(Files.layer)("Jsonl", (it) => {
       const read = yield* Stream.runCollect(Jsonl.rows(file, Schema.Struct({ question: Schema.String })))
       assert.deepStrictEqual(read, rows)
     }), { arbitrary: { seed: 1, runs: 30 } })
+
+  it.effect.skipIf(!existsSync("/dev/zero"))("refuses a line without an end", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(Jsonl.rows("/dev/zero", Row)))
+      assert.strictEqual(
+        error.message,
+        "/dev/zero: has a line of more than 67108864 characters, expected a JSON value in each line"
+      )
+    }))
 
   it.effect("passes over blank lines, line ends of Windows and a missing last line end", () =>
     Effect.gen(function*() {

@@ -236,6 +236,25 @@ layer(Files.layer)("a run directory", (it) => {
       yield* fails(withStore(run, () => Effect.void), `${run}/records.jsonl, line 2 `)
     }))
 
+  it.effect("refuses a checkpoint after a negative number of iterations, and builds the cookbook's files anew", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const run = yield* Files.temporaryFolder
+      yield* write(run, opened(), updated(0), saved(1))
+      const projection = `${run}/checkpoints.jsonl`
+      const whole = yield* fs.readFileString(projection)
+      yield* fs.writeFileString(projection, whole.replace(`"batch":1`, `"batch":-5`))
+      yield* write(run, opened(2))
+      assert.strictEqual(yield* fs.readFileString(projection), whole)
+
+      const records = yield* fs.readFileString(`${run}/records.jsonl`)
+      yield* fs.writeFileString(
+        `${run}/records.jsonl`,
+        records.replace(`"_tag":"Saved","iteration":1`, `"_tag":"Saved","iteration":-5`)
+      )
+      yield* fails(Records.read(run), "records.jsonl, line 3", "iteration")
+    }))
+
   it.effect("refuses a directory that has lost its records", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
