@@ -11,7 +11,8 @@ const verbs = {
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
   show: "Report on one run: rewards, evaluations, failures, sample transcripts",
-  export: "Write a run as one page, or in the format of another tool"
+  export: "Write a run as one page, or in the format of another tool",
+  merge: "Write a trained adapter and its model as one folder that other tools load"
 }
 
 type Verb = keyof typeof verbs
@@ -77,6 +78,10 @@ export const run = (version: string) =>
       case "export": {
         const { exportRun } = yield* Effect.promise(() => import("./export/ExportCommand.ts"))
         return yield* invoke(exportRun)(args)
+      }
+      case "merge": {
+        const { merge } = yield* Effect.promise(() => import("./merge/MergeCommand.ts"))
+        return yield* invoke(merge)(args)
       }
       case undefined:
         return yield* invoke(Command.make("train"))(args)

@@ -18,6 +18,8 @@ import * as Kernels from "./numerics/Kernels.ts"
 import * as Memory from "./numerics/Memory.ts"
 import * as Safetensors from "./numerics/Safetensors.ts"
 import * as TensorType from "./numerics/TensorType.ts"
+import * as Preset from "./Preset.ts"
+import * as SmolLm2 from "./SmolLm2.ts"
 
 /** The model or the adapter cannot be read, they do not fit together, or the folder cannot be written. */
 export class MergeError extends Schema.TaggedError<MergeError>()("MergeError", { detail: Schema.String }) {
@@ -27,7 +29,7 @@ export class MergeError extends Schema.TaggedError<MergeError>()("MergeError", {
 }
 
 export interface MergeOptions {
-  /** Folder as Hugging Face saves models, or GGUF file. */
+  /** Folder as Hugging Face saves models, GGUF file, or the name of a preset or of `smollm2`. */
   readonly model: string
   /** Folder of an adapter in PEFT's format, such as a checkpoint's. */
   readonly adapter: string
@@ -148,6 +150,14 @@ const tensorsOf = (config: ModelConfig, hasHead: boolean) => {
   return config.tiedEmbeddings && hasHead ? [...own, head] : own
 }
 
+/** Where a model lies on disk. */
+const placeOf = Effect.fnUntraced(function*(model: string) {
+  const path = yield* Path.Path
+  const preset = Preset.folders.get(model)
+  if (preset !== undefined) return yield* Effect.orDie(path.fromFileUrl(preset))
+  return model === SmolLm2.name ? yield* SmolLm2.file : model
+})
+
 /**
  * Writes base weights plus the adapter's change as a Hugging Face folder in F32, which rounds nothing. Weights of a GGUF
  * file are written as the values they stand for.
@@ -155,7 +165,8 @@ const tensorsOf = (config: ModelConfig, hasHead: boolean) => {
 export const write = Effect.fn("Merge.write")(function*({ adapter, model, target }: MergeOptions) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const base: Base = model.endsWith(".gguf") ? yield* ofFile(model) : yield* ofFolder(model)
+  const place = yield* placeOf(model)
+  const base: Base = place.endsWith(".gguf") ? yield* ofFile(place) : yield* ofFolder(place)
   const checkpoint = yield* Effect.mapError(Checkpoint.read(adapter, base.config, { optimizer: false }), asError)
   const hasHead = checkpoint.layout.head !== undefined
   const { bytes, ordered } = Safetensors.header(tensorsOf(base.config, hasHead), { format: "pt" })

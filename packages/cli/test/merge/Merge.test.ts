@@ -1,0 +1,49 @@
+import { Tinker } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { existsSync, readdirSync } from "node:fs"
+import { dirname, join } from "node:path"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder } = CommandLine
+
+const model = "effect-rl/tiny-64"
+
+/** The folder of a fresh adapter. */
+const saved = (checkpoints: string) =>
+  Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const client = yield* tinker.createLoraTrainingClient({ baseModel: model, loraRank: 2, seed: 1 })
+    const { path } = yield* Effect.flatMap(client.saveState("fresh"), (pending) => pending.await)
+    return join(checkpoints, path.slice("engine://".length))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Engine.layerOptions({ checkpoints, workers: 0 })),
+    Effect.provide(NodeServices.layer)
+  )
+
+describe("effect-rl merge", () => {
+  it.effect("writes an adapter and its model as one folder, once", () =>
+    Effect.gen(function*() {
+      const folder = dirname(yield* runFolder)
+      const adapter = yield* saved(join(folder, "checkpoints"))
+      const command = ["merge", adapter, "--model", model, "--out", join(folder, "merged")] as const
+      const { exit, out } = yield* run(...command)
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.strictEqual(out.at(-1), `written: ${join(folder, "merged")}`)
+      assert.includeMembers(readdirSync(join(folder, "merged")), ["config.json", "model.safetensors", "tokenizer.json"])
+      const again = yield* run(...command)
+      assert.isTrue(Exit.isFailure(again.exit))
+      assert.match(again.errors.at(-1) ?? "", /^error: cannot merge: .*merged is in the way/)
+    }))
+
+  it.effect("says what is no adapter", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("merge", "packages", "--model", model, "--out", "unused")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.at(-1), "adapter_config.json")
+      assert.isFalse(existsSync("unused"))
+    }))
+})
