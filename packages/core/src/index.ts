@@ -122,7 +122,9 @@ export * as LearningRate from "./learn/LearningRate.ts"
 export * as Signal from "./learn/Signal.ts"
 export * as TrainingData from "./learn/TrainingData.ts"
 
+export * as ConfidenceSequence from "./evaluate/ConfidenceSequence.ts"
 export * as Evaluator from "./evaluate/Evaluator.ts"
+export * as PassAtK from "./evaluate/PassAtK.ts"
 export * as Proportion from "./evaluate/Proportion.ts"
 
 export * as Pass from "./run/Pass.ts"
@@ -151,5 +153,7 @@ export * as DpoOptions from "./preference/DpoOptions.ts"
 export * as PreferenceEvaluator from "./preference/PreferenceEvaluator.ts"
 export * as Preferences from "./preference/Preferences.ts"
 
+export * as Compare from "./report/Compare.ts"
+export * as Divergence from "./report/Divergence.ts"
 export * as Regrade from "./report/Regrade.ts"
 export * as RewardCurve from "./report/RewardCurve.ts"

@@ -21,18 +21,24 @@ export const wilson = (successes: number, trials: number): Proportion =>
   trials === 0 ? { value: NaN, low: 0, high: 1 } : interval(successes / trials, trials)
 
 /**
- * The mean share of successes over clusters, such as several attempts at each problem. Wilson's interval for the effective number of
- * trials, p·(1 − p) / SE², where SE is the standard error of the clusters' shares: at most all trials, and as many as there are
- * clusters where all trials succeeded or all failed, since nothing then tells how alike the trials of a cluster are.
+ * The mean of shares, one for each of several clusters. Wilson's interval for the effective number of trials, p·(1 − p) / SE², where SE
+ * is the standard error of the shares: at most `trials`, and as many as there are clusters where all shares are 0 or all are 1, since
+ * nothing then tells how alike the trials of a cluster are.
  *
  * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
  */
-export const clustered = (clusters: ReadonlyArray<ReadonlyArray<boolean>>): Proportion => {
-  const shares = clusters.map((verdicts) => verdicts.filter(Boolean).length / verdicts.length)
+export const ofShares = (shares: ReadonlyArray<number>, trials: number): Proportion => {
   const value = shares.reduce((sum, share) => sum + share, 0) / shares.length
   if (shares.length < 2) return { value, low: 0, high: 1 }
   if (value === 0 || value === 1) return interval(value, shares.length)
   const squares = shares.reduce((sum, share) => sum + (share - value) ** 2, 0)
   const variance = squares / (shares.length - 1) / shares.length
-  return interval(value, Math.min(clusters.flat().length, (value * (1 - value)) / variance))
+  return interval(value, Math.min(trials, (value * (1 - value)) / variance))
 }
+
+/** The mean share of successes over clusters, such as several attempts at each problem; see `ofShares`. */
+export const clustered = (clusters: ReadonlyArray<ReadonlyArray<boolean>>): Proportion =>
+  ofShares(
+    clusters.map((verdicts) => verdicts.filter(Boolean).length / verdicts.length),
+    clusters.flat().length
+  )

@@ -1,0 +1,103 @@
+/** Where two runs part: what is configured otherwise, and the first record that differs. */
+import type { Json, JsonObject } from "../record/Json.ts"
+import * as RunRecord from "../record/RunRecord.ts"
+
+/** A field that differs; undefined where a side does not have it. */
+export interface Difference {
+  /** Such as `adam.beta1`. */
+  readonly field: string
+  readonly left: Json | undefined
+  readonly right: Json | undefined
+}
+
+/** The first record that differs. */
+export interface Divergence {
+  /** The record's tag. */
+  readonly record: string
+  readonly iteration: number
+  readonly evaluator: string | undefined
+  /** The key of the group; undefined where the record is of the whole iteration. */
+  readonly key: string | undefined
+  /** Empty where one of the runs lacks the record. */
+  readonly differences: ReadonlyArray<Difference>
+}
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The fields in which two values differ, those of objects by their path. */
+const differ = (left: Json | undefined, right: Json | undefined, path: string): ReadonlyArray<Difference> => {
+  if (isObject(left) && isObject(right)) {
+    const names = [...new Set([...Object.keys(left), ...Object.keys(right)])]
+    return names.flatMap((name) => differ(left[name], right[name], path === "" ? name : `${path}.${name}`))
+  }
+  return JSON.stringify(left) === JSON.stringify(right) ? [] : [{ field: path, left, right }]
+}
+
+/** What is configured otherwise: identity and settings of the newest segment of each run. */
+export const configuration = (
+  left: ReadonlyArray<RunRecord.RunRecord>,
+  right: ReadonlyArray<RunRecord.RunRecord>
+): ReadonlyArray<Difference> => {
+  const [one, other] = [left, right].map((records) => records.findLast(RunRecord.guards.Opened))
+  return [
+    ...differ(one?.identity, other?.identity, ""),
+    ...differ(one?.settings, other?.settings, "settings")
+  ]
+}
+
+/** Time, place in the file, and totals that count what was done again: equal runs need not share them. */
+const incidental = ["at", "segment", "sequence", "payload", "milliseconds", "seconds", "spent", "retries", "recalled"]
+
+const isIncidental = ({ field }: Difference) =>
+  field.split(".").some((name) => incidental.includes(name) || name.startsWith("time/"))
+
+const essential = ["GroupRolledOut", "Credited", "Updated", "Evaluated"]
+
+interface Placed {
+  readonly record: string
+  readonly iteration: number
+  readonly evaluator: string | undefined
+  readonly key: string | undefined
+  readonly value: Json
+}
+
+const place = (record: RunRecord.RunRecord): ReadonlyArray<Placed> =>
+  essential.includes(record._tag) && "iteration" in record
+    ? [{
+      record: record._tag,
+      iteration: record.iteration,
+      evaluator: "evaluator" in record ? record.evaluator : undefined,
+      key: "key" in record ? record.key : undefined,
+      value: RunRecord.toJson(record)
+    }]
+    : []
+
+const id = ({ evaluator, iteration, key, record }: Placed) => JSON.stringify([iteration, record, evaluator, key])
+
+/** Evaluations come before the iteration; groups of one iteration finish in any order. */
+const order = ({ evaluator, iteration, key = "", record }: Placed) =>
+  `${String(iteration).padStart(12, "0")} ${evaluator === undefined ? 1 : 0} ${essential.indexOf(record)} ${key}`
+
+const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
+
+/** The first record that differs; undefined where one run is a beginning of the other. */
+export const first = (
+  left: ReadonlyArray<RunRecord.RunRecord>,
+  right: ReadonlyArray<RunRecord.RunRecord>
+): Divergence | undefined => {
+  const [ours, theirs] = [left, right].map((records) => RunRecord.current(records).flatMap(place))
+  if (ours === undefined || theirs === undefined) return undefined
+  const last = Math.min(...[ours, theirs].map((all) => all.at(-1)?.iteration ?? -1))
+  const others = new Map(theirs.map((placed) => [id(placed), placed]))
+  const sorted = ours.toSorted((one, other) => compareText(order(one), order(other)))
+  for (const { evaluator, iteration, key, record, value, ...rest } of sorted) {
+    const other = others.get(id({ evaluator, iteration, key, record, value, ...rest }))
+    if (other === undefined && iteration >= last) return undefined
+    const differences = other === undefined
+      ? []
+      : differ(value, other.value, "").filter((difference) => !isIncidental(difference))
+    if (other === undefined || differences.length > 0) return { record, iteration, evaluator, key, differences }
+  }
+  return undefined
+}
