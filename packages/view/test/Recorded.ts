@@ -183,12 +183,12 @@ export const write = (
   run: string,
   options: {
     readonly ends?: boolean
-    readonly seed?: number
+    readonly identity?: Readonly<Record<string, string | number>>
     readonly evaluated?: ReadonlyArray<number>
   } = {}
 ) =>
   Effect.gen(function*() {
-    yield* append(opened(-1, { seed: options.seed ?? 0 }))
+    yield* append(opened(-1, options.identity))
     yield* evaluation(0, options.evaluated ?? rewards)
     yield* iteration(0, 0.75)
     yield* append({ _tag: "Warning", message: "the disk is nearly full" })

@@ -20,7 +20,7 @@ export const part = <P extends object>(component: (props: P) => Child, props: P,
 export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
   h(
     "div",
-    { class: "scroll", role: "region", "aria-label": label, tabindex: 0 },
+    { class: "scroll", role: "group", "aria-label": label, tabindex: 0 },
     h(
       "table",
       { "aria-label": label },

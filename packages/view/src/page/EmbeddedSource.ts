@@ -56,6 +56,7 @@ const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
     onFound({ groups: searched, isCut: hits > most || searched < groups.length })
     return () => {}
   },
+  compare: () => Promise.reject(new Error("an exported page has one run alone")),
   regrade: () => Promise.reject(new Error("an exported page cannot grade anew"))
 })
 

@@ -122,10 +122,10 @@ const target = (key: string, screen: Screen, data: Data): Route.Route | undefine
 }
 
 const isField = (target: EventTarget | null) =>
-  target instanceof HTMLElement && ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName)
+  target instanceof HTMLElement && target.matches("input:not([type=checkbox]), select")
 
 const isControl = (target: EventTarget | null) =>
-  target instanceof HTMLElement && ["A", "BUTTON", "SUMMARY"].includes(target.tagName)
+  target instanceof HTMLElement && target.matches("a, button, summary, input")
 
 /** `go` must draw at once: the next key may follow before the browser tells of a new address. */
 export const listen = (

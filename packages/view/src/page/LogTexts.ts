@@ -7,8 +7,8 @@ import * as Text from "./Text.ts"
 /** Longer texts are cut until somebody asks for the rest. */
 const longest = 20_000
 
-/** One line of megabytes is laid out in pieces, or a browser hangs. */
-const pieceLength = 100_000
+/** A line of megabytes is laid out in pieces, and only those in sight, or a browser hangs. */
+const pieceLength = 20_000
 
 const pieces = (text: string) =>
   Array.from(

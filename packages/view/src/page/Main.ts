@@ -1,5 +1,6 @@
 /** The page: reads the route from the address, gets what it needs, and draws its level. */
 import { render } from "preact"
+import * as CompareScreen from "./CompareScreen.ts"
 import { empty, h } from "./Dom.ts"
 import * as GroupScreen from "./GroupScreen.ts"
 import * as Header from "./Header.ts"
@@ -22,7 +23,7 @@ const screens: Readonly<Record<Route.Level, (data: Data) => Screen>> = {
   group: GroupScreen.render,
   member: MemberScreen.render,
   search: SearchScreen.render,
-  compare: RunsScreen.render
+  compare: CompareScreen.render
 }
 
 const root = document.createElement("div")
@@ -34,6 +35,7 @@ const start = (source: Source.Source) => {
     const { data, problem } = model.state()
     screen = screens[data.route.at](data)
     document.title = `${screen.title} – effect-rl`
+    document.documentElement.dataset["records"] = String(data.story?.entries.length ?? 0)
     render(
       h(
         "div",

@@ -77,14 +77,15 @@ const factsOf = (turn: Entry.TurnView, at: number, version: number | null): Read
 
 export const draw = (
   turn: Entry.TurnView,
+  index: number,
   at: number | undefined,
   version: number | null,
   route: Route,
   isLive: boolean
 ): Child =>
   h(
-    "aside",
-    { class: "microscope", "aria-label": "token microscope" },
+    "div",
+    { class: "microscope", role: "group", "aria-label": `token microscope of turn ${index}` },
     h("h3", {}, "Token microscope"),
     at === undefined || at >= turn.tokens.length
       ? empty("Point at a token, or click it to keep it.")

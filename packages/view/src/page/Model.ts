@@ -1,5 +1,5 @@
 /** What the page knows: it gets what a route needs, and asks to be drawn when something has come. */
-import type { BrokenRun, GroupView, Regraded, RunLine } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import * as Route from "./Route.ts"
 import type { Data, Found } from "./Screen.ts"
@@ -36,6 +36,7 @@ export const make = (source: Source, draw: () => void): Model => {
   let search: { readonly key: string; readonly stop: () => void; found: Found } | undefined
   const transcript: Slot<GroupView> = { key: "", value: undefined }
   const regraded: Slot<Regraded> = { key: "", value: undefined }
+  const comparison: Slot<Comparison> = { key: "", value: undefined }
 
   let isDrawing = false
   const redraw = () => {
@@ -99,6 +100,11 @@ export const make = (source: Source, draw: () => void): Model => {
     fill(regraded, JSON.stringify([run, iteration, rule]), () => source.regrade(run, iteration, rule))
   }
 
+  const readComparison = ({ at, others = [], run }: Route.Route) => {
+    if (at !== "compare" || run === undefined || others.length === 0) return
+    fill(comparison, JSON.stringify([run, ...others]), () => source.compare(run, others))
+  }
+
   const startSearch = ({ at, run, text }: Route.Route) => {
     if (at !== "search" || run === undefined) return
     const key = JSON.stringify([run, text])
@@ -141,6 +147,7 @@ export const make = (source: Source, draw: () => void): Model => {
         transcript: transcript.value,
         found: search?.found ?? nothingFound,
         regraded: regraded.value,
+        comparison: comparison.value,
         now: Date.now()
       }
     }),
@@ -151,6 +158,7 @@ export const make = (source: Source, draw: () => void): Model => {
       follow(route.at === "runs" || route.at === "compare" ? undefined : route.run)
       readTranscript(route)
       readRegraded(route)
+      readComparison(route)
       startSearch(route)
       draw()
     }

@@ -1,5 +1,5 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
-import type { BrokenRun, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import type { Story } from "../story/Story.ts"
 import { type Child, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
@@ -24,6 +24,7 @@ export interface Data {
   readonly transcript: GroupView | undefined
   readonly found: Found
   readonly regraded: Regraded | undefined
+  readonly comparison: Comparison | undefined
   readonly now: number
 }
 

@@ -65,7 +65,10 @@ export const render = (data: Data): Screen => {
       panel("Search", field(route), h("p", { class: "verdict", role: "status" }, state(data))),
       hits.length === 0
         ? route.text === undefined ? undefined : empty("Nothing was found.")
-        : panel("Found", table(["where", "group and member", "text", ""], hits.map((hit) => row(hit, route)), "hits"))
+        : panel(
+          "Found",
+          table(["where", "group and member", "text", "hit"], hits.map((hit) => row(hit, route)), "hits")
+        )
     ],
     choices: hits.map((hit) => choiceOf(route, hit)),
     selected: hits.findIndex(({ member, sequence }) => sequence === route.group && member === route.member)

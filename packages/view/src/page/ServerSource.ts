@@ -52,6 +52,10 @@ export const source: Source = {
       })
     return () => ending.abort()
   },
+  compare: async (run, others) => {
+    const fields = new URLSearchParams([["run", run], ...others.map((other) => ["others", other])])
+    return (await get(`/api/compare?${fields}`)).json()
+  },
   regrade: async (run, iteration, rule) =>
     (await get(query("regrade", { run, iteration: String(iteration), rule }))).json()
 }

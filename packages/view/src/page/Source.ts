@@ -1,6 +1,6 @@
 /** Where the page has its runs from: the server that it came from, or the page itself. */
 import { elementId } from "../story/Embedded.ts"
-import type { BrokenRun, Entry, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
+import type { BrokenRun, Comparison, Entry, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import * as EmbeddedSource from "./EmbeddedSource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
@@ -24,6 +24,7 @@ export interface Source {
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
   /** Hands over hits as they are found; the returned function ends the search. */
   readonly search: (run: string, text: string, onFound: (found: Hit | Searched) => void) => () => void
+  readonly compare: (run: string, others: ReadonlyArray<string>) => Promise<Comparison>
   readonly regrade: (run: string, iteration: number, rule: string) => Promise<Regraded>
 }
 

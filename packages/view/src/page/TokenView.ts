@@ -45,7 +45,7 @@ const View = ({ index, isLive, route, turn, version }: Props) => {
         turn.pieces === null ? undefined : copy(turn.pieces.map(({ text }) => text).join(""), "copy text")
       )
     ),
-    Microscope.draw(turn, hovered ?? kept, version, route, isLive)
+    Microscope.draw(turn, index, hovered ?? kept, version, route, isLive)
   )
 }
 

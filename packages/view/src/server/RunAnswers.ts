@@ -1,6 +1,7 @@
 /** Answers about one run. */
 import { type RunRecord, type RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -8,6 +9,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import * as Story from "../story/Story.ts"
+import * as Comparing from "./Comparing.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
 import { entry, RunCache } from "./RunCache.ts"
@@ -96,3 +98,7 @@ export const regrade = Effect.fnUntraced(
       : HttpServerResponse.jsonUnsafe(regraded)
   }
 )
+
+/** The run beside others. */
+export const compare = ({ others, run }: OfRun & { readonly others: string | ReadonlyArray<string> }) =>
+  Effect.map(Comparing.run([run, ...Arr.ensure(others)]), (comparison) => HttpServerResponse.jsonUnsafe(comparison))

@@ -1,6 +1,7 @@
 /** The page over HTTP, with the runs that it shows. */
 import { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -39,7 +40,7 @@ const explained = <E, R>(answer: Answer<E | Schema.SchemaError | RunStore.RunErr
   )
 
 /** Answers a request about one of the runs; no other directory is opened. */
-const aboutRun = <Q extends { readonly run: string }, E, R>(
+const aboutRun = <Q extends { readonly run: string; readonly others?: string | ReadonlyArray<string> }, E, R>(
   { folders }: ViewServerOptions,
   query: Schema.Codec<Q, Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>,
   answer: (query: Q) => Answer<E, R>
@@ -47,7 +48,8 @@ const aboutRun = <Q extends { readonly run: string }, E, R>(
   explained(Effect.gen(function*() {
     const asked = yield* HttpServerRequest.schemaSearchParams(query)
     const known = yield* Runs.find(folders)
-    if (!known.includes(asked.run)) return notFound(`there is no run "${asked.run}" in ${folders.join(", ")}`)
+    const strange = [asked.run, ...Arr.ensure(asked.others ?? [])].find((run) => !known.includes(run))
+    if (strange !== undefined) return notFound(`there is no run "${strange}" in ${folders.join(", ")}`)
     return yield* answer(asked)
   }))
 
@@ -62,6 +64,10 @@ const Transcript = Schema.Struct({
 })
 const Search = Schema.Struct({ run: Schema.String, text: Schema.NonEmptyString })
 const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Schema.Literals(Regrading.names) })
+
+/** One field, or up to three of the same name. */
+const Others = Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(3))])
+const Compare = Schema.Struct({ run: Schema.String, others: Others })
 
 const get = <E, R>(path: HttpRouter.PathInput, handler: Answer<E, R>) => HttpRouter.route("GET", path, guarded(handler))
 
@@ -87,6 +93,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
     ),
     get("/api/transcript", aboutRun(options, Transcript, RunAnswers.transcript)),
     get("/api/search", aboutRun(options, Search, RunAnswers.search)),
+    get("/api/compare", aboutRun(options, Compare, RunAnswers.compare)),
     get("/api/regrade", aboutRun(options, Regrade, RunAnswers.regrade))
   ]
 })

@@ -173,3 +173,63 @@ export interface Regraded {
     readonly advantages: ReadonlyArray<number | null>
   }>
 }
+
+/** A run of a comparison: what its curves are drawn from. */
+export interface ComparedRun {
+  readonly run: string
+  /** Runs that differ in their seed alone belong to one method. */
+  readonly method: number
+  readonly points: ReadonlyArray<{
+    readonly iteration: number
+    readonly mean: number
+    readonly standardError: number
+  }>
+}
+
+/** A method beside the first one, on the newest measurement of an evaluator. */
+export interface ComparedScore {
+  readonly method: number
+  readonly evaluator: string
+  readonly problems: number
+  readonly left: number
+  readonly right: number
+  readonly difference: number
+  /** Null where nothing bounds the difference. */
+  readonly low: number | null
+  readonly high: number | null
+  readonly better: number
+  readonly worse: number
+  readonly equal: number
+  readonly coversSeeds: boolean
+  /** Problems after which the two could be told apart at any time; null where they cannot. */
+  readonly decidedAfter: number | null
+}
+
+export interface FieldDifference {
+  readonly field: string
+  /** JSON; empty where the run does not have the field. */
+  readonly left: string
+  readonly right: string
+}
+
+/** A run beside the first one. */
+export interface ComparedRecords {
+  readonly run: string
+  readonly configuration: ReadonlyArray<FieldDifference>
+  /** Null where one run is a beginning of the other. */
+  readonly divergence: {
+    readonly record: string
+    readonly iteration: number
+    readonly evaluator: string | null
+    readonly key: string | null
+    readonly differences: ReadonlyArray<FieldDifference>
+  } | null
+}
+
+export interface Comparison {
+  readonly runs: ReadonlyArray<ComparedRun>
+  /** The runs of each method, the first run's first. */
+  readonly methods: ReadonlyArray<ReadonlyArray<string>>
+  readonly scores: ReadonlyArray<ComparedScore>
+  readonly records: ReadonlyArray<ComparedRecords>
+}

@@ -15,10 +15,11 @@ export interface Options {
   readonly width?: number
   readonly height?: number
   readonly dark?: boolean
+  /** A file with a script that the test runs in the page. */
+  readonly script?: string
+  /** What the page may complain of. */
+  readonly accepted?: ReadonlyArray<string>
 }
-
-/** What the page complained of: errors, refused loads, violations of the content security policy. */
-export type Complaints = ReadonlyArray<string>
 
 const start = Effect.gen(function*() {
   const browser = yield* Effect.acquireRelease(
@@ -26,10 +27,10 @@ const start = Effect.gen(function*() {
     (browser) => Effect.promise(() => browser.close())
   )
   return {
-    /** Drives a page at the address; fails where the page complained of anything. */
+    /** Drives a page at the address; fails where the page complained of anything: errors, refused loads, violations of its policy. */
     visit: (url: string, drive: (page: Page) => Promise<void>, options: Options = {}) =>
       Effect.promise(async () => {
-        const { dark = false, height = 720, width = 1280 } = options
+        const { accepted = [], dark = false, height = 720, script, width = 1280 } = options
         const page = await browser.newPage({
           viewport: { width, height },
           colorScheme: dark ? "dark" : "light",
@@ -39,10 +40,12 @@ const start = Effect.gen(function*() {
         const complaints: Array<string> = []
         page.on("console", (message) => complaints.push(message.text()))
         page.on("pageerror", ({ message }) => complaints.push(message))
+        if (script !== undefined) await page.addInitScript({ path: script })
         await page.goto(url)
         await drive(page)
         await page.close()
-        if (complaints.length > 0) throw new Error(`the page complained: ${complaints.join("\n")}`)
+        const refused = complaints.filter((complaint) => !accepted.some((text) => complaint.includes(text)))
+        if (refused.length > 0) throw new Error(`the page complained: ${refused.join("\n")}`)
       })
   }
 })

@@ -97,7 +97,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
 
           await tokens.last().click()
-          const microscope = page.getByRole("complementary", { name: "token microscope" })
+          const microscope = page.getByRole("group", { name: "token microscope of turn 0" })
           await microscope.getByText("loss (ppo)").waitFor()
           assert.match((await microscope.textContent()) ?? "", /advantage-0\.5.*ratio1\.000.*clippedno.*0\.5000/)
           await microscope.getByLabel("loss").selectOption("cispo")

@@ -1,0 +1,92 @@
+/** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
+import { GroupPayload, type RunRecord, RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect } from "effect"
+import * as Workload from "../records/Workload.ts"
+
+/** Groups of an iteration. */
+export const perIteration = 100
+
+const opened: RunRecord.Entry = {
+  _tag: "Opened",
+  program: "rl",
+  version: "0",
+  identity: { model: "benchmark", loss: "ppo", loss_config: {} },
+  settings: { max_tokens_total: null },
+  capabilities: {},
+  iteration: 0,
+  iterations: null,
+  resumedFrom: null,
+  continuesAfter: -1,
+  warnings: []
+}
+
+const spent = { prefilled: 0, sampled: 0, trained: 0 }
+
+const credited = (iteration: number, groups: ReadonlyArray<RunRecord.GroupRolledOut>): RunRecord.Entry => ({
+  _tag: "Credited",
+  iteration,
+  groups: groups.map(({ key, rewards }) => {
+    const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+    return { key, verdict: "informative", advantages: rewards.map((reward) => reward - mean) }
+  }),
+  datums: []
+})
+
+const updated = (iteration: number): RunRecord.Entry => ({
+  _tag: "Updated",
+  iteration,
+  metrics: { "optim/entropy": 0.5, "env/all/truncated": 0.01, "tokens/sampled": 51_200 },
+  reward: { mean: 1 - Math.exp(-iteration / 50), standardError: 0.02 },
+  updates: [],
+  spent
+})
+
+/** Writes 100,000 rollouts in groups of eight; a hundred groups are an iteration. */
+export const write = (run: string) =>
+  Effect.gen(function*() {
+    const store = yield* RunStore.RunStore
+    yield* store.append(opened)
+    let groups: Array<RunRecord.GroupRolledOut> = []
+    for (let index = 0; index < Workload.groups; index++) {
+      const iteration = Math.floor(index / perIteration)
+      if (index % perIteration === 0) {
+        yield* store.append({ _tag: "Sampling", iteration, step: iteration, groups: perIteration })
+      }
+      const group = Workload.group(index)
+      const record = yield* store.append(Workload.record(group), GroupPayload.encode(group))
+      if (record._tag === "GroupRolledOut") groups.push(record)
+      if (groups.length < perIteration) continue
+      yield* store.append(credited(iteration, groups))
+      yield* store.append(updated(iteration))
+      groups = []
+    }
+    yield* store.append({
+      _tag: "Finished",
+      iteration: Workload.groups / perIteration,
+      reason: "completed",
+      checkpoint: null
+    })
+  }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))
+
+/** Appends so many records each second, for so many seconds; a hundred groups, then the iteration's report. */
+export const writeLive = (run: string, perSecond: number, seconds: number) =>
+  Effect.gen(function*() {
+    const store = yield* RunStore.RunStore
+    yield* store.append(opened)
+    const group = Workload.group(0)
+    const groupOf = (iteration: number, key: string) => Workload.record({ ...group, samplerStep: iteration, key })
+    const each = 20
+    const records = perSecond * seconds
+    const start = Date.now()
+    for (let written = 0; written < records;) {
+      const until = Math.min(records, Math.floor(((Date.now() - start) / 1000) * perSecond))
+      for (; written < until; written++) {
+        const iteration = Math.floor(written / (perIteration + 1))
+        const isLast = written % (perIteration + 1) === perIteration
+        yield* store.append(isLast ? updated(iteration) : groupOf(iteration, `problem/${written}`))
+      }
+      yield* Effect.sleep(each)
+    }
+  }).pipe(Effect.provide(RunDirectory.layer(run)), Effect.provide(NodeServices.layer))

@@ -1,0 +1,133 @@
+/**
+ * The page on a run of 100,000 rollouts and on one that grows by 1,000 records each second, in headless Chromium, with the server on
+ * the same processors: times that a person waits, memory of the page, and the longest task while records arrive.
+ */
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { chromium, type Page } from "playwright-core"
+import * as Report from "../Report.ts"
+import * as Recorded from "./Recorded.ts"
+
+const executablePath = [process.env["CHROMIUM_PATH"] ?? "", "/usr/bin/chromium"].find((file) => existsSync(file)) ?? ""
+
+const runs = 5
+const seconds = Number(process.env["EFFECT_RL_LIVE_SECONDS"] ?? "60")
+const perSecond = 1000
+
+const cli = join(import.meta.dirname, "../../packages/cli/src/bin.ts")
+
+const node = (...args: ReadonlyArray<string>) =>
+  spawn(process.execPath, ["--conditions=@effect-rl/source", ...args], { stdio: ["ignore", "pipe", "inherit"] })
+
+/** A server of its own, so that what it has read is not there for the next measurement. */
+const serve = async (folder: string) => {
+  const child = node(cli, "view", folder)
+  const [line] = await once(child.stdout, "data")
+  return { url: String(line).trim(), stop: () => child.kill() }
+}
+
+const place = (url: string, fields: Readonly<Record<string, string>>) => `${url}/#${new URLSearchParams(fields)}`
+
+const open = async <A>(look: (page: Page) => Promise<A>) => {
+  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--enable-precise-memory-info"] })
+  const page = await browser.newPage({ viewport: { width: 1280, height: 720 } })
+  try {
+    return await look(page)
+  } finally {
+    await browser.close()
+  }
+}
+
+/** Milliseconds from navigation to the chart of rewards. */
+const firstChart = (folder: string, run: string) =>
+  open(async (page) => {
+    const { stop, url } = await serve(folder)
+    const start = performance.now()
+    await page.goto(place(url, { at: "run", run }))
+    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    const time = performance.now() - start
+    stop()
+    return time
+  })
+
+const heap = (page: Page) => page.evaluate<number>("performance.memory.usedJSHeapSize / 2 ** 20")
+
+/** Milliseconds from a click on a group to its members, for groups all over the run; and the page's memory in the end. */
+const transcripts = (folder: string, run: string) =>
+  open(async (page) => {
+    const { stop, url } = await serve(folder)
+    await page.goto(place(url, { at: "run", run }))
+    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    const times: Array<number> = []
+    for (const iteration of [0, 30, 60, 90, 124, 7, 77, 101]) {
+      await page.evaluate(
+        `location.hash = ${JSON.stringify(place("", { at: "iteration", run, iteration: String(iteration) }).slice(2))}`
+      )
+      await page.getByRole("heading", { name: `Iteration ${iteration}`, exact: true }).waitFor()
+      const link = page.locator("table[aria-label=groups] td a").nth(iteration % 50)
+      await link.waitFor()
+      const start = performance.now()
+      await link.click()
+      await page.locator("article.member").first().waitFor()
+      times.push(performance.now() - start)
+    }
+    const memory = await heap(page)
+    stop()
+    return { times, memory }
+  })
+
+/** The longest task of the page while records arrive, and how many records it has in the end of how many written. */
+const live = (folder: string, run: string) =>
+  open(async (page) => {
+    const writer = node(join(import.meta.dirname, "writer.ts"), run, String(perSecond), String(seconds))
+    while (!existsSync(join(run, "records.jsonl"))) await new Promise((resolve) => setTimeout(resolve, 50))
+    const { stop, url } = await serve(folder)
+    await page.addInitScript(`
+      window.longest = 0
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+      }).observe({ entryTypes: ["longtask"] })`)
+    await page.goto(place(url, { at: "run", run }))
+    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    await page.evaluate("window.longest = 0")
+    if (writer.exitCode === null) await once(writer, "exit")
+    await page.waitForTimeout(2000)
+    const longest = await page.evaluate<number>("window.longest")
+    const written = readFileSync(join(run, "records.jsonl"), "utf8").trimEnd().split("\n").length
+    const shown = await page.evaluate<number>("Number(document.documentElement.dataset.records)")
+    const memory = await heap(page)
+    stop()
+    return { longest, written, shown, memory }
+  })
+
+const folder = mkdtempSync(join(tmpdir(), "effect-rl-view-"))
+try {
+  const large = join(folder, "large")
+  Report.progress("writing 100,000 rollouts")
+  await Effect.runPromise(Recorded.write(join(large, "run")))
+  const charts: Array<number> = []
+  for (let index = 0; index < runs; index++) charts.push(await firstChart(large, join(large, "run")))
+  Report.progress(`first chart: ${charts.map((time) => time.toFixed(0)).join(", ")} ms`)
+  const opened = await transcripts(large, join(large, "run"))
+  Report.progress(`transcripts: ${opened.times.map((time) => time.toFixed(0)).join(", ")} ms`)
+  const growing = join(folder, "growing")
+  const followed = await live(growing, join(growing, "run"))
+  Report.publish("view", "The page on a run of 100,000 rollouts", [
+    `${runs} fresh servers and browsers; ${opened.times.length} groups of 8 members with 4 turns of 64 tokens; ${perSecond} records each
+second for ${seconds} s.`,
+    [
+      Report.aim("navigation to the chart of rewards, median", Report.median(charts) / 1000, " s", "at most", 2),
+      Report.aim("a group's transcripts, slowest", Math.max(...opened.times), " ms", "at most", 300),
+      Report.aim("memory of the page", opened.memory, " MiB", "at most", 300),
+      Report.aim("longest task while records arrive", followed.longest, " ms", "at most", 100),
+      Report.aim("memory of the page afterwards", followed.memory, " MiB", "at most", 300),
+      Report.aim("records that the page lacks in the end", followed.written - followed.shown, "", "at most", 0)
+    ].join("\n")
+  ])
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,70 @@
+/** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
+import type { ComparedRun, Comparison } from "../story/Entry.ts"
+import { type Child, empty, h } from "./Dom.ts"
+import * as Series from "./Series.ts"
+import { picture, svg } from "./Svg.ts"
+import * as Text from "./Text.ts"
+
+const size: Series.Size = { width: 1180, height: 320, left: 48, right: 16, top: 12, bottom: 30 }
+
+const pointOf = (iteration: number, value: number, error: number): Series.Point => ({
+  iteration,
+  value,
+  low: value - error,
+  high: value + error
+})
+
+/** One run as it is; of several seeds their mean and its standard error. */
+const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> => {
+  const [only, ...others] = runs
+  if (only !== undefined && others.length === 0) {
+    return only.points.map(({ iteration, mean, standardError }) => pointOf(iteration, mean, standardError))
+  }
+  const byIteration = new Map<number, Array<number>>()
+  for (const { points } of runs) {
+    for (const { iteration, mean } of points) {
+      byIteration.set(iteration, [...(byIteration.get(iteration) ?? []), mean])
+    }
+  }
+  return [...byIteration].toSorted(([left], [right]) => left - right).map(([iteration, values]) => {
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
+    return pointOf(iteration, mean, Math.sqrt(squares / Math.max(1, values.length - 1) / values.length))
+  })
+}
+
+/** The run's own name, which is the last part of its path. */
+export const nameOf = (run: string) => Text.foreign(run.split(/[\\/]/).findLast((part) => part !== "") ?? run)
+
+export const methodName = (runs: ReadonlyArray<string>) =>
+  runs.length === 1 ? nameOf(runs[0] ?? "") : `${runs.map(nameOf).join(", ")} (${runs.length} seeds)`
+
+export const draw = ({ methods, runs }: Comparison): Child => {
+  const curves = methods.map((_, method) => Series.thinned(curveOf(runs.filter((run) => run.method === method))))
+  if (curves.every((curve) => curve.length === 0)) return empty("None of the runs has finished an iteration.")
+  const scale = Series.scales(curves.flat(), size)
+  return h(
+    "figure",
+    {},
+    picture(
+      "Mean reward of each iteration of every method",
+      size.width,
+      size.height,
+      {},
+      ...Series.axes(scale, size),
+      ...curves.map((curve, method) =>
+        svg("polygon", { class: `band method-${method}`, points: Series.band(curve, scale) })
+      ),
+      ...curves.map((curve, method) =>
+        svg("polyline", { class: `curve method-${method}`, points: Series.line(curve, scale) })
+      )
+    ),
+    h(
+      "figcaption",
+      {},
+      ...methods.map((names, method) =>
+        h("span", { class: `key key-method method-${method}` }, `${methodName(names)} ± SE`)
+      )
+    )
+  )
+}

@@ -1,0 +1,106 @@
+/** 2 to 4 runs beside each other: curves, a paired test on held-out problems, and where they part. */
+import type { ComparedRecords, ComparedScore, Comparison, FieldDifference } from "../story/Entry.ts"
+import * as CompareChart from "./CompareChart.ts"
+import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
+import { type Data, link, plain, type Screen } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+const verdict = ({ decidedAfter, high, low }: ComparedScore) => {
+  if (low === null || high === null) return "too few problems to tell"
+  if (low > 0) return decidedAfter === null ? "better" : `better; clear after ${decidedAfter} problems`
+  if (high < 0) return decidedAfter === null ? "worse" : `worse; clear after ${decidedAfter} problems`
+  return "not told apart"
+}
+
+const scoreRow = (score: ComparedScore, { methods }: Comparison): Child => {
+  const { better, coversSeeds, difference, equal, evaluator, high, left, low, method, problems, right, worse } = score
+  return row(
+    cell(Text.foreign(evaluator)),
+    cell(CompareChart.methodName(methods[method] ?? [])),
+    numberCell(Text.fixed(left)),
+    numberCell(Text.fixed(right)),
+    numberCell(Text.signed(difference)),
+    numberCell(low === null ? "–" : `${Text.signed(low)} to ${Text.signed(high)}`),
+    cell(
+      h("span", { class: low !== null && low > 0 ? "good" : high !== null && high < 0 ? "bad" : "" }, verdict(score))
+    ),
+    numberCell(`${better} / ${worse} / ${equal} of ${problems}`),
+    cell(coversSeeds ? "other seeds too" : "these runs alone")
+  )
+}
+
+const scorePanel = (comparison: Comparison): Child =>
+  panel(
+    `Held-out problems, paired with ${CompareChart.methodName(comparison.methods[0] ?? [])}`,
+    comparison.methods.length < 2
+      ? empty("All runs differ in their seed alone: there is one method, shown with its band.")
+      : comparison.scores.length === 0
+      ? empty("The runs share no evaluator with the same problems.")
+      : table(
+        [
+          "evaluator",
+          "method",
+          "reward of the first",
+          "its reward",
+          "difference",
+          "95 % interval",
+          "verdict",
+          "problems better / worse / equal",
+          "holds for"
+        ],
+        comparison.scores.map((score) => scoreRow(score, comparison)),
+        "held-out problems"
+      )
+  )
+
+const longest = 160
+
+const value = (text: string) => {
+  const shown = text.length > longest ? `${text.slice(0, longest)} …` : text
+  return shown === "" ? h("span", { class: "empty" }, "absent") : h("code", {}, Text.foreign(shown))
+}
+
+const fieldTable = (differences: ReadonlyArray<FieldDifference>, first: string, other: string, label: string): Child =>
+  table(
+    ["field", first, other],
+    differences.map(({ field, left, right }) =>
+      row(cell(h("code", {}, Text.foreign(field))), cell(value(left)), cell(value(right)))
+    ),
+    label
+  )
+
+const placeOf = ({ evaluator, iteration, key, record }: NonNullable<ComparedRecords["divergence"]>) => {
+  const of = evaluator === null ? `iteration ${iteration}` : `${evaluator} before iteration ${iteration}`
+  return `${record} of ${of}${key === null ? "" : `, group ${key}`}`
+}
+
+const recordsPanel = (first: string) => ({ configuration, divergence, run }: ComparedRecords): Child => {
+  const [left, right] = [CompareChart.nameOf(first), CompareChart.nameOf(run)]
+  return panel(
+    `${left} and ${right}`,
+    h("h3", {}, "Configured otherwise"),
+    configuration.length === 0
+      ? empty("Nothing.")
+      : fieldTable(configuration, left, right, `configuration of ${left} and ${right}`),
+    h("h3", {}, "First record that differs"),
+    divergence === null
+      ? empty("None: as far as both have come, they recorded the same.")
+      : h("p", { class: "verdict" }, Text.foreign(placeOf(divergence))),
+    divergence === null || divergence.differences.length === 0
+      ? undefined
+      : fieldTable(divergence.differences, left, right, `first difference of ${left} and ${right}`)
+  )
+}
+
+export const render = ({ comparison, route: { others = [], run } }: Data): Screen => {
+  if (run === undefined || others.length === 0) {
+    return plain("Comparison", h("p", {}, "Mark 2 to 4 runs in ", link({ at: "runs" }, "the list"), "."))
+  }
+  if (comparison === undefined) return plain("Comparison", empty("Reading the records …"))
+  return plain(
+    `Comparison of ${others.length + 1} runs`,
+    panel("Reward", CompareChart.draw(comparison)),
+    scorePanel(comparison),
+    ...comparison.records.map(recordsPanel(run))
+  )
+}

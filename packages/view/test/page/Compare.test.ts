@@ -1,0 +1,49 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Recorded from "../Recorded.ts"
+import * as Served from "../server/Served.ts"
+import { Browser, isMissing } from "./Browser.ts"
+
+describe.skipIf(isMissing)("the page of a comparison", () => {
+  layer(Browser.layer, { excludeTestServices: true })((it) => {
+    it.effect("shows curves, a paired test, what is configured otherwise, and where runs part", () =>
+      Effect.gen(function*() {
+        const { folder, url } = yield* Served.start
+        const better = [1, 1, 1, 1, 1]
+        yield* Effect.provide(
+          Recorded.write(`${folder}/second`, { identity: { learning_rate: 1e-3 }, evaluated: better }),
+          NodeServices.layer
+        )
+        const { visit } = yield* Browser
+        yield* visit(url, async (page) => {
+          await page.getByRole("checkbox", { name: "first" }).check()
+          await page.getByRole("checkbox", { name: "second" }).check()
+          await page.getByRole("link", { name: "Compare 2 runs" }).waitFor()
+          await page.keyboard.press("c")
+          await page.getByRole("heading", { name: "Comparison of 2 runs" }).waitFor()
+          assert.strictEqual(await page.locator("polyline.curve").count(), 2)
+          const scores = (await page.getByRole("table", { name: "held-out problems" }).textContent()) ?? ""
+          assert.match(scores, /held_outsecond0\.6001\.000\+0\.4.*not told apart2 \/ 0 \/ 3 of 5these runs alone/)
+          const panel = page.getByRole("region", { name: "first and second", exact: true })
+          assert.match((await panel.textContent()) ?? "", /learning_rateabsent0\.001/)
+          await panel.getByText("GroupRolledOut of held_out before iteration 0, group held/1").waitFor()
+          await page.getByRole("link", { name: "runs" }).click()
+          await page.getByRole("heading", { name: "Runs" }).waitFor()
+        })
+      }))
+
+    it.effect("joins runs that differ in their seed alone into one curve with a band", () =>
+      Effect.gen(function*() {
+        const { folder, url } = yield* Served.start
+        yield* Effect.provide(Recorded.write(`${folder}/second`, { identity: { seed: 1 } }), NodeServices.layer)
+        const { visit } = yield* Browser
+        const fields = new URLSearchParams({ at: "compare", run: `${folder}/first`, others: `${folder}/second` })
+        yield* visit(`${url}/#${fields}`, async (page) => {
+          await page.getByText("first, second (2 seeds) ± SE").waitFor()
+          assert.strictEqual(await page.locator("polyline.curve").count(), 1)
+          await page.getByText("None: as far as both have come, they recorded the same.").waitFor()
+        })
+      }))
+  })
+})
