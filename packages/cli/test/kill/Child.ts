@@ -6,6 +6,7 @@ import { BoxedAddition } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Stream } from "effect"
+import { appendFileSync } from "node:fs"
 import { join } from "node:path"
 
 const [folder = "", saveEvery = "1", operation = "none", call = "0"] = process.argv.slice(2)
@@ -18,6 +19,9 @@ const deadly = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effe
     if (name === operation && calls++ === Number(call)) process.kill(process.pid, "SIGKILL")
     return effect
   })
+
+/** Counts the sequences that the backend is asked for, in a file of as many bytes. */
+const counted = (sequences = 1) => Effect.sync(() => appendFileSync(join(folder, "sampled"), ".".repeat(sequences)))
 
 const deadlyClient = (client: TrainingClient.TrainingClient): TrainingClient.TrainingClient => ({
   ...client,
@@ -33,7 +37,7 @@ const deadlyClient = (client: TrainingClient.TrainingClient): TrainingClient.Tra
   saveWeightsForSampler: (name) => deadly("saveWeights")(client.saveWeightsForSampler(name)),
   saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, (sampler) => ({
     ...sampler,
-    sample: (request) => deadly("sample")(sampler.sample(request))
+    sample: (request) => deadly("sample")(Effect.andThen(counted(request.numSamples), sampler.sample(request)))
   }))
 })
 

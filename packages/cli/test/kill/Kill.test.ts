@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { outcome } from "./Outcome.ts"
+import { outcome, sampled } from "./Outcome.ts"
 
 const child = new URL("./Child.ts", import.meta.url).pathname
 
@@ -33,33 +33,52 @@ const withFolder = <A>(use: (folder: string) => A): A => {
   return result
 }
 
-/** Calls of each operation in an uninterrupted run of 6 iterations: 16 samples and 2 substeps each. */
-const counts = { sample: 96, forwardBackward: 12, optimStep: 12, stepped: 12, saveState: 2, saved: 2, saveWeights: 2 }
+const iterations = 6
+const sequencesPerIteration = 16
+const sequences = iterations * sequencesPerIteration
 
-const points = (count: number): ReadonlyArray<Point> => {
-  const next = Seed.uniform(19)
-  const operations = Object.entries(counts)
-  return Array.from({ length: count }, () => {
-    const [operation, calls] = operations[Math.floor(next() * operations.length)] ?? ["sample", 96]
+/** Calls of each operation in an uninterrupted run, with 2 substeps in each iteration. */
+const counts = {
+  forwardBackward: 12,
+  optimStep: 12,
+  stepped: 12,
+  saveState: 2,
+  saved: 2,
+  saveWeights: 2
+}
+
+/** Every third point lies inside sampling. */
+const points = (count: number, seed: number): ReadonlyArray<Point> => {
+  const next = Seed.uniform(seed)
+  const others = Object.entries(counts)
+  return Array.from({ length: count }, (_, index) => {
+    const other = others[Math.floor(next() * others.length)]
+    const [operation, calls] = index % 3 === 0 || other === undefined ? ["sample", sequences] as const : other
     return { operation, call: Math.floor(next() * calls) }
   })
 }
 
 const soak = process.env["EFFECT_RL_SOAK"] !== undefined
+const pointsEach = soak ? 50 : 5
 
 describe.each([1, 5])("saving every %i iterations", (saveEvery) => {
-  it(`a run killed at ${soak ? 50 : 5} points ends as one that was not`, { timeout: 900_000 }, () => {
+  const title = `a run killed at ${pointsEach} points ends as one that was not, and samples no recorded group again`
+  it(title, { timeout: soak ? 3_600_000 : 900_000 }, () => {
     const whole = withFolder((folder) => {
       assert.strictEqual(launch(folder, saveEvery, never).status, 0)
+      assert.strictEqual(sampled(folder, sequencesPerIteration).asked, sequences)
       return outcome(folder)
     })
-    for (const point of points(soak ? 50 : 5)) {
+    for (const point of points(pointsEach, saveEvery)) {
       withFolder((folder) => {
         const killed = launch(folder, saveEvery, point)
         assert.strictEqual(killed.signal, "SIGKILL", JSON.stringify(point))
+        const { asked, settled } = sampled(folder, sequencesPerIteration)
         const resumed = launch(folder, saveEvery, never)
         assert.strictEqual(resumed.status, 0, resumed.stdout + resumed.stderr)
         assert.deepStrictEqual(outcome(folder), whole, JSON.stringify(point))
+        const again = sampled(folder, sequencesPerIteration).asked - asked
+        assert.strictEqual(again, sequences - settled, JSON.stringify(point))
       })
     }
   })

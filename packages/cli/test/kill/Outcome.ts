@@ -1,6 +1,6 @@
 /** The outcome of a run on the engine, as its folder tells it. */
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 
 type Line = Readonly<Record<string, unknown>>
@@ -35,6 +35,26 @@ const groups = (folder: string) => {
       payload: payloads.subarray(offset, offset + length).toString()
     })
   }).toSorted()
+}
+
+const count = (folder: string) => {
+  const file = join(folder, "sampled")
+  return existsSync(file) ? statSync(file).size : 0
+}
+
+/** Sequences that a run has asked its backend for, and how many of them its records say it need not ask for again. */
+export const sampled = (folder: string, sequencesPerIteration: number) => {
+  const file = join(folder, "records.jsonl")
+  const text = existsSync(file) ? readFileSync(file, "utf8") : ""
+  const records: ReadonlyArray<Line> = text.split("\n").slice(0, -1).map((line) => JSON.parse(line))
+  const iteration = Number(records.findLast((record) => record["_tag"] === "Saved")?.["iteration"] ?? 0)
+  const kept = records.filter((record) =>
+    record["_tag"] === "GroupRolledOut" && Number(record["iteration"]) >= iteration
+  )
+  return {
+    asked: count(folder),
+    settled: iteration * sequencesPerIteration + kept.flatMap((record) => record["members"]).length
+  }
 }
 
 /** Everything about a finished run that must not depend on how often it was interrupted. */
