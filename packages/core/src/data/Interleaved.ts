@@ -21,8 +21,6 @@ export interface Options {
   readonly groupsPerBatch: number
   /** As many as the sources last for, by their weights, unless given. */
   readonly totalBatches?: number
-  /** "python" chooses from the same seed what upstream chooses; default "seeded", by our own generator. */
-  readonly order?: Order.Name
 }
 
 const fail = (field: string, found: unknown, expected: string) =>
@@ -34,6 +32,9 @@ interface Measured<E, R> extends Source<E, R>, Order.Pool {
 }
 
 type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
+
+/** Orders are kept in memory, a number for each group of a source and for each slot. */
+const mostGroups = 2 ** 24
 
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
 
@@ -48,7 +49,9 @@ const measure = Effect.fnUntraced(function*<E, R>(source: Source<E, R>) {
   if (first < 1) return yield* fail(`batch 0 of "${name}"`, "empty", "at least one group")
   const last = dataset.length === 1 ? first : (yield* dataset.batch(dataset.length - 1, 0)).length
   if (last > first) return yield* fail(`last batch of "${name}"`, `${last} groups`, `at most ${first}, as batch 0 has`)
-  return { ...source, groupsPerBatch: first, groups: (dataset.length - 1) * first + last }
+  const groups = (dataset.length - 1) * first + last
+  if (groups > mostGroups) return yield* fail(`groups of "${name}"`, groups, `at most ${mostGroups}`)
+  return { ...source, groupsPerBatch: first, groups }
 })
 
 const checkNames = (sources: ReadonlyArray<Source<unknown, unknown>>) => {
@@ -106,20 +109,19 @@ const reader = <E, R>(seed: number, history: History.History) => {
 interface Shape {
   readonly length: number
   readonly groupsPerBatch: number
-  readonly order: Order.Name
 }
 
 const interleave = <E, R>(
   pools: ReadonlyArray<Measured<E, R>>,
-  { groupsPerBatch, length, order }: Shape
+  { groupsPerBatch, length }: Shape
 ): RLDataset.RLDataset<E | InvalidOption, R> => {
-  const scheduled = Order.remembered(order, pools, length * groupsPerBatch)
+  const scheduled = Order.remembered(pools, length * groupsPerBatch)
   const shares = pools.map(({ dataset, groups, name, weight }) =>
     `${name} ${weight} of ${groups} ${dataset.fingerprint}`
   )
   return {
     length,
-    fingerprint: `interleaved ${order} by ${groupsPerBatch}: ${shares.join("; ")}`,
+    fingerprint: `interleaved seeded by ${groupsPerBatch}: ${shares.join("; ")}`,
     readsHistory: pools.some(({ dataset }) => dataset.readsHistory === true),
     batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
       yield* RLDataset.checkIndex(index, length)
@@ -154,13 +156,16 @@ export function make<S extends Source<unknown, unknown>>(
 >
 export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Options) {
   return Effect.gen(function*() {
-    const { groupsPerBatch, order = "seeded" } = options
+    const { groupsPerBatch } = options
     if (sources.length === 0) return yield* fail("sources", "empty", "at least one")
     if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number from 1 on")
     yield* checkNames(sources)
     const pools = yield* Effect.forEach(sources, measure)
     const length = options.totalBatches ?? naturalLength(pools, groupsPerBatch)
-    if (!isCount(length)) return yield* fail("totalBatches", length, "a whole number from 1 on")
-    return interleave(pools, { length, groupsPerBatch, order })
+    const most = Math.floor(mostGroups / groupsPerBatch)
+    if (!isCount(length) || length > most) {
+      return yield* fail("totalBatches", length, `a whole number from 1 to ${most}`)
+    }
+    return interleave(pools, { length, groupsPerBatch })
   })
 }

@@ -1,8 +1,5 @@
 /** Which group of which source comes next. */
-import * as PythonRandom from "../record/PythonRandom.ts"
 import * as Seed from "../record/Seed.ts"
-
-export type Name = "seeded" | "python"
 
 /** A source as far as the order needs to know it. */
 export interface Pool {
@@ -25,7 +22,7 @@ interface Choices {
   readonly order: (source: number, cycle: number) => Uint32Array
 }
 
-const seeded = (pools: ReadonlyArray<Pool>, seed: number): Choices => {
+const choices = (pools: ReadonlyArray<Pool>, seed: number): Choices => {
   const next = Seed.uniform(Seed.derive(seed, "Interleaved"))
   const sum = pools.reduce((sum, { weight }) => sum + weight, 0)
   return {
@@ -38,25 +35,8 @@ const seeded = (pools: ReadonlyArray<Pool>, seed: number): Choices => {
   }
 }
 
-/** One generator for everything: sources are shuffled in turn, and each again when it comes round. */
-const python = (pools: ReadonlyArray<Pool>, seed: number): Choices => {
-  const random = PythonRandom.make(seed)
-  const sum = pools.reduce((sum, { weight }) => sum + weight, 0)
-  const weights = pools.map(({ weight }) => weight / sum)
-  return {
-    source: () => random.choice(weights),
-    order: (source) => {
-      const order = Uint32Array.from({ length: pools[source]?.groups ?? 0 }, (_, index) => index)
-      random.shuffle(order)
-      return order
-    }
-  }
-}
-
-const choices = { seeded, python }
-
-const schedule = (name: Name, pools: ReadonlyArray<Pool>, slots: number, seed: number): Schedule => {
-  const { order, source } = choices[name](pools, seed)
+const schedule = (pools: ReadonlyArray<Pool>, slots: number, seed: number): Schedule => {
+  const { order, source } = choices(pools, seed)
   const states = pools.map((_, index) => ({ order: order(index, 0), cycle: 0, drawn: 0 }))
   const sourceS = new Uint32Array(slots)
   const groupS = new Uint32Array(slots)
@@ -75,10 +55,10 @@ const schedule = (name: Name, pools: ReadonlyArray<Pool>, slots: number, seed: n
 }
 
 /** The schedule of a seed. That of the last seed that was asked for is kept. */
-export const remembered = (name: Name, pools: ReadonlyArray<Pool>, slots: number) => {
+export const remembered = (pools: ReadonlyArray<Pool>, slots: number) => {
   let last: { readonly seed: number; readonly schedule: Schedule } | undefined
   return (seed: number): Schedule => {
-    if (last?.seed !== seed) last = { seed, schedule: schedule(name, pools, slots, seed) }
+    if (last?.seed !== seed) last = { seed, schedule: schedule(pools, slots, seed) }
     return last.schedule
   }
 }

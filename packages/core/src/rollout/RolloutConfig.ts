@@ -1,6 +1,5 @@
 /** How episodes of one kind are played, as one value. */
 import type * as ToolEnv from "../env/ToolEnv.ts"
-import * as FailurePolicy from "./FailurePolicy.ts"
 import type * as GroupOptions from "./GroupOptions.ts"
 
 /**
@@ -30,13 +29,3 @@ export const agentic: RolloutConfig = {
   },
   rollout: { termination: { zeroRewardOnLimit: true, skipGradingOnTimeout: true }, graderTimeout }
 }
-
-/**
- * What the cookbook would choose for a model by its name. Nothing here chooses by name unless this is called.
- *
- * @see tinker-cookbook `default_rollout_config_for_model`, `default_rollout_strategy_for_model`
- */
-export const forModel = (name: string): RolloutConfig =>
-  name.split(":", 1).join("").startsWith("thinkingmachines/Inkling")
-    ? { ...agentic, rollout: { ...agentic.rollout, onFailure: FailurePolicy.minViableGroup() } }
-    : simple

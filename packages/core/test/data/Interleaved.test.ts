@@ -1,8 +1,8 @@
-// Cases I1 to I7 are upstream's own, restated; the orders are what CPython's generator gives.
+// Cases I1 to I7 are upstream's own, restated.
 import { Interleaved, type InvalidOption, RLDataset } from "@effect-rl/core"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Effect, Exit, Schema } from "effect"
-import { keys, numbered, ragged } from "./Groups.ts"
+import { builder, keys, numbered, ragged } from "./Groups.ts"
 
 class SandboxLost extends Schema.TaggedError<SandboxLost>()("SandboxLost", {}) {}
 
@@ -21,33 +21,10 @@ const two = (options: Partial<Interleaved.Options> = {}, weights = [1, 1]) =>
 const share = (name: string, all: ReadonlyArray<string>) =>
   all.filter((key) => key.startsWith(`${name}/`)).length / all.length
 
-describe("order \"python\"", () => {
-  it.effect("is upstream's, of two sources", () =>
-    Effect.gen(function*() {
-      const dataset = yield* two({ totalBatches: 4, order: "python" })
-      assert.deepStrictEqual(yield* keys(dataset), [
-        ["a/A2", "b/B0"],
-        ["a/A1", "a/A0"],
-        ["b/B1", "b/B2"],
-        ["b/B2", "b/B0"]
-      ])
-    }))
-
-  it.effect("is upstream's, of one source that comes round", () =>
-    Effect.gen(function*() {
-      const sources = [source("x", numbered("", 5, 1))]
-      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 1, totalBatches: 10, order: "python" })
-      assert.deepStrictEqual(
-        (yield* keys(dataset, { seed: 42 })).flat(),
-        [3, 1, 2, 4, 0, 1, 2, 3, 4, 0].map((at) => `x/${at}`)
-      )
-    }))
-})
-
-describe.for(["seeded", "python"] as const)("order \"%s\"", (order) => {
+describe("the order", () => {
   it.effect("I1: draws from the sources by weight", () =>
     Effect.gen(function*() {
-      const dataset = yield* two({ order, groupsPerBatch: 5, totalBatches: 100 }, [0.7, 0.3])
+      const dataset = yield* two({ groupsPerBatch: 5, totalBatches: 100 }, [0.7, 0.3])
       const all = (yield* keys(dataset)).flat()
       assert.strictEqual(all.length, 500)
       assert.closeTo(share("a", all), 0.7, 0.1)
@@ -55,12 +32,12 @@ describe.for(["seeded", "python"] as const)("order \"%s\"", (order) => {
 
   it.effect("I2: is given by the seed alone", () =>
     Effect.gen(function*() {
-      const dataset = yield* two({ order, totalBatches: 20 })
+      const dataset = yield* two({ totalBatches: 20 })
       const first = yield* keys(dataset, { seed: 1 })
       const other = yield* keys(dataset, { seed: 2 })
       assert.notDeepEqual(other, first)
       assert.deepStrictEqual(yield* keys(dataset, { seed: 1 }), first)
-      assert.deepStrictEqual(yield* keys(yield* two({ order, totalBatches: 20 }), { seed: 1 }), first)
+      assert.deepStrictEqual(yield* keys(yield* two({ totalBatches: 20 }), { seed: 1 }), first)
       const [last] = yield* Effect.all([dataset.batch(19, 1)])
       assert.deepStrictEqual(last.map(({ key }) => key), first[19])
     }))
@@ -68,7 +45,7 @@ describe.for(["seeded", "python"] as const)("order \"%s\"", (order) => {
   it.effect("I5: goes through all groups of a source before it comes round, in another order each time", () =>
     Effect.gen(function*() {
       const sources = [source("x", numbered("", 12, 4))]
-      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, totalBatches: 20, order })
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, totalBatches: 20 })
       const cycles = Arr.chunksOf((yield* keys(dataset, { seed: 5 })).flat(), 12)
       for (const cycle of cycles) assert.strictEqual(new Set(cycle).size, 12)
       assert.strictEqual(new Set(cycles.map((cycle) => cycle.join())).size, cycles.length)
@@ -76,8 +53,8 @@ describe.for(["seeded", "python"] as const)("order \"%s\"", (order) => {
 
   it.effect("begins a longer run with the shorter one's batches", () =>
     Effect.gen(function*() {
-      const short = yield* keys(yield* two({ order, totalBatches: 3 }))
-      const long = yield* keys(yield* two({ order, totalBatches: 9 }))
+      const short = yield* keys(yield* two({ totalBatches: 3 }))
+      const long = yield* keys(yield* two({ totalBatches: 9 }))
       assert.deepStrictEqual(long.slice(0, 3), short)
     }))
 })
@@ -151,6 +128,21 @@ describe("a dataset that cannot be", () => {
     }))
 })
 
+describe("a source of more groups than can be kept in order", () => {
+  it.effect.each([1e8, 1e12])("is refused, such as one of %d batches", (length) =>
+    Effect.gen(function*() {
+      const long: RLDataset.RLDataset = {
+        length,
+        fingerprint: "long",
+        batch: () => Effect.succeed([builder("one"), builder("two")])
+      }
+      const error = yield* Effect.flip(Interleaved.make([source("a", long)], { groupsPerBatch: 2 }))
+      assert.strictEqual(error.message, `groups of "a" is ${2 * length}, expected at most 16777216`)
+      const most = yield* Effect.flip(two({ totalBatches: 1e8 }))
+      assert.strictEqual(most.message, "totalBatches is 100000000, expected a whole number from 1 to 8388608")
+    }))
+})
+
 describe("keys", () => {
   it.effect("begin with the source, and are unique in a batch that a source comes round in", () =>
     Effect.gen(function*() {
@@ -167,7 +159,6 @@ describe("the fingerprint", () => {
       assert.strictEqual((yield* two({ totalBatches: 8 })).fingerprint, fingerprint)
       const others = yield* Effect.all([
         two({}, [1, 2]),
-        two({ order: "python" }),
         two({ groupsPerBatch: 3 }),
         Interleaved.make([source("a", numbered("A", 5, 5))], { groupsPerBatch: 2 })
       ])

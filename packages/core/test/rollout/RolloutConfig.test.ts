@@ -24,18 +24,6 @@ describe("presets", () => {
     })
   })
 
-  it("go by a model's name only when asked to (P5)", () => {
-    for (const name of ["thinkingmachines/Inkling", "thinkingmachines/Inkling-2", "thinkingmachines/Inkling:peft:7"]) {
-      const { env, rollout } = RolloutConfig.forModel(name)
-      assert.strictEqual(env, RolloutConfig.agentic.env)
-      assert.strictEqual(rollout.termination, RolloutConfig.agentic.rollout.termination)
-      assert.strictEqual(rollout.onFailure?.minSuccessful?.(8), 6)
-    }
-    for (const name of ["Qwen/Qwen3-8B", "me/thinkingmachines/Inkling"]) {
-      assert.strictEqual(RolloutConfig.forModel(name), RolloutConfig.simple)
-    }
-  })
-
   it.effect("make environments that say their limits (P6)", () =>
     Effect.gen(function*() {
       const limitsOf = (settings: ToolEnv.Settings) =>

@@ -1,7 +1,7 @@
 /** Adding two numbers up to 100, the last number of the response is the answer; problems in upstream's order. */
 import { type ChatModel, Message, ProblemEnv } from "@effect-rl/core"
+import * as NumpyRandomState from "../random/NumpyRandomState.ts"
 import * as AdditionDataset from "./AdditionDataset.ts"
-import * as NumpyRandomState from "./NumpyRandomState.ts"
 
 const question = (x: number, y: number) => `What is ${x} + ${y}?`
 

@@ -1,15 +1,9 @@
 /** Guessing a number: several turns with one policy, upstream's numbers in upstream's order. */
-import {
-  type ChatModel,
-  type EnvGroupBuilder,
-  Evaluator,
-  PythonRandom,
-  type Renderer,
-  RLDataset
-} from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Evaluator, type Renderer, RLDataset } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as PythonRandom from "../random/PythonRandom.ts"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import * as GuessNumberEnv from "./GuessNumberEnv.ts"
@@ -24,7 +18,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
   evalEvery: 5
 }))
 
-const numbers = Array.from(PythonRandom.make(0).sample(GuessNumberEnv.bound))
+const numbers = Array.from(PythonRandom.sample(0, GuessNumberEnv.bound))
 
 /** Nine tenths of all numbers. */
 export const trained: ReadonlyArray<number> = numbers.slice(0, 921)

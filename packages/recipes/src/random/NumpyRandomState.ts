@@ -1,5 +1,5 @@
 /** NumPy's legacy generator, for data in upstream's order. */
-import { MersenneTwister } from "@effect-rl/core"
+import * as MersenneTwister from "./MersenneTwister.ts"
 
 /** `RandomState(seed).randint(0, bound)`, again and again: draws are masked, and those out of range rejected. */
 export const integersBelow = (bound: number, seed: number): () => number => {
