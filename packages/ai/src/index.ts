@@ -1,3 +1,5 @@
+export * as AiDecisions from "./AiDecisions.ts"
 export * as AiPolicy from "./AiPolicy.ts"
 export * as AiTools from "./AiTools.ts"
+export * as ChoicePrompt from "./ChoicePrompt.ts"
 export * as McpTools from "./McpTools.ts"

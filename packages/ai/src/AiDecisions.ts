@@ -1,0 +1,119 @@
+/** Models of this library as decision models of `effect/ai`: exact probabilities of given answers. */
+import { type ChatModel, ModelInput, Renderer, type SamplingClient, TinkerError } from "@effect-rl/core"
+import * as AiError from "effect/ai/AiError"
+import type * as Decision from "effect/ai/Decision"
+import * as DecisionModel from "effect/ai/DecisionModel"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ChoicePrompt from "./ChoicePrompt.ts"
+
+/** Where the answers' probabilities come from. */
+export interface Scorer {
+  readonly model: Pick<ChatModel.ChatModel, "renderer" | "tokenizer">
+  readonly client: Pick<SamplingClient.SamplingClient, "computeLogprobs">
+}
+
+/** The answers of one question. */
+export interface Scored {
+  /** In the order of the choices; their sum is 1. */
+  readonly probabilities: ReadonlyArray<number>
+  readonly inputTokens: number
+}
+
+const softmax = (logits: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const highest = Math.max(...logits)
+  const weights = logits.map((logit) => Math.exp(logit - highest))
+  const sum = weights.reduce((total, weight) => total + weight, 0)
+  return weights.map((weight) => weight / sum)
+}
+
+/**
+ * The probability of each choice, among the choices. Nothing is sampled: each choice is one token behind the same prompt,
+ * whose log-probability under the weights is asked for.
+ *
+ * @see tinker-cookbook `recipes.decisions.decision: sample_decision`
+ */
+export const score = Effect.fnUntraced(function*(
+  { client, model }: Scorer,
+  question: ChoicePrompt.Question
+): Effect.fn.Return<Scored, Renderer.RendererError | TinkerError.TinkerError> {
+  const { prompt, tokens } = yield* ChoicePrompt.make(model, question)
+  const logprobs = yield* Effect.forEach(
+    tokens,
+    (token) =>
+      Effect.map(client.computeLogprobs(ModelInput.append(prompt, Int32Array.of(token))), (all) => all.at(-1) ?? NaN),
+    { concurrency: "unbounded" }
+  )
+  return { probabilities: softmax(logprobs), inputTokens: tokens.length * (prompt.length + 1) }
+})
+
+type Decidable = Exclude<Decision.Any, Decision.Locate>
+
+const outcomes = ["false", "true"] as const
+
+const choicesOf = (decision: Decidable): ReadonlyArray<ChoicePrompt.Choice> => {
+  switch (decision._tag) {
+    case "Classify":
+      return Object.entries(decision.criteria).map(([label, description]) => ({
+        label,
+        description: description ?? undefined
+      }))
+    case "Rate":
+      return decision.criteria
+    case "Probability":
+      return outcomes.map((label) => ({ label, description: decision.criteria?.[label] }))
+  }
+}
+
+const mostLikely = (probabilities: ReadonlyArray<number>) => probabilities.indexOf(Math.max(...probabilities))
+
+const answerOf = (decision: Decidable, probabilities: ReadonlyArray<number>): DecisionModel.ProviderAnswer => {
+  if (decision._tag === "Probability") return { _tag: "Probability", probability: probabilities[1] ?? NaN }
+  const labels = choicesOf(decision).map(({ label }) => label)
+  const named = Object.fromEntries(labels.map((label, index) => [label, probabilities[index] ?? NaN]))
+  if (decision._tag === "Classify") {
+    return { _tag: "Classify", label: labels[mostLikely(probabilities)] ?? "", probabilities: named }
+  }
+  const rating = probabilities.reduce((sum, probability, index) => sum + probability * index, 0)
+  return { _tag: "Rate", rating: Math.min(rating, labels.length - 1), probabilities: named }
+}
+
+const failed = (error: Renderer.RendererError | TinkerError.TinkerError) =>
+  AiError.make({
+    module: "AiDecisions",
+    method: "decide",
+    reason: error._tag === "RendererError"
+      ? new AiError.InvalidRequestError({ description: error.message })
+      : new AiError.UnknownError({ description: error.message })
+  })
+
+/**
+ * A decision model of some weights. Classifications have the probability of each label, ratings the expected level, and
+ * probabilities that of `true`. A question has 2 to 26 answers; images are refused.
+ *
+ * @example
+ * const judge = AiDecisions.layer({ model, client })
+ * DecisionModel.decide(TicketTriage, { input: ticket }).pipe(Effect.provide(judge))
+ */
+export const make = (scorer: Scorer): Effect.Effect<DecisionModel.DecisionModel> =>
+  DecisionModel.make({
+    decide: ({ decisions, state }) =>
+      Effect.forEach(
+        Object.entries(decisions),
+        ([name, decision]) =>
+          Effect.map(
+            score(scorer, { state, instructions: decision.instructions, choices: choicesOf(decision) }),
+            ({ inputTokens, probabilities }) => ({ name, inputTokens, answer: answerOf(decision, probabilities) })
+          ),
+        { concurrency: "unbounded" }
+      ).pipe(
+        Effect.map((answers) => ({
+          answers: Object.fromEntries(answers.map(({ answer, name }) => [name, answer])),
+          usage: { inputTokens: answers.reduce((sum, { inputTokens }) => sum + inputTokens, 0), outputTokens: 0 }
+        })),
+        Effect.mapError(failed)
+      )
+  })
+
+export const layer = (scorer: Scorer): Layer.Layer<DecisionModel.DecisionModel> =>
+  Layer.effect(DecisionModel.DecisionModel, make(scorer))
