@@ -18,21 +18,33 @@ const loraRate = (model: ModelRegistry.Model): number | undefined => {
   return power === undefined ? undefined : fullRate * loraOverFull * (2000 / model.hiddenSize) ** power
 }
 
+export interface Options {
+  /** Default true. */
+  readonly isLora?: boolean
+  /** Default "adamw", the only one with published rates. */
+  readonly optimizer?: "adamw" | "dimuon"
+}
+
 /**
  * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and
- * 0.0775 for Qwen. Fails for a model without a calibrated rate.
+ * 0.0775 for Qwen. Fails for a model without a calibrated rate, and
+ * for an optimizer without one.
  *
  * @see tinker-cookbook `get_lr`
  */
 export const getLr = (
   name: string,
-  options?: { readonly isLora?: boolean }
+  { isLora = true, optimizer = "adamw" }: Options = {}
 ): Effect.Effect<number, ModelRegistry.ModelRegistryError> => {
   const calibrated = ModelRegistry.models.filter((model) => loraRate(model) !== undefined)
   const model = ModelRegistry.find(name)
   if (model === undefined) return Effect.fail(ModelRegistry.unknown(name, calibrated))
+  if (optimizer === "dimuon") {
+    const detail = "no learning rate is published for DiMuon: those known were found with AdamW; choose one yourself"
+    return Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))
+  }
   const rate = loraRate(model)
-  if (rate !== undefined) return Effect.succeed(options?.isLora === false ? rate / loraOverFull : rate)
+  if (rate !== undefined) return Effect.succeed(isLora ? rate : rate / loraOverFull)
   const known = calibrated.map(({ name }) => name).join(", ")
   const detail = `no calibrated learning rate; choose one yourself, or one of these models: ${known}`
   return Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))

@@ -1,0 +1,52 @@
+import { Hyperparameters, LoraParameters, ModelRegistry } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Schema } from "effect"
+import { readFileSync } from "node:fs"
+
+const Row = Schema.Struct({
+  model: Schema.String,
+  lora: Schema.NullOr(Schema.Number),
+  full: Schema.NullOr(Schema.Number),
+  parameters: Schema.Int,
+  attention: Schema.Int
+})
+
+/** Every model that tinker-cookbook 0.6.1 counts, recorded by `scripts/record-hyperparameters.py`. */
+const rows = readFileSync(new URL("../fixtures/chat/0.6.1/hyperparameters.jsonl", import.meta.url), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => Schema.decodeUnknownSync(Schema.fromJsonString(Row))(line))
+
+const rate = (model: string, isLora: boolean) => Effect.option(Hyperparameters.getLr(model, { isLora }))
+
+describe("the cookbook's models", () => {
+  it("are all registered", () => {
+    assert.lengthOf(rows, 46)
+    assert.deepStrictEqual(rows.filter(({ model }) => ModelRegistry.find(model) === undefined), [])
+  })
+
+  it.effect.each(rows)(
+    "$model has the recorded rates and counts",
+    ({ attention, full, lora, model, parameters }) =>
+      Effect.gen(function*() {
+        for (const [recorded, isLora] of [[lora, true], [full, false]] as const) {
+          const found = Option.getOrNull(yield* rate(model, isLora))
+          if (recorded === null) assert.isNull(found)
+          else assert.closeTo(found ?? NaN, recorded, 1e-15)
+        }
+        assert.strictEqual(yield* LoraParameters.getLoraParamCount(model), parameters)
+        const onlyAttention = { loraRank: 8, trainMlp: false, trainUnembed: false }
+        assert.strictEqual(yield* LoraParameters.getLoraParamCount(model, onlyAttention), attention)
+      })
+  )
+})
+
+describe("rates of other optimizers", () => {
+  it.effect("are refused: none is published for DiMuon", () =>
+    Effect.gen(function*() {
+      const same = yield* Hyperparameters.getLr("Qwen/Qwen3-8B", { optimizer: "adamw" })
+      assert.strictEqual(same, yield* Hyperparameters.getLr("Qwen/Qwen3-8B"))
+      const error = yield* Effect.flip(Hyperparameters.getLr("Qwen/Qwen3-8B", { optimizer: "dimuon" }))
+      assert.include(error.message, "no learning rate is published for DiMuon: those known were found with AdamW")
+    }))
+})

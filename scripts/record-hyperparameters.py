@@ -1,0 +1,54 @@
+"""Records learning rates and LoRA parameter counts of tinker-cookbook, as packages/core/test/fixtures/chat/0.6.1/hyperparameters.jsonl.
+
+    pip install --no-deps tinker-cookbook==0.6.1
+    python scripts/record-hyperparameters.py > packages/core/test/fixtures/chat/0.6.1/hyperparameters.jsonl
+
+What the module imports for reading weights from the hub is stood in for: nothing is asked of the network.
+"""
+
+import importlib.metadata
+import json
+import sys
+import types
+from pathlib import Path
+
+
+def stand_in():
+    for name in ["huggingface_hub", "transformers", "numpy"]:
+        module = types.ModuleType(name)
+        module.AutoConfig = None
+        sys.modules.setdefault(name, module)
+    root = Path(importlib.metadata.distribution("tinker-cookbook").locate_file("tinker_cookbook"))
+    for name, path in [("tinker_cookbook", root), ("tinker_cookbook.utils", root / "utils")]:
+        package = types.ModuleType(name)
+        package.__path__ = [str(path)]
+        sys.modules[name] = package
+    helpers = types.ModuleType("tinker_cookbook.utils.misc_utils")
+    helpers.not_none = lambda value: value
+    sys.modules[helpers.__name__] = helpers
+
+
+def rate(get_lr, model, is_lora):
+    try:
+        return get_lr(model, is_lora=is_lora)
+    except Exception:  # not calibrated, or not known
+        return None
+
+
+def main():
+    stand_in()
+    from tinker_cookbook import hyperparam_utils as upstream
+
+    for model in sorted(upstream._LORA_PARAMS_PER_RANK_BY_COMPONENT):
+        row = {
+            "model": model,
+            "lora": rate(upstream.get_lr, model, True),
+            "full": rate(upstream.get_lr, model, False),
+            "parameters": upstream.get_lora_param_count(model, 32),
+            "attention": upstream.get_lora_param_count(model, 8, train_mlp=False, train_unembed=False),
+        }
+        print(json.dumps(row, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    main()
