@@ -1,5 +1,5 @@
 /** Models of this library as decision models of `effect/ai`: exact probabilities of given answers. */
-import { type ChatModel, ModelInput, Renderer, type SamplingClient, TinkerError } from "@effect-rl/core"
+import { type ChatModel, ModelInput, type Renderer, type SamplingClient, type TinkerError } from "@effect-rl/core"
 import * as AiError from "effect/ai/AiError"
 import type * as Decision from "effect/ai/Decision"
 import * as DecisionModel from "effect/ai/DecisionModel"
