@@ -20,6 +20,7 @@ export interface Source<Row> {
   readonly configs: ReadonlyArray<string>
   /** Name of each split on the hub. */
   readonly splits: Readonly<Record<string, string>>
+  /** As far as it is known: `docs/datasets.md` says which were looked up. */
   readonly licence: string
   readonly row: Schema.Decoder<Row>
 }
