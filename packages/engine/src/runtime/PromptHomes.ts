@@ -1,27 +1,39 @@
-/** Which thread computed a prompt last: its keys and values lie there for the next request, whoever asks. */
+/** Which thread computed a prompt, or the beginning of one, last: its keys and values lie there, whoever asks next. */
+import * as PrefixKeys from "./PrefixKeys.ts"
 import type { SampleOrder } from "./Protocol.ts"
 
-/** More prompts than the caches of a few threads hold. */
-const capacity = 1024
+/** More beginnings than the caches of a few threads hold. */
+const capacity = 8192
 
 type Prompt = Pick<SampleOrder, "model" | "weights" | "prompt">
 
 export class PromptHomes<Thread> {
   /** Longest unused first. */
-  private readonly homes = new Map<string, Thread>()
+  private readonly homes = new Map<number, Thread>()
 
   /**
-   * The thread for an order: the one that has its prompt, unless the order would wait there for more than computing the prompt again
-   * costs. `wait` is in rows.
+   * The thread for an order: the one that has the longest beginning of its prompt, unless the order would wait there for more than
+   * computing that beginning again costs. `wait` is in rows.
    */
-  choose(order: Prompt, leastBusy: Thread, wait: (home: Thread) => number): Thread {
-    const key = `${order.model}:${order.weights}:${order.prompt.join()}`
-    const home = this.homes.get(key)
-    const chosen = home !== undefined && wait(home) <= order.prompt.length ? home : leastBusy
-    this.homes.delete(key)
-    this.homes.set(key, chosen)
-    const [oldest] = this.homes.keys()
-    if (this.homes.size > capacity && oldest !== undefined) this.homes.delete(oldest)
+  choose({ model, prompt, weights }: Prompt, leastBusy: Thread, wait: (home: Thread) => number): Thread {
+    const beginnings = PrefixKeys.beginnings(PrefixKeys.root(model, weights), prompt, prompt.length)
+    const chosen = this.find(beginnings, wait) ?? leastBusy
+    for (const { key } of beginnings) {
+      this.homes.delete(key)
+      this.homes.set(key, chosen)
+    }
+    for (const key of this.homes.keys()) {
+      if (this.homes.size <= capacity) break
+      this.homes.delete(key)
+    }
     return chosen
+  }
+
+  private find(beginnings: ReadonlyArray<PrefixKeys.Beginning>, wait: (home: Thread) => number): Thread | undefined {
+    for (const { key, length } of beginnings) {
+      const home = this.homes.get(key)
+      if (home !== undefined && wait(home) <= length) return home
+    }
+    return undefined
   }
 }

@@ -1,5 +1,6 @@
 /** Continuous batching as a state machine: which rows of which samples the next forward pass computes. */
 import { type Piece, Positions } from "./Positions.ts"
+import { type Cached, PrefixIndex } from "./PrefixIndex.ts"
 
 /** One request to a model: `samples` continuations of one prompt. */
 export interface Order {
@@ -14,14 +15,34 @@ export interface Order {
   readonly scorePrompt: boolean
 }
 
-/** The positions of one sample in the cache. Its prompt stays there for other samples with the same prompt. */
-interface Place extends Piece {
-  readonly prefixKey: string
-  /** Whether samples with the same key copy their prompt from here. */
-  isShared: boolean
-  isIdle: boolean
-  /** The sample that computes, or has computed, the prompt. */
-  owner: Sample
+/** The positions of one sample in the cache. They stay there for others that begin alike, until the positions are needed. */
+class Place implements Piece, Cached {
+  readonly start: number
+  readonly length: number
+  /** The sample that computes here, or did last. */
+  holder: Sample
+  isIdle = false
+  isGone = false
+
+  constructor({ length, start }: Piece, holder: Sample) {
+    this.start = start
+    this.length = length
+    this.holder = holder
+  }
+
+  get weights() {
+    return this.holder.order.weights
+  }
+
+  get promptLength() {
+    return this.holder.order.prompt.length
+  }
+
+  get computed() {
+    return this.holder.computed
+  }
+
+  readonly tokenAt = (position: number) => tokenAt(this.holder, position)
 }
 
 /** One continuation in progress: known tokens are the prompt and `tokens`, the first `computed` of them are in the cache. */
@@ -92,8 +113,9 @@ export class Scheduler {
   private readonly positions: Positions<Place>
   /** Places of finished samples, longest unused first. */
   private readonly idle = new Set<Place>()
-  /** The place that holds, or will hold, a prompt. */
-  private readonly prefixes = new Map<string, Place>()
+  private readonly prefixes = new PrefixIndex<Place>()
+  /** The sample that computes a prompt from some token on. */
+  private readonly computing = new Map<string, Sample>()
   private readonly limits: Limits
 
   constructor(limits: Limits) {
@@ -141,10 +163,13 @@ export class Scheduler {
 
   /** Records that a step's rows are in the cache. */
   computed(step: Step) {
-    for (const { sample, to } of step.spans) sample.computed = to
+    for (const { sample, to } of step.spans) {
+      sample.computed = to
+      if (sample.place !== undefined) this.prefixes.update(sample.place)
+    }
   }
 
-  /** Frees the place of a running sample; a prompt that others may copy stays until its place is needed. */
+  /** Frees the place of a running sample; what it has computed stays until the place is needed. */
   finish(sample: Sample) {
     const { order, place } = sample
     if (place === undefined) return
@@ -153,16 +178,15 @@ export class Scheduler {
     const others = (this.runningOf.get(order.id) ?? 1) - 1
     if (others === 0) this.runningOf.delete(order.id)
     else this.runningOf.set(order.id, others)
-    if (place.isShared && place.owner.computed >= prefixLength(place.owner.order)) {
-      place.isIdle = true
-      this.idle.add(place)
-    } else this.drop(place)
+    place.isIdle = true
+    this.idle.add(place)
   }
 
   private drop(place: Place) {
+    place.isGone = true
     this.positions.giveBack(place)
     this.idle.delete(place)
-    if (place.isShared) this.prefixes.delete(place.prefixKey)
+    this.prefixes.remove(place)
   }
 
   private span(sample: Sample, rows: number): Span {
@@ -212,30 +236,43 @@ export class Scheduler {
 
   /** Whether another sample is computing this one's prompt right now. */
   private isBeingComputed({ prefixKey, sample }: Waiting) {
-    const place = this.prefixes.get(prefixKey)
-    return place !== undefined && !isScored(sample) && place.owner.computed < prefixLength(sample.order)
+    const other = this.computing.get(prefixKey)
+    if (other === undefined || isScored(sample)) return false
+    if (other.place !== undefined && other.computed < prefixLength(other.order)) return true
+    this.computing.delete(prefixKey)
+    return false
   }
 
-  /** Gives a sample its place and the prompt that lies in the cache; undefined where no place is large enough. */
+  /** Gives a sample its place and what lies in the cache of its prompt; undefined where no place is large enough. */
   private start({ prefixKey, sample }: Waiting): ReadonlyArray<Copy> | undefined {
-    const length = positionsOf(sample.order)
-    const known = isScored(sample) ? undefined : this.prefixes.get(prefixKey)
-    if (known?.isIdle === true && known.length >= length) {
-      this.idle.delete(known)
-      known.isIdle = false
-      this.run(sample, known, prefixLength(sample.order))
+    const { order } = sample
+    const known = isScored(sample)
+      ? undefined
+      : this.prefixes.longest(order.weights, order.prompt, prefixLength(order))
+    if (known?.cached.isIdle === true && this.isWhole(known, order)) {
+      this.reuse(known.cached, sample)
       return []
     }
-    const place = this.take(length, prefixKey, sample, known)
+    const place = this.take(positionsOf(order), sample, known?.cached)
     if (place === undefined) return undefined
-    const prefix = isScored(sample) ? undefined : this.prefixes.get(prefixKey)
-    this.run(sample, place, prefix === undefined ? 0 : prefixLength(sample.order))
-    if (prefix !== undefined) return [{ from: prefix.start, to: place.start, length: sample.computed }]
-    if (!this.prefixes.has(prefixKey)) {
-      place.isShared = true
-      this.prefixes.set(prefixKey, place)
-    }
-    return []
+    const shared = known === undefined || known.cached.isGone ? 0 : known.length
+    this.run(sample, place, shared)
+    if (shared < prefixLength(order) && !this.computing.has(prefixKey)) this.computing.set(prefixKey, sample)
+    return known === undefined || shared === 0 ? [] : [{ from: known.cached.start, to: place.start, length: shared }]
+  }
+
+  /** Whether a place has all of an order's prompt, and room for the rest. */
+  private isWhole({ cached, length }: { readonly cached: Place; readonly length: number }, order: Order) {
+    return length === prefixLength(order) && cached.length >= positionsOf(order)
+  }
+
+  private reuse(place: Place, sample: Sample) {
+    this.prefixes.remove(place)
+    this.idle.delete(place)
+    place.isIdle = false
+    place.holder = sample
+    this.run(sample, place, prefixLength(sample.order))
+    this.prefixes.update(place)
   }
 
   private run(sample: Sample, place: Place, computed: number) {
@@ -247,8 +284,8 @@ export class Scheduler {
   }
 
   /** Takes positions, from idle places where there is no gap; `wanted` is given up last. */
-  private take(length: number, prefixKey: string, owner: Sample, wanted: Place | undefined): Place | undefined {
-    const make = (piece: Piece): Place => ({ ...piece, prefixKey, owner, isShared: false, isIdle: false })
+  private take(length: number, holder: Sample, wanted: Place | undefined): Place | undefined {
+    const make = (piece: Piece) => new Place(piece, holder)
     const victims = [...this.idle].filter((place) => place !== wanted)
     if (wanted?.isIdle === true) victims.push(wanted)
     let place = this.positions.take(length, make)

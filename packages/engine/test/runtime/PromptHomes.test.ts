@@ -29,12 +29,18 @@ describe("PromptHomes", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3])], 4), [0, 1])
   })
 
+  it("sends a prompt to the thread that has computed the beginning of it", () => {
+    const turn = Array.makeBy(20, (t) => t)
+    assert.deepStrictEqual(asked([order(turn), order([...turn, 7, 8, 9]), order([8, ...turn])], 0), [0, 0, 1])
+    assert.deepStrictEqual(asked([order(turn), order([...turn, 7, 8, 9])], 17), [0, 1])
+  })
+
   it("forgets the longest unused prompts", () => {
     const homes = new PromptHomes<number>()
     const ask = (token: number, least: number) => homes.choose(order([token]), least, () => 0)
-    for (const token of Array.range(1, 1024)) ask(token, 0)
+    for (const token of Array.range(1, 8192)) ask(token, 0)
     assert.strictEqual(ask(1, 1), 0)
-    ask(1025, 0)
+    ask(8193, 0)
     assert.deepStrictEqual([ask(1, 1), ask(2, 1)], [0, 1])
   })
 })

@@ -55,6 +55,21 @@ describe("Scheduler", () => {
     assert.deepStrictEqual(drain(scheduler), [3])
   })
 
+  it("computes of a later turn what the conversation has gained, sampled tokens included", () => {
+    const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100 })
+    const first = Array.from({ length: 20 }, (_, t) => 100 + t)
+    scheduler.add(order(1, first, { maxTokens: 14 }))
+    assert.deepStrictEqual(drain(scheduler), [20, ...Array.from({ length: 13 }, () => 1)])
+    const sampled = Array.from({ length: 14 }, () => 7)
+    const second = [...first, ...sampled, 8, 9, 10]
+    scheduler.add(order(2, second, { maxTokens: 1 }))
+    assert.deepStrictEqual(drain(scheduler), [second.length - 33])
+    scheduler.add(order(3, [...first.slice(0, 17), 5, 6], { maxTokens: 1 }))
+    assert.deepStrictEqual(drain(scheduler), [2])
+    scheduler.add(order(4, second, { maxTokens: 1, weights: 1 }))
+    assert.deepStrictEqual(drain(scheduler), [second.length])
+  })
+
   it("cuts a long prompt into pieces, so that running samples never wait for all of it", () => {
     const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 4 })
     scheduler.add(order(1, [1, 2], { maxTokens: 4 }))
@@ -104,6 +119,8 @@ describe("Scheduler", () => {
   const Load = Schema.Array(
     Schema.Struct({
       prompt: Schema.Array(Schema.Literals([1, 2])).check(Schema.isMinLength(1), Schema.isMaxLength(6)),
+      /** Tokens in front, which are equal for all. */
+      before: Schema.Literals([0, 0, 15, 20, 36]),
       samples: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 })),
       maxTokens: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })),
       weights: Schema.Literals([0, 1])
@@ -111,15 +128,18 @@ describe("Scheduler", () => {
   ).check(Schema.isMaxLength(12))
 
   it.prop("every position of the cache holds the token that its sample has computed there", [Load], ([load]) => {
-    const scheduler = new Scheduler({ sequences: 3, positions: 20, prefillRows: 4 })
-    for (const [id, { prompt, ...options }] of load.entries()) scheduler.add(order(id, prompt, options))
-    const cache = Array.from({ length: 20 }, () => "")
+    const positions = 100
+    const scheduler = new Scheduler({ sequences: 3, positions, prefillRows: 4 })
+    for (const [id, { before, prompt, ...options }] of load.entries()) {
+      scheduler.add(order(id, [...Array.from({ length: before }, () => 7), ...prompt], options))
+    }
+    const cache = Array.from({ length: positions }, () => "")
     let finished = 0
     drain(scheduler, ({ copies, spans }) => {
       for (const { from, length, to } of copies) cache.splice(to, length, ...cache.slice(from, from + length))
       for (const { from, sample, to } of spans) {
         const start = sample.place?.start ?? NaN
-        assert.isAtMost(start + to, 20)
+        assert.isAtMost(start + to, positions)
         const name = (position: number) => `${sample.order.weights}:${tokenAt(sample, position)}`
         for (let position = 0; position < from; position++) assert.strictEqual(cache[start + position], name(position))
         for (let position = from; position < to; position++) cache[start + position] = name(position)
@@ -127,7 +147,7 @@ describe("Scheduler", () => {
       }
     })
     assert.strictEqual(finished, load.reduce((sum, { samples }) => sum + samples, 0))
-    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 20 })
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: positions })
   })
 
   it("gives each sample the positions it can reach, so that short ones run beside a long one", () => {

@@ -1,0 +1,62 @@
+/** Finds the cached sequence that begins with the most tokens of a prompt. */
+import * as PrefixKeys from "./PrefixKeys.ts"
+
+/** A sequence whose first tokens lie in the cache. */
+export interface Cached {
+  /** Identity of the weights that it was computed with. */
+  readonly weights: number
+  /** Its prompt's length, where others are most likely to part from it, or to begin. */
+  readonly promptLength: number
+  /** Tokens that lie in the cache. */
+  readonly computed: number
+  readonly tokenAt: (position: number) => number
+}
+
+/** How far a sequence is indexed. */
+interface Indexed {
+  length: number
+  key: number
+  readonly keys: Array<number>
+}
+
+export class PrefixIndex<C extends Cached> {
+  private readonly byKey = new Map<number, C>()
+  private readonly indexed = new Map<C, Indexed>()
+
+  /** Indexes what has been computed since the last time. */
+  update(cached: C) {
+    const state = this.indexed.get(cached) ?? { length: 0, key: PrefixKeys.root(cached.weights), keys: [] }
+    this.indexed.set(cached, state)
+    for (; state.length < cached.computed; state.length++) {
+      state.key = PrefixKeys.extend(state.key, cached.tokenAt(state.length))
+      const length = state.length + 1
+      if (length % PrefixKeys.blockSize !== 0 && length !== cached.promptLength - 1) continue
+      state.keys.push(state.key)
+      this.byKey.set(state.key, cached)
+    }
+  }
+
+  remove(cached: C) {
+    for (const key of this.indexed.get(cached)?.keys ?? []) {
+      if (this.byKey.get(key) === cached) this.byKey.delete(key)
+    }
+    this.indexed.delete(cached)
+  }
+
+  /** The sequence that begins with the most of the first `length` tokens, and how many these are. */
+  longest(weights: number, tokens: Int32Array, length: number): { cached: C; length: number } | undefined {
+    for (const { key, length: least } of PrefixKeys.beginnings(PrefixKeys.root(weights), tokens, length)) {
+      const cached = this.byKey.get(key)
+      if (cached === undefined || cached.weights !== weights) continue
+      const shared = sharedLength(cached, tokens, length)
+      if (shared >= least) return { cached, length: shared }
+    }
+    return undefined
+  }
+}
+
+const sharedLength = ({ computed, tokenAt }: Cached, tokens: Int32Array, most: number): number => {
+  let length = 0
+  while (length < Math.min(computed, most) && tokenAt(length) === tokens[length]) length++
+  return length
+}

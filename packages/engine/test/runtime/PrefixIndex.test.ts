@@ -1,0 +1,68 @@
+import { type Cached, PrefixIndex } from "@effect-rl/engine/runtime/PrefixIndex"
+import { assert, describe, it } from "@effect/vitest"
+import { Array, Schema } from "effect"
+
+const cached = (
+  tokens: ReadonlyArray<number>,
+  { computed = tokens.length, promptLength = tokens.length, weights = 0 }: Partial<Cached> = {}
+): Cached => ({ weights, promptLength, computed, tokenAt: (position) => tokens[position] ?? NaN })
+
+const text = Array.makeBy(40, (t) => t * t % 11)
+
+const indexOf = (...all: ReadonlyArray<Cached>) => {
+  const index = new PrefixIndex<Cached>()
+  for (const one of all) index.update(one)
+  return index
+}
+
+const longest = (index: PrefixIndex<Cached>, tokens: ReadonlyArray<number>, weights = 0) =>
+  index.longest(weights, Int32Array.from(tokens), tokens.length)
+
+describe("PrefixIndex", () => {
+  const Texts = Schema.Array(
+    Schema.Array(Schema.Literals([1, 2])).check(Schema.isMinLength(1), Schema.isMaxLength(70))
+  )
+
+  it.prop("finds sequences that begin as asked, and one that begins with as many whole blocks as any does", [
+    Texts,
+    Texts
+  ], ([
+    texts,
+    asked
+  ]) => {
+    const index = indexOf(...texts.map((tokens) => cached(tokens)))
+    for (const tokens of [...asked, ...texts]) {
+      const found = longest(index, tokens)
+      const length = found?.length ?? 0
+      assert.deepStrictEqual(
+        Array.makeBy(length, (t) => found?.cached.tokenAt(t)).slice(0, length),
+        tokens.slice(0, length)
+      )
+      const shared = (other: ReadonlyArray<number>) => {
+        const at = tokens.findIndex((token, t) => token !== other[t])
+        return Math.min(at === -1 ? tokens.length : at, other.length)
+      }
+      const most = texts.reduce((best, other) => Math.max(best, shared(other)), 0)
+      assert.isAtLeast(length, most - most % 16)
+    }
+  })
+
+  it("finds all that is shared beyond whole blocks, as far as it is computed", () => {
+    const index = indexOf(cached(text))
+    assert.strictEqual(longest(index, [...text.slice(0, 29), 99])?.length, 29)
+    assert.strictEqual(longest(indexOf(cached(text, { computed: 20 })), text)?.length, 20)
+    assert.isUndefined(longest(index, text.slice(0, 9)))
+  })
+
+  it("finds short prompts whole", () => {
+    assert.strictEqual(longest(indexOf(cached([1, 2, 3, 4], { promptLength: 4 })), [1, 2, 3])?.length, 3)
+  })
+
+  it("tells weights apart and forgets what is removed", () => {
+    const one = cached(text)
+    const index = indexOf(one, cached(text, { weights: 1 }))
+    index.remove(one)
+    assert.isUndefined(longest(index, text))
+    assert.strictEqual(longest(index, text, 1)?.length, 40)
+  })
+})
