@@ -10,9 +10,10 @@ const verbs = {
   serve: "Make this machine a service of the Tinker API, for every client of it",
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
-  show: "Report on one run: rewards, evaluations, failures, sample transcripts",
+  show: "Report on one run, list its rollouts, or show one of them",
   export: "Write a run as one page, or in the format of another tool",
-  merge: "Write a trained adapter and its model as one folder that other tools load"
+  merge: "Write a trained adapter and its model as one folder that other tools load",
+  audit: "Look for signs that a policy exploits its reward or degenerates; fails where it finds some"
 }
 
 type Verb = keyof typeof verbs
@@ -82,6 +83,10 @@ export const run = (version: string) =>
       case "merge": {
         const { merge } = yield* Effect.promise(() => import("./merge/MergeCommand.ts"))
         return yield* invoke(merge)(args)
+      }
+      case "audit": {
+        const { auditRun } = yield* Effect.promise(() => import("./audit/AuditCommand.ts"))
+        return yield* invoke(auditRun)(args)
       }
       case undefined:
         return yield* invoke(Command.make("train"))(args)

@@ -153,5 +153,6 @@ export * as Preferences from "./preference/Preferences.ts"
 
 export * as Compare from "./report/Compare.ts"
 export * as Divergence from "./report/Divergence.ts"
+export * as Audit from "./report/Audit.ts"
 export * as Regrade from "./report/Regrade.ts"
 export * as RewardCurve from "./report/RewardCurve.ts"

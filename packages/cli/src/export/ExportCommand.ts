@@ -12,8 +12,8 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
+import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
 import * as Formats from "./Formats.ts"
-import * as RunTokenizer from "./RunTokenizer.ts"
 
 const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),

@@ -4,6 +4,7 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Columns from "../terminal/Columns.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as Folders from "./Folders.ts"
@@ -28,16 +29,10 @@ const cells = (line: Entry.RunLine | Entry.BrokenRun): ReadonlyArray<string> => 
   ]
 }
 
-/** Rows as lines with aligned columns. */
-const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>) => {
-  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd())
-}
-
 export const runs = Command.make("runs", { folder }, ({ folder }) =>
   Effect.gen(function*() {
     const lines = yield* Runs.list([folder])
     yield* Folders.check(folder, lines.map(({ run }) => run))
     const rows = lines.map((line) => cells(line).map(Untrusted.show))
-    yield* Effect.forEach(aligned([headings, ...rows]), (line) => Console.log(line), { discard: true })
+    yield* Effect.forEach(Columns.aligned([headings, ...rows]), (line) => Console.log(line), { discard: true })
   }))

@@ -1,4 +1,5 @@
-/** `effect-rl show RUN`: a report on one run. */
+/** `effect-rl show RUN`: a report on one run, a list of its rollouts, or one of them. */
+import { RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { Runs, Story } from "@effect-rl/view"
 import * as Argument from "effect/cli/Argument"
@@ -7,9 +8,13 @@ import * as Flag from "effect/cli/Flag"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as RunHistory from "../report/RunHistory.ts"
 import * as Transcripts from "../report/Transcripts.ts"
+import * as RolloutFilter from "../rollouts/RolloutFilter.ts"
+import * as RolloutId from "../rollouts/RolloutId.ts"
+import * as RolloutReport from "../rollouts/RolloutReport.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -18,6 +23,16 @@ import * as Untrusted from "../terminal/Untrusted.ts"
 
 const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
+  rollouts: Flag.Boolean("rollouts").pipe(
+    Flag.withDescription("List rollouts in place of the report"),
+    Flag.withDefault(false)
+  ),
+  rollout: Flag.String("rollout").pipe(
+    Flag.withMetavar("id"),
+    Flag.withDescription("Show this rollout as a whole in place of the report"),
+    Flag.optional
+  ),
+  ...RolloutFilter.flags,
   json: Flag.Boolean("json").pipe(
     Flag.withDescription("Write one JSON record in place of text"),
     Flag.withDefault(false)
@@ -62,9 +77,9 @@ const head = (
   ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
 ]
 
-const report = Effect.fnUntraced(function*(run: string) {
+const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const output = yield* Output
-  const reader = yield* RunDirectory.open(run)
+  const run = reader.name
   const told = summary(yield* Runs.story(reader), yield* Clock.currentTimeMillis)
   const history = yield* RunHistory.read(reader)
   const transcripts = yield* Transcripts.read(reader, history)
@@ -73,8 +88,38 @@ const report = Effect.fnUntraced(function*(run: string) {
   yield* output.record({ type: "run", run, ...told, ...FinalReport.record(history), transcripts })
 })
 
+interface Asked extends RolloutFilter.Filter {
+  readonly run: string
+  readonly rollouts: boolean
+  readonly rollout: Option.Option<string>
+}
+
+/** A folder of runs may be meant as an argument of `runs`. */
+const openRun = Effect.fnUntraced(function*(folder: string) {
+  return yield* Effect.catchTag(
+    RunDirectory.open(folder),
+    "RunError",
+    (error) =>
+      Effect.flatMap(Runs.find([folder]), ([first]) =>
+        Effect.fail(
+          first === undefined ? error : new RunStore.RunError({
+            run: folder,
+            detail:
+              `this is a folder of runs, expected one of them, such as ${first}. To list them: effect-rl runs ${folder}`
+          })
+        ))
+  )
+})
+
+const answer = Effect.fnUntraced(function*({ rollout, rollouts, run, ...filter }: Asked) {
+  const id = Option.isSome(rollout) ? yield* RolloutId.parse(rollout.value) : undefined
+  const reader = yield* openRun(run)
+  if (id !== undefined) return yield* RolloutReport.one(reader, id)
+  return rollouts ? yield* RolloutReport.list(reader, filter) : yield* report(reader)
+})
+
 export const show = Command.make(
   "show",
   flags,
-  ({ json, run }) => Effect.provide(report(run), Layer.provide(Output.layer({ json }), RunLog.layerNone))
+  ({ json, ...asked }) => Effect.provide(answer(asked), Layer.provide(Output.layer({ json }), RunLog.layerNone))
 )

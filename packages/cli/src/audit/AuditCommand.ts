@@ -1,0 +1,86 @@
+/** `effect-rl audit RUN`: signs that a policy exploits its reward or degenerates. */
+import { Audit, type RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as RolloutId from "../rollouts/RolloutId.ts"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as Quarantine from "./Quarantine.ts"
+
+/** Something was found: the command fails, so that a pipeline of CI stops there. */
+export class Suspicious extends Schema.TaggedError<Suspicious>()("Suspicious", {
+  run: Schema.String,
+  findings: Schema.Int,
+  checks: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    return `${this.run}: ${this.findings} finding${this.findings === 1 ? "" : "s"} (${
+      this.checks.join(", ")
+    }); read the ` +
+      "transcripts before you trust its rewards"
+  }
+}
+
+const flags = {
+  run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
+  quarantine: Flag.String("quarantine").pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription("Write the suspected rollouts there, with what was found, as JSON lines"),
+    Flag.optional
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Write one JSON record per finding in place of text"),
+    Flag.withDefault(false)
+  )
+}
+
+/** The command that shows a suspected transcript. */
+const links = (run: string, { group, members }: Audit.Finding): ReadonlyArray<string> =>
+  group === undefined
+    ? []
+    : members.slice(0, 1).map((member) =>
+      `    effect-rl show ${run} --rollout ${RolloutId.format({ sequence: group.sequence, member })}`
+    )
+
+const lines = (run: string, finding: Audit.Finding): ReadonlyArray<string> => {
+  const { check, detail, group, iteration, members } = finding
+  const place = group === undefined
+    ? ""
+    : `, group ${group.key}, member${members.length === 1 ? "" : "s"} ${members.join(", ")}`
+  return [Untrusted.show(`iteration ${iteration}${place}: ${check}: ${detail}`), ...links(run, finding)]
+}
+
+const audit = Effect.fnUntraced(function*(run: RunStore.RunReader, quarantine: Option.Option<string>) {
+  const output = yield* Output
+  const findings = yield* Stream.runCollect(
+    Stream.tap(
+      Audit.run(run),
+      (finding) =>
+        Effect.andThen(output.lines(lines(run.name, finding)), output.record({ type: "finding", ...finding }))
+    )
+  )
+  if (Option.isSome(quarantine)) {
+    const count = yield* Quarantine.write(run, findings, quarantine.value)
+    yield* output.lines([`${count} suspected rollouts written to ${quarantine.value}`])
+  }
+  if (findings.length === 0) return yield* output.lines(["nothing found"])
+  const checks = [...new Set(findings.map(({ check }) => check))]
+  return yield* new Suspicious({ run: run.name, findings: findings.length, checks })
+})
+
+export const auditRun = Command.make(
+  "audit",
+  flags,
+  ({ json, quarantine, run }) =>
+    Effect.flatMap(RunDirectory.open(run), (reader) => audit(reader, quarantine)).pipe(
+      Effect.provide(Layer.provide(Output.layer({ json }), RunLog.layerNone))
+    )
+)

@@ -1,0 +1,60 @@
+/** A file of suspected rollouts, to be read by a person or left out of what others train on. */
+import { type Audit, RunRecord, type RunStore } from "@effect-rl/core"
+import { Conversation, Projection, Rollouts } from "@effect-rl/export"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as RolloutId from "../rollouts/RolloutId.ts"
+import * as RunTokenizer from "../rollouts/RunTokenizer.ts"
+
+/** What is suspected of each rollout, by its name. */
+const suspicions = (findings: ReadonlyArray<Audit.Finding>) => {
+  const found = new Map<string, ReadonlyArray<string>>()
+  for (const { check, detail, group, members } of findings) {
+    if (group === undefined) continue
+    for (const member of members) {
+      const id = RolloutId.format({ sequence: group.sequence, member })
+      found.set(id, [...found.get(id) ?? [], `${check}: ${detail}`])
+    }
+  }
+  return found
+}
+
+/** Writes one line for each suspected rollout: its conversation, reward, advantage and what was found. Gives their number. */
+export const write = Effect.fnUntraced(function*(
+  run: RunStore.RunReader,
+  findings: ReadonlyArray<Audit.Finding>,
+  file: string
+) {
+  const suspected = suspicions(findings)
+  const sequences = new Set(findings.flatMap(({ group }) => group === undefined ? [] : [group.sequence]))
+  const decode = yield* RunTokenizer.decoder(run)
+  const lineOf = ({ advantage, group: { record }, member, reward, trajectory }: Rollouts.Member) => {
+    const id = RolloutId.format({ sequence: record.sequence, member })
+    const found = suspected.get(id)
+    if (found === undefined) return []
+    const messages = Conversation.messages(Conversation.turns(trajectory, decode))
+    return [{
+      id,
+      iteration: record.iteration,
+      group: record.key,
+      member,
+      reward,
+      advantage: advantage ?? null,
+      found,
+      messages
+    }]
+  }
+  const records = RunRecord.current(yield* Stream.runCollect(run.read))
+  const batches = Rollouts.batches(records).map((batch) => ({
+    ...batch,
+    groups: batch.groups.filter(({ sequence }) => sequences.has(sequence))
+  }))
+  yield* Projection.writeLines(
+    file,
+    Stream.flatMap(
+      Stream.mapEffect(Stream.fromIterable(batches), (batch) => Rollouts.load(run, batch)),
+      (groups) => Stream.fromIterable(groups.flatMap(Rollouts.members).flatMap(lineOf))
+    )
+  )
+  return suspected.size
+})

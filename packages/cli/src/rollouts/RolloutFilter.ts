@@ -1,0 +1,104 @@
+/** Which rollouts of a run are listed. */
+import { type GroupResult, RunRecord } from "@effect-rl/core"
+import * as Flag from "effect/cli/Flag"
+import * as Option from "effect/Option"
+import * as RolloutId from "./RolloutId.ts"
+
+export const flags = {
+  iteration: Flag.Int("iteration").pipe(Flag.withDescription("Only rollouts of this iteration"), Flag.optional),
+  evaluator: Flag.String("evaluator").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription("Rollouts of this evaluator in place of those that were trained on"),
+    Flag.optional
+  ),
+  tag: Flag.String("tag").pipe(Flag.withDescription("Only groups with this tag"), Flag.optional),
+  stopReason: Flag.String("stop-reason").pipe(Flag.withDescription("Only rollouts that ended so"), Flag.optional),
+  minReward: Flag.Finite("min-reward").pipe(Flag.withDescription("Only rewards from this on"), Flag.optional),
+  maxReward: Flag.Finite("max-reward").pipe(Flag.withDescription("Only rewards up to this"), Flag.optional),
+  limit: Flag.Int("limit").pipe(
+    Flag.filter((limit) => limit > 0, () => "a whole number from 1 on"),
+    Flag.withDescription("How many are listed, the newest (default: 20)"),
+    Flag.withDefault(20)
+  )
+}
+
+export interface Filter {
+  readonly iteration: Option.Option<number>
+  readonly evaluator: Option.Option<string>
+  readonly tag: Option.Option<string>
+  readonly stopReason: Option.Option<string>
+  readonly minReward: Option.Option<number>
+  readonly maxReward: Option.Option<number>
+  readonly limit: number
+}
+
+/** A rollout as its group's record tells of it. */
+export interface Line {
+  readonly id: string
+  readonly iteration: number
+  readonly evaluator: string | null
+  readonly group: string
+  readonly member: number
+  readonly reward: number
+  /** Null where no update used it. */
+  readonly advantage: number | null
+  readonly turns: number
+  readonly tokens: number
+  readonly stopReason: string | null
+}
+
+const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
+  Option.match(wanted, { onNone: () => true, onSome: test })
+
+const isWanted = (filter: Filter) => (record: RunRecord.GroupRolledOut) =>
+  (record.evaluator ?? "") === Option.getOrElse(filter.evaluator, () => "")
+  && holds(filter.iteration, (iteration) => record.iteration === iteration)
+  && holds(filter.tag, (tag) => record.tags.includes(tag))
+
+const isIn = (filter: Filter) => ({ reward, stopReason }: Line) =>
+  holds(filter.minReward, (least) => reward >= least)
+  && holds(filter.maxReward, (most) => reward <= most)
+  && holds(filter.stopReason, (wanted) => stopReason === wanted)
+
+type Advantages = ReadonlyMap<string, ReadonlyArray<number>>
+
+/** Advantages by iteration and group. */
+const advantagesOf = (records: ReadonlyArray<RunRecord.RunRecord>): Advantages =>
+  new Map(
+    records.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration }) =>
+      groups.map(({ advantages, key }) => [`${iteration} ${key}`, advantages])
+    )
+  )
+
+const linesOf = (advantages: Advantages) => (record: RunRecord.GroupRolledOut): ReadonlyArray<Line> =>
+  record.members.flatMap((summary, member) => {
+    if (summary === null) return []
+    const { evaluator = null, iteration, key, sequence } = record
+    const credited = evaluator === null ? advantages.get(`${iteration} ${key}`)?.[member] : undefined
+    return [{
+      id: RolloutId.format({ sequence, member }),
+      iteration,
+      evaluator,
+      group: key,
+      member,
+      reward: record.rewards[member] ?? NaN,
+      advantage: credited ?? null,
+      turns: summary.turns,
+      tokens: summary.sampled,
+      stopReason: summary.stopReason
+    }]
+  })
+
+/** The rollouts that the filter lets through, oldest first, the newest of them where there are more than its limit. */
+export const select = (
+  records: ReadonlyArray<RunRecord.RunRecord>,
+  filter: Filter
+): { readonly found: number; readonly lines: ReadonlyArray<Line> } => {
+  const groups = RunRecord.current(records).filter(RunRecord.guards.GroupRolledOut).filter(isWanted(filter))
+  const lines = groups.flatMap(linesOf(advantagesOf(records))).filter(isIn(filter))
+  return { found: lines.length, lines: lines.slice(-filter.limit) }
+}
+
+/** The group's member; undefined where it was dropped or is not there. */
+export const memberOf = (result: GroupResult.GroupResult, member: number) =>
+  result._tag === "Skipped" ? undefined : Option.getOrUndefined(result.members[member] ?? Option.none())

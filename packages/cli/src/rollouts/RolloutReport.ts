@@ -1,0 +1,116 @@
+/** Rollouts of a recorded run in the terminal: a list, or one as a whole. */
+import { GroupPayload, InvalidOption, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
+import { Conversation } from "@effect-rl/export"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Columns from "../terminal/Columns.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import type { Style } from "../terminal/Style.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as RolloutFilter from "./RolloutFilter.ts"
+import * as RolloutId from "./RolloutId.ts"
+import * as RunTokenizer from "./RunTokenizer.ts"
+
+const headings = ["rollout", "iteration", "group", "member", "reward", "advantage", "turns", "tokens", "ended"]
+
+const cells = (line: RolloutFilter.Line) => [
+  line.id,
+  String(line.iteration),
+  Untrusted.show(line.group),
+  String(line.member),
+  Quantity.fixed(line.reward, 3),
+  Quantity.fixed(line.advantage ?? NaN, 3),
+  String(line.turns),
+  String(line.tokens),
+  line.stopReason ?? ""
+]
+
+/** Lists the rollouts that the filter lets through. */
+export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter: RolloutFilter.Filter) {
+  const output = yield* Output
+  const { found, lines } = RolloutFilter.select(yield* Stream.runCollect(run.read), filter)
+  yield* output.lines(Columns.aligned([headings, ...lines.map(cells)]))
+  if (found > lines.length) yield* output.lines([`the newest ${lines.length} of ${found}; --limit shows more`])
+  yield* output.lines([`one of them: effect-rl show ${run.name} --rollout ${lines.at(-1)?.id ?? "ID"}`])
+  yield* Effect.forEach(lines, (line) => output.record({ type: "rollout", ...line }), { discard: true })
+})
+
+const logLines = (logs: Trajectory.Transition["logs"]) =>
+  Object.entries(logs).flatMap(([name, value]) =>
+    name === "question" || name === "response" || name.startsWith("tool_") ? [] : [`${name}: ${value}`]
+  )
+
+const block = (text: string) => Untrusted.showLines(text.trimEnd()).split("\n").map((line) => `  ${line}`)
+
+const metricsText = (metrics: Trajectory.Transition["metrics"]) =>
+  Object.entries(metrics).map(([name, metric]) => `${name} ${metric.kind === "rate" ? metric.hit : metric.value}`).join(
+    ", "
+  )
+
+const turnLines = (
+  { action, logs, metrics, reward }: Trajectory.Transition,
+  { prompt, response, tools }: Conversation.Turn,
+  index: number,
+  style: Style
+) => [
+  "",
+  style.bold(`turn ${index}`) +
+  `  reward ${Quantity.fixed(reward, 3)}, ${action.tokens.length} tokens, ${action.stopReason}`,
+  ...(prompt === "" ? [] : [style.dim("prompt"), ...block(prompt)]),
+  style.dim("response"),
+  ...block(response),
+  ...tools.flatMap(({ call, result }) => [style.dim(`tool ${Untrusted.show(call)}`), ...block(result)]),
+  ...logLines(logs).flatMap(block),
+  ...(Object.keys(metrics).length === 0 ? [] : [style.dim(Untrusted.show(metricsText(metrics)))])
+]
+
+const groupOf = Effect.fnUntraced(function*(run: RunStore.RunReader, { sequence }: RolloutId.RolloutId) {
+  const record = Option.getOrUndefined(
+    yield* Stream.runHead(Stream.filter(run.read, (record) => record.sequence === sequence))
+  )
+  return record?._tag === "GroupRolledOut" && record.payload !== undefined
+    ? { record, result: yield* Effect.flatMap(run.payload(record.payload), GroupPayload.decode) }
+    : undefined
+})
+
+const noRollout = (run: RunStore.RunReader, id: RolloutId.RolloutId) =>
+  new InvalidOption.InvalidOption({
+    field: "--rollout",
+    found: `${RolloutId.format(id)}, which ${run.name} does not have`,
+    expected: "one that --rollouts lists"
+  })
+
+const head = (record: RunRecord.GroupRolledOut, { member }: RolloutId.RolloutId) =>
+  `${Untrusted.show(record.key)}  member ${member}, ` +
+  `${record.evaluator === undefined ? "" : `${Untrusted.show(record.evaluator)} before `}iteration ${record.iteration}`
+
+/** Shows one rollout as a whole. */
+export const one = Effect.fnUntraced(function*(run: RunStore.RunReader, id: RolloutId.RolloutId) {
+  const output = yield* Output
+  const found = yield* groupOf(run, id)
+  const trajectory = found === undefined ? undefined : RolloutFilter.memberOf(found.result, id.member)
+  if (found === undefined || trajectory === undefined) return yield* noRollout(run, id)
+  const { record } = found
+  const turns = Conversation.turns(trajectory, yield* RunTokenizer.decoder(run))
+  const reward = record.rewards[id.member] ?? NaN
+  const stopReason = Option.getOrNull(trajectory.stopReason)
+  yield* output.lines([
+    output.style.bold(head(record, id)),
+    `reward ${Quantity.fixed(reward, 3)}, ended by ${stopReason ?? "its environment"}`,
+    ...trajectory.transitions.flatMap((transition, index) => {
+      const turn = turns[index]
+      return turn === undefined ? [] : turnLines(transition, turn, index, output.style)
+    })
+  ])
+  yield* output.record({
+    type: "rollout",
+    id: RolloutId.format(id),
+    group: record.key,
+    iteration: record.iteration,
+    reward,
+    stopReason,
+    turns
+  })
+})

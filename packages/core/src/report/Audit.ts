@@ -1,0 +1,126 @@
+/**
+ * Signs that a policy exploits its reward or degenerates, looked for in recorded rollouts. A finding is a reason to read a
+ * transcript, not a proof; nothing here changes a run unless `quarantine` is put into its credit.
+ */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type * as Credit from "../learn/Credit.ts"
+import * as RunRecord from "../record/RunRecord.ts"
+import type { RunError, RunReader } from "../record/RunStore.ts"
+import * as GroupPayload from "../rollout/GroupPayload.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
+import * as Episode from "./audit/Episode.ts"
+import * as GroupChecks from "./audit/GroupChecks.ts"
+import type { Suspicion } from "./audit/Suspicion.ts"
+import * as Tampering from "./audit/Tampering.ts"
+import * as TrendChecks from "./audit/TrendChecks.ts"
+
+export type { Suspicion } from "./audit/Suspicion.ts"
+
+/** What was found, and where. */
+export interface Finding {
+  /** `duplicates`, `grader_disagreement`, `repetition`, `tampering`, or of a trend `length_drift`, `variance_collapse`, … */
+  readonly check: string
+  readonly detail: string
+  readonly iteration: number
+  /** The group and its record's sequence number; absent where the finding is about the whole iteration. */
+  readonly group?: { readonly key: string; readonly sequence: number }
+  /** Indices of the suspected members; empty where the finding is about the whole iteration. */
+  readonly members: ReadonlyArray<number>
+}
+
+const groupChecks = [GroupChecks.duplicates, GroupChecks.disagreements, GroupChecks.loops, Tampering.tampering]
+
+/** What the checks of groups suspect of the members of one. */
+export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion> => {
+  const episodes = Episode.of(result)
+  return groupChecks.flatMap((check) => check(episodes))
+}
+
+const trendChecks = [
+  TrendChecks.lengthDrift,
+  TrendChecks.varianceCollapse,
+  TrendChecks.truncation,
+  TrendChecks.oneAnswer,
+  TrendChecks.dominance
+]
+
+interface Iteration {
+  readonly index: number
+  readonly groups: Array<RunRecord.GroupRolledOut>
+}
+
+/** Training groups by iteration: what evaluations sample is not trained on. */
+const iterations = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<Iteration> => {
+  const found = new Map<number, Iteration>()
+  for (const record of RunRecord.current(records)) {
+    if (record._tag !== "GroupRolledOut" || record.evaluator !== undefined) continue
+    const iteration: Iteration = found.get(record.iteration) ?? { index: record.iteration, groups: [] }
+    iteration.groups.push(record)
+    found.set(record.iteration, iteration)
+  }
+  return [...found.values()].toSorted((left, right) => left.index - right.index)
+}
+
+/**
+ * What an audit finds in a recorded run, iteration by iteration. A trend is told when it begins.
+ *
+ * @example
+ * const reader = yield* RunDirectory.open("runs/sums")
+ * yield* Stream.runForEach(Audit.run(reader), ({ check, detail, iteration }) => Console.log(iteration, check, detail))
+ */
+export const run = (reader: RunReader): Stream.Stream<Finding, RunError | GroupPayload.GroupPayloadError> => {
+  const audit = Effect.fnUntraced(function*(
+    checks: ReadonlyArray<TrendChecks.Check>,
+    { groups, index: iteration }: Iteration
+  ) {
+    const findings: Array<Finding> = []
+    const episodes: Array<ReadonlyArray<Episode.Episode>> = []
+    for (const { key, payload, sequence } of groups) {
+      if (payload === undefined) continue
+      const result = yield* Effect.flatMap(reader.payload(payload), GroupPayload.decode)
+      episodes.push(Episode.of(result))
+      for (const suspicion of group(result)) findings.push({ ...suspicion, iteration, group: { key, sequence } })
+    }
+    for (const check of checks) {
+      for (const trend of check(episodes)) findings.push({ ...trend, iteration, members: [] })
+    }
+    return findings
+  })
+  return Stream.unwrap(Effect.map(Stream.runCollect(reader.read), (records) => {
+    const checks = trendChecks.map((make) => make())
+    return Stream.flattenIterable(
+      Stream.mapEffect(Stream.fromIterable(iterations(records)), (iteration) => audit(checks, iteration))
+    )
+  }))
+}
+
+/** A group of which nothing is trained on. */
+const withheld = (result: GroupResult.GroupResult): Credit.GroupCredit => ({
+  result,
+  verdict: GroupResult.isSkipped(result) ? "skipped" : "constant",
+  advantagesG: new Float32Array(0),
+  data: []
+})
+
+/**
+ * The credit without groups in which a member is suspected: they stay in the records, are counted as `audit/quarantined`, and are not
+ * trained on.
+ *
+ * @example
+ * const credit = Audit.quarantine(Credit.groupRelative(Advantage.centered))
+ */
+export const quarantine = <E, R>(credit: Credit.Credit<E, R>): Credit.Credit<E, R> => ({
+  name: "quarantined",
+  config: { credit: { name: credit.name, ...credit.config } },
+  assign: Effect.fnUntraced(function*(groups, memory) {
+    const suspected = new Set(groups.filter((result) => group(result).length > 0))
+    const assigned = yield* credit.assign(groups.filter((result) => !suspected.has(result)), memory)
+    const credits = new Map(assigned.groups.map((credited) => [credited.result, credited]))
+    return {
+      ...assigned,
+      groups: groups.map((result) => credits.get(result) ?? withheld(result)),
+      metrics: { ...assigned.metrics, "audit/quarantined": suspected.size }
+    }
+  })
+})

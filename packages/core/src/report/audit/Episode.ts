@@ -1,0 +1,45 @@
+/** A member as the checks of an audit see it. */
+import * as Metric from "../../record/Metric.ts"
+import * as GroupResult from "../../rollout/GroupResult.ts"
+
+export interface Episode {
+  readonly member: number
+  readonly reward: number
+  /** Sampled tokens of all turns. */
+  readonly tokens: Int32Array
+  /** Log-probability of all of them; NaN where the backend gave none. */
+  readonly logprob: number
+  readonly isTruncated: boolean
+  /** Everything that its turns logged, by name. */
+  readonly texts: ReadonlyArray<readonly [name: string, text: string]>
+  /** What its turns and its group's graders reported. */
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+const joined = (parts: ReadonlyArray<Int32Array>) => {
+  const all = new Int32Array(parts.reduce((length, part) => length + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    all.set(part, offset)
+    offset += part.length
+  }
+  return all
+}
+
+const sum = (values: Float32Array) => values.reduce((total, value) => total + value, 0)
+
+/** The members of a group that finished; none of a group that was skipped. */
+export const of = (result: GroupResult.GroupResult): ReadonlyArray<Episode> =>
+  GroupResult.isSkipped(result)
+    ? []
+    : GroupResult.survivors(result).map(([member, { transitions }]) => ({
+      member,
+      reward: result.rewardsG[member] ?? NaN,
+      tokens: joined(transitions.map(({ action }) => action.tokens)),
+      logprob: transitions.reduce((total, { action }) => total + sum(action.logprobs), 0),
+      isTruncated: transitions.at(-1)?.action.stopReason === "length",
+      texts: transitions.flatMap(({ logs }) =>
+        Object.entries(logs).map(([name, value]) => [name, String(value)] as const)
+      ),
+      metrics: Metric.aggregate([[...transitions.map(({ metrics }) => metrics), result.metricsG[member] ?? {}]])
+    }))

@@ -1,0 +1,152 @@
+/** Checks of an iteration against those before it. */
+import type { Episode } from "./Episode.ts"
+
+/** What a check found in an iteration. */
+export interface Trend {
+  readonly check: string
+  readonly detail: string
+}
+
+/** Looks at one iteration after the other; each is the members of its groups. */
+export type Check = (groups: ReadonlyArray<ReadonlyArray<Episode>>) => ReadonlyArray<Trend>
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+/** Iterations that a run begins with, to which later ones are compared. */
+const baseline = 3
+
+/** Responses have become several times as long, or as short, as at the beginning. */
+export const lengthDrift = (): Check => {
+  const first: Array<number> = []
+  let isDrifting = false
+  return (groups) => {
+    const length = mean(groups.flat().map(({ tokens }) => tokens.length))
+    if (!Number.isFinite(length)) return []
+    if (first.length < baseline) {
+      first.push(length)
+      return []
+    }
+    const was = mean(first)
+    const wasDrifting = isDrifting
+    isDrifting = length > 3 * was || length < was / 3
+    return isDrifting && !wasDrifting
+      ? [{
+        check: "length_drift",
+        detail: `responses have ${length.toFixed(1)} tokens in the mean, ${
+          was.toFixed(1)
+        } in the first ${baseline} iterations`
+      }]
+      : []
+  }
+}
+
+/** Fewer iterations in a row may be chance. */
+const longCollapse = 3
+
+/** For some iterations almost every group has had equal rewards, without being solved: nothing is left to learn from. */
+export const varianceCollapse = (): Check => {
+  let inARow = 0
+  return (groups) => {
+    const compared = groups.filter((group) => group.length > 1)
+    const equal = compared.filter((group) => group.every(({ reward }) => reward === group[0]?.reward))
+    const best = Math.max(...compared.flat().map(({ reward }) => reward))
+    const unsolved = equal.filter((group) => (group[0]?.reward ?? 0) < best || best <= 0)
+    const isCollapsed = compared.length > 0 && equal.length >= 0.95 * compared.length && unsolved.length > 0
+    inARow = isCollapsed ? inARow + 1 : 0
+    return inARow === longCollapse
+      ? [{
+        check: "variance_collapse",
+        detail: `${equal.length} of ${compared.length} groups have equal rewards, as in the ${
+          longCollapse - 1
+        } iterations before`
+      }]
+      : []
+  }
+}
+
+/** Most responses end at their limit. */
+export const truncation = (): Check => {
+  let wasCut = false
+  return (groups) => {
+    const episodes = groups.flat()
+    const share = episodes.filter(({ isTruncated }) => isTruncated).length / episodes.length
+    const isCut = share > 0.5
+    const begins = isCut && !wasCut
+    wasCut = isCut
+    return begins
+      ? [{ check: "truncation", detail: `${Math.round(100 * share)} % of the responses are cut at their token limit` }]
+      : []
+  }
+}
+
+/** Shorter responses fit many problems. */
+const leastTokens = 8
+/** Among fewer groups, two with one answer are half. */
+const leastGroups = 4
+
+/** One response is given to most problems, token by token. */
+export const oneAnswer = (): Check => {
+  let wasOne = false
+  return (groups) => {
+    const counts = new Map<string, number>()
+    for (const episodes of groups) {
+      const responses = episodes.flatMap(({ tokens }) => tokens.length < leastTokens ? [] : [tokens.join()])
+      for (const response of new Set(responses)) counts.set(response, (counts.get(response) ?? 0) + 1)
+    }
+    const most = Math.max(0, ...counts.values())
+    const isOne = groups.length >= leastGroups && 2 * most > groups.length
+    const begins = isOne && !wasOne
+    wasOne = isOne
+    return begins
+      ? [{ check: "one_answer", detail: `the same response is given to ${most} of ${groups.length} problems` }]
+      : []
+  }
+}
+
+/** Share of the variance of rewards that a number of the same members explains: the squared correlation. */
+const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
+  const pairs = episodes.flatMap(({ metrics, reward }): ReadonlyArray<readonly [number, number]> => {
+    const value = metrics[name]
+    return value === undefined || !Number.isFinite(value) || !Number.isFinite(reward) ? [] : [[value, reward]]
+  })
+  const [centerX, centerY] = [mean(pairs.map(([x]) => x)), mean(pairs.map(([, y]) => y))]
+  const sum = (of: (x: number, y: number) => number) =>
+    pairs.reduce((total, [x, y]) => total + of(x - centerX, y - centerY), 0)
+  const [xx, yy] = [sum((x) => x * x), sum((_, y) => y * y)]
+  return xx === 0 || yy === 0 ? 0 : sum((x, y) => x * y) ** 2 / (xx * yy)
+}
+
+const namesOf = (
+  episodes: ReadonlyArray<Episode>
+) => [...new Set(episodes.flatMap(({ metrics }) => Object.keys(metrics)))]
+
+/** One part of the reward has come to decide it alone, while the part that decided it at the beginning no longer matters. */
+export const dominance = (): Check => {
+  let seen = 0
+  const leading = new Map<string, number>()
+  let wasDominated = false
+  return (groups) => {
+    const episodes = groups.flat()
+    const shares = namesOf(episodes).map((name) => [name, explained(episodes, name)] as const)
+    if (seen++ < baseline) {
+      for (const [name, share] of shares) leading.set(name, (leading.get(name) ?? 0) + share / baseline)
+      return []
+    }
+    const [dominant] = shares.toSorted(([, left], [, right]) => right - left)
+    const forgotten = shares.find(([name, share]) =>
+      name !== dominant?.[0] && share < 0.1 && (leading.get(name) ?? 0) > 0.5
+    )
+    const isDominated = dominant !== undefined && dominant[1] > 0.8 && (leading.get(dominant[0]) ?? 0) < 0.5
+      && forgotten !== undefined
+    const begins = isDominated && !wasDominated
+    wasDominated = isDominated
+    return begins && dominant !== undefined && forgotten !== undefined
+      ? [{
+        check: "dominance",
+        detail:
+          `"${dominant[0]}" explains ${Math.round(100 * dominant[1])} % of the rewards' variance, "${forgotten[0]}", ` +
+          "which explained most of it at the beginning, next to none"
+      }]
+      : []
+  }
+}
