@@ -11,6 +11,14 @@ const largestAsset = 250_000
 
 const npm = (args, cwd) => execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
+/** Milliseconds of the work, the median of nine times. */
+const median = (work) =>
+  Array.from({ length: 9 }, () => {
+    const began = performance.now()
+    work()
+    return performance.now() - began
+  }).toSorted((left, right) => left - right)[4]
+
 const project = mkdtempSync(join(tmpdir(), "effect-rl-pack-"))
 const tarballs = join(project, "tarballs")
 mkdirSync(tarballs)
@@ -156,6 +164,12 @@ try {
     cwd: project,
     stdio: "inherit"
   })
+  const start = median(() => execFileSync(command, ["--help"], { cwd: project }))
+  console.log(
+    `effect-rl --help starts in ${
+      (start / median(() => execFileSync(process.execPath, ["-e", "0"]))).toFixed(1)
+    } × node -e 0`
+  )
   for (const [format, out] of [["tensorboard", "events"], ["parquet", "rollouts.parquet"]]) {
     execFileSync(command, ["export", "runs/arithmetic-0", "--format", format, "--out", out], {
       cwd: project,

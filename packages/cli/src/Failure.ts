@@ -10,6 +10,9 @@ import * as Untrusted from "./terminal/Untrusted.ts"
 export const message = (error: unknown): string =>
   Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
 
+/** What went wrong first, in one line. */
+export const causeMessage = (cause: Cause.Cause<unknown>): string => message(Cause.squash(cause)).split("\n").join(" ")
+
 const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
   if (Cause.hasInterruptsOnly(cause)) return []
   const error = Cause.squash(cause)

@@ -7,13 +7,17 @@ const verbs = {
   train: "Train a model on a recipe's task, or go on with a run",
   play: "Be the policy of a recipe's task yourself, at the terminal",
   eval: "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
+  sample: "Sample answers to a prompt from a model or a checkpoint",
+  chat: "Talk to a model or a checkpoint at the terminal",
   serve: "Make this machine a service of the Tinker API, for every client of it",
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
   show: "Report on one run, list its rollouts, or show one of them",
   export: "Write a run as one page, or in the format of another tool",
   merge: "Write a trained adapter and its model as one folder that other tools load",
-  audit: "Look for signs that a policy exploits its reward or degenerates; fails where it finds some"
+  audit: "Look for signs that a policy exploits its reward or degenerates; fails where it finds some",
+  checkpoints: "List, download, publish and delete checkpoints, of a run or on a service",
+  doctor: "Check that a backend, a model, its tokenizer and its renderer work together"
 }
 
 type Verb = keyof typeof verbs
@@ -60,6 +64,14 @@ export const run = (version: string) =>
         const { evaluate } = yield* Effect.promise(() => import("./eval/EvalCommand.ts"))
         return yield* invoke(evaluate)(args)
       }
+      case "sample": {
+        const { sample } = yield* Effect.promise(() => import("./sample/SampleCommand.ts"))
+        return yield* invoke(sample)(args)
+      }
+      case "chat": {
+        const { chat } = yield* Effect.promise(() => import("./sample/ChatCommand.ts"))
+        return yield* invoke(chat)(args)
+      }
       case "serve": {
         const { serve } = yield* Effect.promise(() => import("./serve/ServeCommand.ts"))
         return yield* invoke(serve)(args)
@@ -87,6 +99,14 @@ export const run = (version: string) =>
       case "audit": {
         const { auditRun } = yield* Effect.promise(() => import("./audit/AuditCommand.ts"))
         return yield* invoke(auditRun)(args)
+      }
+      case "checkpoints": {
+        const { checkpoints } = yield* Effect.promise(() => import("./checkpoints/CheckpointsCommand.ts"))
+        return yield* invoke(checkpoints)(args)
+      }
+      case "doctor": {
+        const { doctor } = yield* Effect.promise(() => import("./doctor/DoctorCommand.ts"))
+        return yield* invoke(doctor)(args)
       }
       case undefined:
         return yield* invoke(Command.make("train"))(args)

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
-import * as RunFlags from "../train/RunFlags.ts"
 import * as EvalRun from "./EvalRun.ts"
+import * as SubjectFlags from "./SubjectFlags.ts"
 
 const whole = (name: string, least: number) =>
   Flag.Int(name).pipe(Flag.filter((value) => value >= least, () => `a whole number from ${least} on`))
@@ -20,18 +20,7 @@ const flags = {
   name: Argument.String("name").pipe(
     Argument.withDescription(`A benchmark: ${names(Benchmarks.all)}; or a recipe: ${names(Recipes.all)}`)
   ),
-  model: Flag.String("model").pipe(
-    Flag.withMetavar("name"),
-    Flag.withDescription("Model to measure (default: that of the checkpoint, or effect-rl/tiny-128)"),
-    Flag.optional
-  ),
-  checkpoint: Flag.String("checkpoint").pipe(
-    Flag.withMetavar("path"),
-    Flag.withDescription(
-      "Weights to measure: the path of a checkpoint, or the folder of a run, whose newest one is taken"
-    ),
-    Flag.optional
-  ),
+  ...SubjectFlags.flags,
   limit: whole("limit", 1).pipe(
     Flag.withMetavar("number"),
     Flag.withDescription("At most so many questions of a benchmark, from the first (default: all)"),
@@ -66,15 +55,10 @@ const flags = {
     Flag.withMetavar("file"),
     Flag.withDescription("Also write question, reference, response and verdict of each answer, as JSON lines"),
     Flag.optional
-  ),
-  backend: RunFlags.flags.backend,
-  workers: RunFlags.flags.workers,
-  baseUrl: RunFlags.flags.baseUrl,
-  server: RunFlags.flags.server,
-  json: RunFlags.flags.json
+  )
 }
 
 export const evaluate = Command.make("eval", flags, (flags) =>
-  EvalRun.run({ ...flags, allowUnmaskedLoss: true }).pipe(
+  EvalRun.run(flags).pipe(
     Effect.provide([Layer.provide(Output.layer(flags), RunLog.layerNone), Hub.Hub.layer])
   ))

@@ -2,26 +2,18 @@
 import { ChatModel, type Evaluator, Weights } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Failure from "../Failure.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
-import * as AnswerKey from "../train/AnswerKey.ts"
-import * as Backend from "../train/Backend.ts"
-import type { Given } from "../train/TinkerBackend.ts"
 import * as EvalReport from "./EvalReport.ts"
 import * as Evaluators from "./Evaluators.ts"
 import * as Subject from "./Subject.ts"
+import * as SubjectFlags from "./SubjectFlags.ts"
 
-export interface Flags extends Given, Evaluators.Options {
+export interface Flags extends SubjectFlags.Flags, Evaluators.Options {
   readonly name: string
-  readonly model: Option.Option<string>
-  readonly checkpoint: Option.Option<string>
   readonly answers: Option.Option<string>
-  readonly backend: Backend.Name
-  readonly workers: Option.Option<number>
-  readonly json: boolean
 }
 
 const writeAnswers = Effect.fnUntraced(function*(file: string, answers: ReadonlyArray<EvalReport.Answer>) {
@@ -62,13 +54,5 @@ const recordError = (error: unknown) =>
 /** Measures and reports. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
-  const backend = Backend.layer(flags.backend, {
-    model: subject.model,
-    checkpoints: subject.checkpoints,
-    workers: flags.workers,
-    service: flags
-  })
-  yield* measure(subject, flags).pipe(
-    Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer))
-  )
+  yield* Effect.provide(measure(subject, flags), SubjectFlags.backend(subject, flags))
 }, Effect.tapError(recordError))

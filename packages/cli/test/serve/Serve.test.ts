@@ -148,3 +148,52 @@ describe("effect-rl serve", () => {
       assert.deepStrictEqual(rewards(there), rewards(here))
     }))
 })
+
+describe("effect-rl checkpoints", () => {
+  it.live("lists, publishes, keeps for a time, downloads and deletes what a service has", () =>
+    Effect.gen(function*() {
+      const { found: url } = yield* serve(yield* temporary)
+      const folder = yield* temporary
+      const train = [
+        "--model",
+        "effect-rl/tiny-64",
+        "--iterations",
+        "1",
+        "--groups-per-batch",
+        "2",
+        "--eval-every",
+        "0"
+      ]
+      yield* output([
+        "train",
+        "arithmetic",
+        "--backend",
+        "tinker",
+        "--base-url",
+        url,
+        ...train,
+        "--log-path",
+        `${folder}/run`
+      ])
+      const ask = (...args: ReadonlyArray<string>) =>
+        Effect.map(
+          output(["checkpoints", ...args, "--base-url", url, "--json"]),
+          (text): ReadonlyArray<Record<string, unknown>> =>
+            text.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
+        )
+      const [first] = (yield* ask("list")).filter(({ kind }) => kind === "training")
+      const path = String(first?.["path"])
+      const now = Effect.map(ask("list"), (lines) => lines.find((line) => line["path"] === path))
+      yield* ask("publish", path)
+      assert.strictEqual((yield* now)?.["state"], "public")
+      yield* ask("unpublish", path)
+      assert.strictEqual((yield* now)?.["state"], "")
+      yield* ask("ttl", path, "7 days")
+      assert.isNumber((yield* now)?.["expiresAt"])
+      yield* ask("download", path, "--out", `${folder}/checkpoint.tar`)
+      const tar = yield* FileSystem.FileSystem.use((fs) => fs.readFile(`${folder}/checkpoint.tar`))
+      assert.isAbove(tar.length, 10_000)
+      yield* ask("delete", path)
+      assert.isUndefined(yield* now)
+    }).pipe(Effect.provide(NodeServices.layer)))
+})

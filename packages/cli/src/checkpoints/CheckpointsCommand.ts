@@ -1,0 +1,120 @@
+/** `effect-rl checkpoints`: those of a run, and those that a Tinker service keeps. */
+import { RestClient } from "@effect-rl/tinker"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as Downloading from "./Downloading.ts"
+import * as Listing from "./Listing.ts"
+import * as RunCheckpoints from "./RunCheckpoints.ts"
+import * as ServiceFlags from "./ServiceFlags.ts"
+
+const path = Argument.String("path").pipe(Argument.withDescription("Path of the checkpoint, as list shows it"))
+
+const run = Flag.String("run").pipe(
+  Flag.withMetavar("folder"),
+  Flag.withDescription("Folder of the run that the checkpoint is of, in place of a service"),
+  Flag.optional
+)
+
+const outputOf = (flags: { readonly json: boolean }) => Layer.provide(Output.layer(flags), RunLog.layerNone)
+
+const list = Command.make(
+  "list",
+  {
+    run: Argument.String("run").pipe(
+      Argument.withDescription("Folder of a run, or a run's id on the service (default: all on the service)"),
+      Argument.optional
+    ),
+    ...ServiceFlags.flags
+  },
+  ({ run, ...flags }) =>
+    Effect.gen(function*() {
+      const folder = Option.getOrElse(run, () => "")
+      if (yield* RunCheckpoints.isRun(folder)) return yield* Listing.tell(yield* RunCheckpoints.list(folder))
+      const listed = Option.isSome(run)
+        ? RestClient.RestClient.use((rest) => rest.listCheckpoints(run.value))
+        : RestClient.RestClient.use((rest) => rest.listUserCheckpoints())
+      yield* Listing.tell((yield* ServiceFlags.provide(listed, flags)).checkpoints.map(Listing.ofService))
+    }).pipe(Effect.provide(outputOf(flags)))
+).pipe(Command.withDescription("List checkpoints with their size and when they are deleted"))
+
+/** A command that asks the service to do something with one checkpoint. */
+const asking = <Name extends string, E>(
+  name: Name,
+  description: string,
+  done: string,
+  ask: (rest: RestClient.RestClient["Service"], path: string) => Effect.Effect<void, E>
+) =>
+  Command.make(name, { path, ...ServiceFlags.flags }, ({ path, ...flags }) =>
+    Effect.gen(function*() {
+      yield* ServiceFlags.provide(RestClient.RestClient.use((rest) => ask(rest, path)), flags)
+      yield* Listing.done(done, path)
+    }).pipe(Effect.provide(outputOf(flags)))).pipe(Command.withDescription(description))
+
+const publish = asking(
+  "publish",
+  "Let everybody use a checkpoint",
+  "published",
+  (rest, path) => rest.publishCheckpoint(path)
+)
+
+const unpublish = asking(
+  "unpublish",
+  "Take a published checkpoint back",
+  "unpublished",
+  (rest, path) => rest.unpublishCheckpoint(path)
+)
+
+const remove = Command.make(
+  "delete",
+  { path, run, ...ServiceFlags.flags },
+  ({ path, run, ...flags }) =>
+    Effect.gen(function*() {
+      if (Option.isSome(run)) yield* RunCheckpoints.remove(run.value, path)
+      else yield* ServiceFlags.provide(RestClient.RestClient.use((rest) => rest.deleteCheckpoint(path)), flags)
+      yield* Listing.done("deleted", path)
+    }).pipe(Effect.provide(outputOf(flags)))
+).pipe(Command.withDescription("Delete a checkpoint for good"))
+
+const ttl = Command.make(
+  "ttl",
+  {
+    path,
+    time: Argument.String("time").pipe(
+      Argument.withDescription("How long from now the checkpoint is kept, such as \"7 days\"; \"never\" keeps it"),
+      Argument.mapEffect((text) => ServiceFlags.timeToLive(text))
+    ),
+    ...ServiceFlags.flags
+  },
+  ({ path, time, ...flags }) =>
+    Effect.gen(function*() {
+      const asked = RestClient.RestClient.use((rest) => rest.setCheckpointTtl(path, Option.getOrUndefined(time)))
+      yield* ServiceFlags.provide(asked, flags)
+      const until = Option.match(time, { onNone: () => "kept", onSome: (time) => `kept for ${Duration.format(time)}` })
+      yield* Listing.done(until, path)
+    }).pipe(Effect.provide(outputOf(flags)))
+).pipe(Command.withDescription("Say how long the service keeps a checkpoint"))
+
+const download = Command.make(
+  "download",
+  {
+    path,
+    out: Flag.String("out").pipe(Flag.withMetavar("file"), Flag.withDescription("The tar file to write")),
+    ...ServiceFlags.flags
+  },
+  ({ out, path, ...flags }) =>
+    Effect.gen(function*() {
+      yield* ServiceFlags.provide(Downloading.download(path, out), flags)
+      yield* Listing.done(`written to ${out}`, path)
+    }).pipe(Effect.provide(outputOf(flags)))
+).pipe(Command.withDescription("Write a checkpoint to a tar file"))
+
+export const checkpoints = Command.make("checkpoints").pipe(
+  Command.withSubcommands([list, publish, unpublish, download, remove, ttl])
+)

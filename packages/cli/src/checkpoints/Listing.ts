@@ -1,0 +1,61 @@
+/** Checkpoints in a table. */
+import type { RestClient } from "@effect-rl/tinker"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Columns from "../terminal/Columns.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+
+export interface Line {
+  readonly path: string
+  readonly kind: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Undefined where it is not known, or nothing is left. */
+  readonly bytes: number | undefined
+  /** Milliseconds since 1970; null where it is kept. */
+  readonly expiresAt: number | null
+  /** `public` where everybody may use it, `gone` where nothing is left of it. */
+  readonly state: "" | "public" | "gone"
+}
+
+type Checkpoints = Effect.Success<ReturnType<RestClient.RestClient["Service"]["listCheckpoints"]>>
+
+export const ofService = (
+  { checkpointType, expiresAt, path, public: isPublic = false, sizeBytes, time }: Checkpoints["checkpoints"][number]
+): Line => ({
+  path,
+  kind: checkpointType,
+  at: DateTime.toEpochMillis(time),
+  bytes: sizeBytes ?? undefined,
+  expiresAt: expiresAt === undefined || expiresAt === null ? null : DateTime.toEpochMillis(expiresAt),
+  state: isPublic ? "public" : ""
+})
+
+const headings = ["path", "kind", "saved", "bytes", "kept until", ""]
+
+const time = (milliseconds: number) =>
+  DateTime.formatIso(DateTime.makeUnsafe(milliseconds)).slice(0, 16).replace("T", " ")
+
+const cells = ({ at, bytes, expiresAt, kind, path, state }: Line) => [
+  Untrusted.show(path),
+  kind,
+  time(at),
+  Quantity.count(bytes ?? NaN),
+  expiresAt === null ? "" : time(expiresAt),
+  state
+]
+
+export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>) {
+  const output = yield* Output
+  yield* output.lines(lines.length === 0 ? ["no checkpoints"] : Columns.aligned([headings, ...lines.map(cells)]))
+  yield* Effect.forEach(lines, (line) => output.record({ type: "checkpoint", ...line }), { discard: true })
+})
+
+/** Says what was done with a checkpoint. */
+export const done = Effect.fnUntraced(function*(what: string, path: string) {
+  const output = yield* Output
+  yield* output.lines([`${what}: ${Untrusted.show(path)}`])
+  yield* output.record({ type: "done", what, path })
+})

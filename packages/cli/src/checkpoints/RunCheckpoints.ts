@@ -1,0 +1,82 @@
+/** The checkpoints of a run in its own folder, where the engine keeps them. */
+import { InvalidOption, RunRecord, RunStore } from "@effect-rl/core"
+import { FileFailure, RunDirectory } from "@effect-rl/files"
+import * as ByteSize from "effect/ByteSize"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as Stream from "effect/Stream"
+import type * as Listing from "./Listing.ts"
+
+/** Whether there is a run in the folder. */
+export const isRun = Effect.fnUntraced(function*(folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* Effect.orElseSucceed(fs.exists(path.join(folder, "records.jsonl")), () => false)
+})
+
+const saved = Effect.fnUntraced(function*(run: string) {
+  const { read } = yield* RunDirectory.open(run)
+  return RunRecord.current(yield* Stream.runCollect(read)).filter(RunRecord.guards.Saved)
+})
+
+/** Where the engine keeps the checkpoint; undefined for one that lies on a service. */
+const folderOf = Effect.fnUntraced(function*(run: string, address: string) {
+  const path = yield* Path.Path
+  const [, place] = /^engine:\/\/([\w./-]+)$/.exec(address) ?? []
+  return place === undefined || place.includes("..") ? undefined : path.join(run, "checkpoints", ...place.split("/"))
+})
+
+/** Bytes of the files in a folder; undefined where it is gone. */
+const bytesIn = Effect.fnUntraced(function*(folder: string | undefined) {
+  if (folder === undefined) return undefined
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const names = yield* fs.readDirectory(folder)
+  const sizes = yield* Effect.forEach(
+    names,
+    (name) => Effect.map(fs.stat(path.join(folder, name)), ({ size }) => ByteSize.toNumberUnsafe(size))
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}, Effect.orElseSucceed(() => undefined))
+
+/** What the run says that it saved, with the size of what is still there. */
+export const list = Effect.fnUntraced(function*(run: string) {
+  const records = yield* saved(run)
+  return yield* Effect.forEach(
+    records,
+    Effect.fnUntraced(function*({ at, expiresAt, kind, statePath }) {
+      const folder = yield* folderOf(run, statePath)
+      const bytes = yield* bytesIn(folder)
+      const state = folder !== undefined && bytes === undefined ? "gone" : ""
+      const line: Listing.Line = { path: statePath, kind, at, bytes, expiresAt, state }
+      return line
+    })
+  )
+})
+
+const refused = (found: string, expected: string) => new InvalidOption.InvalidOption({ field: "path", found, expected })
+
+/** Deletes the weights and the sampler's weights of a checkpoint. The newest stays: the run could not go on without it. */
+export const remove = Effect.fnUntraced(function*(run: string, address: string) {
+  const fs = yield* FileSystem.FileSystem
+  const records = yield* saved(run)
+  const record = records.find(({ samplerPath, statePath }) => address === statePath || address === samplerPath)
+  if (record === undefined) {
+    return yield* refused(
+      `"${address}"`,
+      `a checkpoint of ${run}: ${records.map(({ statePath }) => statePath).join(", ")}`
+    )
+  }
+  if (record === records.at(-1)) {
+    return yield* refused(`"${address}"`, "another than the newest, from which the run goes on")
+  }
+  for (const path of [record.statePath, record.samplerPath]) {
+    const folder = path === null ? undefined : yield* folderOf(run, path)
+    if (folder === undefined) continue
+    yield* Effect.mapError(
+      fs.remove(folder, { recursive: true, force: true }),
+      (error) => new RunStore.RunError({ run, detail: FileFailure.describe(folder, error) })
+    )
+  }
+})

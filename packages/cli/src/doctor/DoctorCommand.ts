@@ -1,0 +1,54 @@
+/** `effect-rl doctor`: whether a backend, a model, its tokenizer and its renderer work together. */
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Subject from "../eval/Subject.ts"
+import * as SubjectFlags from "../eval/SubjectFlags.ts"
+import * as Failure from "../Failure.ts"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as Examination from "./Examination.ts"
+
+/** Something does not work: what fails is said, and what follows from it is not tried. */
+export class NotWell extends Schema.TaggedError<NotWell>()("NotWell", {
+  check: Schema.String
+}) {
+  override get message() {
+    return `not ready: the check of "${this.check}" fails`
+  }
+}
+
+const tell = Effect.fnUntraced(function*({ check, detail, outcome }: Examination.Result) {
+  const output = yield* Output
+  const mark = {
+    works: output.style.good("works  "),
+    differs: output.style.warn("differs"),
+    fails: output.style.bad("fails  ")
+  }
+  yield* output.lines([`${mark[outcome]}  ${check.padEnd(10)}  ${Untrusted.show(detail)}`])
+  yield* output.record({ type: "check", check, outcome, detail })
+})
+
+const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
+  const output = yield* Output
+  const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
+  const started = yield* Effect.exit(
+    Effect.scoped(Effect.provide(Examination.run(subject, tell), SubjectFlags.backend(subject, flags)))
+  )
+  if (started._tag === "Failure") {
+    const detail = Failure.causeMessage(started.cause)
+    yield* tell({ check: "backend", outcome: "fails", detail })
+    return yield* new NotWell({ check: "backend" })
+  }
+  const failed = started.value
+  if (failed !== undefined) return yield* new NotWell({ check: failed.check })
+  yield* output.lines([`ready: effect-rl train arithmetic --backend ${flags.backend} --model ${subject.model}`])
+})
+
+export const doctor = Command.make(
+  "doctor",
+  SubjectFlags.flags,
+  (flags) => Effect.provide(examine(flags), Layer.provide(Output.layer(flags), RunLog.layerNone))
+)

@@ -1,0 +1,123 @@
+/** What `doctor` tries, one thing after the other. */
+import { type Capabilities, ChatModel, Message, type ModelInput, type SamplingClient, Tinker } from "@effect-rl/core"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Subject from "../eval/Subject.ts"
+import * as Failure from "../Failure.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+
+export interface Result {
+  readonly check: string
+  /** `differs` where a run is possible, but not all that a backend can promise is there. */
+  readonly outcome: "works" | "differs" | "fails"
+  readonly detail: string
+}
+
+type Tell<E, R> = (result: Result) => Effect.Effect<void, E, R>
+
+/** Short enough for any budget. */
+const maxTokens = 8
+
+const question = [Message.user("What is 2 + 3?")]
+
+const works = (detail: string) => ({ outcome: "works", detail }) as const
+const differs = (detail: string) => ({ outcome: "differs", detail }) as const
+const fails = (detail: string) => ({ outcome: "fails", detail }) as const
+
+const promises = ({ contextLength, lossReduction, seeds }: Capabilities.Capabilities) =>
+  `${Quantity.count(contextLength)} tokens of context, losses as ${lossReduction}, ${seeds ? "seeds" : "no seeds"}`
+
+const sampled = (client: SamplingClient.SamplingClient, prompt: ModelInput.ModelInput, seed: number) =>
+  Effect.map(
+    client.sample({ prompt, params: { maxTokens, temperature: 1, seed } }),
+    ({ sequences: [first] }) => first?.tokens ?? new Int32Array(0)
+  )
+
+const trySeeds = Effect.fnUntraced(function*(
+  client: SamplingClient.SamplingClient,
+  prompt: ModelInput.ModelInput,
+  { seeds }: Capabilities.Capabilities
+) {
+  const [first, again] = [yield* sampled(client, prompt, 1), yield* sampled(client, prompt, 1)]
+  const isSame = first.join() === again.join()
+  if (isSame) return works("equal seeds gave equal tokens")
+  return seeds
+    ? fails("equal seeds gave different tokens, though the backend promises seeds")
+    : differs("equal seeds gave different tokens: a run cannot be repeated exactly")
+})
+
+const tryLogprobs = Effect.fnUntraced(function*(client: SamplingClient.SamplingClient, prompt: ModelInput.ModelInput) {
+  const values = yield* client.computeLogprobs(prompt)
+  const unknown = values.subarray(1).findIndex((value) => !Number.isFinite(value))
+  if (values.length !== prompt.length) return fails(`${values.length} values for ${prompt.length} tokens`)
+  return unknown < 0 ? works(`of ${values.length} prompt tokens`) : fails(`none for prompt token ${unknown + 1}`)
+})
+
+/** Tells of each check; gives the first that fails, after which nothing more is tried. */
+export const run = Effect.fnUntraced(function*<TE, TR>(subject: Subject.Subject, tell: Tell<TE, TR>) {
+  const tinker = yield* Tinker.Tinker
+  let failed: Result | undefined
+
+  /** Tries one thing, unless something failed before; gives what it is about where it works. */
+  const attempt = Effect.fnUntraced(function*<A, E, R>(
+    check: string,
+    work: Effect.Effect<readonly [Omit<Result, "check">, A], E, R>
+  ) {
+    if (failed !== undefined) return undefined
+    const exit = yield* Effect.exit(work)
+    if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
+    const result: Result = Exit.isSuccess(exit)
+      ? { check, ...exit.value[0] }
+      : { check, ...fails(Failure.causeMessage(exit.cause)) }
+    yield* tell(result)
+    if (result.outcome === "fails") failed = result
+    return Exit.isSuccess(exit) ? exit.value[1] : undefined
+  })
+
+  yield* attempt(
+    "backend",
+    Effect.map(
+      Effect.andThen(tinker.health, tinker.models),
+      (models) => [works(`answers, with ${models.length} model${models.length === 1 ? "" : "s"}`), undefined] as const
+    )
+  )
+  const capabilities = yield* attempt(
+    "model",
+    Effect.map(
+      tinker.capabilities(subject.model),
+      (capabilities) => [works(`${subject.model}: ${promises(capabilities)}`), capabilities] as const
+    )
+  )
+  const model = yield* attempt(
+    "tokenizer",
+    Effect.map(
+      ChatModel.resolve(subject.model),
+      (model) => [works(`fingerprint ${model.tokenizer.fingerprint.slice(0, 12)}`), model] as const
+    )
+  )
+  if (capabilities === undefined || model === undefined) return failed
+  const prompt = yield* attempt(
+    "renderer",
+    Effect.map(
+      model.renderer.generationPrompt(question),
+      (prompt) => [works(`${model.renderer.name}: a question has ${prompt.length} tokens`), prompt] as const
+    )
+  )
+  const client = yield* attempt(
+    "weights",
+    Effect.map(Subject.sampler(subject), (client) => [works(subject.checkpoint ?? subject.model), client] as const)
+  )
+  if (prompt === undefined || client === undefined) return failed
+  yield* attempt(
+    "sampling",
+    Effect.map(
+      sampled(client, prompt, 0),
+      (tokens) =>
+        [tokens.length > 0 ? works(`${tokens.length} tokens`) : fails("no token came back"), undefined] as const
+    )
+  )
+  yield* attempt("seeds", Effect.map(trySeeds(client, prompt, capabilities), (result) => [result, undefined] as const))
+  yield* attempt("logprobs", Effect.map(tryLogprobs(client, prompt), (result) => [result, undefined] as const))
+  return failed
+})

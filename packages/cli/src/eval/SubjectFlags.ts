@@ -1,0 +1,45 @@
+/** The flags of commands that sample from a model or a checkpoint. */
+import * as Flag from "effect/cli/Flag"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import * as AnswerKey from "../train/AnswerKey.ts"
+import * as Backend from "../train/Backend.ts"
+import * as RunFlags from "../train/RunFlags.ts"
+import type { Given } from "../train/TinkerBackend.ts"
+import type { Subject } from "./Subject.ts"
+
+export const flags = {
+  model: Flag.String("model").pipe(
+    Flag.withMetavar("name"),
+    Flag.withDescription("Model to sample from (default: that of the checkpoint, or effect-rl/tiny-128)"),
+    Flag.optional
+  ),
+  checkpoint: Flag.String("checkpoint").pipe(
+    Flag.withMetavar("path"),
+    Flag.withDescription(
+      "Weights to sample from: the path of a checkpoint, or the folder of a run, whose newest one is taken"
+    ),
+    Flag.optional
+  ),
+  backend: RunFlags.flags.backend,
+  workers: RunFlags.flags.workers,
+  baseUrl: RunFlags.flags.baseUrl,
+  server: RunFlags.flags.server,
+  json: RunFlags.flags.json
+}
+
+/** What the flags say. */
+export interface Flags extends Omit<Given, "allowUnmaskedLoss"> {
+  readonly model: Option.Option<string>
+  readonly checkpoint: Option.Option<string>
+  readonly backend: Backend.Name
+  readonly workers: Option.Option<number>
+  readonly json: boolean
+}
+
+/** The backend that has the subject. It is not trained, so that no loss can be counted wrongly. */
+export const backend = ({ checkpoints, model }: Subject, { backend, workers, ...service }: Flags) =>
+  Layer.provideMerge(
+    Backend.layer(backend, { model, checkpoints, workers, service: { ...service, allowUnmaskedLoss: true } }),
+    AnswerKey.AnswerKey.layer
+  )

@@ -1,0 +1,42 @@
+/** `effect-rl sample PROMPT`: answers to one prompt. */
+import { Message } from "@effect-rl/core"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Output } from "../terminal/Output.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as SampleFlags from "./SampleFlags.ts"
+import * as Talker from "./Talker.ts"
+
+const flags = {
+  prompt: Argument.String("prompt").pipe(Argument.withDescription("What a user would say")),
+  n: SampleFlags.number,
+  ...SampleFlags.flags
+}
+
+const cut = ({ stopReason }: Talker.Answer) => stopReason === "length" ? ", cut at --max-tokens" : ""
+
+const answer = Effect.fnUntraced(function*(talk: Talker.Talker, prompt: string, index: number) {
+  const output = yield* Output
+  const answer = yield* talk([Message.user(prompt)], `sample/${index}`)
+  yield* output.lines([
+    output.style.dim(`${index + 1}: ${answer.tokens} tokens${cut(answer)}`),
+    Untrusted.showLines(Talker.shown(answer))
+  ])
+  yield* output.record({ type: "sample", index, ...answer })
+})
+
+export const sample = Command.make(
+  "sample",
+  flags,
+  ({ n, prompt, ...flags }) =>
+    Talker.withTalker(
+      flags,
+      (talk) =>
+        Effect.forEach(Array.from({ length: n }, (_, index) => index), (index) => answer(talk, prompt, index), {
+          discard: true
+        })
+    ).pipe(Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone)))
+)

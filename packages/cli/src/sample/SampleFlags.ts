@@ -1,0 +1,29 @@
+/** How answers are sampled. */
+import * as Flag from "effect/cli/Flag"
+import * as SubjectFlags from "../eval/SubjectFlags.ts"
+
+const whole = (name: string, least: number) =>
+  Flag.Int(name).pipe(
+    Flag.filter((value) => value >= least, () => `a whole number from ${least} on`),
+    Flag.withMetavar("number")
+  )
+
+export const flags = {
+  ...SubjectFlags.flags,
+  maxTokens: whole("max-tokens", 1).pipe(
+    Flag.withDescription("Most tokens of an answer (default: 256)"),
+    Flag.withDefault(256)
+  ),
+  temperature: Flag.Finite("temperature").pipe(
+    Flag.filter((value) => value >= 0, () => "a number from 0 on"),
+    Flag.withDescription("0 takes the most likely token (default: 1)"),
+    Flag.withDefault(1)
+  ),
+  seed: whole("seed", 0).pipe(
+    Flag.withDescription("The same seed gives the same answers (default: 0)"),
+    Flag.withDefault(0)
+  )
+}
+
+/** How many answers of one prompt. */
+export const number = whole("n", 1).pipe(Flag.withDescription("How many answers (default: 1)"), Flag.withDefault(1))

@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run, runFolder, short } = CommandLine
+
+const json = (out: ReadonlyArray<string>): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+  out.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
+
+describe("effect-rl checkpoints", () => {
+  /** A run on the engine with two checkpoints. */
+  const saved = Effect.gen(function*() {
+    const folder = yield* runFolder
+    const engine = short.map((arg) => arg === "mock" ? "engine" : arg)
+    yield* run(
+      ...engine,
+      "--model",
+      "effect-rl/tiny-64",
+      "--iterations",
+      "2",
+      "--save-every",
+      "1",
+      "--log-path",
+      folder
+    )
+    return folder
+  })
+
+  it.effect("lists those of a run, deletes one, and keeps the newest", () =>
+    Effect.gen(function*() {
+      const folder = yield* saved
+      const list = Effect.map(run("checkpoints", "list", folder, "--json"), ({ out }) => json(out))
+      const [first, ...later] = yield* list
+      assert.isAbove(Number(first?.["bytes"]), 10_000)
+      const [oldest, newest] = [String(first?.["path"]), String(later.at(-1)?.["path"])]
+      assert.isTrue(Exit.isSuccess((yield* run("checkpoints", "delete", oldest, "--run", folder)).exit))
+      const again = (yield* list).findLast(({ path }) => path === oldest)
+      assert.strictEqual(again?.["state"], "gone")
+      const { errors, exit } = yield* run("checkpoints", "delete", newest, "--run", folder)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
+    }))
+
+  it.effect("refuses a time that is none", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("checkpoints", "ttl", "tinker://run/weights/1", "soon")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), "a time such as \"7 days\", or \"never\"")
+    }))
+})

@@ -1,0 +1,40 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+const { run } = CommandLine
+
+describe("effect-rl doctor", () => {
+  it.effect("finds the engine and its model in order", () =>
+    Effect.gen(function*() {
+      const { exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-64")
+      assert.isTrue(Exit.isSuccess(exit))
+      const checks = out.flatMap((line) => /^works +(\S+)/.exec(line)?.[1] ?? [])
+      assert.deepStrictEqual(checks, [
+        "backend",
+        "model",
+        "tokenizer",
+        "renderer",
+        "weights",
+        "sampling",
+        "seeds",
+        "logprobs"
+      ])
+      assert.match(out.at(-1) ?? "", /^ready: effect-rl train/)
+    }))
+
+  it.effect("stops at what does not work, and fails", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-65")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(out.at(-1) ?? "", /^fails +model +.*effect-rl\/tiny-64/)
+      assert.strictEqual(errors.at(-1), "error: not ready: the check of \"model\" fails")
+    }))
+
+  it.effect("says what a backend needs that cannot be reached", () =>
+    Effect.gen(function*() {
+      const { exit, out } = yield* run("doctor", "--backend", "tinker", "--base-url", "http://127.0.0.1:1")
+      assert.isTrue(Exit.isFailure(exit))
+      assert.match(out.at(-1) ?? "", /^fails +backend +/)
+    }))
+})
