@@ -20,7 +20,7 @@ export class Output extends Context.Service<Output, {
   readonly lines: (lines: ReadonlyArray<string>) => Effect.Effect<void>
   /** Adds a record for programs, in `json` mode. */
   readonly record: (record: unknown) => Effect.Effect<void>
-  /** Replaces the last line of a terminal, in `live` mode. */
+  /** Replaces what stands below all lines of a terminal, in `live` mode: one line or several. */
   readonly live: (text: string) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/Output") {
   /** People read coloured lines on a terminal and plain ones elsewhere; `NO_COLOR` is respected. */
@@ -32,7 +32,8 @@ export class Output extends Context.Service<Output, {
 /** Some terminals do not tell their width. */
 const usualColumns = 80
 
-const eraseLine = "\r\u001b[2K"
+/** Erases as many lines, from that of the cursor upwards. */
+const erase = (height: number) => height > 1 ? `\r\u001b[${height - 1}A\u001b[0J` : "\r\u001b[2K"
 
 const make = Effect.fnUntraced(function*(json: boolean) {
   const { canAnimate, canColor } = yield* TerminalCapabilities
@@ -40,14 +41,18 @@ const make = Effect.fnUntraced(function*(json: boolean) {
   const log = yield* RunLog.RunLog
   const mode: Mode = json ? "json" : canAnimate ? "live" : "plain"
   const shown = yield* Ref.make("")
+  /** Lines that stand on the terminal and will be erased. */
+  const height = yield* Ref.make(1)
   const display = (text: string) => Effect.ignore(terminal.display(text))
-  const show = (text: string) =>
-    mode === "live" ? display(text === "" ? eraseLine : `${eraseLine}${text}`) : Effect.void
+  const show = Effect.fnUntraced(function*(text: string) {
+    if (mode !== "live") return
+    yield* display(erase(yield* Ref.getAndSet(height, text.split("\n").length)) + text)
+  })
 
   const live = Effect.fnUntraced(function*(text: string) {
     if (mode !== "live") return
     const columns = yield* terminal.columns
-    const fitting = text.slice(0, (columns > 0 ? columns : usualColumns) - 1)
+    const fitting = text.split("\n").map((line) => line.slice(0, (columns > 0 ? columns : usualColumns) - 1)).join("\n")
     yield* Ref.set(shown, fitting)
     yield* show(fitting)
   })

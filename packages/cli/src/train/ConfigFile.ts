@@ -25,3 +25,12 @@ export const read = Effect.fn("ConfigFile.read")(function*(file: string) {
   })
   return isSettings(content) ? content : yield* refuse(file, JSON.stringify(content), "an object of settings")
 })
+
+/** The settings of a command line, each value as a file would have it. */
+export const fromText = Effect.fn("ConfigFile.fromText")(function*(settings: Readonly<Record<string, string>>) {
+  return yield* Effect.forEach(Object.entries(settings), ([name, text]) =>
+    Effect.try({
+      try: (): readonly [string, unknown] => [name, parse(text)],
+      catch: () => new InvalidOption.InvalidOption({ field: `--set ${name}`, found: text, expected: "a value of YAML" })
+    })).pipe(Effect.map((entries) => Object.fromEntries(entries)))
+})

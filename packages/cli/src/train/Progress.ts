@@ -15,7 +15,16 @@ export interface Progress {
   readonly groups: { readonly completed: number; readonly total: number }
   /** Milliseconds of the latest iterations. */
   readonly durations: ReadonlyArray<number>
+  /** Mean rewards of the latest iterations. */
+  readonly rewards: ReadonlyArray<number>
+  /** The newest iteration that is done. */
+  readonly latest: RunRecord.Updated | undefined
+  /** Seconds spent so far by what they were spent on. */
+  readonly seconds: Readonly<Record<Stage, number>>
 }
+
+/** What the time of a run goes into. */
+export type Stage = "sampling" | "training" | "evaluating"
 
 /** Times are in milliseconds since any fixed moment. */
 export const begin = (now: number): Progress => ({
@@ -25,8 +34,33 @@ export const begin = (now: number): Progress => ({
   phase: "starting",
   evaluator: undefined,
   groups: { completed: 0, total: 0 },
-  durations: []
+  durations: [],
+  rewards: [],
+  latest: undefined,
+  seconds: { sampling: 0, training: 0, evaluating: 0 }
 })
+
+/** As many as a narrow terminal has room for. */
+const rememberedRewards = 60
+
+const updated = (self: Progress, record: RunRecord.Updated): Progress => {
+  const { metrics, reward } = record
+  const iteration = record.iteration + 1
+  return {
+    ...self,
+    durations: [...self.durations, 1000 * seconds(metrics)].slice(-remembered),
+    iteration,
+    phase: isLast(self, iteration) ? "saving" : "sampling",
+    groups: none,
+    rewards: reward === undefined ? self.rewards : [...self.rewards, reward.mean].slice(-rememberedRewards),
+    latest: record,
+    seconds: {
+      ...self.seconds,
+      sampling: self.seconds.sampling + (metrics["time/sampling"] ?? 0),
+      training: self.seconds.training + (metrics["time/training"] ?? 0)
+    }
+  }
+}
 
 const remembered = 5
 
@@ -57,15 +91,14 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
       }
     case "GroupRolledOut":
       return groupFinished(self)
-    case "Updated": {
-      const durations = [...self.durations, 1000 * seconds(record.metrics)].slice(-remembered)
-      const iteration = record.iteration + 1
-      return { ...self, durations, iteration, phase: isLast(self, iteration) ? "saving" : "sampling", groups: none }
-    }
+    case "Updated":
+      return updated(self, record)
     case "Evaluating":
       return { ...self, phase: "evaluating", evaluator: record.evaluator, groups: none }
-    case "Evaluated":
-      return { ...self, phase: isLast(self, record.iteration) ? "saving" : "sampling", groups: none }
+    case "Evaluated": {
+      const seconds = { ...self.seconds, evaluating: self.seconds.evaluating + record.seconds }
+      return { ...self, phase: isLast(self, record.iteration) ? "saving" : "sampling", groups: none, seconds }
+    }
     case "Finished":
     case "Failed":
       return { ...self, phase: "done" }

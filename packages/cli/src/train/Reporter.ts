@@ -6,6 +6,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
+import * as LiveScreen from "./LiveScreen.ts"
 import * as Progress from "./Progress.ts"
 import * as ProgressText from "./ProgressText.ts"
 
@@ -13,6 +14,8 @@ export interface Options {
   readonly folder: string
   /** Longest response of one turn. */
   readonly maxTokens: number
+  /** Dollars of a million tokens, where it is known. */
+  readonly price: number | undefined
 }
 
 /** How often the moving line moves. */
@@ -87,14 +90,17 @@ interface Telling {
   readonly advised: Ref.Ref<boolean>
 }
 
-/** Moves the last line of a terminal; in a file, breaks a long silence. */
-const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
+/** Keeps the last lines of a terminal moving; in a file, breaks a long silence. */
+const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling, { price }: Options) {
   const output = yield* Output
   const line = Effect.map(
     Effect.all([Ref.get(progress), Clock.currentTimeMillis]),
     ([state, now]) => ProgressText.live(state, now)
   )
-  const move = Effect.flatMap(line, output.live)
+  const move = Effect.flatMap(
+    Effect.all([Ref.get(progress), Clock.currentTimeMillis]),
+    ([state, now]) => output.live(LiveScreen.text(state, now, price))
+  )
   const speakUp = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const text = yield* line
@@ -115,11 +121,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     toldAt: yield* Ref.make(now),
     advised: yield* Ref.make(false)
   }
-  yield* Effect.forkScoped(keepMoving(telling))
+  yield* Effect.forkScoped(keepMoving(telling, options))
   return Effect.fnUntraced(function*(record: RunRecord.RunRecord) {
     const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, record))
     const output = yield* Output
-    yield* output.live(ProgressText.live(progress, yield* Clock.currentTimeMillis))
+    yield* output.live(LiveScreen.text(progress, yield* Clock.currentTimeMillis, options.price))
     yield* tell(record, progress, options)
     yield* advise(record, telling.advised, options)
     if (record._tag !== "GroupRolledOut") yield* Ref.set(telling.toldAt, yield* Clock.currentTimeMillis)

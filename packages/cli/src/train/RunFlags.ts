@@ -38,7 +38,18 @@ export const flags = {
   ),
   price: positive("price").pipe(
     Flag.withMetavar("dollars"),
-    Flag.withDescription("Price of a million tokens, for the plan"),
+    Flag.withDescription("Price of a million tokens, for the plan and while the run goes on"),
+    Flag.optional
+  ),
+  set: Flag.KeyValuePair("set").pipe(
+    Flag.withMetavar("setting=value"),
+    Flag.withDescription("A setting under its name in a configuration file, such as groupSize=8; wins over the file"),
+    Flag.optional
+  ),
+  seeds: Flag.Int("seeds").pipe(
+    Flag.filter((count) => count >= 2, () => "a whole number from 2 on"),
+    Flag.withMetavar("number"),
+    Flag.withDescription("Train so many runs, one after the other, with --seed and those after it, and compare them"),
     Flag.optional
   ),
   sink: SinkFlag.flag,

@@ -3,9 +3,11 @@ import { Hub } from "@effect-rl/files"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as RunFlags from "./RunFlags.ts"
+import * as SeedSweep from "./SeedSweep.ts"
 import * as SettingFlags from "./SettingFlags.ts"
 import * as TrainRun from "./TrainRun.ts"
 
@@ -13,7 +15,13 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
   Command.make(
     name,
     { settings: SettingFlags.of(recipe.settings), ...RunFlags.flags },
-    ({ settings, ...flags }) => Effect.provide(TrainRun.run(recipe, SettingFlags.given(settings), flags), Hub.Hub.layer)
+    ({ seeds, settings, ...flags }) => {
+      const given = SettingFlags.given(settings)
+      const trained = Option.isSome(seeds)
+        ? SeedSweep.run(recipe, given, flags, seeds.value)
+        : TrainRun.run(recipe, given, flags)
+      return Effect.provide(trained, Hub.Hub.layer)
+    }
   ).pipe(Command.withDescription([recipe.description, recipe.onEngine].filter(Predicate.isNotUndefined).join(". ")))
 
 /** A command for each recipe, and for the module of one's own that the arguments name. */

@@ -35,6 +35,7 @@ export interface Flags extends Given {
   readonly plan: boolean
   readonly price: Option.Option<number>
   readonly config: Option.Option<string>
+  readonly set: Option.Option<Readonly<Record<string, string>>>
   readonly sink: SinkFlag.Given
   readonly json: boolean
 }
@@ -67,14 +68,15 @@ const asFlag = (recipe: Recipe.Recipe<unknown, unknown>) => (error: InvalidOptio
     : error
 }
 
-/** The settings of the configuration file, under those of flags. */
-const configure = Effect.fnUntraced(function*<E, R>(
+/** The settings of the configuration file, under those of `--set` and of flags. */
+export const configure = Effect.fnUntraced(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,
-  { config }: Flags
+  { config, set }: Flags
 ) {
   const file = Option.isSome(config) ? yield* ConfigFile.read(config.value) : {}
-  return yield* Effect.mapError(recipe.configure({ ...file, ...given }), asFlag(recipe))
+  const own = yield* ConfigFile.fromText(Option.getOrElse(set, () => ({})))
+  return yield* Effect.mapError(recipe.configure({ ...file, ...own, ...given }), asFlag(recipe))
 })
 
 /** The recipe's task for its model. Fails before anything is written. */
@@ -163,8 +165,13 @@ const hintOf = Effect.fnUntraced(function*(folder: string) {
 })
 
 /** Trains to the end and reports; a run that is cut short says how to go on. */
-const train = Effect.fnUntraced(function*<E, R>(recipe: string, task: Recipe.Task<E, R>, folder: string) {
-  const onRecord = yield* Reporter.make({ folder, maxTokens: task.maxTokens })
+const train = Effect.fnUntraced(function*<E, R>(
+  recipe: string,
+  task: Recipe.Task<E, R>,
+  folder: string,
+  price: number | undefined
+) {
+  const onRecord = yield* Reporter.make({ folder, maxTokens: task.maxTokens, price })
   const resumeHint = Effect.ignore(hintOf(folder))
   yield* task.run.pipe(
     Stream.runForEach(onRecord),
@@ -202,7 +209,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     const task = yield* prepare(recipe, configured, flags)
     if (flags.plan) return yield* showPlan(name, task, folder, flags)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags.sink, folder), RunDirectory.layer(folder))
-    return yield* Effect.provide(train(name, task, folder), run)
+    return yield* Effect.provide(train(name, task, folder, Option.getOrUndefined(flags.price)), run)
   })
   yield* program.pipe(
     Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer)),

@@ -7,13 +7,14 @@ import { TestConsole } from "effect/testing"
 import * as CommandLine from "../CommandLine.ts"
 
 interface Session {
+  readonly live?: string
   readonly json?: boolean
   readonly canAnimate?: boolean
   readonly canColor?: boolean
 }
 
 /** What arrives on the terminal, in lines and in the log file. */
-const tell = ({ canAnimate = false, canColor = false, json = false }: Session) =>
+const tell = ({ canAnimate = false, canColor = false, json = false, live = "sampling for a while" }: Session) =>
   Effect.gen(function*() {
     const displayed: Array<string> = []
     const logged: Array<string> = []
@@ -29,7 +30,7 @@ const tell = ({ canAnimate = false, canColor = false, json = false }: Session) =
     )
     yield* Effect.gen(function*() {
       const output = yield* CliOutput.Output
-      yield* output.live("sampling for a while")
+      yield* output.live(live)
       yield* output.lines([output.style.bold("one"), "two"])
       yield* output.record({ type: "event" })
     }).pipe(Effect.provide(layer))
@@ -48,6 +49,14 @@ describe("Output", () => {
     Effect.gen(function*() {
       const { displayed } = yield* tell({ canAnimate: true })
       assert.deepStrictEqual(displayed, [`${erased}sampling `, erased, `${erased}sampling `, erased])
+    }))
+
+  it.effect("keeps several moving lines last, and erases all of them", () =>
+    Effect.gen(function*() {
+      const { displayed } = yield* tell({ canAnimate: true, live: "reward up\nsampling for a while" })
+      const both = "\r\u001b[1A\u001b[0J"
+      const shown = "reward up\nsampling "
+      assert.deepStrictEqual(displayed, [`${erased}${shown}`, both, `${erased}${shown}`, both])
     }))
 
   it.effect("colours lines on a terminal that can, but never in the log", () =>

@@ -1,0 +1,65 @@
+/** What a terminal shows below the lines of a run while it goes on: is it learning, is it healthy, where the time goes, its cost. */
+import * as Quantity from "../terminal/Quantity.ts"
+import * as Sparkline from "../terminal/Sparkline.ts"
+import type * as Progress from "./Progress.ts"
+import * as ProgressText from "./ProgressText.ts"
+
+const label = (name: string) => name.padEnd(8)
+
+const reward = ({ latest, rewards }: Progress.Progress): ReadonlyArray<string> => {
+  const now = latest?.reward
+  if (now === undefined) return []
+  const error = now.standardError === undefined ? "" : ` ± ${Quantity.fixed(now.standardError, 3)}`
+  return [`${label("reward")}${Sparkline.of(rewards)} ${Quantity.fixed(now.mean, 3)}${error}`]
+}
+
+/** Metrics that tell of trouble first, and how they are written. */
+const signs = [
+  ["truncated", "env/all/truncated", Quantity.percent],
+  ["entropy", "optim/entropy", (value: number) => Quantity.fixed(value, 3)],
+  ["KL sampler to trainer", "optim/kl_sample_train_v1", (value: number) => Quantity.fixed(value, 4)],
+  ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
+] as const
+
+const health = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
+  const metrics = latest?.metrics ?? {}
+  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
+  const parts = [
+    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative)}`] : []),
+    ...signs.flatMap(([name, metric, show]) => {
+      const value = metrics[metric]
+      return value === undefined ? [] : [`${name} ${show(value)}`]
+    })
+  ]
+  return parts.length === 0 ? [] : [label("health") + parts.join(", ")]
+}
+
+const barWidth = 12
+
+const lane = ([stage, share]: readonly [string, number]) =>
+  `${stage} ${"█".repeat(Math.round(barWidth * share))}${"░".repeat(barWidth - Math.round(barWidth * share))} ` +
+  Quantity.percent(share)
+
+const time = ({ seconds }: Progress.Progress): ReadonlyArray<string> => {
+  const total = seconds.sampling + seconds.training + seconds.evaluating
+  if (total === 0) return []
+  const shares = Object.entries(seconds).map(([stage, spent]) => [stage, spent / total] as const)
+  return [label("time") + shares.filter(([, share]) => share > 0).map(lane).join("  ")]
+}
+
+const cost = ({ latest }: Progress.Progress, price: number | undefined): ReadonlyArray<string> => {
+  if (latest === undefined) return []
+  const { prefilled, sampled, trained } = latest.spent
+  const parts = Object.entries({ prefilled, sampled, trained }).map(([kind, count]) =>
+    `${Quantity.count(count)} ${kind}`
+  )
+  const dollars = price === undefined ? [] : [Quantity.dollars(((prefilled + sampled + trained) / 1e6) * price)]
+  return [label("tokens") + [...parts, ...dollars].join(", ")]
+}
+
+/** The screen as lines; only what is going on before the first iteration is done, and nothing at the end. */
+export const text = (progress: Progress.Progress, now: number, price: number | undefined): string => {
+  const doing = ProgressText.live(progress, now)
+  if (doing === "") return ""
+  return [...reward(progress), ...health(progress), ...time(progress), ...cost(progress, price), doing].join("\n")
+}

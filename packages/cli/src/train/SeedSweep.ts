@@ -1,0 +1,116 @@
+/** One recipe trained with several seeds, and what the seeds have in common. */
+import { RewardCurve } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import type { Recipe } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as RunHistory from "../report/RunHistory.ts"
+import * as Columns from "../terminal/Columns.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import { RunLog } from "../terminal/RunLog.ts"
+import * as RunFolder from "./RunFolder.ts"
+import * as TrainRun from "./TrainRun.ts"
+
+/** One iteration of all seeds. */
+export interface Point {
+  readonly iteration: number
+  readonly mean: number
+  /** Standard deviation over seeds, with n − 1. */
+  readonly deviation: number
+  readonly least: number
+  readonly greatest: number
+}
+
+const pointOf = (iteration: number, rewards: ReadonlyArray<number>): Point => {
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+  const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0)
+  return {
+    iteration,
+    mean,
+    deviation: Math.sqrt(squares / (rewards.length - 1)),
+    least: Math.min(...rewards),
+    greatest: Math.max(...rewards)
+  }
+}
+
+/** The band of the seeds over the iterations that all of them have. */
+export const band = (histories: ReadonlyArray<Pick<RunHistory.RunHistory, "rewards">>): ReadonlyArray<Point> => {
+  const shared = Math.min(...histories.map(({ rewards }) => rewards.length))
+  return Array.from({ length: shared }, (_, index) => {
+    const reports = histories.flatMap(({ rewards }) => rewards.slice(index, index + 1))
+    return pointOf(reports[0]?.step ?? index, reports.map(({ reward }) => reward))
+  })
+}
+
+const shown = 5
+
+/** The first and the last point, and others at equal distances. */
+const chosen = (points: ReadonlyArray<Point>) => {
+  const count = Math.min(shown, points.length)
+  return Array.from({ length: count }, (_, index) => Math.round((index * (points.length - 1)) / Math.max(1, count - 1)))
+    .flatMap((at) => points.slice(at, at + 1))
+}
+
+const headings = ["iteration", "mean reward", "± between seeds", "least", "greatest"]
+
+const cells = ({ deviation, greatest, iteration, least, mean }: Point) => [
+  String(iteration + 1),
+  ...[mean, deviation, least, greatest].map((value) => Quantity.fixed(value, 3))
+]
+
+const curveSize = { width: 76, height: 14 }
+
+const curve = (points: ReadonlyArray<Point>) =>
+  points.length < 2
+    ? []
+    : RewardCurve.text(
+      points.map(({ deviation, iteration, mean }) => ({
+        step: iteration,
+        reward: mean,
+        rewardStandardError: deviation
+      })),
+      curveSize
+    ).split("\n")
+
+const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
+  const output = yield* Output
+  const histories = yield* Effect.forEach(
+    folders,
+    (folder) => Effect.flatMap(RunDirectory.open(folder), RunHistory.read)
+  )
+  const points = band(histories)
+  yield* output.lines([
+    "",
+    output.style.bold(`mean reward over ${folders.length} seeds`),
+    ...curve(points),
+    ...Columns.aligned([headings, ...chosen(points).map(cells)]),
+    "",
+    `see them:  effect-rl view ${folders.join(" ")}`
+  ])
+  yield* output.record({ type: "sweep", folders, band: points })
+})
+
+/** Trains the recipe with as many seeds as asked, each in a folder of its own, and shows their band. */
+export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
+  recipe: Recipe.Recipe<E, R>,
+  given: Readonly<Record<string, unknown>>,
+  flags: TrainRun.Flags,
+  count: number
+) {
+  const path = yield* Path.Path
+  const { seed: first } = yield* TrainRun.configure(recipe, given, flags)
+  const seeds = Array.from({ length: count }, (_, index) => first + index)
+  const folders = yield* Effect.forEach(
+    seeds,
+    Effect.fnUntraced(function*(seed) {
+      const logPath = Option.map(flags.logPath, (folder) => path.join(folder, `seed-${seed}`))
+      yield* TrainRun.run(recipe, { ...given, seed }, { ...flags, logPath })
+      return yield* RunFolder.resolve({ ...flags, logPath, recipe: recipe.name, seed })
+    })
+  )
+  if (flags.plan) return
+  yield* Effect.provide(report(folders), Layer.provide(Output.layer(flags), RunLog.layerNone))
+})

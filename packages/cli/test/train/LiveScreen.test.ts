@@ -1,0 +1,61 @@
+import * as LiveScreen from "@effect-rl/cli/train/LiveScreen"
+import * as Progress from "@effect-rl/cli/train/Progress"
+import { type RunRecord, Usage } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+
+const stamp = { at: 0, segment: 1, sequence: 0 }
+
+const sampling: RunRecord.Sampling = { ...stamp, _tag: "Sampling", iteration: 0, step: 0, groups: 4 }
+
+const updated = (iteration: number, mean: number): RunRecord.Updated => ({
+  ...stamp,
+  _tag: "Updated",
+  iteration,
+  reward: { mean, standardError: 0.03125 },
+  updates: [],
+  metrics: {
+    "env/all/truncated": 0.125,
+    "groups/total": 32,
+    "groups/informative": 24,
+    "optim/entropy": 0.25,
+    "time/sampling": 2,
+    "time/training": 1
+  },
+  spent: { prefilled: 1_000_000, sampled: 500_000, trained: 500_000 }
+})
+
+const evaluated: RunRecord.Evaluated = {
+  ...stamp,
+  _tag: "Evaluated",
+  iteration: 2,
+  step: 2,
+  evaluator: "held_out",
+  metrics: {},
+  seconds: 2,
+  spent: Usage.zero
+}
+
+const screen = (records: ReadonlyArray<RunRecord.RunRecord>, price?: number) =>
+  LiveScreen.text(records.reduce(Progress.update, Progress.begin(1000)), 13_000, price).split("\n")
+
+describe("the live screen", () => {
+  it("says only what is going on before the first iteration is done", () => {
+    assert.deepStrictEqual(screen([sampling]), [
+      "iteration 1/0 sampling ░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 problems · 12 s elapsed"
+    ])
+  })
+
+  it("shows reward, health, where the time goes and tokens above what is going on", () => {
+    const records = [updated(0, 0.25), updated(1, 0.5), updated(2, 0.75), evaluated, sampling]
+    assert.deepStrictEqual(screen(records).slice(0, -1), [
+      "reward  ▁▅█ 0.750 ± 0.031",
+      "health  informative 75 %, truncated 13 %, entropy 0.250",
+      "time    sampling ███████░░░░░ 55 %  training ███░░░░░░░░░ 27 %  evaluating ██░░░░░░░░░░ 18 %",
+      "tokens  1.0 M prefilled, 500 k sampled, 500 k trained"
+    ])
+  })
+
+  it("tells the cost where the price of tokens is known", () => {
+    assert.include(screen([updated(0, 0.5), sampling], 1.5)[3], "500 k trained, $3.00")
+  })
+})
