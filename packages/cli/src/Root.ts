@@ -13,6 +13,8 @@ const verbs = {
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
   show: "Report on one run, list its rollouts, or show one of them",
+  compare: "Compare two runs, or two sets of seeds, on the held-out problems of both",
+  regrade: "Say what another rule of credit would have trained on",
   export: "Write a run as one page, or in the format of another tool",
   merge: "Write a trained adapter and its model as one folder that other tools load",
   audit: "Look for signs that a policy exploits its reward or degenerates; fails where it finds some",
@@ -87,6 +89,14 @@ export const run = (version: string) =>
       case "show": {
         const { show } = yield* Effect.promise(() => import("./view/ShowCommand.ts"))
         return yield* invoke(show)(args)
+      }
+      case "compare": {
+        const { compare } = yield* Effect.promise(() => import("./compare/CompareCommand.ts"))
+        return yield* invoke(compare)(args)
+      }
+      case "regrade": {
+        const { regrade } = yield* Effect.promise(() => import("./regrade/RegradeCommand.ts"))
+        return yield* invoke(regrade)(args)
       }
       case "export": {
         const { exportRun } = yield* Effect.promise(() => import("./export/ExportCommand.ts"))

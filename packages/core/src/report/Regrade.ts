@@ -23,6 +23,17 @@ export interface Options<out E = never, out R = never> {
   readonly keep?: (group: GroupResult.Group) => boolean
 }
 
+/** Rules of credit without settings of their own, by the names under which people ask for them. */
+export const rules: Readonly<Record<string, Credit.Credit>> = {
+  centered: Credit.groupRelative(Advantage.centered),
+  leave_one_out: Credit.groupRelative(Advantage.leaveOneOut),
+  normalized: Credit.groupRelative(Advantage.normalized()),
+  max_rl: Credit.groupRelative(Advantage.maxRl),
+  length_weighted: Credit.groupRelative(Advantage.lengthWeighted),
+  pass_at_k: Credit.groupRelative(Advantage.passAtK()),
+  batch_relative: Credit.batchRelative()
+}
+
 /** One iteration as it would have been. */
 export interface Regraded {
   readonly iteration: number

@@ -1,27 +1,17 @@
 /** What another rule of credit would have made of an iteration. */
-import { Advantage, Credit, Regrade, type RunStore } from "@effect-rl/core"
+import { Regrade, type RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 
-const rules: Readonly<Record<string, Credit.Credit>> = {
-  centered: Credit.groupRelative(Advantage.centered),
-  leave_one_out: Credit.groupRelative(Advantage.leaveOneOut),
-  normalized: Credit.groupRelative(Advantage.normalized()),
-  max_rl: Credit.groupRelative(Advantage.maxRl),
-  length_weighted: Credit.groupRelative(Advantage.lengthWeighted),
-  pass_at_k: Credit.groupRelative(Advantage.passAtK()),
-  batch_relative: Credit.batchRelative()
-}
-
 /** Rules that can be asked for. */
-export const names: ReadonlyArray<string> = Object.keys(rules)
+export const names: ReadonlyArray<string> = Object.keys(Regrade.rules)
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
 /** The iteration's groups under the rule; undefined where there is no such rule or no such iteration. */
 export const run = Effect.fn("Regrading.run")(function*(reader: RunStore.RunReader, iteration: number, rule: string) {
-  const credit = Object.hasOwn(rules, rule) ? rules[rule] : undefined
+  const credit = Object.hasOwn(Regrade.rules, rule) ? Regrade.rules[rule] : undefined
   if (credit === undefined) return undefined
   const only: RunStore.RunReader = {
     ...reader,

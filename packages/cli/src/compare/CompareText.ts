@@ -1,0 +1,63 @@
+/** A comparison in words. */
+import type { Compare, Divergence } from "@effect-rl/core"
+import * as Columns from "../terminal/Columns.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import type { Style } from "../terminal/Style.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+
+type Names = { readonly left: string; readonly right: string }
+
+const signed = (value: number) => `${value > 0 ? "+" : ""}${Quantity.fixed(value, 3)}`
+
+/** Which side is better, if the interval leaves no doubt. */
+const verdict = ({ high, low }: Compare.Comparison, { left, right }: Names, style: Style) => {
+  if (low > 0) return style.good(`${Untrusted.show(right)} is better`)
+  if (high < 0) return style.good(`${Untrusted.show(left)} is better`)
+  return style.warn("not told apart: the interval holds 0")
+}
+
+/** The comparison by one evaluator. */
+export const comparison = (
+  compared: Compare.Comparison & { readonly evaluator: string },
+  names: Names,
+  style: Style
+): ReadonlyArray<string> => {
+  const { better, coversSeeds, difference, equal, evaluator, high, left, low, problems, right, worse } = compared
+  const about = coversSeeds ? "other seeds too" : "these runs alone: one seed cannot tell two methods apart"
+  return [
+    `${style.bold(Untrusted.show(evaluator))}  ${problems} problems of both, ${verdict(compared, names, style)}`,
+    ...Columns.aligned([
+      ["mean reward", `${Untrusted.show(names.left)}  ${Quantity.fixed(left, 3)}`],
+      ["", `${Untrusted.show(names.right)}  ${Quantity.fixed(right, 3)}`],
+      ["difference", `${signed(difference)}, 95 % interval ${signed(low)} to ${signed(high)}, about ${about}`],
+      ["problems", `${better} better, ${worse} worse, ${equal} the same`]
+    ]).map((line) => `  ${line}`)
+  ]
+}
+
+const valueOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)
+
+const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
+  Columns.aligned(differences.map(({ field, left, right }) => [field, valueOf(left), valueOf(right)])).map((line) =>
+    `  ${Untrusted.show(line)}`
+  )
+
+/** What the first run of each side was told otherwise. */
+export const configuration = (differences: ReadonlyArray<Divergence.Difference>, style: Style): ReadonlyArray<string> =>
+  differences.length === 0
+    ? [style.bold("configured alike")]
+    : [style.bold("configured otherwise"), ...rows(differences)]
+
+const shown = 5
+
+/** The first record in which the first runs of both sides differ. */
+export const divergence = (first: Divergence.Divergence | undefined, style: Style): ReadonlyArray<string> => {
+  if (first === undefined) return [style.bold("no record differs")]
+  const { differences, evaluator, iteration, key, record } = first
+  const place = [evaluator, `iteration ${iteration}`, key === undefined ? undefined : `group ${key}`]
+  const where = place.filter((part) => part !== undefined).join(", ")
+  return [
+    `${style.bold("first difference")}  ${Untrusted.show(where)}: ${record}`,
+    ...(differences.length === 0 ? ["  only one of them has it"] : rows(differences.slice(0, shown)))
+  ]
+}
