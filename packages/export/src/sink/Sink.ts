@@ -90,7 +90,7 @@ const feed = <R>(sink: Sink<R>, run: RunStore.RunReader, after: number, account:
   }))
 
 const hintOf = ({ name }: Sink<unknown>, { name: run }: RunStore.RunReader) =>
-  `write the whole run later: effect-rl export ${run} --format ${name}`
+  `write the whole run later: effect-rl export ${run} PLACE --format ${name}`
 
 /** Waits until everything that was recorded is written, as long as patience lasts, and says what is missing. */
 const settle = Effect.fnUntraced(function*(

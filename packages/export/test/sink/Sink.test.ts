@@ -55,7 +55,7 @@ describe("Sink.layer", () => {
       )
       assert.deepStrictEqual(told, recorded.map(({ sequence }) => sequence).filter((sequence) => sequence % 2 === 1))
       const missing = recorded.length - told.length
-      const hint = "effect-rl export memory --format test"
+      const hint = "effect-rl export memory PLACE --format test"
       assert.deepStrictEqual(messages, [
         `test: the disk is gone. The run goes on; write the whole run later: ${hint}`,
         `test did not take ${missing} records; write the whole run later: ${hint}`
