@@ -85,7 +85,11 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
     h("h3", {}, "First record that differs"),
     divergence === null
       ? empty("None: as far as both have come, they recorded the same.")
-      : h("p", { class: "verdict" }, Text.foreign(placeOf(divergence))),
+      : h(
+        "p",
+        { class: "verdict" },
+        `${Text.foreign(placeOf(divergence))}${divergence.differences.length === 0 ? `: only ${left} has it.` : ":"}`
+      ),
     divergence === null || divergence.differences.length === 0
       ? undefined
       : fieldTable(divergence.differences, left, right, `first difference of ${left} and ${right}`)

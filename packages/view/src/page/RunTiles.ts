@@ -55,7 +55,7 @@ const healthTile = (story: Story.Story) => {
   if (Story.lastUpdated(story) === undefined) return tile("health", "–", "no iteration is done yet")
   return bad.length === 0
     ? tile("health", "✓ healthy", "every metric with a healthy range is in it")
-    : tile("health", `✗ look at ${bad.length}`, bad.map(({ name }) => name).join(", "))
+    : tile("health", `✗ look at ${bad.length}`, bad.map(({ name }) => name.split("/").at(-1)).join(", "))
 }
 
 export const draw = ({ isWritten, now, route }: Data, story: Story.Story) =>

@@ -24,9 +24,10 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">
 
 const answer = (contentType: string) => (text: string) => HttpServerResponse.text(text, { contentType })
 
-/** Answers for the files below `/assets/` by their names. The script is made once. */
+/** Answers for the files below `/assets/` by their names. The script is made once, before it is asked for. */
 export const make = Effect.gen(function*() {
   const script = yield* Effect.cached(PageFiles.script)
+  yield* Effect.forkScoped(script)
   return (name: string) => {
     switch (name) {
       case "page.js":
