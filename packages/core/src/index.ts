@@ -137,6 +137,7 @@ export * as RlOptions from "./rl/RlOptions.ts"
 export * as StepMetrics from "./rl/StepMetrics.ts"
 export * as Substeps from "./rl/Substeps.ts"
 export * as TooManyDropped from "./rl/TooManyDropped.ts"
+export * as TrainedTokens from "./rl/TrainedTokens.ts"
 
 export * as Nll from "./supervised/Nll.ts"
 export * as NllEvaluator from "./supervised/NllEvaluator.ts"

@@ -135,6 +135,20 @@ const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, payload?: Gro
   yield* run.append(entry, payload === undefined ? undefined : GroupPayload.encode(payload))
 })
 
+const floats = (...values: ReadonlyArray<number>) => Buffer.from(Float32Array.from(values).buffer).toString("base64")
+
+/** The trainer found the second token of the second member less unlikely than the sampler did. */
+const trainedTokens = JSON.stringify({
+  datums: [{
+    group: "1/mixed",
+    member: 1,
+    firstTurn: 0,
+    turns: 1,
+    logprobs: floats(-0.25, -2),
+    advantages: floats(-0.5, -0.25)
+  }]
+})
+
 const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
   yield* append({ _tag: "Sampling", iteration: index, step: index, groups: 3 })
   const groups = [
@@ -153,7 +167,8 @@ const iteration = Effect.fnUntraced(function*(index: number, mean: number) {
     ],
     datums: [{ group: `${index}/mixed`, member: 0, firstTurn: 0, turns: 1, length: 4, trained: 2, update: 0 }]
   })
-  yield* append(updated(index, mean))
+  const run = yield* RunStore.RunStore
+  yield* run.append(updated(index, mean), index === 0 ? undefined : trainedTokens)
 })
 
 const evaluation = Effect.fnUntraced(function*(before: number, rewards: ReadonlyArray<number>) {
@@ -200,3 +215,6 @@ export const write = (
 
 /** Sequence numbers of the records of the groups of the first iteration. */
 export const first = { mixed: 9, good: 10, rough: 11 }
+
+/** Sequence number of a group of the second iteration, whose update recorded its tokens. */
+export const second = { mixed: 16 }

@@ -163,7 +163,10 @@ const UpdateReport = Schema.Struct({
   seconds: Schema.Finite
 })
 
-/** An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). */
+/**
+ * An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). The payload of one with
+ * policy losses says what was trained token by token; see `TrainedTokens`.
+ */
 export const Updated = Schema.TaggedStruct("Updated", {
   ...stamp,
   iteration: Schema.Natural,

@@ -12,6 +12,7 @@ import * as Dropped from "./Dropped.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import * as Substeps from "./Substeps.ts"
+import * as TrainedTokens from "./TrainedTokens.ts"
 
 /** Groups in the order in which they are credited, and the seconds that sampling them took. */
 export interface Sampled {
@@ -58,6 +59,7 @@ export const report = <E, R, CE, CR>(
 ): Program.Report => {
   const rolledOut = StepMetrics.rollouts(results)
   const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
+  const payload = TrainedTokens.encode(data, logprobs)
   return {
     metrics: {
       "progress/batch": iteration,
@@ -69,7 +71,8 @@ export const report = <E, R, CE, CR>(
       ...StepMetrics.updates(outputs),
       "time/sampling": seconds
     },
-    reward: StepMetrics.reward(rolledOut)
+    reward: StepMetrics.reward(rolledOut),
+    ...(payload === undefined ? {} : { payload })
   }
 }
 

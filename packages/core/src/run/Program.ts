@@ -42,6 +42,8 @@ export interface Note {
 export interface Report {
   readonly metrics: Readonly<Record<string, number>>
   readonly reward?: RunRecord.Reward
+  /** The payload of the iteration's record, as JSON text. */
+  readonly payload?: string
 }
 
 /** Something to write down, and a moment at which the run's own records reach its listeners. */

@@ -152,10 +152,11 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
 ) {
   const outputs = yield* submission.settle
   const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
-  const { metrics, reward } = report(outputs)
+  const { metrics, payload, reward } = report(outputs)
   const { spent, usage } = yield* run.budget.account
   const settledAt = yield* Clock.currentTimeMillis
   yield* run.ledger.append({
+    ...(payload === undefined ? {} : { payload }),
     entry: {
       _tag: "Updated",
       iteration,

@@ -12,6 +12,7 @@ import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
 import * as Runs from "./Runs.ts"
 import * as TokenTexts from "./TokenTexts.ts"
+import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
 /** Characters of transcripts before they are compressed; a browser has to hold them all. */
@@ -27,6 +28,7 @@ const fromBothEnds = (groups: ReadonlyArray<Entry.Group>): ReadonlyArray<Entry.G
 const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
   const texts = yield* TokenTexts.of(Story.model(story))
   const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
+  const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
   let characters = 0
   for (const group of fromBothEnds(story.entries.filter((entry) => entry._tag === "GroupRolledOut"))) {
@@ -34,7 +36,7 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
     if (length === null || offset === null) continue
     if (characters > mostCharacters) break
     const payload = yield* reader.payload({ length, offset })
-    const view = yield* Transcript.decode(payload, { story, group, texts, loss })
+    const view = yield* Transcript.decode(payload, { story, group, texts, loss, datums: yield* datumsOf(group) })
     transcripts[group.sequence] = view
     characters += JSON.stringify(view).length
   }

@@ -15,6 +15,7 @@ import * as Regrading from "./Regrading.ts"
 import { entry, RunCache } from "./RunCache.ts"
 import * as Search from "./Search.ts"
 import * as TokenTexts from "./TokenTexts.ts"
+import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
 interface OfRun {
@@ -70,11 +71,13 @@ export const transcript = Effect.fnUntraced(
     }
     const texts = yield* TokenTexts.of(Story.model(story))
     const payload = yield* reader.payload({ length, offset })
+    const datums = yield* TrainedTurns.reader(reader, story)(group)
     return HttpServerResponse.jsonUnsafe(
       yield* Transcript.decode(payload, {
         story,
         group,
         texts,
+        datums,
         loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
       })
     )

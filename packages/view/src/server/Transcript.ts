@@ -1,11 +1,19 @@
 /** The payload of a group as values that the page shows. */
-import { GroupPayload, GroupResult, type Metric, type ModelInput, type Trajectory } from "@effect-rl/core"
+import {
+  GroupPayload,
+  GroupResult,
+  type Metric,
+  type ModelInput,
+  type TrainedTokens,
+  type Trajectory
+} from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import type * as LossTerms from "./LossTerms.ts"
 import type { TokenTexts } from "./TokenTexts.ts"
+import * as TrainedTurns from "./TrainedTurns.ts"
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
@@ -29,6 +37,8 @@ export interface Context {
   readonly story: Story.Story
   readonly group: Entry.Group
   readonly texts: TokenTexts
+  /** What the update did with tokens of the group; empty where the run did not record it. */
+  readonly datums: ReadonlyArray<TrainedTokens.Datum>
   /** The loss to show; undefined where it cannot be computed. */
   readonly loss: LossTerms.TokenLoss | undefined
 }
@@ -50,24 +60,31 @@ const maskOf = (
 const creditOf = (
   context: Context,
   transition: Trajectory.Transition,
-  advantage: number | null | undefined
+  advantage: number | null | undefined,
+  trainedTurn: TrainedTurns.TrainedTurn | undefined
 ): Entry.TurnCredit => {
   const { logprobs } = transition.action
   const masked = maskOf(context, transition, advantage)
+  const known = masked === null ? trainedTurn : undefined
   const trained = Array.from(
     logprobs,
-    (sampler) => ({ sampler, trainer: sampler, advantage: masked === null ? advantage ?? 0 : 0 })
+    (sampler, at) => ({
+      sampler,
+      trainer: known?.logprobs[at] ?? sampler,
+      advantage: known?.advantages[at] ?? (masked === null ? advantage ?? 0 : 0)
+    })
   )
   return {
     masked,
     advantages: trained.map(({ advantage }) => advantage),
-    trainer: null,
+    trainer: known === undefined ? null : Array.from(known.logprobs, finite),
     loss: masked === null ? context.loss?.(trained) ?? null : null
   }
 }
 
 const turnOf =
-  (context: Context, advantage: number | null | undefined) => (transition: Trajectory.Transition): Entry.TurnView => {
+  (context: Context, advantage: number | null | undefined, trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>) =>
+  (transition: Trajectory.Transition, index: number): Entry.TurnView => {
     const { action, fork, logs, metrics, observation, reward, trainable } = transition
     const prompt = promptOf(observation)
     const tokens = Array.from(action.tokens)
@@ -83,12 +100,13 @@ const turnOf =
       metrics: metricsOf(metrics),
       logs: logsOf(logs),
       fork: fork ?? null,
-      credit: creditOf(context, transition, advantage)
+      credit: creditOf(context, transition, advantage, trained.get(index))
     }
   }
 
 const memberOf = (
   context: Context,
+  index: number,
   { logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory,
   metrics: Metric.Metrics,
   advantage: number | null | undefined
@@ -97,7 +115,7 @@ const memberOf = (
   stopReason: Option.getOrNull(stopReason),
   logs: logsOf(logs),
   metrics: metricsOf(metrics),
-  turns: transitions.map(turnOf(context, advantage))
+  turns: transitions.map(turnOf(context, advantage, TrainedTurns.ofMember(context.datums, index, transitions)))
 })
 
 const viewOf = (context: Context, result: GroupResult.GroupResult): Entry.GroupView => {
@@ -115,7 +133,8 @@ const viewOf = (context: Context, result: GroupResult.GroupResult): Entry.GroupV
         members: result.members.map((member, index) =>
           Option.match(member, {
             onNone: () => null,
-            onSome: (trajectory) => memberOf(context, trajectory, result.metricsG[index] ?? {}, advantages[index])
+            onSome: (trajectory) =>
+              memberOf(context, index, trajectory, result.metricsG[index] ?? {}, advantages[index])
           })
         )
       })

@@ -19,7 +19,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           assert.match((await panel("Time").textContent()) ?? "", /bottleneck|between the stages/)
           await page.getByText("the disk is nearly full").waitFor()
           assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
-          assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1optim\/entropy/)
+          assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1entropy/)
           const failures = (await panel("Failures by reason").textContent()) ?? ""
           assert.match(failures, /retried11/)
           assert.match(failures, /TimedOut2/)
@@ -95,6 +95,10 @@ describe.skipIf(isMissing)("the page of a run", () => {
           assert.include(await classOf("version"), "version")
           await page.getByLabel("colour by").selectOption("gap")
           await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
+
+          await page.goto(at(url, { ...place, iteration: 1, group: Recorded.second.mixed, colour: "gap" }))
+          await page.locator(".token-view .token.shade-4").waitFor()
+          await page.goto(at(url, place))
 
           await tokens.last().click()
           const microscope = page.getByRole("group", { name: "token microscope of turn 0" })

@@ -161,6 +161,21 @@ describe("ViewServer", () => {
       assert.strictEqual((yield* creditOf("&loss=unheard_of")).loss, null)
     }))
 
+  it.effect("reads what the update did with each token, where the run recorded it", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const { members } = JSON.parse(
+        (yield* Served.get(about(served, "transcript", `&sequence=${Recorded.second.mixed}`))).text
+      )
+      const { advantages, loss, trainer } = members[1].turns[0].credit
+      assert.deepStrictEqual(trainer, [-0.25, -2])
+      assert.deepStrictEqual(advantages, [-0.5, -0.25])
+      assert.strictEqual(loss.ratios[0], 1)
+      assert.closeTo(loss.ratios[1], Math.exp(0.5), 1e-6)
+      assert.closeTo(loss.values[1], 0.25 * Math.exp(0.5), 1e-6)
+      assert.strictEqual(members[0].turns[0].credit.trainer, null)
+    }))
+
   it.effect("finds texts in what environments logged, newest groups first", () =>
     Effect.gen(function*() {
       const served = yield* Served.start

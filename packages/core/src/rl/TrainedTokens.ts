@@ -1,0 +1,52 @@
+/**
+ * What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum
+ * as base64 of little-endian 32-bit floats.
+ */
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TrainingDatum } from "../learn/TrainingData.ts"
+import * as Base64Array from "../rollout/Base64Array.ts"
+
+const Datum = Schema.Struct({
+  group: Schema.String,
+  member: Schema.Int,
+  /** It holds the trained tokens of `turns` turns from `firstTurn` on, one after the other. */
+  firstTurn: Schema.Int,
+  turns: Schema.Int,
+  /** Log-probabilities under the weights that were trained, before the update. */
+  logprobs: Base64Array.float32,
+  advantages: Base64Array.float32
+})
+export interface Datum extends Schema.Schema.Type<typeof Datum> {}
+
+const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum) }))
+
+const trained = (values: Float32Array, { inputs: { mask } }: TrainingDatum) => values.filter((_, t) => mask[t] !== 0)
+
+/** The datums with the trainer's log-probabilities `[T]` of each, in order; undefined where there is not one for each datum. */
+export const encode = (
+  data: ReadonlyArray<TrainingDatum>,
+  logprobs: ReadonlyArray<Float32Array>
+): string | undefined => {
+  if (data.length === 0 || data.length !== logprobs.length) return undefined
+  const datums = data.map((datum, index) => {
+    const { advantages, mask } = datum.inputs
+    const { firstTurn, group, member, turns } = datum.lineage
+    const own = logprobs[index]
+    return {
+      group,
+      member,
+      firstTurn,
+      turns,
+      logprobs: Base64Array.encode(
+        trained(own?.length === mask.length ? own : new Float32Array(mask.length).fill(NaN), datum)
+      ),
+      advantages: Base64Array.encode(trained(advantages, datum))
+    }
+  })
+  return JSON.stringify({ datums })
+}
+
+/** The datums that `encode` wrote. */
+export const decode: (payload: string) => Effect.Effect<{ readonly datums: ReadonlyArray<Datum> }, Schema.SchemaError> =
+  Schema.decodeUnknownEffect(Payload)

@@ -1,0 +1,57 @@
+/** What updates did with the tokens of each turn, as iterations recorded it. */
+import { type RunStore, TrainedTokens, type Trajectory } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type * as Entry from "../story/Entry.ts"
+import * as Story from "../story/Story.ts"
+
+/** A value for each sampled token of a turn. */
+export interface TrainedTurn {
+  readonly logprobs: Float32Array
+  readonly advantages: Float32Array
+}
+
+const none: ReadonlyArray<TrainedTokens.Datum> = []
+
+/** Reads the datums of a group; none where the run recorded none, or where the record cannot be read. */
+export const reader = (run: RunStore.RunReader, story: Story.Story) => {
+  let last: { readonly iteration: number; readonly datums: ReadonlyArray<TrainedTokens.Datum> } | undefined
+  const datumsOf = Effect.fnUntraced(function*(iteration: number) {
+    const { length = null, offset = null } = Story.iteration(story, iteration).updated?.payload ?? {}
+    if (length === null || offset === null) return none
+    return yield* run.payload({ length, offset }).pipe(
+      Effect.flatMap(TrainedTokens.decode),
+      Effect.map(({ datums }) => datums),
+      Effect.orElseSucceed(() => none)
+    )
+  })
+  return Effect.fnUntraced(function*({ evaluator, iteration, key }: Entry.Group) {
+    if (evaluator !== undefined) return none
+    if (last?.iteration !== iteration) last = { iteration, datums: yield* datumsOf(iteration) }
+    return last.datums.filter(({ group }) => group === key)
+  })
+}
+
+const lengthOf = ({ action, trainable }: Trajectory.Transition) => trainable ? action.tokens.length : 0
+
+/** The trained turns of a member by their index. */
+export const ofMember = (
+  datums: ReadonlyArray<TrainedTokens.Datum>,
+  member: number,
+  transitions: ReadonlyArray<Trajectory.Transition>
+): ReadonlyMap<number, TrainedTurn> => {
+  const found = new Map<number, TrainedTurn>()
+  for (const { advantages, firstTurn, logprobs, member: of, turns } of datums) {
+    const part = transitions.slice(firstTurn, firstTurn + turns)
+    // A datum that was cut does not say which tokens it left out.
+    if (of !== member || part.reduce((sum, turn) => sum + lengthOf(turn), 0) !== logprobs.length) continue
+    let at = 0
+    for (const [index, turn] of part.entries()) {
+      const end = at + lengthOf(turn)
+      if (end > at) {
+        found.set(firstTurn + index, { logprobs: logprobs.subarray(at, end), advantages: advantages.subarray(at, end) })
+      }
+      at = end
+    }
+  }
+  return found
+}
