@@ -53,6 +53,10 @@ export const flags = {
     Flag.optional
   ),
   sink: SinkFlag.flag,
+  view: Flag.Boolean("view").pipe(
+    Flag.withDescription("Show the run in a browser while it goes on: prints the address of its page"),
+    Flag.withDefault(false)
+  ),
   config: Flag.File("config", { mustExist: true }).pipe(
     Flag.withMetavar("file"),
     Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags win over it"),

@@ -37,6 +37,7 @@ export interface Flags extends Given {
   readonly config: Option.Option<string>
   readonly set: Option.Option<Readonly<Record<string, string>>>
   readonly sink: SinkFlag.Given
+  readonly view: boolean
   readonly json: boolean
 }
 
@@ -164,14 +165,28 @@ const hintOf = Effect.fnUntraced(function*(folder: string) {
   )
 })
 
+/** The page beside the run, for as long as the scope is open. */
+const showPage = Effect.fnUntraced(function*(folder: string) {
+  const { start } = yield* Effect.promise(() => import("../view/PageServer.ts"))
+  const address = yield* start([folder], 0)
+  const output = yield* Output
+  yield* output.lines([`page:  ${address}`])
+  yield* output.record({ type: "page", address })
+})
+
 /** Trains to the end and reports; a run that is cut short says how to go on. */
 const train = Effect.fnUntraced(function*<E, R>(
   recipe: string,
   task: Recipe.Task<E, R>,
   folder: string,
-  price: number | undefined
+  { price, view }: Flags
 ) {
-  const onRecord = yield* Reporter.make({ folder, maxTokens: task.maxTokens, price })
+  if (view) yield* showPage(folder)
+  const onRecord = yield* Reporter.make({
+    folder,
+    maxTokens: task.maxTokens,
+    price: Option.getOrUndefined(price)
+  })
   const resumeHint = Effect.ignore(hintOf(folder))
   yield* task.run.pipe(
     Stream.runForEach(onRecord),
@@ -209,7 +224,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
     const task = yield* prepare(recipe, configured, flags)
     if (flags.plan) return yield* showPlan(name, task, folder, flags)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags.sink, folder), RunDirectory.layer(folder))
-    return yield* Effect.provide(train(name, task, folder, Option.getOrUndefined(flags.price)), run)
+    return yield* Effect.provide(train(name, task, folder, flags), run)
   })
   yield* program.pipe(
     Effect.provide(Layer.provideMerge(backend, AnswerKey.AnswerKey.layer)),

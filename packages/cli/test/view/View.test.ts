@@ -41,6 +41,19 @@ describe("effect-rl train", () => {
     }))
 })
 
+describe("effect-rl train --view", () => {
+  it.effect("prints one address, which shows the run while it goes on", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { line } = yield* firstLine([...short, "--iterations", "1000", "--log-path", folder, "--view"])
+      const [, url = ""] = /^page:\s+(http:\/\/\S+)$/m.exec(line) ?? []
+      const [shown]: ReadonlyArray<object> = JSON.parse(
+        yield* Effect.promise(async () => (await fetch(`${url}/api/runs`)).text())
+      )
+      assert.deepInclude(shown ?? {}, { run: folder, status: "running" })
+    }).pipe(Effect.scoped))
+})
+
 describe("effect-rl runs", () => {
   it.effect("tells state, iterations, reward and tokens of each run", () =>
     Effect.gen(function*() {
