@@ -28,7 +28,7 @@ const { values: flags } = parseArgs({
 const seed = Number(flags.seed)
 const iterations = Number(flags.iterations)
 const folder = flags["log-path"]
-const [groups, groupSize, maxTokens, heldOut] = [8, 8, 24, 200]
+const [groups, groupSize, maxTokens, heldOut] = [16, 8, 24, 200]
 
 const env = (model: ChatModel.ChatModel, a: number, b: number) =>
   ProblemEnv.make({
