@@ -127,6 +127,9 @@ export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Res
   return { loss, gradient }
 }
 
+/** Whether a token may have a loss and a gradient: without an advantage `dro` alone pulls on it. */
+export const counts = (name: Name, advantage: number): boolean => name === "dro" || advantage !== 0
+
 /** A policy loss of `logprobs [T]`. */
 export const policy = (
   name: Exclude<Name, "cross_entropy">,
@@ -139,8 +142,9 @@ export const policy = (
   const gradient = new Float32Array(logprobs.length)
   let loss = 0
   for (let t = 0; t < logprobs.length; t++) {
-    if (mask !== undefined && mask[t] === 0) continue
-    const point = at(logprobs[t] ?? 0, sampled[t] ?? 0, advantages[t] ?? 0)
+    const advantage = advantages[t] ?? 0
+    if ((mask !== undefined && mask[t] === 0) || !counts(name, advantage)) continue
+    const point = at(logprobs[t] ?? 0, sampled[t] ?? 0, advantage)
     gradient[t] = point.slope
     loss += point.loss
   }

@@ -20,10 +20,10 @@ export interface TrainingPass {
 /** Where a loss may have a gradient: everywhere for a graph, whose inputs say nothing of that. */
 const learnedBy = ({ name }: PassLoss, item: Item): Uint8Array | undefined => {
   const { tokens } = item
-  if (item.kind === "Graph") return undefined
+  if (item.kind === "Graph" || name === "graph") return undefined
   if (item.kind === "PolicyTokens") {
     const { advantages, mask } = item.inputs
-    return Uint8Array.from(tokens, (_, t) => mask[t] !== 0 && (name === "dro" || advantages[t] !== 0) ? 1 : 0)
+    return Uint8Array.from(tokens, (_, t) => mask[t] !== 0 && Losses.counts(name, advantages[t] ?? 0) ? 1 : 0)
   }
   const { weights } = item.inputs
   const candidates = weights.length / tokens.length

@@ -109,6 +109,14 @@ describe("Loss", () => {
     }
   })
 
+  it("leaves out tokens without an advantage, even where their ratio is infinite, for all losses but dro", () => {
+    for (const name of ["importance_sampling", "ppo", "cispo", "gspo"] as const) {
+      const { gradient, loss } = one(name, {}, [-1, -1e30, 0])
+      assert.deepStrictEqual([loss, gradient[0]], [0, 0])
+    }
+    assert.closeTo(one("dro", {}, [-1, -3, 0]).gradient[0] ?? NaN, 0.05 * 2, 1e-6)
+  })
+
   it("cross entropy weighs each target, several per position as well", () => {
     const { gradient, loss } = Loss.crossEntropy(Float32Array.of(-1, -2, -3, -4), {
       weights: Float32Array.of(1, 0.5, 0, -2)
