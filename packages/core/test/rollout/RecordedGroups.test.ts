@@ -74,7 +74,7 @@ const scripted = ({ input }: Recorded.Group) => {
     env,
     groupRewards: Effect.fnUntraced(function*(trajectories) {
       yield* Effect.sleep(input.grading.seconds * 1000)
-      if (input.grading.error !== null) yield* Scripted.breaks(input.grading.error.error_message)
+      if (input.grading.error !== null) return yield* Scripted.breaks(input.grading.error.error_message)
       const rewards = trajectories.map((trajectory) => {
         const attempt = attemptOf(trajectory)
         return { reward: attempt?.group_reward ?? NaN, metrics: reports(attempt?.group_metrics ?? {}) }

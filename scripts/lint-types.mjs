@@ -1,0 +1,41 @@
+// Refuses Effects and promises that nothing awaits. These linters need types, and one of them a compiler older than ours, so they
+// stay out of the repository's dependencies: they are installed in tools/lint when this runs. Without a lockfile there, because npm
+// refuses one that names packages of other platforms which the registry does not have.
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+
+const tools = "tools/lint"
+const run = (command, args, options = {}) => execFileSync(command, args, { stdio: "inherit", ...options })
+
+run("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
+
+run("npx", [
+  "oxlint",
+  "--type-aware",
+  "-A",
+  "all",
+  "-D",
+  "typescript/no-floating-promises",
+  "packages",
+  "examples",
+  "benchmark"
+], {
+  env: { ...process.env, OXLINT_TSGOLINT_PATH: join(process.cwd(), tools, "node_modules/.bin/tsgolint") }
+})
+
+/** The linter's view of this generic is less exact than the compiler's. */
+const severities = { diagnosticSeverity: { missingEffectContext: "off" } }
+
+run(process.execPath, [
+  "--max-old-space-size=6000",
+  "node_modules/@effect/language-service/cli.js",
+  "diagnostics",
+  "--project",
+  join(process.cwd(), tools, "tsconfig.json"),
+  "--severity",
+  "error",
+  "--format",
+  "text",
+  "--lspconfig",
+  JSON.stringify(severities)
+], { cwd: tools })
