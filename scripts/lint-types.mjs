@@ -1,7 +1,7 @@
 // Refuses Effects and promises that nothing awaits. These linters need types, and one of them a compiler older than ours, so they
 // stay out of the repository's dependencies: they are installed in tools/lint when this runs. Without a lockfile there, because npm
 // refuses one that names packages of other platforms which the registry does not have.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { join } from "node:path"
 
 const tools = "tools/lint"
@@ -23,10 +23,10 @@ run("npx", [
   env: { ...process.env, OXLINT_TSGOLINT_PATH: join(process.cwd(), tools, "node_modules/.bin/tsgolint") }
 })
 
-/** The linter's view of this generic is less exact than the compiler's. */
-const severities = { diagnosticSeverity: { missingEffectContext: "off" } }
+/** Its other rules see some of our generics less exactly than the compiler does. */
+const isFloating = (line) => line.includes("effect(floatingEffect)")
 
-run(process.execPath, [
+const { status, stdout } = spawnSync(process.execPath, [
   "--max-old-space-size=6000",
   "node_modules/@effect/language-service/cli.js",
   "diagnostics",
@@ -37,5 +37,11 @@ run(process.execPath, [
   "--format",
   "text",
   "--lspconfig",
-  JSON.stringify(severities)
-], { cwd: tools })
+  "{}"
+], { cwd: tools, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+
+const [checked] = /Checked [1-9]\d* files/.exec(stdout) ?? []
+if (checked === undefined) throw new Error(`the linter of Effects ended with ${status}: ${stdout}`)
+const floating = stdout.split("\n").filter(isFloating)
+console.log([...floating, `${checked}: ${floating.length} floating Effects`].join("\n"))
+if (floating.length > 0) process.exitCode = 1

@@ -150,6 +150,13 @@ try {
   for (const program of ["out/main.js", "out/threads.js"]) {
     console.log(execFileSync(process.execPath, [program], { cwd: project, encoding: "utf8" }))
   }
+  const closed = "@effect-rl/core/rollout/PromptDelta"
+  const attempt = `import("${closed}").then(() => process.exit(1), ({ code }) => console.log(code))`
+  const refusal = execFileSync(process.execPath, ["--input-type=module", "--eval", attempt], {
+    cwd: project,
+    encoding: "utf8"
+  })
+  if (refusal.trim() !== "ERR_PACKAGE_PATH_NOT_EXPORTED") throw new Error(`${closed} is private, but: ${refusal}`)
   const command = join(project, "node_modules/.bin/effect-rl")
   execFileSync(command, [
     "train",

@@ -15,8 +15,9 @@ const ownUrl = {
   transform(code, id) {
     const [name, source, ...path] = relative(packages, id).split("/")
     if (source !== "src" || name === "cli" || !code.includes("import.meta.url")) return null
-    const specifier = `@effect-rl/${name}/${path.join("/").replace(/\.ts$/, "")}`
-    return code.replaceAll("import.meta.url", `import.meta.resolve(${JSON.stringify(specifier)})`)
+    const file = JSON.stringify(`dist/${path.join("/").replace(/\.ts$/, ".js")}`)
+    const root = JSON.stringify(`@effect-rl/${name}/package.json`)
+    return code.replaceAll("import.meta.url", `new URL(${file}, import.meta.resolve(${root})).href`)
   }
 }
 

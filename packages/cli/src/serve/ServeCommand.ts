@@ -1,6 +1,6 @@
 /** `effect-rl serve`: this machine as a Tinker service. */
 import { Tinker } from "@effect-rl/core"
-import * as FileFailure from "@effect-rl/files/file/FileFailure"
+import { FileFailure } from "@effect-rl/files"
 import { ApiKeys, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as ByteSize from "effect/ByteSize"

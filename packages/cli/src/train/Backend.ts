@@ -1,6 +1,6 @@
 /** The backends that a run can be given to. */
 import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
-import type { EngineError } from "@effect-rl/engine/Engine"
+import type { Engine } from "@effect-rl/engine"
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -23,7 +23,7 @@ export interface Options {
 
 export type Backend = Layer.Layer<
   Tinker.Tinker | Tokenizer.Tokenizers,
-  EngineError | TinkerError.TinkerError | NoApiKey | Config.ConfigError,
+  Engine.EngineError | TinkerError.TinkerError | NoApiKey | Config.ConfigError,
   AnswerKey | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner
 >
 
