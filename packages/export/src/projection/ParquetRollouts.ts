@@ -79,18 +79,18 @@ const schemaOf = (column: Column): ReadonlyArray<SchemaElement> =>
 
 const schema: Array<SchemaElement> = [{ name: "root", num_children: columns.length }, ...columns.flatMap(schemaOf)]
 
+const settled = (write: () => void | Promise<void>) => Effect.promise(() => Promise.resolve(write()))
+
 /** Writes one row group for each iteration and evaluation. */
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
   const writer = new ByteWriter()
   const table = new ParquetWriter({ writer, schema })
   yield* Stream.runForEach(Rollouts.stream(run), ([batch, groups]) =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       const rows = groups.flatMap(Rollouts.members).map((member): Row => [batch, member])
-      if (rows.length === 0) return
-      table.write({
-        columnData: columns.map(({ name, of }) => ({ name, data: rows.map((row) => of(row, decode)) }))
-      })
+      const columnData = columns.map(({ name, of }) => ({ name, data: rows.map((row) => of(row, decode)) }))
+      return rows.length === 0 ? Effect.void : settled(() => table.write({ columnData }))
     }))
-  table.finish()
+  yield* settled(() => table.finish())
   yield* Projection.writeFile(out, Stream.succeed(writer.getBytes()))
 })
