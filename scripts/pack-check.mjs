@@ -177,8 +177,8 @@ try {
       (start / median(() => execFileSync(process.execPath, ["-e", "0"]))).toFixed(1)
     } × node -e 0`
   )
-  for (const [format, out] of [["tensorboard", "events"], ["parquet", "rollouts.parquet"]]) {
-    execFileSync(command, ["export", "runs/arithmetic-0", "--format", format, "--out", out], {
+  for (const [format, out] of [["tensorboard", "events"], ["parquet", "rollouts.parquet"], ["html", "page.html"]]) {
+    execFileSync(command, ["export", "runs/arithmetic-0", out, "--format", format], {
       cwd: project,
       stdio: "inherit"
     })

@@ -168,7 +168,7 @@ const hintOf = Effect.fnUntraced(function*(folder: string) {
 /** The page beside the run, for as long as the scope is open. */
 const showPage = Effect.fnUntraced(function*(folder: string) {
   const { start } = yield* Effect.promise(() => import("../view/PageServer.ts"))
-  const address = yield* start([folder], 0)
+  const address = yield* start([folder])
   const output = yield* Output
   yield* output.lines([`page:  ${address}`])
   yield* output.record({ type: "page", address })

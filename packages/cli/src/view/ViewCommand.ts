@@ -14,6 +14,13 @@ const flags = {
     Argument.withDescription("Run directories, or folders of them (default: runs)"),
     Argument.variadic()
   ),
+  host: Flag.String("host").pipe(
+    Flag.withMetavar("address"),
+    Flag.withDescription(
+      "Address to listen at; others than this machine's need the token that is printed (default: 127.0.0.1)"
+    ),
+    Flag.withDefault(PageServer.loopback)
+  ),
   port: Flag.Int("port").pipe(
     Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port, from 0 to 65535"),
     Flag.withMetavar("number"),
@@ -22,9 +29,9 @@ const flags = {
   )
 }
 
-export const view = Command.make("view", flags, ({ folders, port }) =>
+export const view = Command.make("view", flags, ({ folders, host, port }) =>
   Effect.gen(function*() {
     for (const folder of folders) yield* Folders.check(folder, yield* Runs.find([folder]))
-    yield* Console.log(yield* PageServer.start(folders.length === 0 ? [Folders.usual] : folders, port))
+    yield* Console.log(yield* PageServer.start(folders.length === 0 ? [Folders.usual] : folders, port, host))
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(ModelTokenizers.layer)))

@@ -1,19 +1,37 @@
-/** Protection of a server on loopback from pages of other sites. */
+/** Protection of the server from pages of other sites, and from other people where it listens to more than this machine. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { createHash, timingSafeEqual } from "node:crypto"
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/
 
 const forbidden = (detail: string) => HttpServerResponse.jsonUnsafe({ error: detail }, { status: 403 })
 
+const digest = (text: string) => createHash("sha256").update(text).digest()
+
+const isEqual = (left: string, right: string) => timingSafeEqual(digest(left), digest(right))
+
+const cookie = "effect-rl-view"
+
+/** The token that a request brings: in its address at first, then in a cookie. */
+const tokenOf = ({ cookies, url }: HttpServerRequest.HttpServerRequest) =>
+  new URLSearchParams(url.split("?")[1]).get("token") ?? cookies[cookie] ?? ""
+
 /**
  * Refuses a request whose Host is not a loopback address, as after DNS rebinding, and one that another origin sends. A browser
- * names the origin of every request that a foreign page could read.
+ * names the origin of every request that a foreign page could read. With a token any Host may be asked: a browser gives the cookie to
+ * the name alone that it came from.
  */
-const refusal = ({ headers }: HttpServerRequest.HttpServerRequest) => {
+const refusal = (request: HttpServerRequest.HttpServerRequest, token: string | undefined) => {
+  const { headers } = request
   const { host = "", origin } = headers
-  if (!loopback.test(host)) return forbidden(`Host is "${host}", expected localhost or 127.0.0.1`)
+  if (token === undefined && !loopback.test(host)) {
+    return forbidden(`Host is "${host}", expected localhost or 127.0.0.1`)
+  }
+  if (token !== undefined && !isEqual(tokenOf(request), token)) {
+    return forbidden("the address needs its token: open the one that effect-rl view printed")
+  }
   if (origin !== undefined && origin !== `http://${host}`) return forbidden(`Origin is "${origin}", expected this page`)
   const site = headers["sec-fetch-site"]
   const isNavigation = headers["sec-fetch-mode"] === "navigate"
@@ -43,9 +61,23 @@ const headers = {
   "cache-control": "no-store"
 }
 
-/** The response with the headers of every response here, or a refusal. */
-export const guarded = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+const withHeaders = (response: HttpServerResponse.HttpServerResponse, token: string | undefined) => {
+  const guarded = HttpServerResponse.setHeaders(response, headers)
+  return token === undefined
+    ? guarded
+    : HttpServerResponse.setHeader(guarded, "set-cookie", `${cookie}=${token}; Path=/; HttpOnly; SameSite=Strict`)
+}
+
+/** The handler's response with the headers of every response here, or a refusal. */
+export type Guard = <E, R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
+
+/** Admits this machine's own page; with a token, those who have it. */
+export const make = (token: string | undefined): Guard => (handler) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const refused = refusal(request)
-    return refused === undefined ? handler : Effect.succeed(refused)
-  }).pipe(Effect.map(HttpServerResponse.setHeaders(headers)))
+    const refused = refusal(request, token)
+    return refused === undefined
+      ? Effect.map(handler, (response) => withHeaders(response, token))
+      : Effect.succeed(HttpServerResponse.setHeaders(refused, headers))
+  })

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Assets from "./Assets.ts"
-import { guarded } from "./Guard.ts"
+import * as Guard from "./Guard.ts"
 import * as Regrading from "./Regrading.ts"
 import * as RunAnswers from "./RunAnswers.ts"
 import * as RunCache from "./RunCache.ts"
@@ -21,6 +21,11 @@ import * as Runs from "./Runs.ts"
 export interface ViewServerOptions {
   /** Run directories, or folders of them. */
   readonly folders: ReadonlyArray<string>
+  /**
+   * What a request must bring, at first as `?token=` in the address. Needed where the server listens to more than loopback; without
+   * it, requests to other hosts than this machine are refused.
+   */
+  readonly token?: string
 }
 
 const problem = (status: number) => (error: string) => HttpServerResponse.jsonUnsafe({ error }, { status })
@@ -69,10 +74,11 @@ const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Sche
 const Others = Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(3))])
 const Compare = Schema.Struct({ run: Schema.String, others: Others })
 
-const get = <E, R>(path: HttpRouter.PathInput, handler: Answer<E, R>) => HttpRouter.route("GET", path, guarded(handler))
-
 const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
   const asset = yield* Assets.make
+  const guarded = Guard.make(options.token)
+  const get = <E, R>(path: HttpRouter.PathInput, handler: Answer<E, R>) =>
+    HttpRouter.route("GET", path, guarded(handler))
   return [
     get("/", Effect.succeed(HttpServerResponse.text(Assets.html, { contentType: "text/html" }))),
     get("/assets/*", Effect.flatMap(HttpRouter.params, ({ "*": name = "" }) => asset(name))),
@@ -99,7 +105,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
 })
 
 /**
- * Serves the page and its data. Meant for a server that listens on loopback alone. Where `Tokenizers` are provided, transcripts show
+ * Serves the page and its data, to this machine or to those who have the token. Where `Tokenizers` are provided, transcripts show
  * the text of each token.
  */
 export const layer = (

@@ -116,6 +116,24 @@ describe("ViewServer", () => {
       }
     }))
 
+  it.effect("with a token, admits any host that brings it, at first in its address and then in a cookie", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* Served.start
+      const url = yield* Served.serve(folder, "secret")
+      const host = { host: "workstation.example:4000" }
+      assert.strictEqual((yield* Served.get(`${url}/api/runs`, host)).status, 403)
+      assert.strictEqual((yield* Served.get(`${url}/?token=secrets`, host)).status, 403)
+      const { headers, status } = yield* Served.get(`${url}/?token=secret`, host)
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(headers["set-cookie"], ["effect-rl-view=secret; Path=/; HttpOnly; SameSite=Strict"])
+      const cookie = { ...host, cookie: "effect-rl-view=secret" }
+      assert.strictEqual((yield* Served.get(`${url}/api/runs`, cookie)).status, 200)
+      assert.strictEqual(
+        (yield* Served.get(`${url}/api/runs`, { ...cookie, origin: "https://attacker.example" })).status,
+        403
+      )
+    }))
+
   it.effect("opens no directory but the runs that it was given", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
