@@ -11,6 +11,9 @@ const tokenizerFamilies: ReadonlyArray<readonly [prefix: string, family: string]
   ["kimi", "kimi"]
 ]
 
+/** All but `chat_template`, which is tried with templates and their interpreter in `packages/files/test/template`. */
+export const names = Renderers.names.filter((name) => name !== "chat_template")
+
 export const familyOf = (name: string): string =>
   tokenizerFamilies.find(([prefix]) => name.startsWith(prefix))?.[1] ?? "qwen"
 

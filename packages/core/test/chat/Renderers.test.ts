@@ -37,7 +37,7 @@ describe("byName", () => {
       assert.include(error.message, "no such renderer; did you mean \"qwen3_instruct\"? there are: role_colon, llama3,")
     }))
 
-  it.effect.each(Renderers.names)("%s is named as it was asked for", (name) =>
+  it.effect.each(Families.names)("%s is named as it was asked for", (name) =>
     Effect.gen(function*() {
       assert.strictEqual((yield* make(name)).name, name)
     }))
@@ -62,7 +62,7 @@ describe("smollm2", () => {
     }))
 })
 
-describe.each(Renderers.names)("%s", (name) => {
+describe.each(Families.names)("%s", (name) => {
   it.effect.prop(
     "trains the tokens behind the generation prompt and nothing of it",
     [Turns],
@@ -153,7 +153,7 @@ const trainedMarks = Effect.fnUntraced(function*(name: string, example: Renderer
   })
 })
 
-describe.each(Renderers.names)("weights of %s", (name) => {
+describe.each(Families.names)("weights of %s", (name) => {
   it.effect.prop(
     "lie on the messages that the mode chooses and on no others",
     [Marks],
@@ -239,7 +239,7 @@ const partsOf = (message: Message.Message) =>
     return said.text === "" ? [] : [said]
   })
 
-describe.each(Renderers.names)("streaming %s", (name) => {
+describe.each(Families.names)("streaming %s", (name) => {
   it.effect.prop(
     "adds up to the message that is read at once",
     [Turns, Lengths],
@@ -292,7 +292,7 @@ describe.each(Renderers.names)("streaming %s", (name) => {
 
 const Attack = Schema.Literals(["role", "begin", "end", "text", "line", "system", "part"])
 
-describe.each(Renderers.names.filter((name) => name !== "role_colon"))("a message of %s", (name) => {
+describe.each(Families.names.filter((name) => name !== "role_colon"))("a message of %s", (name) => {
   it.effect.prop("cannot end its turn or begin another", [Schema.Array(Attack)], ([attack]) =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
