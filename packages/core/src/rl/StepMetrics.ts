@@ -11,6 +11,7 @@ import type { UpdateOutput } from "../run/Program.ts"
 import * as Dropped from "./Dropped.ts"
 import type { Objective } from "./Objective.ts"
 import * as PolicyShift from "./PolicyShift.ts"
+import * as ServiceMetrics from "./ServiceMetrics.ts"
 import * as Statistics from "./Statistics.ts"
 
 export type Numbers = Record<string, number>
@@ -232,7 +233,7 @@ export const updates = (outputs: ReadonlyArray<UpdateOutput>): Numbers =>
       "loss:sum": Statistics.sum(
         outputs.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"] ?? 0))
       ),
-      ...outputs.at(-1)?.optimizer.metrics
+      ...ServiceMetrics.apart(outputs.at(-1)?.optimizer.metrics ?? {})
     }
 
 /** The reward over everything that was sampled, as `rollouts` measured it. */
