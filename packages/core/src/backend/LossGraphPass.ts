@@ -2,6 +2,7 @@
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Datum from "../model/Datum.ts"
+import * as LossExpression from "../model/LossExpression.ts"
 import * as LossGraph from "../model/LossGraph.ts"
 import type { Pending } from "./Pending.ts"
 import { Rejected, TinkerError } from "./TinkerError.ts"
@@ -10,6 +11,17 @@ import type { CustomLoss, ForwardBackwardOutput, GraphDatum, TrainingClient } fr
 export type Data = Array.NonEmptyReadonlyArray<GraphDatum>
 
 type Submitted = Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
+
+/** The data of a policy loss as its graph reads them. */
+export const fromExamples = <X extends LossExpression.Extras>(
+  data: Array.NonEmptyReadonlyArray<LossExpression.Example<X>>,
+  expression: LossExpression.LossExpression<X>
+): Data =>
+  Array.map(data, (example) => ({
+    modelInput: example.modelInput,
+    targetTokens: example.inputs.targetTokens,
+    inputs: LossExpression.values(expression, example)
+  }))
 
 /** The targets alone, as a pass forward reads them. */
 export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> =>

@@ -1,8 +1,8 @@
 /** Submits a policy loss in the best way that a backend offers, and says which it was. */
-import * as Array from "effect/Array"
+import type * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as Loss from "../model/Loss.ts"
-import * as LossExpression from "../model/LossExpression.ts"
+import type * as LossExpression from "../model/LossExpression.ts"
 import * as LossGraphPass from "./LossGraphPass.ts"
 import type { Pending } from "./Pending.ts"
 import * as RequestRules from "./RequestRules.ts"
@@ -45,16 +45,6 @@ const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
     (reason) => new TinkerError({ operation: "forwardBackward", reason })
   )
 
-const graphData = <X extends LossExpression.Extras>(
-  data: Data<X>,
-  expression: LossExpression.LossExpression<X>
-): LossGraphPass.Data =>
-  Array.map(data, (example) => ({
-    modelInput: example.modelInput,
-    targetTokens: example.inputs.targetTokens,
-    inputs: LossExpression.values(expression, example)
-  }))
-
 /**
  * By name where the backend has the loss, else in one pass by its graph, else in two passes. Each way gives the same gradient; fails
  * as `Unsupported` where the backend offers none, and as `Rejected` where the data do not fit the loss.
@@ -73,10 +63,12 @@ export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extra
   yield* checked(data)
   const graph = Effect.suspend(() =>
     by("graph")(
-      client.forwardBackwardGraph?.(graphData(data, loss), loss.graph) ?? unavailable("forwardBackwardGraph")
+      client.forwardBackwardGraph?.(LossGraphPass.fromExamples(data, loss), loss.graph) ??
+        unavailable("forwardBackwardGraph")
     )
   )
-  const twoPass = () => by("two-pass")(LossGraphPass.twoPass(client, graphData(data, loss), loss.graph))
+  const twoPass = () =>
+    by("two-pass")(LossGraphPass.twoPass(client, LossGraphPass.fromExamples(data, loss), loss.graph))
   const others = () => orElse(twoPass)(graph)
   return yield* loss.equivalent === undefined
     ? others()

@@ -129,15 +129,59 @@ const configKeys: Record<Loss.Name, ReadonlyArray<string>> = {
   ppo: ["clip_low_threshold", "clip_high_threshold"],
   cispo: ["clip_low_threshold", "clip_high_threshold"],
   dro: ["beta"],
-  gspo: ["clip_low_threshold", "clip_high_threshold"]
+  gspo: ["clip_low_threshold", "clip_high_threshold"],
+  stable_reinforce: ["kl_coeff"]
+}
+
+/** What every backend has. */
+const everywhere: ReadonlyArray<Loss.Name> = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
+
+/** A loss that the model has by name. */
+export const lossName = ({ name }: Loss.Loss<Datum.Kind>, { losses = [] }: Capabilities): Checked =>
+  everywhere.includes(name) || losses.includes(name)
+    ? Effect.void
+    : Effect.fail(
+      new Unsupported({
+        capability: "loss",
+        detail: `${name} is not computed for this model, expected one of ${[...everywhere, ...losses].join(", ")}`
+      })
+    )
+
+/** Runs that cover `expected` positions of `field`. */
+const covered = (field: string, spans: ReadonlyArray<Datum.Span>, expected: number): Found => [
+  ...spans.flatMap(({ length, offset, sequenceId }, index) => [
+    ...one(`${field}[${index}].sequenceId`, "empty", sequenceId !== "", "text"),
+    ...one(`${field}[${index}].offset`, offset, Number.isSafeInteger(offset) && offset >= 0, "at least 0"),
+    ...one(`${field}[${index}].length`, length, Number.isSafeInteger(length) && length >= 0, "at least 0")
+  ]),
+  ...one(
+    `${field} covers`,
+    spans.reduce((sum, { length }) => sum + length, 0),
+    spans.reduce((sum, { length }) => sum + length, 0) === expected,
+    `${expected} positions`
+  )
+]
+
+const provenance = (
+  { modelInput, provenance: given }: Datum.Datum<Datum.Kind>,
+  at: string,
+  { name }: Loss.Loss<Datum.Kind>
+): Found => {
+  if (given === undefined) {
+    return one(`${at}.provenance`, given, name !== "stable_reinforce", `the sampled sequences, which ${name} reads`)
+  }
+  return [
+    ...covered(`${at}.provenance.modelInput`, given.modelInput, modelInput.length),
+    ...covered(`${at}.provenance.targets`, given.targets, modelInput.length)
+  ]
 }
 
 const lossConfig = ({ config, name }: Loss.Loss<Datum.Kind>): Found => {
-  const known = configKeys[name]
-  const keys = known.length === 0 ? "no configuration" : known.join(", ")
+  const expected = configKeys[name]
+  const keys = expected.length === 0 ? "no configuration" : expected.join(", ")
   return [
-    ...Object.keys(config).flatMap((key) => one(`${name} config`, key, known.includes(key), keys)),
-    ...known.flatMap((key) =>
+    ...Object.keys(config).flatMap((key) => one(`${name} config`, key, expected.includes(key), keys)),
+    ...expected.flatMap((key) =>
       one(`${name} config ${key}`, config[key], Number.isFinite(config[key]), "a finite number")
     )
   ]
@@ -161,9 +205,13 @@ export const pass = (
     reject([
       ...one("data.length", data.length, data.length > 0, "at least 1"),
       ...lossConfig(loss),
-      ...data.flatMap((one, index) => datum(one, `data[${index}]`, loss, vocabulary))
+      ...data.flatMap((one, index) => [
+        ...datum(one, `data[${index}]`, loss, vocabulary),
+        ...provenance(one, `data[${index}]`, loss)
+      ])
     ])
   ).pipe(
+    Effect.andThen(lossName(loss, capabilities)),
     Effect.andThen(
       Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
     )
@@ -203,8 +251,29 @@ const samplingParams = (params: Sampling.SamplingParams, vocabulary: number): Fo
   ]
 }
 
+const isAsked = (value: Sampling.SampleRequest[Sampling.Extra]) => value !== undefined && value !== 0 && value !== false
+
+/** The first field that this model does not have. */
+const missingExtra = (request: Sampling.SampleRequest, { sampling = [] }: Capabilities) => {
+  const { promptAltTokens, promptLogprobsLastN, recordStabilityInfo, targetPromptLogprobs, topkSampleLogprobs } =
+    request
+  const asked: Record<Sampling.Extra, Sampling.SampleRequest[Sampling.Extra]> = {
+    topkSampleLogprobs,
+    targetPromptLogprobs,
+    promptAltTokens,
+    promptLogprobsLastN,
+    recordStabilityInfo
+  }
+  const have: ReadonlyArray<string> = sampling
+  return Object.entries(asked).find(([name, value]) => isAsked(value) && !have.includes(name))?.[0]
+}
+
 const supported = (request: Sampling.SampleRequest, capabilities: Capabilities): Checked => {
   const topk = request.topkPromptLogprobs ?? 0
+  const missing = missingExtra(request, capabilities)
+  if (missing !== undefined) {
+    return Effect.fail(new Unsupported({ capability: missing, detail: "this model does not have it" }))
+  }
   if (request.promptLogprobs === true && !capabilities.promptLogprobs) {
     return Effect.fail(new Unsupported({ capability: "promptLogprobs", detail: "this model does not give them" }))
   }
@@ -218,6 +287,19 @@ const supported = (request: Sampling.SampleRequest, capabilities: Capabilities):
     : Effect.void
 }
 
+const promptTargets = ({ prompt, targetPromptLogprobs: targets }: Sampling.SampleRequest): Found =>
+  targets === undefined ? [] : [
+    ...one("targetPromptLogprobs.candidates", targets.candidates, isCount(targets.candidates), "above 0"),
+    ...length("targetPromptLogprobs.tokens", targets.tokens, (prompt.length - 1) * targets.candidates)
+  ]
+
+/** Only part of a prompt can be left out that is scored at all. */
+const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.SampleRequest): Found =>
+  last === undefined ? [] : [
+    ...one("promptLogprobs", promptLogprobs, promptLogprobs === true, "true where promptLogprobsLastN is given"),
+    ...one("promptLogprobsLastN", last, isCount(last) && last < prompt.length, `1 to ${prompt.length - 1}`)
+  ]
+
 /** A prompt and parameters the model can answer, within its context and capabilities. */
 export const sample = (request: Sampling.SampleRequest, { capabilities, vocabulary }: Limits): Checked => {
   const { numSamples = 1, params, prompt, topkPromptLogprobs = 0 } = request
@@ -230,7 +312,9 @@ export const sample = (request: Sampling.SampleRequest, { capabilities, vocabula
       topkPromptLogprobs,
       topkPromptLogprobs === 0 || isCount(topkPromptLogprobs),
       "a whole number of at least 0"
-    )
+    ),
+    ...promptTargets(request),
+    ...lastN(request)
   ]).pipe(
     Effect.andThen(supported(request, capabilities)),
     Effect.andThen(fits(prompt.length, params.maxTokens, capabilities))

@@ -126,6 +126,39 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   return acted?.tokens.length ?? 0
 }
 
+/** Where positions come from, one turn after the other: what its prompt added, then what was sampled. */
+const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefined => {
+  const found: Array<Datum.Span> = []
+  let end = 0
+  for (const { start, tokens, transition: { action: { sequenceId } } } of turns) {
+    if (sequenceId === undefined) return undefined
+    found.push({ of: "prompt", sequenceId, offset: end, length: start - end })
+    found.push({ of: "sampled", sequenceId, offset: 0, length: tokens.length - start })
+    end = tokens.length
+  }
+  return found
+}
+
+/** Positions `from` to `to` of runs. */
+const cut = (runs: ReadonlyArray<Datum.Span>, from: number, to: number): ReadonlyArray<Datum.Span> => {
+  let at = 0
+  return runs.flatMap((run) => {
+    const start = Math.max(from, at)
+    const end = Math.min(to, at + run.length)
+    const offset = run.offset + start - at
+    at += run.length
+    return end > start ? [{ ...run, offset, length: end - start }] : []
+  })
+}
+
+/** Of backends that name what they sample. */
+const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Datum<"PolicyTokens">, "provenance"> => {
+  const runs = spans(turns)
+  return runs === undefined
+    ? {}
+    : { provenance: { modelInput: cut(runs, 0, length - 1), targets: cut(runs, 1, length) } }
+}
+
 /** The last turn's positions hold all earlier ones. All is shifted by one: position `t` is to predict token `t + 1`. */
 const toDatum = (
   turns: ReadonlyArray<Turn>,
@@ -145,12 +178,13 @@ const toDatum = (
       mask.fill(1, start, tokens.length)
     }
   }
-  return Datum.policyTokens(toModelInput(last, length - 1), {
+  const datum = Datum.policyTokens(toModelInput(last, length - 1), {
     targetTokens: last.tokens.subarray(1, length),
     logprobs: logprobs.subarray(1),
     advantages: advantages.subarray(1),
     mask: mask.subarray(1)
   })
+  return { ...datum, ...provenanceOf(turns, length) }
 }
 
 const fromTrajectory = (

@@ -34,6 +34,22 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
+  /** Where its tokens were sampled, for backends that train on what they noted then. */
+  readonly provenance?: Provenance
+}
+
+/** A run of tokens: positions of a sequence that a backend sampled, or of the prompt that it was sampled from. */
+export interface Span {
+  readonly of: "prompt" | "sampled"
+  readonly sequenceId: string
+  readonly offset: number
+  readonly length: number
+}
+
+/** Runs in order that cover every position of the model input, and every target. */
+export interface Provenance {
+  readonly modelInput: ReadonlyArray<Span>
+  readonly targets: ReadonlyArray<Span>
 }
 
 export const policyTokens = (

@@ -1,7 +1,14 @@
 /** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
 import type * as Datum from "./Datum.ts"
 
-export type Name = "cross_entropy" | "importance_sampling" | "ppo" | "cispo" | "dro" | "gspo"
+export type Name =
+  | "cross_entropy"
+  | "importance_sampling"
+  | "ppo"
+  | "cispo"
+  | "dro"
+  | "gspo"
+  | "stable_reinforce"
 
 /** A loss, the datum kinds it reads and its resolved configuration under the wire's names. */
 export interface Loss<out K extends Datum.Kind> {
@@ -55,4 +62,14 @@ export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens
   kind: "PolicyTokens",
   name: "dro",
   config: { beta: config.beta ?? 0.05 }
+})
+
+/**
+ * Of the hosted service, which has not published it. Reads what the service recorded when it sampled with `recordStabilityInfo`, so
+ * datums need their `provenance`; `klCoeff` 0.
+ */
+export const stableReinforce = (config: { readonly klCoeff?: number } = {}): Loss<"PolicyTokens"> => ({
+  kind: "PolicyTokens",
+  name: "stable_reinforce",
+  config: { kl_coeff: config.klCoeff ?? 0 }
 })

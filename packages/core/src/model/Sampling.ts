@@ -32,6 +32,10 @@ export interface SampledTokens {
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
   readonly stopReason: SampleStopReason
+  /** The backend's own name of this sequence, by which a datum says where its tokens come from. */
+  readonly sequenceId?: string
+  /** The most likely tokens at each position, most likely first, where `topkSampleLogprobs` asked for them. */
+  readonly topkLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
 }
 
 /** One of the most likely tokens at a prompt position. */
@@ -49,6 +53,43 @@ export interface SampleRequest {
   readonly promptLogprobs?: boolean
   /** Also return this many of the most likely tokens at each prompt position. */
   readonly topkPromptLogprobs?: number
+  /** Also return this many of the most likely tokens at each sampled position. */
+  readonly topkSampleLogprobs?: number
+  /** Also score these tokens in place of the prompt's own. */
+  readonly targetPromptLogprobs?: PromptTargets
+  /** Also draw this many tokens, independently, in place of each prompt token but the first. */
+  readonly promptAltTokens?: number
+  /** Score only this many of the last prompt tokens; needs `promptLogprobs`. */
+  readonly promptLogprobsLastN?: number
+  /** Let the backend record what `stable_reinforce` needs of each sequence. */
+  readonly recordStabilityInfo?: boolean
+}
+
+/** Fields of a request that only some backends have; see `Capabilities.sampling`. */
+export type Extra = keyof Pick<
+  SampleRequest,
+  | "topkSampleLogprobs"
+  | "targetPromptLogprobs"
+  | "promptAltTokens"
+  | "promptLogprobsLastN"
+  | "recordStabilityInfo"
+>
+
+/** Candidates `[T − 1, K]` for the prompt's tokens but the first, row-major; −1 asks for nothing. */
+export interface PromptTargets {
+  readonly tokens: Int32Array
+  readonly candidates: number
+}
+
+/** Log-probabilities of `PromptTargets`, in their shape; 0 where a cell asks for nothing. */
+export interface TargetLogprobs {
+  readonly logprobs: Float32Array
+  readonly candidates: number
+}
+
+/** Tokens drawn in place of the prompt's but the first, and their log-probabilities: both `[T − 1, K]`, row-major. */
+export interface PromptAltTokens extends PromptTargets {
+  readonly logprobs: Float32Array
 }
 
 export interface SampleResponse {
@@ -57,4 +98,8 @@ export interface SampleResponse {
   readonly promptLogprobs?: Float32Array
   /** Most likely first; empty at the first position. */
   readonly topkPromptLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
+  readonly targetPromptLogprobs?: TargetLogprobs
+  readonly promptAltTokens?: PromptAltTokens
+  /** Prompt tokens that the backend did not have to compute, where it says so. */
+  readonly promptCacheHitTokens?: number
 }

@@ -37,6 +37,8 @@ export interface SamplingOptions {
    * that changes no result. Off unless asked for, as the members then share their request: its failure, and its slowest sequence.
    */
   readonly coalesceFirstTurns?: boolean
+  /** Let the backend record what `Loss.stableReinforce` trains on. */
+  readonly recordStabilityInfo?: boolean
 }
 
 /** A policy that samples: the weights, and how. */
@@ -50,15 +52,16 @@ export const onlySequence = FirstTurns.onlySequence
 
 /** Samples every turn from one client. */
 export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
-  const { coalesceFirstTurns = false, maxTokens, seed, ...shape } = options
+  const { coalesceFirstTurns = false, maxTokens, recordStabilityInfo = false, seed, ...shape } = options
+  const record = recordStabilityInfo ? { recordStabilityInfo } : {}
   const firstTurn = FirstTurns.make(client)
   return {
     description: { modelPath: client.modelPath, options },
     act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
       const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
       return coalesceFirstTurns && key.turn === 0 && key.attempt === 0
-        ? firstTurn(`${key.iteration}/${key.group}`, { prompt, params })
-        : Effect.flatMap(client.sample({ prompt, params }), ({ sequences }) => onlySequence(sequences))
+        ? firstTurn(`${key.iteration}/${key.group}`, { prompt, params, ...record })
+        : Effect.flatMap(client.sample({ prompt, params, ...record }), ({ sequences }) => onlySequence(sequences))
     }
   }
 }

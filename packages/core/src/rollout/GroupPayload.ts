@@ -67,6 +67,7 @@ const Turn = Schema.Struct({
   tokens: Base64Array.int32,
   logprobs: Base64Array.float32,
   stopReason: Schema.Literals(["stop", "length"]),
+  sequenceId: Schema.optionalKey(Schema.String),
   reward: Real,
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
@@ -172,6 +173,7 @@ const encodeTurn = (
   tokens: Base64Array.encode(action.tokens),
   logprobs: Base64Array.encode(action.logprobs),
   stopReason: action.stopReason,
+  ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
   reward: encodeReal(reward),
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
@@ -231,10 +233,11 @@ const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
   mapValues(logs, (value) => typeof value === "object" ? Number(value.number) : value)
 
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
-  const { fork, logprobs, logs = {}, metrics = {}, prompt, reward, stopReason, tokens, trainable = true } = turn
+  const { fork, logprobs, logs = {}, metrics = {}, prompt, reward, sequenceId, stopReason, tokens } = turn
+  const { trainable = true } = turn
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
-  const action = { tokens, logprobs, stopReason }
+  const action = { tokens, logprobs, stopReason, ...(sequenceId === undefined ? {} : { sequenceId }) }
   const transition = { observation, action, reward, trainable, metrics, logs: decodeLogs(logs) }
   return fork === undefined ? transition : { ...transition, fork }
 }

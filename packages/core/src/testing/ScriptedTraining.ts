@@ -111,7 +111,11 @@ export const make = Effect.fnUntraced(
       return output
     })
 
-    const pass = (call: Script.PassCall) => submit(call, (at) => execute(call, at))
+    const pass = (call: Script.PassCall) =>
+      Effect.andThen(
+        Machine.failing(Machine.portName(call._tag))(RequestRules.lossName(call.loss, model.capabilities)),
+        submit(call, (at) => execute(call, at))
+      )
 
     const forwardBackwardCustom: TrainingClient["forwardBackwardCustom"] = Effect.fnUntraced(function*<E, R>(
       data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,

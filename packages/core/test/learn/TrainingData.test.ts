@@ -1,4 +1,4 @@
-import { Advantage, ModelInput, Signal, TrainingData, type Trajectory } from "@effect-rl/core"
+import { Advantage, type Datum, ModelInput, Signal, TrainingData, type Trajectory } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr, Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
@@ -46,6 +46,30 @@ describe("TrainingData.assemble", () => {
       advantages: [0, 0, 0, 0, 0.25, 0.25, 0.25, 0, 0, 0.25, 0.25, 0, 0.25, 0.25, 0.25],
       mask: [0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1]
     }])
+  })
+
+  it("says where its tokens were sampled, where the backend named the sequences", () => {
+    const named = conversation().map((one, index) => ({ ...one, action: { ...one.action, sequenceId: `s${index}` } }))
+    const [datum] = assembleOne(named)
+    const shown = (spans: ReadonlyArray<Datum.Span> = []) =>
+      spans.map(({ length, of, offset, sequenceId }) => `${of} ${sequenceId} ${offset}+${length}`)
+    assert.deepStrictEqual(shown(datum?.provenance?.modelInput), [
+      "prompt s0 0+5",
+      "sampled s0 0+3",
+      "prompt s1 8+2",
+      "sampled s1 0+2",
+      "prompt s2 12+1",
+      "sampled s2 0+2"
+    ])
+    assert.deepStrictEqual(shown(datum?.provenance?.targets), [
+      "prompt s0 1+4",
+      "sampled s0 0+3",
+      "prompt s1 8+2",
+      "sampled s1 0+2",
+      "prompt s2 12+1",
+      "sampled s2 0+3"
+    ])
+    assert.notProperty(assembleOne([...named.slice(0, 2), ...conversation().slice(2)])[0], "provenance")
   })
 
   it("D2: masks a single turn's action alone", () => {

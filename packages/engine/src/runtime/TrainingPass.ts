@@ -66,6 +66,7 @@ const namedLoss = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs
   if (item.kind === "Graph") throw new TypeError(`${name} is not a loss graph`)
   if (item.kind !== "PolicyTokens") return Losses.crossEntropy(logprobs, item.inputs)
   if (name === "cross_entropy") throw new TypeError("cross_entropy reads weights, the datum has advantages")
+  if (name === "stable_reinforce") throw new TypeError("stable_reinforce is refused before it is queued")
   return Losses.policy(name, config, logprobs, item.inputs)
 }
 
