@@ -1,6 +1,7 @@
 /** What a backend can be asked, and how its answers are written down. */
 import type { Capabilities, Sampling, TrainingClient } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
+import * as Session from "../wire/Session.ts"
 import * as NumberText from "./NumberText.ts"
 
 /** The port's name of a call, and its answer as JSON. */
@@ -42,20 +43,31 @@ const CapabilitiesAnswer: Schema.Codec<Capabilities.Capabilities, unknown> = Sch
   seeds: Schema.Boolean,
   promptLogprobs: Schema.Boolean,
   topkPromptLogprobs: Schema.Int,
+  sampling: Schema.optionalKey(Schema.Array(Schema.Literals(Session.newest.sampling))),
+  losses: Schema.optionalKey(Schema.Array(Schema.Literals(Session.newest.losses))),
   loraRank: Schema.Tuple([Schema.Int, Schema.Int]),
   tokenizerFingerprint: Schema.optionalKey(Schema.String)
 })
+
+const Topk = Schema.optionalKey(
+  Schema.Array(Schema.Array(Schema.Struct({ token: Schema.Int, logprob: Schema.Number })))
+)
 
 const Sample: Schema.Codec<Sampling.SampleResponse, unknown> = Schema.Struct({
   sequences: Schema.Array(Schema.Struct({
     tokens: NumberText.Ints,
     logprobs: NumberText.Floats,
-    stopReason: Schema.Literals(["stop", "length"])
+    stopReason: Schema.Literals(["stop", "length"]),
+    sequenceId: Schema.optionalKey(Schema.String),
+    topkLogprobs: Topk
   })),
   promptLogprobs: Schema.optionalKey(NumberText.Floats),
-  topkPromptLogprobs: Schema.optionalKey(
-    Schema.Array(Schema.Array(Schema.Struct({ token: Schema.Int, logprob: Schema.Number })))
-  )
+  topkPromptLogprobs: Topk,
+  targetPromptLogprobs: Schema.optionalKey(Schema.Struct({ logprobs: NumberText.Floats, candidates: Schema.Int })),
+  promptAltTokens: Schema.optionalKey(
+    Schema.Struct({ tokens: NumberText.Ints, logprobs: NumberText.Floats, candidates: Schema.Int })
+  ),
+  promptCacheHitTokens: Schema.optionalKey(Schema.Int)
 })
 
 export const models = make("models", Schema.Array(Schema.String))

@@ -26,7 +26,9 @@ const input = ({ chunks }: ModelInput.ModelInput): Schema.Json => {
   return first !== undefined && others.length === 0 ? first : all
 }
 
-const datum = ({ inputs, kind, modelInput }: Datum.Datum<Datum.Kind>): JsonObject => ({
+const span = ({ length, of, offset, sequenceId }: Datum.Span): JsonObject => ({ of, sequenceId, offset, length })
+
+const datum = ({ inputs, kind, modelInput, provenance }: Datum.Datum<Datum.Kind>): JsonObject => ({
   kind,
   input: input(modelInput),
   targetTokens: NumberText.fromInts(inputs.targetTokens),
@@ -35,7 +37,10 @@ const datum = ({ inputs, kind, modelInput }: Datum.Datum<Datum.Kind>): JsonObjec
     advantages: NumberText.fromFloats(inputs.advantages),
     mask: NumberText.fromFloats(inputs.mask)
   }),
-  ...("candidates" in inputs ? { candidates: number(inputs.candidates) } : {})
+  ...("candidates" in inputs ? { candidates: number(inputs.candidates) } : {}),
+  ...(provenance === undefined ? {} : {
+    provenance: { modelInput: provenance.modelInput.map(span), targets: provenance.targets.map(span) }
+  })
 })
 
 export const pass = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>, loss: Loss.Loss<Datum.Kind>): JsonObject => ({
@@ -50,7 +55,7 @@ const stop = (stop: Sampling.Stop | undefined): Schema.Json | undefined => {
 }
 
 export const sample = (request: Sampling.SampleRequest): JsonObject => {
-  const { numSamples, params, prompt, promptLogprobs, topkPromptLogprobs } = request
+  const { numSamples, params, prompt, promptLogprobs, targetPromptLogprobs: targets, topkPromptLogprobs } = request
   return {
     prompt: input(prompt),
     maxTokens: number(params.maxTokens),
@@ -61,7 +66,14 @@ export const sample = (request: Sampling.SampleRequest): JsonObject => {
     ...field("topK", params.topK),
     ...field("numSamples", numSamples, 1),
     ...field("promptLogprobs", promptLogprobs, false),
-    ...field("topkPromptLogprobs", topkPromptLogprobs, 0)
+    ...field("topkPromptLogprobs", topkPromptLogprobs, 0),
+    ...field("topkSampleLogprobs", request.topkSampleLogprobs, 0),
+    ...(targets === undefined ? {} : {
+      targetPromptLogprobs: { tokens: NumberText.fromInts(targets.tokens), candidates: number(targets.candidates) }
+    }),
+    ...field("promptAltTokens", request.promptAltTokens, 0),
+    ...field("promptLogprobsLastN", request.promptLogprobsLastN),
+    ...field("recordStabilityInfo", request.recordStabilityInfo, false)
   }
 }
 

@@ -8,7 +8,7 @@ import * as RetryPolicy from "./RetryPolicy.ts"
 import * as WireError from "./WireError.ts"
 
 /** The release of the official SDK whose wire this client speaks. */
-export const sdk_version = "0.25.0"
+export const sdk_version = "0.38.0"
 
 export interface Negotiated {
   /** Credentials are exchanged for tokens that end. */
@@ -31,6 +31,8 @@ export interface Negotiated {
   readonly billingPause: Duration.Duration
   /** A checkpoint is loaded by the request that creates its model. */
   readonly createsByLoading: boolean
+  /** Loss graphs are kept by the service, and computed there. */
+  readonly computesGraphs: boolean
 }
 
 /** Also what is taken for granted before anything was asked. */
@@ -50,7 +52,8 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
   resamples: !(config.sample_no_retries ?? false),
   watchesSamples: config.sample_enable_stuck_detection ?? true,
   billingPause: Duration.seconds(Math.max(config.billing_exception_max_pause_duration_sec ?? 3600, 0)),
-  createsByLoading: config.create_model_via_load_weights ?? false
+  createsByLoading: config.create_model_via_load_weights ?? false,
+  computesGraphs: config.custom_loss_server_side ?? false
 })
 
 const isAbsent = (error: WireError.WireError) => WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
@@ -71,6 +74,12 @@ const shortest = 10
 
 const dynamicRequest = Connection.post("/client/dynamic_config", { sdk_version })
 
+/** What may change while a client is in use. */
+export interface Dynamic {
+  /** Whether the service wants to be told of samples that nobody waits for any more. */
+  cancelsSamples: boolean
+}
+
 /** Asks for what may change, as often as the service wants to be asked; a server without it is not asked again. */
 export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.Connection) {
   const first = yield* Effect.catchIf(
@@ -78,14 +87,16 @@ export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.C
     isAbsent,
     () => Effect.succeed(undefined)
   )
-  if (first === undefined) return
+  const dynamic: Dynamic = { cancelsSamples: first?.sample_cancel_enabled ?? false }
+  if (first === undefined) return dynamic
   let seconds = first.refresh_interval_sec
   const refresh = connection.attempt(dynamicRequest, "10 seconds").pipe(
     Effect.flatMap(Connection.reading(Wire.DynamicConfigResponse)),
     Effect.match({
       onFailure: () => undefined,
-      onSuccess: ({ refresh_interval_sec }) => {
+      onSuccess: ({ refresh_interval_sec, sample_cancel_enabled = false }) => {
         seconds = refresh_interval_sec
+        dynamic.cancelsSamples = sample_cancel_enabled
       }
     })
   )
@@ -93,4 +104,5 @@ export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.C
     Effect.forever,
     Effect.forkScoped
   )
+  return dynamic
 })

@@ -14,8 +14,10 @@ import type * as Schema from "effect/Schema"
 import { Refused as RefusedBody } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import type { Observe } from "./Activity.ts"
+import * as BoundedBody from "./BoundedBody.ts"
 import type { Budget } from "./Budget.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Said from "./Said.ts"
 import * as WireError from "./WireError.ts"
 
 /** The client id and secret of a Cloudflare Access service token. */
@@ -34,6 +36,8 @@ export interface Options {
   /** How long an account that cannot pay is waited for. */
   readonly billingPause: Duration.Duration
   readonly connections: Budget
+  /** Bytes of the largest answer that is read. */
+  readonly largestAnswer: number
   readonly observe: Observe
 }
 
@@ -73,14 +77,24 @@ export const textOf = ({ bytes }: Answer) => new TextDecoder().decode(bytes)
 
 export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "").includes(protobuf)
 
+const isPage = ({ headers }: Answer) => (headers["content-type"] ?? "").includes("text/html")
+
+/** A page for people comes from something else than the service: a proxy, or a wrong address. */
+export const notAPage = (answer: Answer) =>
+  isPage(answer)
+    ? Effect.fail(WireError.make(
+      new WireError.Unreadable({ detail: "the answer is an HTML page, expected JSON: check the base URL and proxies" })
+    ))
+    : Effect.void
+
 /** Reads a JSON answer of a known shape. */
 export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
   const decode = Json.decodeText(schema)
-  return (answer: Answer) => Effect.mapError(decode(textOf(answer)), unreadable)
+  return (answer: Answer) => Effect.andThen(notAPage(answer), Effect.mapError(decode(textOf(answer)), unreadable))
 }
 
 export const unreadable = ({ message }: Json.MalformedBody) =>
-  WireError.make(new WireError.Unreadable({ detail: message }))
+  WireError.make(new WireError.Unreadable({ detail: Said.line(message) }))
 
 /** Seconds, or a date. */
 const retryAfter = (value: string | undefined, now: number) => {
@@ -90,12 +104,10 @@ const retryAfter = (value: string | undefined, now: number) => {
     : { retryAfterMillis: Duration.toMillis(Headers.retryAfterDelay(parsed.success, now)) }
 }
 
-const maximumDetail = 500
-
 const refusedBody = Json.decodeText(RefusedBody)
 
 const detailOf = (detail: unknown, text: string) =>
-  (typeof detail === "string" ? detail : text.length === 0 ? "no body" : text).slice(0, maximumDetail)
+  Said.line(typeof detail === "string" ? detail : text.length === 0 ? "no body" : text)
 
 const reasonOf = (status: number, detail: string, said: WireError.Refused["said"]): WireError.Reason => {
   if (said !== undefined) return new WireError.Refused({ status, detail, said })
@@ -134,12 +146,11 @@ export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status
 
 const isGood = ({ status }: Answer) => status >= 200 && status < 300
 
-const read = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.map(response.arrayBuffer, (buffer): Answer => ({
-    status: response.status,
-    headers: response.headers,
-    bytes: new Uint8Array(buffer)
-  }))
+const reader = ({ largestAnswer }: Options) => (response: HttpClientResponse.HttpClientResponse) =>
+  BoundedBody.read(response, largestAnswer).pipe(
+    Effect.map((bytes): Answer => ({ status: response.status, headers: response.headers, bytes })),
+    Effect.mapError((error) => error._tag === "WireError" ? error : outOfReach(error))
+  )
 
 const signed = ({ cloudflareAccess }: Options, credential: Redacted.Redacted) => (request: Request) =>
   request.pipe(
@@ -192,18 +203,17 @@ const worryingAttempt = 3
 
 const betweenWarnings = Duration.minutes(1)
 
-const isOutage = ({ reason }: WireError.WireError) => reason._tag === "ConnectionFailed" || reason._tag === "NoAnswer"
-
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
   const { baseUrl, billingPause, connections, credential, deadline, observe } = options
+  const read = reader(options)
   const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
 
   const exchange: Connection["exchange"] = (request, limit = usualLimit) =>
     credential.pipe(
       Effect.flatMap((credential) =>
         client.execute(signed(options, credential)(HttpClientRequest.prependUrl(request, root))).pipe(
-          Effect.flatMap(read),
           Effect.mapError(outOfReach),
+          Effect.flatMap(read),
           answering(limit),
           connections.use(1)
         )
@@ -242,7 +252,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
         return yield* follow(new URL(location, at).href, headers, redirects - 1)
       }
       if (response.status < 300) return response
-      return yield* yield* refusal(yield* Effect.mapError(read(response), outOfReach))
+      return yield* yield* refusal(yield* read(response))
     })
 
   const open: Connection["open"] = (url, headers) => quietly(follow(url, headers, mostRedirects))
@@ -252,14 +262,15 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   /** Who waits may have given a wrong address, or can start the service; requests that wait together are one outage. */
   const warn = Effect.fnUntraced(function*({ attempt, input }: Schedule.Metadata<unknown, WireError.WireError>) {
     const now = yield* Clock.currentTimeMillis
-    if (attempt < worryingAttempt || !isOutage(input) || now - warnedAt < Duration.toMillis(betweenWarnings)) return
+    const isPatient = attempt < worryingAttempt && input.reason._tag !== "BillingPaused"
+    if (isPatient || now - warnedAt < Duration.toMillis(betweenWarnings)) return
     warnedAt = now
-    yield* Effect.logWarning(`${baseUrl} does not answer, and is asked again: ${input.message}`)
+    yield* Effect.logWarning(`${baseUrl} is asked again: ${Said.line(input.message)}`)
   })
 
   const retry: Connection["retry"] = (policy, what, attempt) =>
     attempt.pipe(
-      Effect.retry(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe)),
+      Effect.retry(Schedule.tap(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe), warn)),
       Effect.retry(Schedule.tap(RetryPolicy.observed(policy, what, observe), warn))
     )
 

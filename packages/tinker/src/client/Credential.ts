@@ -30,10 +30,27 @@ const isToken = (credential: Redacted.Redacted) => Redacted.value(credential).st
 
 const isKey = (credential: Redacted.Redacted) => Redacted.value(credential).startsWith("tml-")
 
-const checked = (name: string) => (credential: Redacted.Redacted): Credential =>
-  isKey(credential) || isToken(credential)
+/** What a header can carry. */
+const printable = /^[\x21-\x7e]+$/
+
+const isSendable = (secret: Redacted.Redacted) => printable.test(Redacted.value(secret))
+
+const checked = (name: string) => (credential: Redacted.Redacted): Credential => {
+  if (!isSendable(credential)) {
+    return rejected(
+      `${name} has a space, a line break or a character beyond ASCII, which no header can carry: copy it anew`
+    )
+  }
+  return isKey(credential) || isToken(credential)
     ? Effect.succeed(credential)
     : rejected(`${name} is no credential, expected one that begins with tml- or eyJ`)
+}
+
+/** Refuses a service token that no header can carry. */
+export const sendable = (access: Connection.CloudflareAccess | undefined) =>
+  access === undefined || (isSendable(access.clientId) && isSendable(access.clientSecret))
+    ? Effect.void
+    : rejected("CLOUDFLARE_ACCESS_CLIENT_ID or _SECRET has a character that no header can carry: copy them anew")
 
 const printed = (command: Effect.Effect<Redacted.Redacted, TinkerError.Reason>): Credential =>
   Effect.flatMap(Effect.mapError(command, refused), checked("what TINKER_CREDENTIAL_CMD printed"))

@@ -36,8 +36,14 @@ const reductions: Readonly<Record<Kind, Capabilities.LossReduction>> = {
   "other": "unknown"
 }
 
+/** What a server of this kind has beyond what every backend has, where it does not say. */
+const additions = (kind: Kind): Pick<Capabilities.Capabilities, "losses" | "sampling"> => {
+  return kind === "hosted" || kind === "other" ? Wire.newest : {}
+}
+
 /** What the server says of a model, completed with what is known of its kind. */
 export const capabilities = (kind: Kind, model: Wire.SupportedModel): Capabilities.Capabilities => ({
+  ...additions(kind),
   ...Wire.capabilities(model),
   ...(model.effect_rl === undefined ? { lossReduction: reductions[kind] } : {}),
   ...(isSkyRL(kind) ? { topkPromptLogprobs: 0 } : {})

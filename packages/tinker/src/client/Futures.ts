@@ -8,7 +8,9 @@ import * as Json from "../wire/Json.ts"
 import { Event } from "./Activity.ts"
 import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
+import * as Promises from "./Promises.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
+import * as Said from "./Said.ts"
 import * as WireError from "./WireError.ts"
 
 /** Reads a result; `json` where the answer was JSON. */
@@ -26,13 +28,21 @@ export type Kind =
   | "SaveWeights"
   | "LoadWeights"
   | "SaveWeightsForSampler"
+  | "CreateCustomLoss"
   | "Sample"
 
 export interface Futures {
   readonly connection: Connection.Connection
   /** Bytes of large results that are fetched at once. */
   readonly responseBytes: Budget
+  readonly promises: Promises.Promises
 }
+
+export const make = (connection: Connection.Connection, responseBytes: Budget): Futures => ({
+  connection,
+  responseBytes,
+  promises: Promises.make()
+})
 
 type Polled<A> =
   | { readonly _tag: "Ready"; readonly value: A }
@@ -55,7 +65,7 @@ const failure = (json: unknown, text: string) =>
       WireError.make(
         new WireError.RequestFailed({
           category: categories.get(category?.toLowerCase() ?? "") ?? "unknown",
-          detail: error,
+          detail: Said.line(error),
           ...(said === undefined ? {} : { said })
         })
       )
@@ -76,6 +86,7 @@ const interpret = Effect.fnUntraced(function*<A>(
 ): Effect.fn.Return<Polled<A>, Json.MalformedBody | WireError.WireError> {
   if (answer.status !== 200 && answer.status !== 408) return yield* Effect.flip(Connection.refusal(answer))
   if (Connection.isProtobuf(answer)) return ready(yield* read({ bytes: answer.bytes }))
+  if (answer.status === 200) yield* Connection.notAPage(answer)
   const text = Connection.textOf(answer)
   if (answer.status === 408) {
     tellQueueState(connection, kind, yield* Effect.orElseSucceed(Json.parse(text), () => undefined))
@@ -169,12 +180,19 @@ export const retrieve = <A>(
   return Connection.within(connection.options.deadline, () => last)(Effect.suspend(() => wait(true)))
 }
 
-/** Submits and gives the id of the promise. */
+/** Submits and gives the promise, which is of no other request. */
 export const submit = (
-  { connection }: Futures,
+  { connection, promises }: Futures,
   request: Connection.Request,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.training
-) => Effect.map(Connection.call(connection, request, Promised, policy), ({ request_id }) => request_id)
+) => Effect.tap(Connection.call(connection, request, Promised, policy), promises.claim)
+
+/** Lets go of a result that nobody waits for any more, where the service can be told. */
+export const cancel = ({ connection }: Futures, request_id: string) =>
+  connection.attempt(Connection.post("/cancel_future", { request_id }), "5 seconds").pipe(
+    Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${Said.line(message)}`)),
+    Effect.asVoid
+  )
 
 /** Reads a result that only comes as JSON. */
 export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type"]> => {
@@ -187,4 +205,4 @@ export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type
 
 /** Asked for in one request, kept in others. */
 export const promised = <A>(futures: Futures, kind: Kind, request: Connection.Request, read: Read<A>) =>
-  Effect.map(submit(futures, request), (requestId) => retrieve(futures, kind, requestId, read))
+  Effect.map(submit(futures, request), ({ request_id }) => retrieve(futures, kind, request_id, read))

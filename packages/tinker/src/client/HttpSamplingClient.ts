@@ -8,10 +8,12 @@ import * as SampleResult from "../wire/SampleResult.ts"
 import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
+import * as Logprob from "./Logprob.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as SampleDispatch from "./SampleDispatch.ts"
 import type { Watchdog } from "./Watchdog.ts"
-import { named, type WireError } from "./WireError.ts"
+import * as WireError from "./WireError.ts"
+import { named } from "./WireError.ts"
 
 /** What all sampling clients of a session share. */
 export interface Shared {
@@ -24,6 +26,8 @@ export interface Shared {
   readonly resamples: boolean
   /** Samples end only at stops that are asked for. */
   readonly needsStops: boolean
+  /** The service is told of samples that nobody waits for any more. */
+  readonly cancels: () => boolean
 }
 
 export interface Parts extends Shared {
@@ -34,21 +38,43 @@ export interface Parts extends Shared {
 
 const decodeJson = Json.decode(SampleResult.Body)
 
+/** A result, and the service's names of its sequences. */
+interface Sampled {
+  readonly result: SampleResult.SampleResult
+  readonly ids: ReadonlyArray<string> | undefined
+}
+
 const read: Futures.Read<SampleResult.SampleResult> = (result) =>
   "json" in result ? Effect.map(decodeJson(result.json), SampleResult.fromJson) : SampleResult.decode(result.bytes)
 
-const unavailable = (detail: string) => new TinkerError.Unavailable({ detail: `the service answered ${detail}` })
+const untrusted = (detail: string) => WireError.make(new WireError.Untrusted({ detail }))
 
-const sampled = (
-  { logprobs, stopReason, tokens }: SampleResult.Sequence
-): Effect.Effect<Sampling.SampledTokens, TinkerError.Reason> => {
-  if (logprobs === undefined || logprobs.length !== tokens.length) {
-    return Effect.fail(unavailable(`${tokens.length} tokens with ${logprobs?.length ?? 0} log-probabilities`))
+/** A sequence as it may be trained on: of no more tokens than were asked for, each with a log-probability. */
+const sampled = ({ params: { maxTokens } }: Sampling.SampleRequest, ids: ReadonlyArray<string> | undefined) =>
+(
+  { logprobs, stopReason, tokens, topkLogprobs }: SampleResult.Sequence,
+  index: number
+): Effect.Effect<Sampling.SampledTokens, WireError.WireError> => {
+  if (tokens.length > maxTokens) {
+    return Effect.fail(untrusted(`${tokens.length} tokens, at most ${maxTokens} were asked for`))
   }
-  const at = logprobs.findIndex((logprob) => !Number.isFinite(logprob))
-  return at < 0
-    ? Effect.succeed({ tokens, logprobs, stopReason })
-    : Effect.fail(unavailable(`${logprobs[at]} as the log-probability of token ${at}, expected a finite number`))
+  if (logprobs === undefined || logprobs.length !== tokens.length) {
+    return Effect.fail(untrusted(`${tokens.length} tokens with ${logprobs?.length ?? 0} log-probabilities`))
+  }
+  const negative = tokens.find((token) => token < 0)
+  if (negative !== undefined) return Effect.fail(untrusted(`token ${negative}, expected ids from 0`))
+  const at = logprobs.findIndex((logprob) => !Logprob.isFinite(logprob))
+  if (at >= 0) {
+    return Effect.fail(untrusted(`${logprobs[at]} as the log-probability of token ${at}, ${Logprob.expected}`))
+  }
+  const sequenceId = ids?.[index]
+  return Effect.succeed({
+    tokens,
+    logprobs,
+    stopReason,
+    ...(sequenceId === undefined ? {} : { sequenceId }),
+    ...(topkLogprobs === undefined ? {} : { topkLogprobs })
+  })
 }
 
 /** Some services leave the first position out, which has none. */
@@ -63,26 +89,54 @@ const whole = (logprobs: Float32Array, length: number) => {
 const complete = (
   logprobs: Float32Array | undefined,
   length: number
-): Effect.Effect<Float32Array, TinkerError.Reason> => {
+): Effect.Effect<Float32Array, WireError.WireError> => {
   const found = logprobs === undefined ? undefined : whole(logprobs, length)
-  return found?.length === length
+  if (found?.length !== length) {
+    return Effect.fail(untrusted(`${logprobs?.length ?? 0} log-probabilities of ${length} prompt tokens`))
+  }
+  const at = found.findIndex((logprob) => !Logprob.isKnownOrMissing(logprob))
+  return at < 0
     ? Effect.succeed(found)
-    : Effect.fail(unavailable(`${logprobs?.length ?? 0} log-probabilities of ${length} prompt tokens`))
+    : Effect.fail(untrusted(`${found[at]} as the log-probability of prompt token ${at}, ${Logprob.expected}`))
+}
+
+/** The first field that was asked for and did not come. */
+const missing = (
+  { sequences, ...result }: SampleResult.SampleResult,
+  { promptAltTokens = 0, targetPromptLogprobs, topkPromptLogprobs = 0, topkSampleLogprobs = 0 }: Sampling.SampleRequest
+) => {
+  const fields: ReadonlyArray<readonly [field: string, isMissing: boolean]> = [
+    ["topkPromptLogprobs", topkPromptLogprobs > 0 && result.topkPromptLogprobs === undefined],
+    ["targetPromptLogprobs", targetPromptLogprobs !== undefined && result.targetPromptLogprobs === undefined],
+    ["promptAltTokens", promptAltTokens > 0 && result.promptAltTokens === undefined],
+    [
+      "topkSampleLogprobs",
+      topkSampleLogprobs > 0 && sequences.some((one) => one.tokens.length > 0 && one.topkLogprobs === undefined)
+    ]
+  ]
+  return fields.find(([, isMissing]) => isMissing)?.[0]
 }
 
 const toResponse = Effect.fnUntraced(function*(
-  result: SampleResult.SampleResult,
+  { ids, result }: Sampled,
   request: Sampling.SampleRequest
-): Effect.fn.Return<Sampling.SampleResponse, TinkerError.Reason> {
-  const { numSamples = 1, prompt, promptLogprobs, topkPromptLogprobs = 0 } = request
-  const sequences = yield* Effect.forEach(result.sequences, sampled)
-  if (sequences.length !== numSamples) return yield* unavailable(`${sequences.length} samples, not ${numSamples}`)
+): Effect.fn.Return<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> {
+  const { numSamples = 1, prompt, promptLogprobs } = request
+  const { promptAltTokens, promptCacheHitTokens, targetPromptLogprobs, topkPromptLogprobs } = result
+  if (result.sequences.length !== numSamples) {
+    return yield* untrusted(`${result.sequences.length} samples, not ${numSamples}`)
+  }
+  const capability = missing(result, request)
+  if (capability !== undefined) {
+    return yield* new TinkerError.Unsupported({ capability, detail: "the service answered without it" })
+  }
   return {
-    sequences,
+    sequences: yield* Effect.forEach(result.sequences, sampled(request, ids)),
+    ...(promptCacheHitTokens > 0 ? { promptCacheHitTokens } : {}),
     ...(promptLogprobs === true ? { promptLogprobs: yield* complete(result.promptLogprobs, prompt.length) } : {}),
-    ...(topkPromptLogprobs > 0 && result.topkPromptLogprobs !== undefined
-      ? { topkPromptLogprobs: result.topkPromptLogprobs }
-      : {})
+    ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
+    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs }),
+    ...(promptAltTokens === undefined ? {} : { promptAltTokens })
   }
 })
 
@@ -95,10 +149,11 @@ const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number)
 
 /** Can be used until its scope closes. */
 export const make = Effect.fnUntraced(function*(parts: Parts) {
-  const { dispatch, futures, limits, modelPath, needsStops, places, resamples, sessionId, watchdog } = parts
+  const { cancels, dispatch, futures, limits, modelPath, needsStops, places, resamples, sessionId, watchdog } = parts
   let isClosed = false
   let isWarned = !needsStops
   let nextSeqId = 0
+  const scope = yield* Effect.scope
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       isClosed = true
@@ -110,14 +165,20 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
       const submit = Futures.submit(futures, post(request, sessionId, nextSeqId++), RetryPolicy.sampling)
       return Effect.flatMap(
         dispatch.post(SampleDispatch.sizeOf(request), submit),
-        (requestId) => Futures.retrieve(futures, "Sample", requestId, read)
+        ({ request_id, sample_sequence_ids: ids }) =>
+          Futures.retrieve(futures, "Sample", request_id, read).pipe(
+            Effect.map((result): Sampled => ({ result, ids })),
+            Effect.onInterrupt(() =>
+              cancels() ? Effect.forkIn(Futures.cancel(futures, request_id), scope) : Effect.void
+            )
+          )
       )
     })
 
   const anew = RetryPolicy.observed(RetryPolicy.resampling, "sample", futures.connection.options.observe)
 
   const ask = (request: Sampling.SampleRequest) =>
-    Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError | TinkerError.Reason> =>
+    Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> =>
       isClosed
         ? Effect.fail(new TinkerError.Closed({ detail: "the scope of the sampling client closed" }))
         : once(request).pipe(

@@ -11,6 +11,7 @@ import * as Wire from "../wire/Session.ts"
 import * as Training from "../wire/Training.ts"
 import * as Budget from "./Budget.ts"
 import * as Connection from "./Connection.ts"
+import * as CustomLosses from "./CustomLosses.ts"
 import * as Dialect from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
 import * as HttpSamplingClient from "./HttpSamplingClient.ts"
@@ -53,7 +54,7 @@ const modelsOf = (connection: Connection.Connection) =>
 
 /** Everything clients of one session share. */
 const open = Effect.fnUntraced(function*(options: Options) {
-  const { config, connection, futures } = yield* Service
+  const { config, connection, dynamic, futures } = yield* Service
   const { baseUrl, observe } = connection.options
   const sessionId = yield* Session.open(connection, options)
   const kind = options.server ?? Dialect.detect(baseUrl, sessionId, yield* modelsOf(connection))
@@ -65,9 +66,16 @@ const open = Effect.fnUntraced(function*(options: Options) {
     dispatch: SampleDispatch.make(config.sampleBytes, observe),
     watchdog: config.watchesSamples ? yield* Watchdog.make(options.progressTimeout) : Watchdog.none,
     resamples: config.resamples,
-    needsStops: dialect.needsStops
+    needsStops: dialect.needsStops,
+    cancels: () => dynamic.cancelsSamples
   }
-  const training = { futures, config, dialect, bytes: Budget.make("pass_bytes", config.passBytes, observe) }
+  const training = {
+    futures,
+    config,
+    dialect,
+    losses: CustomLosses.make(futures, sessionId),
+    bytes: Budget.make("pass_bytes", config.passBytes, observe)
+  }
   return { connection, futures, config, sessionId, dialect, sampling, training }
 })
 

@@ -2,6 +2,8 @@
 import {
   type Datum,
   type Loss,
+  type LossGraph,
+  type LossGraphPass,
   Pending,
   RequestRules,
   type SamplingClient,
@@ -114,6 +116,13 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
         ? named("forwardBackwardCustom")(Effect.fail(noSum))
         : Passes.submitCustom(passes, data, loss)
     ),
+    ...(parts.config.computesGraphs && limits.capabilities.lossReduction !== "sequence-mean"
+      ? {
+        forwardBackwardGraph: Effect.fn("TrainingClient.forwardBackwardGraph")(
+          (data: LossGraphPass.Data, graph: LossGraph.LossGraph) => Passes.submitGraph(passes, data, graph)
+        )
+      }
+      : {}),
     optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
       const adam = yield* named("optimStep")(RequestRules.adam(params))
       yield* named("optimStep")(dialect.adam(adam.gradClipNorm))

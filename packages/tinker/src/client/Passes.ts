@@ -3,6 +3,8 @@ import {
   CustomLoss,
   type Datum,
   Loss,
+  type LossGraph,
+  LossGraphPass,
   type Pending,
   RequestRules,
   type TinkerError,
@@ -19,8 +21,10 @@ import type { Budget } from "./Budget.ts"
 import * as Chunks from "./Chunks.ts"
 import type { Negotiated } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
+import type { CustomLosses } from "./CustomLosses.ts"
 import type { Dialect } from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
+import * as Logprob from "./Logprob.ts"
 import * as Reduction from "./Reduction.ts"
 import { type TrainingQueue, Unchanged, type Work } from "./TrainingQueue.ts"
 import { named, type WireError } from "./WireError.ts"
@@ -31,6 +35,7 @@ export interface Shared {
   readonly futures: Futures.Futures
   readonly config: Negotiated
   readonly dialect: Dialect
+  readonly losses: CustomLosses
   /** Bytes of passes on their way. */
   readonly bytes: Budget
 }
@@ -48,17 +53,42 @@ interface Chunk {
 
 const malformed = (detail: string) => Effect.fail(new Json.MalformedBody({ detail }))
 
-type Sent = Datum.Datum<Datum.Kind>
+/** What the answer to a datum must fit. */
+interface Sent {
+  readonly positions: number
+  readonly targets: number
+  /** Whether the loss reads the log-probability at a place. */
+  readonly counts: (at: number) => boolean
+}
+
+const sentDatum = ({ inputs, modelInput }: Datum.Datum<Datum.Kind>): Sent => {
+  const weights = "weights" in inputs ? inputs.weights : inputs.mask
+  return {
+    positions: modelInput.length,
+    targets: inputs.targetTokens.length,
+    counts: (at) => weights[at] !== 0
+  }
+}
+
+const sentGraphDatum = ({ modelInput, targetTokens }: TrainingClient.GraphDatum): Sent => ({
+  positions: modelInput.length,
+  targets: targetTokens.length,
+  counts: () => true
+})
 
 type Fields = Readonly<Record<string, PassResult.Field>>
 
 /** One log-probability per position, or per candidate of each. */
-const logprobsOf = (fields: Fields | undefined, { inputs, modelInput }: Sent) => {
+const logprobsOf = (fields: Fields | undefined, { counts, positions, targets }: Sent) => {
   const found = fields?.["logprobs"]?.data
   if (!(found instanceof Float32Array)) return malformed("a datum has no log-probabilities")
-  return found.length === modelInput.length || found.length === inputs.targetTokens.length
+  if (found.length !== positions && found.length !== targets) {
+    return malformed(`${found.length} log-probabilities of ${positions} tokens`)
+  }
+  const at = found.findIndex((logprob, at) => !Logprob.isKnown(logprob) && (logprob > 0 || counts(at)))
+  return at < 0
     ? Effect.succeed(found)
-    : malformed(`${found.length} log-probabilities of ${modelInput.length} tokens`)
+    : malformed(`${found[at]} as the log-probability of target ${at}, ${Logprob.expected}`)
 }
 
 const total = (values: Float32Array) => values.reduce((sum, value) => sum + value, 0)
@@ -168,14 +198,19 @@ const submission =
       )
     })
 
-const postsOf = (parts: Parts, pass: Omit<PassRequest.Pass, "modelId" | "seqId">): ReadonlyArray<Post> => {
-  const whole = PassRequest.fromPass({ ...pass, modelId: parts.modelId, seqId: 0 }, parts.dialect.sendsMask)
+const split = (parts: Parts, whole: PassRequest.PassRequest, sent: ReadonlyArray<Sent>): ReadonlyArray<Post> => {
   let done = 0
-  return Chunks.split(whole.data, parts.config.chunks).map((data) => {
-    const sent = pass.data.slice(done, done += data.length)
-    return chunkPost(parts, { ...whole, data: [...data] }, sent)
-  })
+  return Chunks.split(whole.data, parts.config.chunks).map((data) =>
+    chunkPost(parts, { ...whole, data: [...data] }, sent.slice(done, done += data.length))
+  )
 }
+
+const postsOf = (parts: Parts, pass: Omit<PassRequest.Pass, "modelId" | "seqId">): ReadonlyArray<Post> =>
+  split(
+    parts,
+    PassRequest.fromPass({ ...pass, modelId: parts.modelId, seqId: 0 }, parts.dialect.sendsMask),
+    pass.data.map(sentDatum)
+  )
 
 /** Checks the data and sends them. */
 export const submit = (
@@ -195,6 +230,31 @@ export const submit = (
     }))
   )
 }
+
+/** Checks the data and sends them forward and backward through a loss that the service computes. */
+export const submitGraph = Effect.fnUntraced(function*(
+  parts: Parts,
+  data: LossGraphPass.Data,
+  graph: LossGraph.LossGraph
+) {
+  const { limits, losses, modelId, queue } = parts
+  const operation = "forwardBackwardGraph"
+  yield* named(operation)(RequestRules.pass(LossGraphPass.weighted(data), Loss.crossEntropy, limits))
+  yield* named(operation)(LossGraphPass.check(data, graph))
+  const posts = (lossId: string) =>
+    split(parts, PassRequest.fromGraphPass(data, lossId, modelId), data.map(sentGraphDatum))
+  const change = posts("").length === 1 ? "whole" : "piecewise"
+  return yield* queue.submit<TrainingClient.ForwardBackwardOutput, TinkerError.TinkerError>({
+    operation,
+    change,
+    submission: (nextSeqId) =>
+      losses.idOf(graph).pipe(
+        named(operation),
+        Effect.mapError((error) => new Unchanged(error)),
+        Effect.flatMap((lossId) => submission(parts, posts(lossId))(nextSeqId))
+      )
+  })
+})
 
 type Weighted = NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 

@@ -11,7 +11,7 @@ import * as Budget from "./Budget.ts"
 import * as ClientConfig from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
 import * as Credential from "./Credential.ts"
-import type * as Futures from "./Futures.ts"
+import * as Futures from "./Futures.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Options extends Credential.Source {
@@ -20,11 +20,14 @@ export interface Options extends Credential.Source {
   readonly deadline: Duration.Duration
   /** Requests under way at once, and so connections. */
   readonly maxConnections: number
+  /** Bytes of the largest answer that is read. */
+  readonly largestAnswer: number
 }
 
 export interface Shape {
   readonly connection: Connection.Connection
   readonly config: ClientConfig.Negotiated
+  readonly dynamic: ClientConfig.Dynamic
   readonly futures: Futures.Futures
 }
 
@@ -54,8 +57,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   WireError.WireError | TinkerError.Rejected,
   HttpClient.HttpClient | Activity | Scope.Scope
 > {
-  const { baseUrl, cloudflareAccess, deadline, maxConnections } = options
+  const { baseUrl, cloudflareAccess, deadline, largestAnswer, maxConnections } = options
   yield* addressed(baseUrl)
+  yield* Credential.sendable(cloudflareAccess)
   const client = yield* HttpClient.HttpClient
   const { observe } = yield* Activity
   const connections = Budget.make("connections", maxConnections, observe)
@@ -66,6 +70,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
         deadline,
         connections,
         observe,
+        largestAnswer,
         billingPause,
         credential,
         ...(cloudflareAccess === undefined ? {} : { cloudflareAccess })
@@ -75,11 +80,11 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const config = yield* Effect.mapError(ClientConfig.negotiate(first), noContact(baseUrl))
   const reconnect = connect(config.billingPause, deadline)
   const connection = reconnect(yield* Credential.negotiated(options, config, reconnect))
-  yield* ClientConfig.keepUpToDate(connection)
   return {
     connection,
     config,
-    futures: { connection, responseBytes: Budget.make("response_bytes", config.responseBytes, observe) }
+    dynamic: yield* ClientConfig.keepUpToDate(connection),
+    futures: Futures.make(connection, Budget.make("response_bytes", config.responseBytes, observe))
   }
 })
 

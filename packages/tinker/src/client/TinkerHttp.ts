@@ -1,5 +1,6 @@
 /** The Tinker port over HTTP: the hosted service, and any server that speaks its API. */
 import { Tinker, type TinkerError } from "@effect-rl/core"
+import * as ByteSize from "effect/ByteSize"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -39,7 +40,11 @@ export interface TinkerHttpOptions {
   readonly progressTimeout?: Duration.Input
   /** Requests open at once; default 512. Nothing is lost above it: it waits. */
   readonly maxConnections?: number
+  /** Largest answer that is read, after it is unpacked; default 256 MiB. Archives of checkpoints are streams and have no limit. */
+  readonly maxResponseSize?: ByteSize.Input
 }
+
+const usualLimit = ByteSize.fromInputUnsafe("256 MiB")
 
 /** Connections that samples leave to everything else. */
 const reserved = 32
@@ -53,7 +58,10 @@ const serviceLayer = (options: TinkerHttpOptions) =>
       ...(credentialCommand === undefined ? {} : { command: run(credentialCommand) }),
       ...(cloudflareAccess === undefined ? {} : { cloudflareAccess }),
       deadline: Duration.fromInputUnsafe(options.deadline ?? "2 hours"),
-      maxConnections: options.maxConnections ?? 512
+      maxConnections: options.maxConnections ?? 512,
+      largestAnswer: ByteSize.toNumberUnsafe(
+        options.maxResponseSize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxResponseSize)
+      )
     })
   }))
 

@@ -26,6 +26,23 @@ export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", {
   }
 }
 
+/** More came back than any answer needs, of which nothing is used. */
+export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
+  /** In bytes. */
+  limit: Schema.Int
+}) {
+  override get message() {
+    return `the service answered with more than ${this.limit} bytes, the largest answer that is read`
+  }
+}
+
+/** What came back can be read and cannot be true, so that nothing of it is used. */
+export class Untrusted extends Schema.TaggedError<Untrusted>()("Untrusted", { detail }) {
+  override get message() {
+    return `the service answered ${this.detail}; nothing of it is used`
+  }
+}
+
 /** The credential is missing, wrong or not good for this. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { status: Schema.Int, detail }) {
   override get message() {
@@ -87,6 +104,8 @@ export const Reason = Schema.Union([
   ConnectionFailed,
   NoAnswer,
   Unreadable,
+  TooLarge,
+  Untrusted,
   Unauthorized,
   BillingPaused,
   RateLimited,
@@ -137,6 +156,8 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
       case "Unreadable":
       case "PromiseLost":
       case "Stuck":
+      case "TooLarge":
+      case "Untrusted":
         return true
       case "Refused":
         return reason.said === undefined && isPassing(reason.status) && reason.status !== 425

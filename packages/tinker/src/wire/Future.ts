@@ -12,7 +12,29 @@ export const Promised = Schema.Struct({
 
 export const RetrieveRequest = Schema.Struct({
   request_id: Schema.String,
+  model_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   allow_metadata_only: Schema.optionalKey(Schema.Boolean)
+})
+
+/** Waits for all requests of one client of a sampling session; `prev_cursor` is what the last answer gave. */
+export const RetrieveManyRequest = Schema.Struct({
+  target: Schema.Struct({
+    type: Schema.optionalKey(Schema.Literal("sampling_session")),
+    sampling_session_id: Schema.String,
+    cloned_sampler_id: Schema.optionalKey(Schema.Int)
+  }),
+  prev_cursor: Schema.optionalKey(Schema.Int),
+  /** Seconds. */
+  timeout: Schema.optionalKey(Schema.NullOr(Schema.Number)),
+  /** Their results may be forgotten. */
+  retrieved_request_ids: Schema.optionalKey(Schema.Array(Schema.String))
+})
+
+export const RetrieveManyResponse = Schema.Struct({
+  completions: Schema.Array(
+    Schema.Struct({ request_id: Schema.String, state: Schema.Literals(["finished", "failed"]) })
+  ),
+  cursor: Schema.Int
 })
 
 export const CancelRequest = Schema.Struct({ request_id: Schema.String })

@@ -21,7 +21,12 @@ const Image = Schema.Struct({
 
 /** Kinds that no backend of this project reads, so that they are refused by name. */
 const Dmel = Schema.Struct({ type: type("dmel"), dmel: Schema.String })
-const Pointer = Schema.Struct({ type: type("image_asset_pointer"), location: Schema.String })
+const Pointer = Schema.Struct({
+  type: type("image_asset_pointer"),
+  location: Schema.String,
+  format: Schema.optionalKey(Schema.Unknown),
+  expected_tokens: Schema.optionalKey(Schema.Unknown)
+})
 
 export const Chunk = Schema.Union([Text, Image, Dmel, Pointer])
 export type Chunk = typeof Chunk.Type

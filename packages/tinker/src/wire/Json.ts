@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import type * as SchemaAST from "effect/SchemaAST"
 import { randomUUID } from "node:crypto"
 
 /** The text is not JSON, or not JSON of the expected shape. */
@@ -59,15 +60,41 @@ export const parse = (text: string): Effect.Effect<unknown, MalformedBody> =>
     catch: (cause) => new MalformedBody({ detail: String(cause) })
   })
 
-/** Unknown keys are ignored. */
-export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const run = Schema.decodeUnknownEffect(schema)
+type Shape = Schema.Decoder<unknown>
+
+const run = (options: SchemaAST.ParseOptions) => <S extends Shape>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(schema, options)
   return (value: unknown): Effect.Effect<S["Type"], MalformedBody> =>
-    Effect.mapError(run(value), (error) => new MalformedBody({ detail: error.message }))
+    Effect.mapError(decode(value), (error) => new MalformedBody({ detail: error.message }))
 }
 
+/** Unknown keys are ignored: services add keys to their answers. */
+export const decode = run({})
+
 /** Parses and decodes. */
-export const decodeText = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const run = decode(schema)
-  return (text: string): Effect.Effect<S["Type"], MalformedBody> => Effect.flatMap(parse(text), run)
+export const decodeText = <S extends Shape>(schema: S) => {
+  const decoded = decode(schema)
+  return (text: string): Effect.Effect<S["Type"], MalformedBody> => Effect.flatMap(parse(text), decoded)
+}
+
+/** Fails on unknown keys. */
+const decodeExact = run({ onExcessProperty: "error" })
+
+/** What a request says, and in words what of it the schema does not have. */
+export interface Request<A> {
+  readonly value: A
+  readonly unread: string | undefined
+}
+
+/** Parses and decodes a request: what it asks for is never lost in silence. */
+export const decodeRequest = <S extends Shape>(schema: S) => {
+  const exact = decodeExact(schema)
+  const lenient = decode(schema)
+  return Effect.fnUntraced(function*(text: string): Effect.fn.Return<Request<S["Type"]>, MalformedBody> {
+    const parsed = yield* parse(text)
+    return yield* exact(parsed).pipe(
+      Effect.map((value) => ({ value, unread: undefined })),
+      Effect.catch(({ detail }) => Effect.map(lenient(parsed), (value) => ({ value, unread: detail })))
+    )
+  })
 }

@@ -1,11 +1,11 @@
 /** The data of a received pass, as a backend takes them. Every field that is not read is refused by name. */
-import { Datum, Loss, ModelInput, TinkerError } from "@effect-rl/core"
+import { Datum, Loss, type LossGraph, ModelInput, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
-import type { Chunk } from "./gen/TinkerPublic.gen.ts"
+import type { Chunk, Tensor as TensorMessage } from "./gen/TinkerPublic.gen.ts"
 import * as Input from "./Input.ts"
 import type { Pass, PassRequest } from "./PassRequest.ts"
 import * as Provenance from "./Provenance.ts"
@@ -38,15 +38,13 @@ const modelInput = (chunks: ReadonlyArray<Chunk>) =>
 const maskOf = (advantages: Float32Array, logprobs: Float32Array) =>
   advantages.map((advantage, t) => advantage === 0 && logprobs[t] === 0 ? 0 : 1)
 
-const inputsOf: Readonly<Record<Datum.Kind, ReadonlyArray<string>>> = {
-  PolicyTokens: ["target_tokens", "logprobs", "advantages", "weights"],
-  WeightedTokens: ["target_tokens", "weights"],
-  WeightedCandidates: ["target_tokens", "weights"]
-}
+const policyInputs = ["target_tokens", "logprobs", "advantages", "weights"]
 
-/** gspo's mean goes over the tokens of its own mask. */
-const inputNames = ({ kind, name }: Loss.Loss<Datum.Kind>) =>
-  name === "gspo" ? [...inputsOf[kind], "sequence_ratio_mask"] : inputsOf[kind]
+/** The tensors that a loss reads. */
+const inputsOf = ({ kind, name }: Loss.Loss<Datum.Kind>): ReadonlyArray<string> => {
+  if (kind !== "PolicyTokens") return ["target_tokens", "weights"]
+  return name === "gspo" ? [...policyInputs, "sequence_ratio_mask"] : policyInputs
+}
 
 /** The tensors of one datum by name. */
 const makeTensors = (received: PassRequest["data"][number], positions: number, allowance: Tensor.Allowance) => {
@@ -74,15 +72,15 @@ const isMask = (weights: Float32Array) => weights.every((weight) => weight === 0
 const policyDatum = Effect.fnUntraced(function*(
   input: ModelInput.ModelInput,
   targetTokens: Int32Array,
-  tensors: ReturnType<typeof makeTensors>
+  tensors: ReturnType<typeof makeTensors>,
+  loss: Loss.Name
 ) {
   const logprobs = (yield* tensors.required("logprobs")).values
   const advantages = (yield* tensors.required("advantages")).values
-  const given = tensors.optional("weights") ?? tensors.optional("sequence_ratio_mask")
+  const name = loss === "gspo" ? "sequence_ratio_mask" : "weights"
+  const given = tensors.optional(name)
   const mask = given === undefined ? maskOf(advantages, logprobs) : (yield* given).values
-  if (!isMask(mask)) {
-    return yield* rejected("loss_fn_inputs: the mask of a policy loss has another number, expected 0 or 1")
-  }
+  if (!isMask(mask)) return yield* rejected(`loss_fn_inputs.${name} of a policy loss is its mask, expected 0 or 1`)
   return Datum.policyTokens(input, { targetTokens, logprobs, advantages, mask })
 })
 
@@ -90,26 +88,30 @@ const datum = Effect.fnUntraced(function*(
   received: PassRequest["data"][number],
   loss: Loss.Loss<Datum.Kind>,
   allowance: Tensor.Allowance
-) {
-  const { kind, name } = loss
+): Effect.fn.Return<Datum.Datum<Datum.Kind>, TinkerError.Rejected> {
   const input = yield* modelInput(received.modelInput)
-  const read = inputNames(loss)
-  const unread = Object.keys(received.lossFnInputs).find((key) => !read.includes(key))
+  const unread = Object.keys(received.lossFnInputs).find((key) => !inputsOf(loss).includes(key))
   if (unread !== undefined) {
-    return yield* rejected(`loss_fn_inputs.${unread} is not read by ${name}, expected ${read.join(", ")}`)
+    return yield* rejected(
+      `loss_fn_inputs.${unread} is not read by ${loss.name}, expected ${inputsOf(loss).join(", ")}`
+    )
   }
   const tensors = makeTensors(received, input.length, allowance)
   const { columns, values: targetTokens } = yield* tensors.targets
   yield* orReject("provenance", Provenance.check(received, input.length, targetTokens.length / (columns ?? 1)))
-  if (kind === "PolicyTokens") return yield* policyDatum(input, targetTokens, tensors)
+  const provenance = Provenance.toDatum(received)
+  const origin = provenance === undefined ? {} : { provenance }
+  if (loss.kind === "PolicyTokens") {
+    return { ...yield* policyDatum(input, targetTokens, tensors, loss.name), ...origin }
+  }
   const weights = tensors.optional("weights")
   const inputs = {
     targetTokens,
     weights: weights === undefined ? new Float32Array(targetTokens.length).fill(1) : (yield* weights).values
   }
   return columns === undefined
-    ? Datum.weightedTokens(input, inputs)
-    : { kind: "WeightedCandidates" as const, modelInput: input, inputs: { ...inputs, candidates: columns } }
+    ? { ...Datum.weightedTokens(input, inputs), ...origin }
+    : { kind: "WeightedCandidates" as const, modelInput: input, inputs: { ...inputs, candidates: columns }, ...origin }
 })
 
 const losses = new Map<string, Loss.Loss<Datum.Kind>>([
@@ -123,8 +125,7 @@ const losses = new Map<string, Loss.Loss<Datum.Kind>>([
 
 /** Losses of the API that need what no backend of this project has. */
 const absent = new Map([
-  ["stable_reinforce", "it needs what the hosted service records when it samples"],
-  ["custom", "graphs of custom losses are not run here; let the client compute it"]
+  ["stable_reinforce", "it needs what the hosted service records when it samples"]
 ])
 
 const lossOf = (name: string) => {
@@ -163,3 +164,61 @@ export const toPass = Effect.fnUntraced(function*(
   const kind = data.some((one) => one.kind === "WeightedCandidates") ? "WeightedCandidates" : loss.kind
   return { modelId, seqId, data, loss: { ...loss, kind, config }, forwardOnly }
 })
+
+/** The id of the loss that `custom` stands for. */
+export const lossId = ({ lossFnConfigV2 }: PassRequest): Effect.Effect<string, TinkerError.Rejected> => {
+  const { loss_id: id, ...others } = lossFnConfigV2
+  const [other] = Object.keys(others)
+  if (other !== undefined) return rejected(`loss_fn_config.${other} is not read by custom, expected loss_id`)
+  return id?.value.case === "text"
+    ? Effect.succeed(id.value.value)
+    : rejected("loss_fn_config.loss_id is missing, expected the id that create_custom_loss gave")
+}
+
+/** An input of a graph in the rank that the graph declares. */
+const graphInput = (
+  field: string,
+  tensor: TensorMessage,
+  rank: number,
+  positions: number,
+  allowance: Tensor.Allowance
+) =>
+  Effect.flatMap(orReject(field, Tensor.floats(tensor, positions, allowance)), ({ columns, values }) => {
+    const isScalar = values.length === 1 && tensor.shape.length === 0
+    const shape = columns !== undefined
+      ? [values.length / Math.max(columns, 1), columns]
+      : rank === 0 && isScalar
+      ? []
+      : [values.length]
+    return shape.length === rank
+      ? Effect.succeed<LossGraph.Values>({ data: values, shape })
+      : rejected(`${field} has rank ${shape.length}, expected ${rank}`)
+  })
+
+const graphDatum = Effect.fnUntraced(function*(
+  received: PassRequest["data"][number],
+  { inputs: [, ...inputs] }: LossGraph.LossGraph,
+  allowance: Tensor.Allowance
+) {
+  const input = yield* modelInput(received.modelInput)
+  const { columns, values: targetTokens } = yield* makeTensors(received, input.length, allowance).targets
+  if (columns !== undefined) return yield* rejected("loss_fn_inputs.target_tokens has rank 2, expected 1")
+  yield* orReject("provenance", Provenance.check(received, input.length, targetTokens.length))
+  const values = yield* Effect.forEach(inputs, ({ name, rank }) => {
+    const found = Option.getOrUndefined(Record.get(received.lossFnInputs, name))
+    const field = `loss_fn_inputs.${name}`
+    return found === undefined
+      ? rejected(`${field} is missing`)
+      : Effect.map(graphInput(field, found, rank, input.length, allowance), (value) => [name, value] as const)
+  })
+  return { modelInput: input, targetTokens, inputs: Object.fromEntries(values) }
+})
+
+/** The data that a loss graph reads; inputs of other losses may lie beside them. */
+export const toGraphData = (
+  request: PassRequest,
+  graph: LossGraph.LossGraph
+): Effect.Effect<ReadonlyArray<TrainingClient.GraphDatum>, TinkerError.Rejected> => {
+  const allowance = { cells: Tensor.mostCells }
+  return Effect.forEach(request.data, (one) => graphDatum(one, graph, allowance))
+}

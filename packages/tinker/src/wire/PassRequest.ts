@@ -1,7 +1,8 @@
 /** A training pass as it is sent: the caller's data as protobuf. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
-import type { Datum, Loss, ModelInput } from "@effect-rl/core"
+import type { Datum, Loss, ModelInput, TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
 import * as Bytes from "./Bytes.ts"
 import {
   DType,
@@ -10,6 +11,7 @@ import {
   type TensorSchema
 } from "./gen/TinkerPublic.gen.ts"
 import { MalformedBody } from "./Json.ts"
+import * as Provenance from "./Provenance.ts"
 
 /** A protobuf message, equal whether it came as protobuf or JSON. */
 export type PassRequest = ForwardBackwardRequest
@@ -75,14 +77,34 @@ const chunk = (chunk: ModelInput.Chunk) =>
       }
     }
 
+/** A pass with the loss that the service keeps under `lossId`. */
+export const fromGraphPass = (
+  data: ReadonlyArray<TrainingClient.GraphDatum>,
+  lossId: string,
+  modelId: string
+): PassRequest =>
+  create(ForwardBackwardRequestSchema, {
+    modelId,
+    data: data.map(({ inputs, modelInput, targetTokens }) => ({
+      modelInput: modelInput.chunks.map(chunk),
+      lossFnInputs: {
+        ...Record.map(inputs, ({ data, shape }) => float32(Float32Array.from(data), shape)),
+        target_tokens: int64(targetTokens, [targetTokens.length])
+      }
+    })),
+    lossFn: "custom",
+    lossFnConfigV2: { loss_id: { value: { case: "text", value: lossId } } }
+  })
+
 /** The data of a pass. The mask stays here, unless the server wants it as `weights` or gspo needs it for its mean. */
 export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, sendsMask = false): PassRequest =>
   create(ForwardBackwardRequestSchema, {
     modelId,
     seqId,
-    data: data.map(({ inputs, modelInput }) => ({
+    data: data.map(({ inputs, modelInput, provenance }) => ({
       modelInput: modelInput.chunks.map(chunk),
-      lossFnInputs: tensors(inputs, loss, sendsMask)
+      lossFnInputs: tensors(inputs, loss, sendsMask),
+      ...(provenance === undefined ? {} : Provenance.fromDatum(provenance))
     })),
     lossFn: loss.name,
     lossFnConfig: { ...loss.config },

@@ -16,18 +16,8 @@ import {
 } from "./gen/TinkerPublic.gen.ts"
 import * as Input from "./Input.ts"
 import { MalformedBody, SequenceId } from "./Json.ts"
+import { TensorData } from "./Matrix.ts"
 import type { PassRequest } from "./PassRequest.ts"
-
-const Indices = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Int)))
-
-const TensorData = Schema.Struct({
-  data: Schema.Array(Schema.Union([Schema.Number, Schema.BigInt])),
-  dtype: Schema.Literals(["int64", "float32"]),
-  shape: Indices,
-  sparse_crow_indices: Indices,
-  sparse_col_indices: Indices
-})
-type TensorData = typeof TensorData.Type
 
 const Spans = Schema.optionalKey(Schema.Null)
 

@@ -1,6 +1,34 @@
 /** Where the tokens of a datum were sampled: runs that name sequences and tile a field. */
+import type { Datum as CoreDatum } from "@effect-rl/core"
 import * as Result from "effect/Result"
 import type { Datum, ProvenanceSpan } from "./gen/TinkerPublic.gen.ts"
+
+const toSpan = ({ length, of, offset, sequenceId }: CoreDatum.Span) => ({
+  span: {
+    case: of === "prompt" ? "promptTokens" as const : "sampledTokens" as const,
+    value: { sequenceId, offset: BigInt(offset), length: BigInt(length) }
+  }
+})
+
+/** The fields of a datum that are sent. */
+export const fromDatum = ({ modelInput, targets }: CoreDatum.Provenance) => ({
+  modelInputSpans: modelInput.map(toSpan),
+  lossFnInputSpans: targets.map(toSpan)
+})
+
+const fromSpan = ({ span }: ProvenanceSpan): ReadonlyArray<CoreDatum.Span> =>
+  span.case === undefined ? [] : [{
+    of: span.case === "promptTokens" ? "prompt" : "sampled",
+    sequenceId: span.value.sequenceId,
+    offset: Number(span.value.offset),
+    length: Number(span.value.length)
+  }]
+
+/** What a received datum says; undefined where it says nothing. */
+export const toDatum = ({ lossFnInputSpans, modelInputSpans }: Datum): CoreDatum.Provenance | undefined =>
+  modelInputSpans.length === 0 && lossFnInputSpans.length === 0
+    ? undefined
+    : { modelInput: modelInputSpans.flatMap(fromSpan), targets: lossFnInputSpans.flatMap(fromSpan) }
 
 const checkSpans = (
   field: string,

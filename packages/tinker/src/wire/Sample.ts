@@ -1,9 +1,11 @@
 /** Bodies about sampling; its result also travels as protobuf, see `SampleResult`. */
-import { type Sampling, TinkerError } from "@effect-rl/core"
+import type { Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import * as Input from "./Input.ts"
 import { SequenceId } from "./Json.ts"
+import * as Matrix from "./Matrix.ts"
 
 const type = Schema.optionalKey(Schema.String)
 
@@ -48,7 +50,7 @@ export const SampleRequest = Schema.Struct({
   prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   topk_prompt_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   topk_sample_logprobs: Schema.optionalKey(Schema.NullOr(Schema.Int)),
-  target_prompt_logprobs: Schema.optionalKey(Schema.Unknown),
+  target_prompt_logprobs: Schema.optionalKey(Schema.NullOr(Matrix.TensorData)),
   prompt_alt_tokens_k: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   prompt_logprobs_last_n: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   record_stability_info: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -63,30 +65,19 @@ export const promptLength = ({ chunks }: Input.Input) =>
     0
   )
 
-/** Fields that ask for more than a backend of this project gives. */
-const unsupported = (request: SampleRequest): ReadonlyArray<readonly [field: string, isAsked: boolean]> => [
-  ["topk_sample_logprobs", (request.topk_sample_logprobs ?? 0) !== 0],
-  ["target_prompt_logprobs", (request.target_prompt_logprobs ?? undefined) !== undefined],
-  ["prompt_alt_tokens_k", (request.prompt_alt_tokens_k ?? 0) !== 0],
-  ["record_stability_info", request.record_stability_info ?? false]
-]
+/** The names of the API for what only some backends have. */
+const extras = {
+  topk_sample_logprobs: "topkSampleLogprobs",
+  target_prompt_logprobs: "targetPromptLogprobs",
+  prompt_alt_tokens_k: "promptAltTokens",
+  record_stability_info: "recordStabilityInfo"
+} as const satisfies Partial<Record<keyof SampleRequest, Sampling.Extra>>
 
-/** The first rule of the request's fields that it breaks. */
-export const problem = (request: SampleRequest): TinkerError.Reason | undefined => {
-  const [asked] = unsupported(request).filter(([, isAsked]) => isAsked)
-  if (asked !== undefined) {
-    return new TinkerError.Unsupported({ capability: asked[0], detail: "no backend of this server has it" })
-  }
-  const { prompt_logprobs_last_n: lastN, prompt } = request
-  if (typeof lastN !== "number") return undefined
-  const most = promptLength(prompt) - 1
-  if (request.prompt_logprobs !== true) {
-    return new TinkerError.Rejected({ detail: "prompt_logprobs_last_n is given without prompt_logprobs" })
-  }
-  return lastN >= 1 && lastN <= most
-    ? undefined
-    : new TinkerError.Rejected({ detail: `prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}` })
-}
+const isAsked = (value: unknown) => value !== undefined && value !== null && value !== 0 && value !== false
+
+/** The first field, by its name in the API, that asks for what is not among `sampling`. */
+export const unsupported = (request: SampleRequest, sampling: ReadonlyArray<Sampling.Extra>): string | undefined =>
+  Struct.keys(extras).find((field) => isAsked(request[field]) && !sampling.includes(extras[field]))
 
 /** Defaults are spelled out: servers differ in theirs. */
 const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
@@ -98,6 +89,19 @@ const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
   top_p: params.topP ?? 1
 })
 
+/** What was asked for beyond what every server knows. */
+const fromExtras = (request: Sampling.SampleRequest): Partial<SampleRequest> => {
+  const { promptAltTokens, promptLogprobsLastN, recordStabilityInfo, targetPromptLogprobs, topkSampleLogprobs } =
+    request
+  return {
+    ...(topkSampleLogprobs === undefined ? {} : { topk_sample_logprobs: topkSampleLogprobs }),
+    ...(targetPromptLogprobs === undefined ? {} : { target_prompt_logprobs: Matrix.fromTargets(targetPromptLogprobs) }),
+    ...(promptAltTokens === undefined ? {} : { prompt_alt_tokens_k: promptAltTokens }),
+    ...(promptLogprobsLastN === undefined ? {} : { prompt_logprobs_last_n: promptLogprobsLastN }),
+    ...(recordStabilityInfo === undefined ? {} : { record_stability_info: recordStabilityInfo })
+  }
+}
+
 /** A request to a sampling session; `seqId` is new for every request and kept when it is sent again. */
 export const fromRequest = (request: Sampling.SampleRequest, session: string, seqId: number): SampleRequest => ({
   num_samples: request.numSamples ?? 1,
@@ -107,6 +111,7 @@ export const fromRequest = (request: Sampling.SampleRequest, session: string, se
   seq_id: seqId,
   prompt_logprobs: request.promptLogprobs ?? false,
   topk_prompt_logprobs: request.topkPromptLogprobs ?? 0,
+  ...fromExtras(request),
   type: "sample"
 })
 
@@ -124,15 +129,36 @@ const toParams = (params: SamplingParams, defaultMaxTokens: number): Sampling.Sa
   topK: params.top_k ?? -1
 })
 
+/** Fields that are not asked for are left out. */
+const toExtras = Effect.fnUntraced(function*(
+  body: SampleRequest,
+  promptLength: number
+): Effect.fn.Return<Partial<Sampling.SampleRequest>, TinkerError.Rejected> {
+  const { target_prompt_logprobs: targets } = body
+  const matrix = targets === undefined || targets === null
+    ? undefined
+    : yield* Matrix.toTargets("target_prompt_logprobs", targets, promptLength - 1)
+  return {
+    ...(isAsked(body.topk_sample_logprobs) ? { topkSampleLogprobs: body.topk_sample_logprobs ?? 0 } : {}),
+    ...(matrix === undefined ? {} : { targetPromptLogprobs: matrix }),
+    ...(isAsked(body.prompt_alt_tokens_k) ? { promptAltTokens: body.prompt_alt_tokens_k ?? 0 } : {}),
+    ...(typeof body.prompt_logprobs_last_n === "number" ? { promptLogprobsLastN: body.prompt_logprobs_last_n } : {}),
+    ...(body.record_stability_info === true ? { recordStabilityInfo: true } : {})
+  }
+})
+
 /** What is asked; without `max_tokens` up to the end of a context of `contextLength`. */
-export const toRequest = (
+export const toRequest = Effect.fnUntraced(function*(
   body: SampleRequest,
   contextLength: number
-): Effect.Effect<Sampling.SampleRequest, TinkerError.Rejected> =>
-  Effect.map(Input.toModelInput(body.prompt), (prompt) => ({
+): Effect.fn.Return<Sampling.SampleRequest, TinkerError.Rejected> {
+  const prompt = yield* Input.toModelInput(body.prompt)
+  return {
     prompt,
     numSamples: body.num_samples ?? 1,
     params: toParams(body.sampling_params, Math.max(contextLength - prompt.length, 1)),
     promptLogprobs: body.prompt_logprobs ?? false,
-    topkPromptLogprobs: body.topk_prompt_logprobs ?? 0
-  }))
+    topkPromptLogprobs: body.topk_prompt_logprobs ?? 0,
+    ...(yield* toExtras(body, prompt.length))
+  }
+})

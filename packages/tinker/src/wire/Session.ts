@@ -1,5 +1,5 @@
 /** Bodies about the service, its models and sessions. */
-import { type Capabilities } from "@effect-rl/core"
+import type { Capabilities, Loss, Sampling } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
 /** What a service wants of its clients; every key may be absent. */
@@ -84,7 +84,12 @@ export const SearchRequest = Schema.Struct({
   project_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
   user_metadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   display_name: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
-  owner: Schema.optionalKey(Schema.Struct({ type: Schema.Literals(["own", "accessible", "user"]) })),
+  owner: Schema.optionalKey(
+    Schema.Struct({
+      type: Schema.Literals(["own", "accessible", "user"]),
+      owner_urns: Schema.optionalKey(Schema.Unknown)
+    })
+  ),
   statuses: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyArray(StatusQuery))),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 }))),
   cursor: Schema.optionalKey(Schema.NullOr(SearchCursor))
@@ -107,12 +112,27 @@ export const SearchResponse = Schema.Struct({
 
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
 
+const extras = [
+  "topkSampleLogprobs",
+  "targetPromptLogprobs",
+  "promptAltTokens",
+  "promptLogprobsLastN",
+  "recordStabilityInfo"
+] as const satisfies ReadonlyArray<Sampling.Extra>
+
+const losses = ["stable_reinforce"] as const satisfies ReadonlyArray<Loss.Name>
+
+/** Everything that the newest API has beyond what every backend has. */
+export const newest = { sampling: extras, losses } satisfies Pick<Capabilities.Capabilities, "losses" | "sampling">
+
 /** What the API has no words for: only servers of this project send it. */
 const ModelDetails = Schema.Struct({
   loss_reduction: Schema.Literals(["token-sum", "sequence-mean", "unknown"]),
   seeds: Schema.Boolean,
   prompt_logprobs: Schema.Boolean,
   topk_prompt_logprobs: Schema.Int,
+  sampling: Schema.optionalKey(Schema.Array(Schema.Literals(extras))),
+  losses: Schema.optionalKey(Schema.Array(Schema.Literals(losses))),
   lora_rank: Schema.Tuple([Schema.Int, Schema.Int]),
   tokenizer_fingerprint: Schema.optionalKey(Schema.String)
 })
@@ -144,6 +164,8 @@ export const supportedModel = (name: string, capabilities: Capabilities.Capabili
     seeds: capabilities.seeds,
     prompt_logprobs: capabilities.promptLogprobs,
     topk_prompt_logprobs: capabilities.topkPromptLogprobs,
+    sampling: capabilities.sampling ?? [],
+    losses: losses.filter((name) => capabilities.losses?.includes(name)),
     lora_rank: capabilities.loraRank,
     ...(capabilities.tokenizerFingerprint === undefined
       ? {}
@@ -160,6 +182,8 @@ export const capabilities = (
     seeds: details.seeds,
     promptLogprobs: details.prompt_logprobs,
     topkPromptLogprobs: details.topk_prompt_logprobs,
+    sampling: details.sampling ?? [],
+    losses: details.losses ?? [],
     loraRank: details.lora_rank,
     ...(details.tokenizer_fingerprint === undefined ? {} : { tokenizerFingerprint: details.tokenizer_fingerprint })
   }),

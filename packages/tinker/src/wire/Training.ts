@@ -13,7 +13,9 @@ export const LoraConfig = Schema.Struct({
 })
 
 /** The optimizer of a model, chosen when it is made; others than `adamw` have fields of their own. */
-export const OptimizerConfig = Schema.Struct({ type: Schema.String })
+export const OptimizerConfig = Schema.StructWithRest(Schema.Struct({ type: Schema.String }), [
+  Schema.Record(Schema.String, Schema.Unknown)
+])
 
 export const CreateModelRequest = Schema.Struct({
   session_id: Schema.String,

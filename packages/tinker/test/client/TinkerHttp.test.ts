@@ -147,7 +147,7 @@ describe("the client", () => {
       assert.deepStrictEqual(lines, [])
       yield* Effect.flip(using(first("/asample", "lost", Infinity)))
       assert.isAtLeast(lines.length, 4)
-      assert.include(lines[0], "http://fake/prefix/ does not answer, and is asked again: the service is out of reach")
+      assert.include(lines[0], "http://fake/prefix/ is asked again: the service is out of reach")
       const gaps = warningsAt.slice(1).map((at, index) => at - (warningsAt[index] ?? NaN))
       assert.isTrue(gaps.every((gap) => gap >= 60_000), String(gaps))
     }))

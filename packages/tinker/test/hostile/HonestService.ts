@@ -56,8 +56,8 @@ export const responseTo = ({ numSamples = 1, params, prompt, promptLogprobs }: S
   const seed = params.seed ?? 0
   const response: Sampling.SampleResponse = {
     sequences: Array.from({ length: numSamples }, (_, index) => ({
-      tokens: Int32Array.of(seed, index, 7),
-      logprobs: Float32Array.of(-0.5, -index - 1, -2),
+      tokens: Int32Array.of(seed, index, 7).slice(0, params.maxTokens),
+      logprobs: Float32Array.of(-0.5, -index - 1, -2).slice(0, params.maxTokens),
       stopReason: "stop" as const
     })),
     ...(promptLogprobs === true

@@ -11,12 +11,16 @@ export interface VirtualNetwork {
 
 /** The body that comes, or fails to, at once: virtual time does not wait for a stream to be read. */
 const arriving = ({ body, cut, headers, status }: Encounter.Sent) =>
-  Object.defineProperty(new Response(null, { status, headers }), "arrayBuffer", {
-    value: () =>
-      cut?.lies === false
-        ? Promise.reject(new TypeError("terminated"))
-        : Promise.resolve(Uint8Array.from(body.subarray(0, cut?.at)).buffer)
-  })
+  Object.defineProperty(
+    new Response(null, { status, headers: { ...headers, "content-length": `${body.length}` } }),
+    "arrayBuffer",
+    {
+      value: () =>
+        cut?.lies === false
+          ? Promise.reject(new TypeError("terminated"))
+          : Promise.resolve(Uint8Array.from(body.subarray(0, cut?.at)).buffer)
+    }
+  )
 
 const reset = (request: HttpClientRequest.HttpClientRequest) =>
   Effect.fail(

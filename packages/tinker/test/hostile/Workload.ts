@@ -1,5 +1,14 @@
 /** What a program does with a service, and what must be true of it whatever happens. */
-import { Datum, Loss, ModelInput, type Pending, Tinker, TinkerError, type TrainingClient } from "@effect-rl/core"
+import {
+  Datum,
+  Loss,
+  ModelInput,
+  type Pending,
+  type Sampling,
+  Tinker,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { Cause, Clock, Duration, Effect, Exit, Stream } from "effect"
 import * as HonestService from "./HonestService.ts"
@@ -122,6 +131,13 @@ const step = (note: Note, client: TrainingClient.TrainingClient, life: number, l
 /** Three of six samples go at once, and the deadline of the others begins when one has ended. */
 const placePatience = 2
 
+/** A sequence without the service's name for it, of which every answer has another. */
+const unnamed = ({ logprobs, stopReason, tokens }: Sampling.SampledTokens): Sampling.SampledTokens => ({
+  tokens,
+  logprobs,
+  stopReason
+})
+
 const sampling = Effect.fnUntraced(function*(note: Note, round: number) {
   const tinker = yield* Tinker.Tinker
   const created = yield* note("createSamplingClient", tinker.createSamplingClient({ baseModel: "honest" }), {
@@ -131,7 +147,10 @@ const sampling = Effect.fnUntraced(function*(note: Note, round: number) {
   const client = created.value
   const sample = (seed: number) => {
     const request = { prompt, numSamples: 2, params: { maxTokens: 3, seed } }
-    return Effect.flatMap(client.sample(request), (found) => expect(found, HonestService.responseTo(request)))
+    return Effect.flatMap(
+      client.sample(request),
+      (found) => expect({ ...found, sequences: found.sequences.map(unnamed) }, HonestService.responseTo(request))
+    )
   }
   const scored = Effect.flatMap(
     client.computeLogprobs(prompt),

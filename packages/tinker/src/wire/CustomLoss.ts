@@ -1,0 +1,15 @@
+/** Bodies about losses that a client makes and a server computes. */
+import { LossGraph } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
+import { SequenceId } from "./Json.ts"
+
+const type = Schema.optionalKey(Schema.String)
+
+export const CreateCustomLossRequest = Schema.Struct({
+  session_id: Schema.String,
+  custom_loss_seq_id: SequenceId,
+  ...LossGraph.LossGraph.fields,
+  type
+})
+
+export const CreateCustomLossResult = Schema.Struct({ loss_id: Schema.String, type })
