@@ -44,7 +44,7 @@ const passTurn = ({ sessions }: Parts, text: string) =>
   }).pipe(Effect.ignore)
 
 /** The body of a training request, read by `decode`. */
-export const body = <A>(parts: Parts, decode: (text: string) => Effect.Effect<A, Refusal>) =>
+export const body = <A, R>(parts: Parts, decode: (text: string) => Effect.Effect<A, Refusal, R>) =>
   Effect.flatMap(Body.text, (text) =>
     decode(text).pipe(
       Effect.tapError(() => passTurn(parts, text)),

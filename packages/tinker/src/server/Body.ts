@@ -10,6 +10,7 @@ import * as Json from "../wire/Json.ts"
 import { Caller } from "./Caller.ts"
 import type { Fair } from "./Fair.ts"
 import { invalid, Refusal } from "./Refusal.ts"
+import { Strictness } from "./Strictness.ts"
 
 /** Bytes of bodies that are read and unpacked at once, shared between callers. */
 export class Room extends Context.Service<Room, Fair>()("@effect-rl/tinker/server/Body/Room") {}
@@ -77,11 +78,17 @@ export const bytes = Effect.gen(function*() {
 
 export const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
 
-/** Decodes a text by `schema`. */
+/** Decodes a text by `schema`; see `Strictness` for keys that it does not have. */
 export const parse = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const decode = Json.decodeText(schema)
-  return (text: string): Effect.Effect<S["Type"], Refusal> =>
-    Effect.mapError(decode(text), ({ message }) => invalid(message))
+  const decode = Json.decodeRequest(schema)
+  return (text: string): Effect.Effect<S["Type"], Refusal, Strictness> =>
+    Effect.flatMap(
+      Effect.mapError(decode(text), ({ message }) => invalid(message)),
+      ({ unread, value }) =>
+        unread === undefined
+          ? Effect.succeed(value)
+          : Effect.as(Effect.flatMap(Strictness, (strictness) => strictness.unread(unread)), value)
+    )
 }
 
 /** The body decoded by `schema`, and its text. */

@@ -31,9 +31,12 @@ const stops = (stop: Wire.SamplingParams["stop"]) => {
     )))
 }
 
-/** Scored positions of the prompt, each with its candidates. */
-const scored = (body: Wire.SampleRequest, promptLength: number) =>
-  promptLength * (1 + Math.max(body.topk_prompt_logprobs ?? 0, 0))
+/** Scored positions of the prompt, each with its candidates, and those of samples whose candidates are asked for. */
+const scored = (body: Wire.SampleRequest, promptLength: number, sampled: number) => {
+  const candidates = Math.max(body.topk_sample_logprobs ?? 0, 0)
+  const ofSamples = candidates === 0 ? 0 : candidates * (sampled + promptLength * (body.num_samples ?? 1))
+  return promptLength * (1 + Math.max(body.topk_prompt_logprobs ?? 0, 0)) + ofSamples
+}
 
 /** The tokens that the answer may have, or the field that asks for too many. */
 export const ofSample = Effect.fnUntraced(function*(
@@ -45,7 +48,7 @@ export const ofSample = Effect.fnUntraced(function*(
   const longest = Math.max(max_tokens ?? contextLength - promptLength, leastPerSample)
   yield* holds(samples >= 1 && samples <= mostSamples, () => `num_samples is ${samples}, expected 1 to ${mostSamples}`)
   yield* stops(stop)
-  const tokens = samples * longest + scored(body, promptLength)
+  const tokens = samples * longest + scored(body, promptLength, samples * longest)
   yield* holds(
     tokens <= mostTokens,
     () =>

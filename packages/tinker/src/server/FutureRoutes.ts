@@ -1,6 +1,7 @@
 /** Results of accepted requests. */
 import { TinkerError } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -8,6 +9,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Wire from "../wire/Future.ts"
+import type * as Json from "../wire/Json.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Answer } from "./Answer.ts"
@@ -70,6 +72,28 @@ const retrieve = (parts: Parts) =>
       : yield* failure(parts, result.value.cause)
   })
 
+/** Clients that share a sampling session each have a block of numbers of their own. */
+const blockSize = 1_000_000_000
+
+/** The requests to a sampling session that one of its clients numbers. */
+export const targetOf = (sampler: string, sequence: Json.SequenceId) =>
+  `${sampler} ${BigInt(sequence) / BigInt(blockSize)}`
+
+const retrieveMany = ({ futures, sessions }: Parts) =>
+  Effect.gen(function*() {
+    const { value } = yield* Body.json(Wire.RetrieveManyRequest)
+    const { prev_cursor = 0, retrieved_request_ids = [], target, timeout } = value
+    const { cloned_sampler_id = 0, sampling_session_id } = target
+    yield* sessions.sampler(sampling_session_id)
+    yield* Effect.forEach(retrieved_request_ids, futures.forget, { discard: true })
+    const page = yield* futures.finishedAfter(
+      `${sampling_session_id} ${cloned_sampler_id}`,
+      prev_cursor,
+      typeof timeout === "number" ? Duration.seconds(Math.max(timeout, 0)) : undefined
+    )
+    return HttpServerResponse.jsonUnsafe(page satisfies typeof Wire.RetrieveManyResponse.Type)
+  })
+
 const cancel = ({ futures }: Parts) =>
   Effect.gen(function*() {
     const { value: { request_id } } = yield* Body.json(Wire.CancelRequest)
@@ -79,5 +103,6 @@ const cancel = ({ futures }: Parts) =>
 
 export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/retrieve_future", retrieve(parts)),
+  HttpRouter.route("POST", "/retrieve_futures", retrieveMany(parts)),
   HttpRouter.route("POST", "/cancel_future", cancel(parts))
 ]

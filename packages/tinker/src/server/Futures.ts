@@ -3,6 +3,7 @@ import { TinkerError } from "@effect-rl/core"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -11,6 +12,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"
 import { Caller } from "./Caller.ts"
+import * as Completions from "./Completions.ts"
 import { notFound, Refusal, tooMany } from "./Refusal.ts"
 
 type Work = Effect.Effect<Answer.Answer, TinkerError.TinkerError>
@@ -24,6 +26,8 @@ export interface Order {
   readonly once?: { readonly key: string; readonly content: string }
   /** Closing it cancels the request; the server's own unless given. */
   readonly scope?: Scope.Scope
+  /** Requests of one target can be waited for together. */
+  readonly target?: string
 }
 
 export interface Futures {
@@ -33,6 +37,12 @@ export interface Futures {
   readonly result: (id: string) => Effect.Effect<Result, Refusal, Caller>
   /** The result, or none where it takes longer than a poll is held. */
   readonly poll: (id: string) => Effect.Effect<Option.Option<Result>, Refusal, Caller>
+  /** Requests of a target that were finished after `cursor`, waited for up to `timeout` or as long as a poll is held. */
+  readonly finishedAfter: (
+    target: string,
+    cursor: number,
+    timeout: Duration.Input | undefined
+  ) => Effect.Effect<Completions.Page>
   /** Stops the work; its result is then that it was cancelled. A finished request stays as it is. */
   readonly cancel: (id: string) => Effect.Effect<void, Refusal, Caller>
   /** Forgets a result that its client has. */
@@ -46,6 +56,7 @@ export interface Futures {
 interface Entry {
   readonly done: Deferred.Deferred<Answer.Answer, TinkerError.TinkerError>
   readonly key: string | undefined
+  readonly target: string | undefined
   readonly tenant: string | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** Tokens counted for it. */
@@ -86,6 +97,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   const serverScope = yield* Effect.scope
   const entries = new Map<string, Entry>()
   const seen = new Map<string, { readonly id: string; readonly content: string }>()
+  const completions = Completions.make()
   const heldBy = new Map<string | undefined, number>()
   const stopped = yield* Deferred.make<void>()
   let held = 0
@@ -100,8 +112,9 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     else heldBy.set(tenant, now)
   }
 
-  const drop = (id: string, { key, tenant, tokens }: Entry) => {
+  const drop = (id: string, { key, target, tenant, tokens }: Entry) => {
     entries.delete(id)
+    if (target !== undefined) completions.forgotten(target, id)
     if (key !== undefined) seen.delete(key)
     hold(tenant, -tokens)
   }
@@ -133,7 +146,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     }
   })
 
-  const finish = Effect.fnUntraced(function*(entry: Entry, exit: Result) {
+  const finish = Effect.fnUntraced(function*(id: string, entry: Entry, exit: Result) {
     const result: Result = Exit.hasInterrupts(exit) ? Exit.fail(cancelled) : exit
     const size = Exit.isSuccess(result) ? Answer.size(result.value) : 0
     hold(entry.tenant, size - entry.tokens)
@@ -142,11 +155,14 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     entry.finishedAt = yield* Clock.currentTimeMillis
     unfinished--
     yield* Deferred.done(entry.done, result)
+    if (entry.target !== undefined) {
+      yield* completions.finished(entry.target, id, Exit.isSuccess(result) ? "finished" : "failed")
+    }
   })
 
   const start = Effect.fnUntraced(function*(id: string, entry: Entry, work: Work, scope: Scope.Scope) {
     entry.fiber = yield* work.pipe(
-      Effect.onExit((exit) => finish(entry, exit)),
+      Effect.onExit((exit) => finish(id, entry, exit)),
       Effect.tapCause((cause) => Cause.hasDies(cause) ? Effect.logError(`request ${id} failed`, cause) : Effect.void),
       Effect.exit,
       Effect.forkIn(scope, { startImmediately: true })
@@ -154,7 +170,8 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     if (entry.finishedAt !== undefined) entry.fiber = undefined
   })
 
-  const begin: Futures["begin"] = Effect.fnUntraced(function*({ once, scope = serverScope, tokens = 0, work }) {
+  const begin: Futures["begin"] = Effect.fnUntraced(function*(order) {
+    const { once, scope = serverScope, target, tokens = 0, work } = order
     const { tenant } = yield* Caller
     const before = once === undefined ? undefined : seen.get(once.key)
     if (before !== undefined) {
@@ -168,6 +185,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     const entry: Entry = {
       done: yield* Deferred.make<Answer.Answer, TinkerError.TinkerError>(),
       key: once?.key,
+      target,
       tenant,
       fiber: undefined,
       tokens,
@@ -176,6 +194,7 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     }
     entries.set(id, entry)
     hold(tenant, tokens)
+    if (target !== undefined) completions.begun(target, id)
     unfinished++
     yield* start(id, entry, work, scope)
     return id
@@ -222,6 +241,10 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     begin,
     result,
     poll,
+    finishedAfter: (target, cursor, timeout) => {
+      const patience = Duration.min(Duration.fromInputUnsafe(timeout ?? pollHeld), Duration.fromInputUnsafe(pollHeld))
+      return completions.after(target, cursor, Effect.raceFirst(Effect.sleep(patience), Deferred.await(stopped)))
+    },
     cancel: (id) => Effect.flatMap(find(id), ({ fiber }) => fiber === undefined ? Effect.void : Fiber.interrupt(fiber)),
     forget: (id) =>
       Effect.map(Effect.option(find(id)), (found) => {

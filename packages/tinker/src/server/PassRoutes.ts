@@ -7,13 +7,16 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as PassData from "../wire/PassData.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassRequestJson from "../wire/PassRequestJson.ts"
+import * as Unknown from "../wire/Unknown.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import * as ElementwiseLoss from "./ElementwiseLoss.ts"
+import * as GraphPass from "./GraphPass.ts"
 import type { Parts } from "./Parts.ts"
 import { invalid } from "./Refusal.ts"
 import type { Model } from "./Sessions.ts"
+import { Strictness } from "./Strictness.ts"
 
 interface Received {
   readonly request: PassRequest.PassRequest
@@ -30,10 +33,33 @@ const nonEmpty = <A>(data: ReadonlyArray<A>) =>
     ? Effect.succeed(data)
     : Effect.fail(new TinkerError.Rejected({ detail: "data is empty, expected at least one datum" }))
 
+/** The loss that the model's session has under this id. */
+const graphOf = Effect.fnUntraced(function*({ session }: Model, request: PassRequest.PassRequest) {
+  const id = yield* PassData.lossId(request)
+  const graph = session.losses.get(id)
+  return graph ?? (yield* new TinkerError.Rejected({
+    detail: `loss_fn_config.loss_id is "${id}", expected one that create_custom_loss gave in this session`
+  }))
+})
+
+const runGraph = Effect.fnUntraced(function*(model: Model, request: PassRequest.PassRequest, operation: string) {
+  const { data, graph } = yield* Accept.named(operation)(Effect.gen(function*() {
+    const graph = yield* graphOf(model, request)
+    return { graph, data: yield* Effect.flatMap(PassData.toGraphData(request, graph), nonEmpty) }
+  }))
+  const pending = yield* GraphPass.submit(model.client, data, graph, request.forwardOnly)
+  return Effect.map(
+    pending.await,
+    ({ logprobs, metrics }) => Answer.Pass({ result: { metrics, outputs: logprobs.map((logprobs) => ({ logprobs })) } })
+  )
+})
+
 /** A wrong request has its turn all the same, so that later ones do not wait for it. */
-const run = Effect.fnUntraced(function*({ client }: Model, request: PassRequest.PassRequest, operation: string) {
+const run = Effect.fnUntraced(function*(model: Model, request: PassRequest.PassRequest, operation: string) {
+  if (request.lossFn === "custom") return yield* runGraph(model, request, operation)
   const pass = yield* Accept.named(operation)(PassData.toPass(request))
   const data = yield* Accept.named(operation)(nonEmpty(pass.data))
+  const { client } = model
   const pending = yield* pass.forwardOnly ? client.forward(data, pass.loss) : client.forwardBackward(data, pass.loss)
   return Effect.map(pending.await, ({ logprobs, metrics }) =>
     Answer.Pass({
@@ -66,15 +92,13 @@ const accept = Effect.fnUntraced(function*(parts: Parts, { bytes, content, reque
 
 const malformed = Effect.mapError(({ message }: { readonly message: string }) => invalid(message))
 
-const fromProtobuf = Effect.flatMap(
-  Body.bytes,
-  (bytes) =>
-    Effect.map(malformed(PassRequest.decode(bytes)), (request) => ({
-      request,
-      content: Accept.digest(bytes),
-      bytes: bytes.length
-    }))
-)
+const fromProtobuf = Effect.gen(function*() {
+  const bytes = yield* Body.bytes
+  const request = yield* malformed(PassRequest.decode(bytes))
+  const unread = Unknown.find(request)
+  if (unread !== undefined) yield* (yield* Strictness).unread(unread)
+  return { request, content: Accept.digest(bytes), bytes: bytes.length }
+})
 
 const readBody = Body.parse(PassRequestJson.ForwardBackwardBody)
 const readForwardBody = Body.parse(PassRequestJson.ForwardBody)

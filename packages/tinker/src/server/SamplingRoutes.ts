@@ -1,20 +1,23 @@
 /** Sampling sessions and samples. */
-import { type Sampling, TinkerError } from "@effect-rl/core"
+import { type Capabilities, type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
 import * as Wire from "../wire/Sample.ts"
 import * as Accept from "./Accept.ts"
+import * as Added from "./Added.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
 import * as Cost from "./Cost.ts"
+import * as FutureRoutes from "./FutureRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as PromptScores from "./PromptScores.ts"
 import { badRequest, fromTinkerError, tooMany } from "./Refusal.ts"
 import type { Sampler, Session } from "./Sessions.ts"
+import * as TopkSamples from "./TopkSamples.ts"
 
 /** Weights to sample from. */
 interface Source {
@@ -97,8 +100,13 @@ const sampleFrom = Effect.fnUntraced(function*(
   contextLength: number
 ) {
   const request: Sampling.SampleRequest = yield* Accept.named("sample")(Wire.toRequest(body, contextLength))
-  const response = yield* PieceSampling.sample(sampling, caller, client, request)
-  return Answer.Sample({ response: PromptScores.lastOnly(response, body.prompt_logprobs_last_n ?? undefined) })
+  const { promptLogprobsLastN, ...asked } = request
+  const response = yield* TopkSamples.around(
+    client,
+    asked,
+    (request) => PieceSampling.sample(sampling, caller, client, request)
+  )
+  return Answer.Sample({ response: PromptScores.lastOnly(response, promptLogprobsLastN) })
 })
 
 /** Weights named in the request itself are kept until five minutes after the last request for any such. */
@@ -119,14 +127,28 @@ const samplerOf = Effect.fnUntraced(function*(parts: Parts, value: Wire.SampleRe
   )
 })
 
-const contextOf = ({ tinker }: Parts, { baseModel }: Sampler) =>
-  Effect.mapBoth(tinker.capabilities(baseModel), {
-    onSuccess: ({ contextLength }) => contextLength,
-    onFailure: fromTinkerError
-  })
+const capabilitiesOf = ({ tinker }: Parts, { baseModel }: Sampler) =>
+  Effect.mapBoth(tinker.capabilities(baseModel), { onSuccess: Added.capabilities, onFailure: fromTinkerError })
 
-const isAnswerable = (request: Wire.SampleRequest) => {
-  const reason = Wire.problem(request)
+/** The first rule of the request's fields that it breaks. */
+const problem = (request: Wire.SampleRequest, { sampling = [] }: Capabilities.Capabilities) => {
+  const field = Wire.unsupported(request, sampling)
+  if (field !== undefined) {
+    return new TinkerError.Unsupported({ capability: field, detail: "no backend of this server has it" })
+  }
+  const { prompt, prompt_logprobs, prompt_logprobs_last_n: lastN } = request
+  if (typeof lastN !== "number") return undefined
+  const most = Wire.promptLength(prompt) - 1
+  if (prompt_logprobs !== true) {
+    return new TinkerError.Rejected({ detail: "prompt_logprobs_last_n is given without prompt_logprobs" })
+  }
+  return lastN >= 1 && lastN <= most
+    ? undefined
+    : new TinkerError.Rejected({ detail: `prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}` })
+}
+
+const isAnswerable = (request: Wire.SampleRequest, capabilities: Capabilities.Capabilities) => {
+  const reason = problem(request, capabilities)
   return reason === undefined
     ? Effect.void
     : Effect.fail(fromTinkerError(new TinkerError.TinkerError({ operation: "sample", reason })))
@@ -135,12 +157,13 @@ const isAnswerable = (request: Wire.SampleRequest) => {
 const sample = (parts: Parts) =>
   Effect.gen(function*() {
     const { text, value } = yield* Body.json(Wire.SampleRequest)
-    yield* isAnswerable(value)
     yield* hasRoom(parts)
     yield* parts.rateLimit.take
     const { tenant } = yield* Caller
     const sampler = yield* samplerOf(parts, value)
-    const contextLength = yield* contextOf(parts, sampler)
+    const capabilities = yield* capabilitiesOf(parts, sampler)
+    yield* isAnswerable(value, capabilities)
+    const { contextLength } = capabilities
     const tokens = yield* Cost.ofSample(value, contextLength)
     const sequence = value.seq_id ?? undefined
     const once = { key: `seq_id ${sequence} of sampling session ${sampler.id}`, content: Accept.digest(text) }
@@ -148,7 +171,7 @@ const sample = (parts: Parts) =>
       work: sampleFrom(parts, tenant ?? sampler.session.id, sampler, value, contextLength),
       tokens,
       scope: sampler.scope,
-      ...(sequence === undefined ? {} : { once })
+      ...(sequence === undefined ? {} : { once, target: FutureRoutes.targetOf(sampler.id, sequence) })
     })
     return Accept.promised({
       request_id,

@@ -5,6 +5,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Wire from "../wire/Session.ts"
+import * as Added from "./Added.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
 import { fromTinkerError, invalid, Refusal } from "./Refusal.ts"
@@ -15,8 +16,8 @@ const clientConfig = ({ compressPasses }: Parts): Wire.ClientConfigResponse => (
   proto_compress_fwdbwd: compressPasses,
   create_model_via_load_weights: false,
   sample_join_sampling_session: true,
-  sample_use_retrieve_futures: false,
-  custom_loss_server_side: false
+  sample_use_retrieve_futures: true,
+  custom_loss_server_side: true
 })
 
 const dynamicConfig: typeof Wire.DynamicConfigResponse.Type = {
@@ -28,7 +29,7 @@ const dynamicConfig: typeof Wire.DynamicConfigResponse.Type = {
 const capabilities = ({ tinker }: Parts) =>
   tinker.models.pipe(
     Effect.flatMap(Effect.forEach((name) =>
-      Effect.map(tinker.capabilities(name), (capabilities) => Wire.supportedModel(name, capabilities))
+      Effect.map(tinker.capabilities(name), (found) => Wire.supportedModel(name, Added.capabilities(found)))
     )),
     Effect.map((supported_models) =>
       HttpServerResponse.jsonUnsafe({ supported_models } satisfies typeof Wire.ServerCapabilities.Type)
@@ -65,7 +66,6 @@ export const routes = (parts: Parts) => [
   HttpRouter.route("POST", "/telemetry", telemetry),
   HttpRouter.route("GET", "/audit", auditLog(parts)),
   HttpRouter.route("POST", "/auth/token", notServed("tokens: send the API key itself")),
-  HttpRouter.route("POST", "/create_custom_loss", notServed("custom losses: the client computes them")),
   HttpRouter.route("PUT", "/sessions/:id/project", notServed("projects")),
   HttpRouter.route("GET", "/sessions/:id/trace_export", notServed("traces")),
   HttpRouter.route("GET", "/billing/*", notServed("bills"))

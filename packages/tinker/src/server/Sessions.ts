@@ -1,5 +1,5 @@
 /** Sessions of clients, and the models and samplers made for them, which end with their session. */
-import type { SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
+import type { LossGraph, SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -54,6 +54,8 @@ export interface Session {
   readonly entry: SessionLog.Entry
   /** Ids of models and samplers that were made in it, in use or not. */
   readonly usedIds: Set<string>
+  /** Graphs that its clients sent, by the ids of the losses. */
+  readonly losses: Map<string, LossGraph.LossGraph>
   lastSeenAt: number
 }
 
@@ -201,6 +203,7 @@ export const make = Effect.gen(function*() {
       entry: log.add({ id, tenant, createdMillis: now, ...described }),
       scope: yield* Scope.fork(parent),
       usedIds: new Set(),
+      losses: new Map(),
       lastSeenAt: now
     }
     yield* Scope.addFinalizer(session.scope, Effect.sync(() => SessionLog.end(session.entry)))

@@ -25,6 +25,7 @@ import * as FutureRoutes from "./FutureRoutes.ts"
 import * as Futures from "./Futures.ts"
 import * as Links from "./Links.ts"
 import * as LoadRoutes from "./LoadRoutes.ts"
+import * as LossRoutes from "./LossRoutes.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
@@ -36,6 +37,7 @@ import * as SaveRoutes from "./SaveRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
 import * as Sessions from "./Sessions.ts"
+import * as Strictness from "./Strictness.ts"
 
 export interface TinkerServerOptions {
   /** The folder of the backend's checkpoints, and the scheme of its paths for them. */
@@ -50,6 +52,8 @@ export interface TinkerServerOptions {
   readonly compressPasses?: boolean
   /** Tokenizers, by model, that clients load under another name than the model's own. */
   readonly tokenizers?: Readonly<Record<string, string>>
+  /** Refuses what the hosted service refuses, so that what runs here runs there; not unless given. */
+  readonly strict?: boolean
 }
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
@@ -90,7 +94,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
 })
 
 /** Requirements that every route finds. */
-type Given = Caller | Body.Room
+type Given = Caller | Body.Room | Strictness.Strictness
 
 type Route = HttpRouter.Route<Refusal, Given>
 
@@ -98,6 +102,7 @@ type Route = HttpRouter.Route<Refusal, Given>
 const guarded = (
   identify: Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest>,
   room: Fair.Fair,
+  strictness: Strictness.Strictness["Service"],
   maxBodySize: ByteSize.ByteSize
 ) =>
 (route: Route) =>
@@ -107,6 +112,7 @@ const guarded = (
     Effect.flatMap(identify, (caller) => Effect.provideService(route.handler, Caller, caller)).pipe(
       Effect.catchTag("Refusal", respond),
       Effect.provideService(Body.Room, room),
+      Effect.provideService(Strictness.Strictness, strictness),
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize)
     )
   )
@@ -118,6 +124,7 @@ const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...PassRoutes.routes(parts),
   ...SaveRoutes.routes(parts),
   ...LoadRoutes.routes(parts),
+  ...LossRoutes.routes(parts),
   ...SamplingRoutes.routes(parts),
   ...FutureRoutes.routes(parts),
   ...CheckpointRoutes.routes(parts, links)
@@ -138,9 +145,10 @@ const routes = (options: TinkerServerOptions) =>
       const links = yield* Links.make
       const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
       const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
+      const strictness = Strictness.make(options.strict ?? false)
       return [
-        ...withKey(parts, links).map(guarded(ApiKeys.identify(options.apiKeys ?? []), room, limit)),
-        ...withoutKey(parts, links).map(guarded(stranger, room, limit))
+        ...withKey(parts, links).map(guarded(ApiKeys.identify(options.apiKeys ?? []), room, strictness, limit)),
+        ...withoutKey(parts, links).map(guarded(stranger, room, strictness, limit))
       ]
     }),
     { prefix: "/api/v1" }

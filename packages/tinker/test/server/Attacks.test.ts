@@ -67,7 +67,6 @@ describe("a request to sample", () => {
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const fields = {
-          topk_sample_logprobs: 3,
           target_prompt_logprobs: { data: [1, 2], dtype: "int64", shape: [2, 1] },
           prompt_alt_tokens_k: 2,
           record_stability_info: true

@@ -1,0 +1,13 @@
+/** What this server has in front of any backend, whether the backend has it or not. */
+import type { Capabilities, Sampling } from "@effect-rl/core"
+
+const sampling = ({ promptLogprobs, topkPromptLogprobs }: Capabilities.Capabilities): ReadonlyArray<Sampling.Extra> => [
+  ...(promptLogprobs ? ["promptLogprobsLastN" as const] : []),
+  ...(topkPromptLogprobs > 0 ? ["topkSampleLogprobs" as const] : [])
+]
+
+/** Capabilities as clients of the server see them. */
+export const capabilities = (found: Capabilities.Capabilities): Capabilities.Capabilities => ({
+  ...found,
+  sampling: [...new Set([...sampling(found), ...found.sampling ?? []])]
+})

@@ -1,0 +1,47 @@
+/** What to do about a request that this server would carry out, and the hosted service would not. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { invalid, type Refusal } from "./Refusal.ts"
+
+/** Something that the hosted service refuses. */
+export interface Rule {
+  /** Names the field, its value and what is expected. */
+  readonly detail: string
+  /** Where that is public: a page, or a type of the official SDK; undefined where it was only seen or is likely. */
+  readonly source: string | undefined
+}
+
+/** A strict server refuses what has a source, and warns of the rest; another one says each once in its log. */
+export class Strictness extends Context.Service<Strictness, {
+  readonly isStrict: boolean
+  /** Fails on a strict server. */
+  readonly check: (isWithin: boolean, rule: Rule) => Effect.Effect<void, Refusal>
+  /** A field that this server does not know, and so does not read. */
+  readonly unread: (detail: string) => Effect.Effect<void, Refusal>
+}>()("@effect-rl/tinker/server/Strictness") {}
+
+/** Warnings that are remembered so as not to be repeated. */
+const mostWarnings = 1000
+
+/** All requests of the official SDK are of a type that allows no other fields. */
+const exactFields = "tinker 0.38.0, _models.py: StrictBase forbids extra fields"
+
+export const make = (isStrict: boolean): Strictness["Service"] => {
+  const warned = new Set<string>()
+  const warn = (detail: string) =>
+    Effect.suspend(() => {
+      if (warned.has(detail) || warned.size >= mostWarnings) return Effect.void
+      warned.add(detail)
+      return Effect.logWarning(detail)
+    })
+  const refuse = (detail: string, source: string) => Effect.fail(invalid(`${detail} (strict: ${source})`))
+  return {
+    isStrict,
+    check: (isWithin, { detail, source }) => {
+      if (isWithin || !isStrict) return Effect.void
+      return source === undefined ? warn(`the hosted service may refuse this: ${detail}`) : refuse(detail, source)
+    },
+    unread: (detail) =>
+      isStrict ? refuse(detail, exactFields) : warn(`a request has what this server ignores: ${detail}`)
+  }
+}

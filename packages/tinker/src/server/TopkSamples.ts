@@ -1,0 +1,30 @@
+/** The most likely tokens at sampled positions, by scoring what was sampled as a prompt. */
+import { ModelInput, type Sampling, type SamplingClient, type TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+type Client = SamplingClient.SamplingClient
+
+/** A prompt with what was sampled after it must leave room for one more token in the context. */
+const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (sampled: Sampling.SampledTokens) =>
+  Effect.map(
+    client.sample({
+      prompt: ModelInput.fromChunks([...prompt.chunks, { _tag: "EncodedText", tokens: sampled.tokens }]),
+      params: { maxTokens: 1 },
+      topkPromptLogprobs: topk
+    }),
+    ({ topkPromptLogprobs = [] }) => ({ ...sampled, topkLogprobs: topkPromptLogprobs.slice(prompt.length) })
+  )
+
+/** A request as the backend takes it, and what completes the backend's answer. */
+export const around = (
+  client: Client,
+  { topkSampleLogprobs = 0, ...request }: Sampling.SampleRequest,
+  sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError.TinkerError>
+): Effect.Effect<Sampling.SampleResponse, TinkerError.TinkerError> =>
+  topkSampleLogprobs === 0
+    ? sample(request)
+    : Effect.flatMap(sample(request), (response) =>
+      Effect.map(
+        Effect.forEach(response.sequences, score(client, request.prompt, topkSampleLogprobs)),
+        (sequences) => ({ ...response, sequences })
+      ))

@@ -1,0 +1,185 @@
+import { Datum, type LossExpression, LossGraph, LossSubmission, ModelInput, PolicyLoss, Tinker } from "@effect-rl/core"
+import { Script } from "@effect-rl/core/testing"
+import { TinkerHttp } from "@effect-rl/tinker"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { FetchHttpClient, HttpServer } from "effect/http"
+import * as Api from "./Api.ts"
+
+/** Our client of the server. */
+const remote = Layer.unwrap(
+  Effect.map(
+    HttpServer.HttpServer,
+    ({ address }) =>
+      TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") })
+  )
+).pipe(Layer.provide(FetchHttpClient.layer))
+
+const datum = Datum.policyTokens(ModelInput.fromTokens([1, 2, 3, 4]), {
+  targetTokens: Int32Array.of(2, 3, 4, 5),
+  logprobs: Float32Array.of(0, -1, -2, -3),
+  advantages: Float32Array.of(0, 1, -0.5, 2),
+  mask: Float32Array.of(0, 1, 1, 1)
+})
+
+const losses = [
+  PolicyLoss.gspo({ clipLow: 0.5, clipHigh: 1.5 }),
+  PolicyLoss.dppo(),
+  PolicyLoss.sapo(),
+  PolicyLoss.gmpo()
+]
+
+/** The gradient of one pass as an optimizer step measures it, and the loss. */
+const train = Effect.fnUntraced(function*(loss: LossExpression.LossExpression) {
+  const tinker = yield* Tinker.Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel, loraRank: 4, seed: 1 })
+  const { pending, route } = yield* LossSubmission.submit(client, [datum, datum], loss)
+  const { logprobs, metrics } = yield* pending.await
+  const step = yield* Effect.flatMap(client.optimStep({ learningRate: 0.1 }), (pending) => pending.await)
+  return { route, logprobs, loss: metrics["loss:sum"] ?? NaN, norm: step.metrics["grad_norm"] ?? NaN }
+})
+
+describe("losses that our client sends to our server", () => {
+  layer(Api.server(), { excludeTestServices: true })((it) => {
+    for (const loss of losses) {
+      it.effect(`train there as they do here: ${loss.name}`, () =>
+        Effect.gen(function*() {
+          const there = yield* Effect.scoped(Effect.provide(train(loss), remote))
+          const here = yield* Effect.scoped(train(loss))
+          assert.strictEqual(there.route, loss.equivalent === undefined ? "graph" : "name")
+          assert.deepStrictEqual(there.logprobs, here.logprobs)
+          assert.closeTo(there.loss, here.loss, 1e-6)
+          assert.closeTo(there.norm, here.norm, 1e-6)
+        }))
+    }
+  })
+})
+
+const graphOf = ({ graph }: LossExpression.LossExpression): LossGraph.LossGraph => graph
+
+const vector = (data: ReadonlyArray<number>, more: object = { shape: [data.length] }) => ({
+  data,
+  dtype: "float32",
+  ...more
+})
+
+const inputs = {
+  target_tokens: { data: [2, 3], dtype: "int64", shape: [2] },
+  sampler_logprobs: vector([-1, -2]),
+  advantages: vector([1, -1]),
+  mask: vector([1, 1])
+}
+
+const create = (session_id: string, graph: object, custom_loss_seq_id = 0) =>
+  Effect.flatMap(Api.post("/create_custom_loss", { session_id, custom_loss_seq_id, ...graph }), Api.result)
+
+const passOf = (
+  model_id: string,
+  seq_id: number,
+  loss_id: unknown,
+  more: object = {},
+  path: "/forward" | "/forward_backward" = "/forward_backward"
+) => {
+  const input = {
+    data: [{ model_input: { chunks: [{ tokens: [1, 2] }] }, loss_fn_inputs: { ...inputs, ...more } }],
+    loss_fn: "custom",
+    loss_fn_config: { loss_id }
+  }
+  const key = path === "/forward" ? "forward_input" : "forward_backward_input"
+  return Effect.flatMap(Api.post(path, { model_id, seq_id, [key]: input }), Api.result)
+}
+
+const text = (body: Api.Body, key: string) => String(body[key])
+
+describe("a custom loss", () => {
+  layer(Api.server())((it) => {
+    it.effect("is kept for its session, and a pass names it", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const made = yield* create(session_id, graphOf(PolicyLoss.dppo()))
+        assert.strictEqual(made["loss_id"], `${session_id}:loss:0`)
+        const again = yield* create(session_id, graphOf(PolicyLoss.dppo()))
+        assert.deepStrictEqual(again, made)
+        const output = yield* passOf(model_id, 1, made["loss_id"])
+        const metrics = output["metrics"] as Record<string, number>
+        assert.isTrue(Number.isFinite(metrics["loss:sum"]))
+        const forward = yield* passOf(model_id, 2, made["loss_id"], {}, "/forward")
+        assert.closeTo(
+          (forward["metrics"] as Record<string, number>)["loss:sum"] ?? NaN,
+          metrics["loss:sum"] ?? NaN,
+          1e-9
+        )
+      }))
+
+    it.effect("of another session is unknown", () =>
+      Effect.gen(function*() {
+        const { session_id } = yield* Api.model
+        const made = yield* create(session_id, graphOf(PolicyLoss.dppo()))
+        const other = yield* Api.model
+        const failed = yield* passOf(other.model_id, 1, made["loss_id"])
+        assert.include(text(failed, "error"), "expected one that create_custom_loss gave in this session")
+        assert.strictEqual(failed["category"], "user")
+      }))
+
+    it.effect("whose graph names anything but pure arithmetic is refused when it is made", () =>
+      Effect.gen(function*() {
+        const session_id = yield* Api.session
+        const node = { op: "call_function", name: "x", target: "os.system", args: ["rm"], kwargs: {} }
+        const { graph, inputs, name } = graphOf(PolicyLoss.dppo())
+        const placeholders = graph.nodes.filter(({ op }) => op === "placeholder")
+        const evil = { name, inputs, graph: { format: 1, nodes: [...placeholders, node] } }
+        const failed = yield* create(session_id, evil)
+        assert.include(text(failed, "error"), "os.system is not among the operations that this server computes")
+      }))
+
+    it.effect("is refused by the name of what its datums lack", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const id = (yield* create(session_id, graphOf(PolicyLoss.dppo())))["loss_id"]
+        const wrong: ReadonlyArray<readonly [more: object, message: string]> = [
+          [{ mask: undefined }, "loss_fn_inputs.mask is missing"],
+          [{ advantages: vector([1, 1], { shape: [1, 2] }) }, "loss_fn_inputs.advantages has rank 2, expected 1"],
+          [{ target_tokens: { data: [1, 2], dtype: "int64", shape: [2, 1] } }, "target_tokens has rank 2, expected 1"]
+        ]
+        for (const [index, [more, message]] of wrong.entries()) {
+          const failed = yield* passOf(model_id, index + 1, id, more)
+          assert.include(text(failed, "error"), message)
+        }
+        assert.include(text(yield* passOf(model_id, 4, 7), "error"), "loss_fn_config.loss_id is missing")
+      }))
+
+    it.effect("called gspo goes over the tokens of sequence_ratio_mask", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const policy = (seq_id: number, more: object, loss_fn_config: object | null = null) =>
+          Effect.flatMap(
+            Api.post("/forward_backward", {
+              model_id,
+              seq_id,
+              forward_backward_input: {
+                data: [{
+                  model_input: { chunks: [{ tokens: [1, 2] }] },
+                  loss_fn_inputs: {
+                    target_tokens: inputs.target_tokens,
+                    logprobs: vector([-1, -2]),
+                    advantages: vector([1, 1]),
+                    ...more
+                  }
+                }],
+                loss_fn: "gspo",
+                loss_fn_config
+              }
+            }),
+            Api.result
+          )
+        const lossOf = (body: Api.Body) => (body["metrics"] as Record<string, number>)["loss:sum"] ?? NaN
+        const wide = { clip_low_threshold: 0.01, clip_high_threshold: 100 }
+        const both = yield* policy(1, {}, wide)
+        const one = yield* policy(2, { sequence_ratio_mask: vector([1, 0]), advantages: vector([1, 0]) }, wide)
+        assert.isTrue(Number.isFinite(lossOf(both)) && Number.isFinite(lossOf(one)))
+        assert.notStrictEqual(lossOf(both), lossOf(one))
+        const clipped = yield* policy(3, {})
+        assert.isAtLeast(lossOf(clipped), -2 * (1 + 4e-4) - 1e-6)
+      }))
+  })
+})

@@ -1,0 +1,90 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Api from "./Api.ts"
+
+const poll = (sampling_session_id: string, more: object = {}) =>
+  Api.post("/retrieve_futures", { target: { type: "sampling_session", sampling_session_id }, ...more })
+
+const idsOf = ({ body }: { readonly body: Api.Body }) =>
+  (body["completions"] as ReadonlyArray<Record<string, string>>).map(({ request_id, state }) => [request_id, state])
+
+describe("one poll for all requests of a sampling session", () => {
+  layer(Api.server())((it) => {
+    it.effect("lists what was finished after its cursor, in that order", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const first = yield* Api.sample(sampler, 0)
+        yield* Api.result(first)
+        const second = yield* Api.sample(sampler, 1)
+        yield* Api.result(second)
+        const all = yield* poll(sampler)
+        assert.deepStrictEqual(idsOf(all), [
+          [String(first.body["request_id"]), "finished"],
+          [String(second.body["request_id"]), "finished"]
+        ])
+        const none = yield* poll(sampler, { prev_cursor: all.body["cursor"], timeout: 0 })
+        assert.deepStrictEqual(none.body, { completions: [], cursor: all.body["cursor"] })
+      }))
+
+    it.effect("tells clients of one session apart by their blocks of numbers", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const own = yield* Api.sample(sampler, 3)
+        const clone = yield* Api.sample(sampler, 2_000_000_003)
+        yield* Effect.all([Api.result(own), Api.result(clone)])
+        const target = { type: "sampling_session", sampling_session_id: sampler, cloned_sampler_id: 2 }
+        assert.deepStrictEqual(idsOf(yield* Api.post("/retrieve_futures", { target })), [
+          [String(clone.body["request_id"]), "finished"]
+        ])
+      }))
+
+    it.effect("lets go of results that its client has", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const sent = yield* Api.sample(sampler, 0)
+        yield* Api.result(sent)
+        yield* poll(sampler, { retrieved_request_ids: [sent.body["request_id"]], timeout: 0 })
+        assert.strictEqual((yield* Api.poll(sent)).status, 410)
+      }))
+
+    it.effect("of a session that is not there is refused", () =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* poll("nothing")).status, 404)
+      }))
+  })
+})
+
+describe("the most likely tokens of a sample", () => {
+  layer(Api.server())((it) => {
+    it.effect("are those of the same tokens in a prompt", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const sampled = yield* Api.postText(
+          "/asample",
+          Api.sampleText(sampler, "0", ",\"seed\":1").replace(
+            "\"num_samples\"",
+            "\"topk_sample_logprobs\":3,\"num_samples\""
+          )
+        )
+        const body = yield* Api.result(sampled)
+        const [sequence] = body["sequences"] as ReadonlyArray<
+          { tokens: ReadonlyArray<number>; topk_logprobs: ReadonlyArray<ReadonlyArray<readonly [number, number]>> }
+        >
+        const tokens = [1, 2, 3, ...sequence?.tokens ?? []]
+        const scored = yield* Api.result(
+          yield* Api.post("/asample", {
+            sampling_session_id: sampler,
+            seq_id: 1,
+            prompt: { chunks: [{ tokens }] },
+            sampling_params: { max_tokens: 1 },
+            topk_prompt_logprobs: 3
+          })
+        )
+        assert.deepStrictEqual(
+          sequence?.topk_logprobs,
+          (scored["topk_prompt_logprobs"] as ReadonlyArray<ReadonlyArray<readonly [number, number]>>).slice(3)
+        )
+        assert.strictEqual(sequence?.topk_logprobs.length, sequence?.tokens.length)
+      }))
+  })
+})
