@@ -128,7 +128,7 @@ export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Res
 }
 
 /** Whether a token may have a loss and a gradient: without an advantage `dro` alone pulls on it. */
-export const counts = (name: Name, advantage: number): boolean => name === "dro" || advantage !== 0
+export const counts = (name: string, advantage: number): boolean => name === "dro" || advantage !== 0
 
 /** A policy loss of `logprobs [T]`. */
 export const policy = (
