@@ -1,4 +1,12 @@
-import { Datum, type LossExpression, LossGraph, LossSubmission, ModelInput, PolicyLoss, Tinker } from "@effect-rl/core"
+import {
+  Datum,
+  type LossExpression,
+  type LossGraph,
+  LossSubmission,
+  ModelInput,
+  PolicyLoss,
+  Tinker
+} from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
