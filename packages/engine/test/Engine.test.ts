@@ -37,6 +37,7 @@ describe("Engine", () => {
           seeds: true,
           promptLogprobs: true,
           topkPromptLogprobs: 20,
+          sampling: ["topkSampleLogprobs", "targetPromptLogprobs"],
           loraRank: [1, 128]
         })
         const tokenizer = yield* Effect.flatMap(Tokenizer.Tokenizers, (tokenizers) => tokenizers.load(TestEngine.model))

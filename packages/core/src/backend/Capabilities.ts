@@ -12,7 +12,7 @@ export interface Capabilities {
   /** A seed makes sampling reproducible. */
   readonly seeds: boolean
   readonly promptLogprobs: boolean
-  /** Largest `topkPromptLogprobs`; 0 where there are none. */
+  /** Largest `topkPromptLogprobs`, and `topkSampleLogprobs` where `sampling` has it; 0 where there are none. */
   readonly topkPromptLogprobs: number
   /** What a request to sample may ask for beyond what every backend has; nothing unless given. */
   readonly sampling?: ReadonlyArray<Sampling.Extra>

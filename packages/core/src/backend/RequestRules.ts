@@ -269,7 +269,8 @@ const missingExtra = (request: Sampling.SampleRequest, { sampling = [] }: Capabi
 }
 
 const supported = (request: Sampling.SampleRequest, capabilities: Capabilities): Checked => {
-  const topk = request.topkPromptLogprobs ?? 0
+  const { topkPromptLogprobs: most } = capabilities
+  const tooMany = (["topkPromptLogprobs", "topkSampleLogprobs"] as const).find((name) => (request[name] ?? 0) > most)
   const missing = missingExtra(request, capabilities)
   if (missing !== undefined) {
     return Effect.fail(new Unsupported({ capability: missing, detail: "this model does not have it" }))
@@ -277,20 +278,24 @@ const supported = (request: Sampling.SampleRequest, capabilities: Capabilities):
   if (request.promptLogprobs === true && !capabilities.promptLogprobs) {
     return Effect.fail(new Unsupported({ capability: "promptLogprobs", detail: "this model does not give them" }))
   }
-  return topk > capabilities.topkPromptLogprobs
-    ? Effect.fail(
-      new Unsupported({
-        capability: "topkPromptLogprobs",
-        detail: `${topk} asked for, at most ${capabilities.topkPromptLogprobs}`
-      })
-    )
-    : Effect.void
+  return tooMany === undefined
+    ? Effect.void
+    : Effect.fail(new Unsupported({ capability: tooMany, detail: `${request[tooMany]} asked for, at most ${most}` }))
 }
 
-const promptTargets = ({ prompt, targetPromptLogprobs: targets }: Sampling.SampleRequest): Found =>
+const promptTargets = (
+  { prompt, targetPromptLogprobs: targets }: Sampling.SampleRequest,
+  vocabulary: number
+): Found =>
   targets === undefined ? [] : [
     ...one("targetPromptLogprobs.candidates", targets.candidates, isCount(targets.candidates), "above 0"),
-    ...length("targetPromptLogprobs.tokens", targets.tokens, (prompt.length - 1) * targets.candidates)
+    ...length("targetPromptLogprobs.tokens", targets.tokens, (prompt.length - 1) * targets.candidates),
+    ...every(
+      "targetPromptLogprobs.tokens",
+      targets.tokens,
+      (token) => token === -1 || isToken(token, vocabulary),
+      `-1 or ${tokenId(vocabulary)}`
+    )
   ]
 
 /** Only part of a prompt can be left out that is scored at all. */
@@ -300,20 +305,19 @@ const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.S
     ...one("promptLogprobsLastN", last, isCount(last) && last < prompt.length, `1 to ${prompt.length - 1}`)
   ]
 
+const topk = (field: string, count = 0): Found =>
+  one(field, count, count === 0 || isCount(count), "a whole number of at least 0")
+
 /** A prompt and parameters the model can answer, within its context and capabilities. */
 export const sample = (request: Sampling.SampleRequest, { capabilities, vocabulary }: Limits): Checked => {
-  const { numSamples = 1, params, prompt, topkPromptLogprobs = 0 } = request
+  const { numSamples = 1, params, prompt } = request
   return reject([
     ...input("prompt", prompt, vocabulary),
     ...samplingParams(params, vocabulary),
     ...one("numSamples", numSamples, isCount(numSamples), "a whole number above 0"),
-    ...one(
-      "topkPromptLogprobs",
-      topkPromptLogprobs,
-      topkPromptLogprobs === 0 || isCount(topkPromptLogprobs),
-      "a whole number of at least 0"
-    ),
-    ...promptTargets(request),
+    ...topk("topkPromptLogprobs", request.topkPromptLogprobs),
+    ...topk("topkSampleLogprobs", request.topkSampleLogprobs),
+    ...promptTargets(request, vocabulary),
     ...lastN(request)
   ]).pipe(
     Effect.andThen(supported(request, capabilities)),

@@ -61,7 +61,9 @@ export const make = (
       topP,
       stops: yield* toStops(stop, model),
       promptLogprobs: request.promptLogprobs ?? false,
-      topkPromptLogprobs: request.topkPromptLogprobs ?? 0
+      topkPromptLogprobs: request.topkPromptLogprobs ?? 0,
+      topkSampleLogprobs: request.topkSampleLogprobs ?? 0,
+      targetPromptLogprobs: request.targetPromptLogprobs
     })
   }, named("sample"))
 
@@ -78,7 +80,9 @@ export const make = (
       topP: 1,
       stops: Stops.none,
       promptLogprobs: true,
-      topkPromptLogprobs: 0
+      topkPromptLogprobs: 0,
+      topkSampleLogprobs: 0,
+      targetPromptLogprobs: undefined
     })
     return promptLogprobs ?? new Float32Array()
   }, named("computeLogprobs"))

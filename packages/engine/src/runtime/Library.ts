@@ -60,6 +60,7 @@ const capabilitiesOf = (contextLength: number, { fingerprint }: ModelTokenizer):
   seeds: true,
   promptLogprobs: true,
   topkPromptLogprobs: 20,
+  sampling: ["topkSampleLogprobs", "targetPromptLogprobs"],
   loraRank: MemoryPlan.loraRank,
   tokenizerFingerprint: fingerprint
 })

@@ -21,6 +21,7 @@ interface Draw {
   readonly uniform: () => number
   readonly isStop: (token: number) => boolean
   readonly logprobs: Array<number>
+  readonly topkLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
 }
 
 /** The kernels' f32 holds no larger 1/temperature; with an infinite one the most likely token's weight would be NaN. */
@@ -39,6 +40,8 @@ interface Request {
   readonly sequences: Array<Sampling.SampledTokens | undefined>
   readonly promptLogprobs: Float32Array
   readonly topkPromptLogprobs: Array<ReadonlyArray<Sampling.TokenLogprob>>
+  /** `[prompt − 1, candidates]` of the targets that are asked for. */
+  readonly targetLogprobs: Float32Array
   unfinished: number
 }
 
@@ -67,18 +70,20 @@ export class ModelSampler {
       prompt: order.prompt,
       samples: order.seeds.length,
       maxTokens: order.maxTokens,
-      scorePrompt: order.promptLogprobs || order.topkPromptLogprobs > 0
+      scorePrompt: order.promptLogprobs || order.topkPromptLogprobs > 0 || order.targetPromptLogprobs !== undefined
     })
     this.requests.set(order.id, {
       order,
       draws: order.seeds.map((seed) => ({
         uniform: uniform(seed),
         isStop: Stops.matcher(order.stops, (token) => this.bytesOf(token)),
-        logprobs: []
+        logprobs: [],
+        topkLogprobs: []
       })),
       sequences: order.seeds.map(() => undefined),
       promptLogprobs: new Float32Array(order.prompt.length).fill(NaN),
       topkPromptLogprobs: order.topkPromptLogprobs > 0 ? [[]] : [],
+      targetLogprobs: new Float32Array(order.targetPromptLogprobs?.tokens.length ?? 0),
       unfinished: samples.length
     })
   }
@@ -184,12 +189,17 @@ export class ModelSampler {
   }
 
   private scorePrompt(
-    { order, promptLogprobs, topkPromptLogprobs }: Request,
+    { order, promptLogprobs, targetLogprobs, topkPromptLogprobs }: Request,
     position: number,
     logits: Head.Logits,
     row: number
   ) {
     const next = order.prompt[position + 1] ?? 0
+    const { candidates = 0, tokens = [] } = order.targetPromptLogprobs ?? {}
+    for (let cell = position * candidates; cell < (position + 1) * candidates; cell++) {
+      const token = tokens[cell] ?? -1
+      if (token >= 0) targetLogprobs[cell] = Head.logprob(this.compute, logits, row, token)
+    }
     if (order.promptLogprobs) promptLogprobs[position + 1] = Head.logprob(this.compute, logits, row, next)
     if (order.topkPromptLogprobs > 0) topkPromptLogprobs.push(this.top(logits, row, order.topkPromptLogprobs))
   }
@@ -215,6 +225,8 @@ export class ModelSampler {
     const token = this.pick(request.order, logits, row, draw.uniform())
     sample.tokens.push(token)
     draw.logprobs.push(Head.logprob(this.compute, logits, row, token))
+    const { topkSampleLogprobs } = request.order
+    if (topkSampleLogprobs > 0) draw.topkLogprobs.push(this.top(logits, row, topkSampleLogprobs))
     if (draw.isStop(token)) this.finish(request, sample, "stop")
     else if (sample.tokens.length >= request.order.maxTokens) this.finish(request, sample, "length")
   }
@@ -239,19 +251,25 @@ export class ModelSampler {
   private finish(request: Request, sample: Sample, stopReason: Sampling.SampleStopReason) {
     this.scheduler.finish(sample)
     request.unfinished--
+    const { logprobs = [], topkLogprobs = [] } = request.draws[sample.index] ?? {}
     request.sequences[sample.index] = {
       tokens: Int32Array.from(sample.tokens),
-      logprobs: Float32Array.from(request.draws[sample.index]?.logprobs ?? []),
-      stopReason
+      logprobs: Float32Array.from(logprobs),
+      stopReason,
+      ...(request.order.topkSampleLogprobs > 0 ? { topkLogprobs } : {})
     }
   }
 }
 
 const toResponse = (request: Request): Sampling.SampleResponse => {
-  const { order, promptLogprobs, sequences, topkPromptLogprobs } = request
+  const { order, promptLogprobs, sequences, targetLogprobs, topkPromptLogprobs } = request
+  const targets = order.targetPromptLogprobs
   return {
     sequences: sequences.filter((sequence) => sequence !== undefined),
     ...(order.promptLogprobs ? { promptLogprobs } : {}),
-    ...(order.topkPromptLogprobs > 0 ? { topkPromptLogprobs } : {})
+    ...(order.topkPromptLogprobs > 0 ? { topkPromptLogprobs } : {}),
+    ...(targets === undefined
+      ? {}
+      : { targetPromptLogprobs: { logprobs: targetLogprobs, candidates: targets.candidates } })
   }
 }

@@ -48,6 +48,8 @@ export interface SampleOrder {
   readonly stops: Stops
   readonly promptLogprobs: boolean
   readonly topkPromptLogprobs: number
+  readonly topkSampleLogprobs: number
+  readonly targetPromptLogprobs: Sampling.PromptTargets | undefined
 }
 
 export interface SampleResult {

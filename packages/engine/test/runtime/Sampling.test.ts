@@ -207,6 +207,65 @@ describe("sampling", () => {
         }
       }))
 
+    it.effect("lists the likeliest tokens of each sampled position, of the plain distribution", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(4, 12)
+        const request = {
+          prompt,
+          numSamples: 2,
+          params: { maxTokens: 6, seed: 5, temperature: 0 },
+          topkSampleLogprobs: 3
+        }
+        const { sequences } = yield* sampler.sample(request)
+        for (const { logprobs, tokens, topkLogprobs = [] } of sequences) {
+          assert.deepStrictEqual(topkLogprobs.map((top) => top.length), Array.makeBy(tokens.length, () => 3))
+          assert.deepStrictEqual(topkLogprobs.map(([best]) => best?.token), Array.fromIterable(tokens))
+          assert.deepStrictEqual(topkLogprobs.map(([best]) => best?.logprob), Array.fromIterable(logprobs))
+        }
+        const { sequences: [plain] } = yield* sampler.sample({ ...request, topkSampleLogprobs: 0 })
+        assert.isUndefined(plain?.topkLogprobs)
+      }))
+
+    it.effect("refuses more of them than it lists, and tokens that are none of the vocabulary", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const refusal = (more: Partial<Sampling.SampleRequest>) =>
+          Effect.map(
+            Effect.flip(sampler.sample({ prompt: TestEngine.prompt(1, 3), params: { maxTokens: 1 }, ...more })),
+            ({ message }) => message
+          )
+        assert.include(yield* refusal({ topkSampleLogprobs: 21 }), "21 asked for, at most 20")
+        assert.include(yield* refusal({ topkSampleLogprobs: 0.5 }), "topkSampleLogprobs is 0.5")
+        const targetPromptLogprobs = { tokens: Int32Array.of(1, 512), candidates: 1 }
+        assert.include(
+          yield* refusal({ targetPromptLogprobs }),
+          "targetPromptLogprobs.tokens[1] is 512, expected -1 or"
+        )
+      }))
+
+    it.effect("scores the tokens that are asked for in place of the prompt's own, with and without other scores", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const prompt = TestEngine.prompt(6, 10)
+        const own = TestEngine.tokensOf(prompt)
+        const expected = yield* sampler.computeLogprobs(prompt)
+        const tokens = Int32Array.from(own.slice(1).flatMap((token, t) => [token, t % 2 === 0 ? -1 : 7]))
+        const ask = { prompt, params: { maxTokens: 1 }, targetPromptLogprobs: { tokens, candidates: 2 } }
+        const { targetPromptLogprobs } = yield* sampler.sample(ask)
+        const cells = targetPromptLogprobs?.logprobs ?? new Float32Array()
+        assert.strictEqual(targetPromptLogprobs?.candidates, 2)
+        assert.deepStrictEqual(cells.filter((_, cell) => cell % 2 === 0), expected.slice(1))
+        for (let t = 0; t < 9; t++) {
+          const [ownScore = NaN, other = NaN] = cells.subarray(2 * t)
+          if (t % 2 === 0) assert.strictEqual(other, 0)
+          else assert.isTrue(other < 0 && other !== ownScore)
+        }
+        const both = yield* sampler.sample({ ...ask, numSamples: 3, promptLogprobs: true, topkPromptLogprobs: 2 })
+        assert.deepStrictEqual(both.targetPromptLogprobs, targetPromptLogprobs)
+        assert.deepStrictEqual(both.promptLogprobs, expected)
+      }))
+
     it.effect("ends with the stop, which belongs to the sample, or at maxTokens", () =>
       Effect.gen(function*() {
         const sampler = yield* base
