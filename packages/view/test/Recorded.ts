@@ -99,6 +99,10 @@ export const rolledOut = (
   spent
 })
 
+/** A group of two members, of which one is right. */
+export const simple = (iteration: number, key: string): RunRecord.Entry =>
+  rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration)
+
 export const opened = (
   continuesAfter: number,
   identity: Readonly<Record<string, string | number>> = {}

@@ -17,7 +17,8 @@ const priceField = (route: Route.Route) =>
       type: "number",
       min: "0",
       step: "any",
-      value: route.price ?? "",
+      key: String(route.price),
+      defaultValue: route.price ?? "",
       onChange: ({ target }) => {
         const value = target instanceof HTMLInputElement && target.value !== "" ? target.valueAsNumber : undefined
         go({ ...route, price: value })

@@ -9,6 +9,9 @@ type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | ((event: Event) => void) | { current: unknown }>
 >
 
+/**
+ * An element. A field that a person fills gets a `defaultValue` and a key: a `value` would be put back whenever a record arrives.
+ */
 export const h = (tag: string, attributes: Attributes = {}, ...children: ReadonlyArray<Child>): View =>
   createElement(tag, attributes, ...children)
 

@@ -57,7 +57,8 @@ const limit = (label: string, value: number | undefined, next: (value: number | 
       type: "number",
       min: "0",
       class: "limit",
-      value: value ?? "",
+      key: String(value),
+      defaultValue: value ?? "",
       onChange: ({ target }) => {
         if (target instanceof HTMLInputElement) go(next(target.value === "" ? undefined : target.valueAsNumber))
       }

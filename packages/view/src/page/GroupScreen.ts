@@ -29,10 +29,23 @@ const facts = (member: Entry.MemberView, advantage: number | null | undefined): 
   ])
 }
 
-const said = (member: Entry.MemberView, route: Route, index: number): Child => {
+/** Where the last turn of a member departs from that of the selected one, or of the first. */
+const departure = (view: Entry.GroupView, member: Entry.MemberView, { member: selected }: Route) => {
+  const others = selected === undefined ? view.members.find((other) => other !== null) : view.members[selected]
+  const [theirs, ours] = [others?.turns.at(-1)?.tokens ?? [], member.turns.at(-1)?.tokens ?? []]
+  const at = ours.findIndex((token, index) => token !== theirs[index])
+  return others === member || at < 0 ? {} : { departsAt: at }
+}
+
+const said = (view: Entry.GroupView, member: Entry.MemberView, route: Route, index: number): Child => {
   const last = member.turns.at(-1)
   return route.tokens === true && last !== undefined
-    ? TokenStrip.draw(last, { ...route, at: "member", member: index }, member.turns.length - 1)
+    ? TokenStrip.draw(last, {
+      route: { ...route, at: "member", member: index },
+      index: member.turns.length - 1,
+      scale: TokenStrip.scaleOf(view),
+      ...departure(view, member, route)
+    })
     : LogTexts.answer(last)
 }
 
@@ -52,7 +65,10 @@ const card = (data: Data, member: Entry.MemberView | null, index: number, advant
     ),
     ...(member === null
       ? [empty("This member failed.")]
-      : [h("p", { class: "facts" }, ...facts(member, advantage)), said(member, route, index)])
+      : [
+        h("p", { class: "facts" }, ...facts(member, advantage)),
+        transcript === undefined ? undefined : said(transcript, member, route, index)
+      ])
   )
 }
 
@@ -80,7 +96,9 @@ const toggle = (route: Route): Child =>
     { class: "filters", "aria-label": "form" },
     link({ ...route, tokens: undefined }, "texts", route.tokens !== true),
     link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
-    ...(route.tokens === true ? [TokenStrip.chooser(route)] : [])
+    ...(route.tokens === true
+      ? [TokenStrip.chooser(route), h("span", { class: "facts" }, "▌ departs from the selected member here")]
+      : [])
   )
 
 export const render = (data: Data): Screen => {

@@ -55,7 +55,14 @@ const turnPanel = ({ isLive, route, transcript }: Data, turn: Entry.TurnView, in
     h("p", { class: "facts" }, ...turnFacts(turn)),
     ...(route.tokens === true
       ? [
-        TokenView.draw({ turn, index, version: transcript?.samplerStep ?? null, route, isLive }),
+        TokenView.draw({
+          turn,
+          index,
+          version: transcript?.samplerStep ?? null,
+          scale: transcript === undefined ? 0 : TokenStrip.scaleOf(transcript),
+          route,
+          isLive
+        }),
         TokenStrip.promptStrip(turn)
       ]
       : [LogTexts.all(turn.logs), metricTable(turn.metrics, `metrics of turn ${index}`)])

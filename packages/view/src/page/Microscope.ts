@@ -46,7 +46,7 @@ const lossFacts = ({ loss, masked, trainer }: Entry.TurnCredit, at: number): Rea
   return [
     ["ratio", Text.fixed(loss.ratios[at]), assumed],
     ["clipped", loss.clipped[at] === true ? "yes" : "no", "whether the loss gives up on the token"],
-    [`loss (${loss.name})`, Text.fixed(loss.values[at], 4), "the token's term"],
+    ["loss", Text.fixed(loss.values[at], 4), `the token's term of ${loss.name}`],
     ["gradient weight", Text.fixed(gradient, 4), push(gradient)]
   ]
 }

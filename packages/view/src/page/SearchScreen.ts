@@ -51,7 +51,8 @@ const field = (route: Route): Child =>
       class: "search",
       "aria-label": "text to search for",
       placeholder: "text in prompts, answers and logs",
-      value: route.text ?? ""
+      key: route.text ?? "",
+      defaultValue: route.text ?? ""
     }),
     " ",
     h("button", { type: "submit" }, "search")

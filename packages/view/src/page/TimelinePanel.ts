@@ -102,6 +102,7 @@ export const panelOf = (story: Story.Story, route: Route.Route): Child => {
   return panel(
     part.length === all.length ? "Time" : `Time, iterations ${first} to ${last}`,
     draw(timeline, route),
-    h("p", { class: "verdict" }, Timeline.bottleneck(timeline))
+    h("p", { class: "verdict" }, Timeline.bottleneck(timeline)),
+    h("p", { class: "facts" }, "Time in environments and judges is not recorded by itself: it is part of sampling.")
   )
 }

@@ -42,20 +42,26 @@ const signedShade = (value: number, largest: number) =>
     ? ""
     : `${value > 0 ? "gain" : "loss"}-${Math.max(1, Math.ceil((4 * Math.abs(value)) / largest))}`
 
-const largest = (values: ReadonlyArray<number | null>) =>
-  values.reduce((most: number, value) => Math.max(most, Math.abs(value ?? 0)), 0)
+/** The largest advantage of any token of a group: members are coloured on one scale. */
+export const scaleOf = ({ members }: Entry.GroupView): number => {
+  let largest = 0
+  for (const member of members) {
+    for (const { credit } of member?.turns ?? []) {
+      for (const advantage of credit.advantages) largest = Math.max(largest, Math.abs(advantage ?? 0))
+    }
+  }
+  return largest
+}
 
 /** The class of each token, or why the tokens have no colour. */
-const shades = (turn: Entry.TurnView, colour: Colour): ((at: number) => string) | string => {
+const shades = (turn: Entry.TurnView, colour: Colour, scale: number): ((at: number) => string) | string => {
   const { credit: { advantages, masked, trainer }, logprobs } = turn
   switch (colour) {
     case "logprob":
       return (at) => `shade-${step(-(logprobs[at] ?? 0))}`
-    case "advantage": {
+    case "advantage":
       if (masked !== null) return `No token has an advantage: ${masked}.`
-      const most = largest(advantages)
-      return (at) => signedShade(advantages[at] ?? 0, most)
-    }
+      return (at) => signedShade(advantages[at] ?? 0, scale)
     case "gap":
       if (trainer === null) return "The run did not record the trainer's log-probabilities."
       return (at) => `shade-${step(40 * Math.abs((trainer[at] ?? 0) - (logprobs[at] ?? 0)))}`
@@ -72,11 +78,11 @@ const label = (turn: Entry.TurnView, at: number) => {
 }
 
 /** One token. Its place is in its attributes, so that one listener serves all. */
-const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: boolean) =>
+const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: boolean, departs: boolean) =>
   h(
     "span",
     {
-      class: `token ${shade}${turn.pieces?.[at]?.isSpecial === true ? " special" : ""}`,
+      class: `token ${shade}${turn.pieces?.[at]?.isSpecial === true ? " special" : ""}${departs ? " departs" : ""}`,
       "data-at": at,
       "aria-current": isSelected ? "true" : undefined,
       title: `${turn.tokens[at]}, log-probability ${Text.fixed(turn.logprobs[at])}`
@@ -102,14 +108,20 @@ export const legend = (colour: Colour = "logprob"): Child =>
     ...legends[colour].map(([shade, meaning]) => h("span", { class: `token ${shade}` }, meaning))
   )
 
-/** The tokens of a turn. `selected` is the one under the microscope. */
-export const draw = (
-  turn: Entry.TurnView,
-  route: Route,
-  index: number,
-  onHover?: (at: number | undefined) => void
-): Child => {
-  const found = shades(turn, route.colour ?? "logprob")
+export interface Options {
+  readonly route: Route
+  /** The turn's index. */
+  readonly index: number
+  /** See `scaleOf`. */
+  readonly scale: number
+  /** The first token that another member wrote otherwise. */
+  readonly departsAt?: number
+  readonly onHover?: (at: number | undefined) => void
+}
+
+/** The tokens of a turn; the route's token is under the microscope. */
+export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale }: Options): Child => {
+  const found = shades(turn, route.colour ?? "logprob", scale)
   const shadeOf = typeof found === "string" ? () => "" : found
   const placeOf = (event: Event) => {
     const at = event.target instanceof HTMLElement ? event.target.dataset["at"] : undefined
@@ -129,7 +141,7 @@ export const draw = (
         onMouseLeave: () => onHover?.(undefined)
       },
       ...turn.tokens.slice(0, most).map((_, at) =>
-        token(turn, at, shadeOf(at), route.turn === index && route.token === at)
+        token(turn, at, shadeOf(at), route.turn === index && route.token === at, at === departsAt)
       ),
       turn.tokens.length > most ? h("span", {}, `and ${turn.tokens.length - most} more`) : undefined
     )

@@ -9,6 +9,7 @@ import * as TokenStrip from "./TokenStrip.ts"
 interface Props {
   readonly turn: Entry.TurnView
   readonly index: number
+  readonly scale: number
   readonly version: number | null
   readonly route: Route
   readonly isLive: boolean
@@ -17,12 +18,12 @@ interface Props {
 const copy = (text: string, label: string): Child =>
   h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text) }, label)
 
-const View = ({ index, isLive, route, turn, version }: Props) => {
+const View = ({ index, isLive, route, scale, turn, version }: Props) => {
   const [hovered, hover] = useState<number>()
   const { colour, member, token } = route
   const kept = route.turn === index ? token : undefined
   // Thousands of tokens are not drawn again because one of them is pointed at.
-  const strip = useMemo(() => TokenStrip.draw(turn, route, index, hover), [
+  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, onHover: hover }), [
     turn,
     index,
     colour,

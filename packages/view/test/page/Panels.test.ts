@@ -102,10 +102,22 @@ describe.skipIf(isMissing)("the page of a run", () => {
 
           await tokens.last().click()
           const microscope = page.getByRole("group", { name: "token microscope of turn 0" })
-          await microscope.getByText("loss (ppo)").waitFor()
+          await microscope.getByText("the token's term of ppo").waitFor()
           assert.match((await microscope.textContent()) ?? "", /advantage-0\.5.*ratio1\.000.*clippedno.*0\.5000/)
           await microscope.getByLabel("loss").selectOption("cispo")
           await microscope.getByText("-1.2500").waitFor()
+        })
+      }))
+
+    it.effect("marks where members depart from each other", () =>
+      Effect.gen(function*() {
+        const { run, url } = yield* Served.start
+        const { visit } = yield* Browser
+        const place = { at: "group", run, iteration: 0, group: Recorded.first.rough, tokens: "true" }
+        yield* visit(at(url, place), async (page) => {
+          await page.locator("article.member .departs").waitFor()
+          assert.deepStrictEqual(await page.locator(".departs").allTextContents(), ["five"])
+          assert.strictEqual(await page.locator("article.member", { hasText: "dropped" }).count(), 1)
         })
       }))
 

@@ -1,0 +1,49 @@
+import { RunStore } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { Context, Effect, Exit, FileSystem, Layer, Scope } from "effect"
+import * as Recorded from "../Recorded.ts"
+import * as Served from "../server/Served.ts"
+import { at, Browser, isMissing } from "./Browser.ts"
+
+describe.skipIf(isMissing)("the page of a run that is written", () => {
+  layer(Browser.layer, { excludeTestServices: true })((it) => {
+    it.effect("shows every record as it comes, keeps what is typed meanwhile, and says that the run was killed", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/live`
+        const writing = yield* Scope.make()
+        const store = Context.get(
+          yield* Layer.buildWithScope(RunDirectory.layer(run), writing),
+          RunStore.RunStore
+        )
+        yield* store.append(Recorded.opened(-1))
+        yield* store.append({ _tag: "Sampling", iteration: 0, step: 0, groups: 400 })
+        const url = yield* Served.serve(folder)
+        const { visit } = yield* Browser
+        const services = yield* Effect.context<never>()
+        const append = (first: number, count: number) =>
+          Effect.runPromiseWith(services)(
+            Effect.forEach(
+              Array.from({ length: count }, (_, index) => Recorded.simple(0, `problem ${first + index}`)),
+              (entry) => store.append(entry),
+              { discard: true }
+            )
+          )
+        yield* visit(at(url, { at: "run", run }), async (page) => {
+          await page.getByText("sampling iteration 0: 0 of 400 groups", { exact: true }).waitFor()
+          await append(0, 1)
+          await page.getByText("sampling iteration 0: 1 of 400 groups", { exact: true }).waitFor()
+          await page.getByLabel("$ per million tokens").fill("3")
+          await append(1, 398)
+          await page.getByText("sampling iteration 0: 399 of 400 groups", { exact: true }).waitFor()
+          await page.locator("html[data-records='401']").waitFor()
+          assert.strictEqual(await page.getByLabel("$ per million tokens").inputValue(), "3")
+          await Effect.runPromise(Scope.close(writing, Exit.void))
+          await page.getByText("killed while sampling iteration 0: 399 of 400 groups", { exact: true }).waitFor()
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+  })
+})
