@@ -1,8 +1,10 @@
 /** Programs that must not compile. */
 import {
   Advantage,
+  Credit,
   type Datum,
   type Env,
+  type Executor,
   type GroupResult,
   Loss,
   type Policy,
@@ -12,6 +14,7 @@ import {
   type TrainingClient,
   TrainingData
 } from "@effect-rl/core"
+import * as Fields from "@effect-rl/core/record/Fields"
 import { type Array, Effect, Schedule } from "effect"
 import { browsing } from "./ScopedRetry.ts"
 
@@ -21,6 +24,7 @@ declare const policyData: Array.NonEmptyReadonlyArray<Datum.Datum<"PolicyTokens"
 declare const weightedData: Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>
 declare const results: ReadonlyArray<GroupResult.GroupResult>
 declare const prompt: Env.Prompt
+declare const estimated: Float32Array
 
 // @ts-expect-error a policy's data do not fit a supervised loss
 export const supervisedLoss = client.forwardBackward(policyData, Loss.crossEntropy)
@@ -55,6 +59,12 @@ export const forged: Signal.InformativeGroup = { group: constant[0] }
 
 // @ts-expect-error a result may be skipped, and then has no rewards
 export const rewards = results.map((result) => result.rewardsG)
+
+// @ts-expect-error an estimator has a name, not that of its function
+export const nameless = Credit.groupRelative(() => estimated)
+
+// @ts-expect-error fields that are left out do not make room for others
+export const nonsense: Executor.Job["options"] = Fields.given({ iteration: "seven", memberTimeout: [], nonsense: 1 })
 
 export const unrewarded: Env.Env = {
   initialObservation: Effect.succeed(prompt),
