@@ -1,5 +1,5 @@
 /** Recipes with errors and services of their own. */
-import { type ChatModel, Env, type Renderer, Rl, RLDataset } from "@effect-rl/core"
+import { type ChatModel, type Env, type Renderer, Rl, RLDataset } from "@effect-rl/core"
 import { Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Context, Effect, Schema } from "effect"
 

@@ -20,6 +20,7 @@ import * as Executor from "../rollout/Executor.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Ledger from "./Ledger.ts"
+import * as MeteredTinker from "./MeteredTinker.ts"
 import type { Program } from "./Program.ts"
 import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
@@ -179,8 +180,9 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
         ({ client, step }) =>
           Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited), step }))
       ),
-      training: client
+      training: { info: client.info, forward: budget.meterForward(client.forward) }
     }),
+    tinker: MeteredTinker.make(yield* Tinker, budget),
     budget,
     ledger,
     groups,

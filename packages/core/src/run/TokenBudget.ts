@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
+import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import * as Usage from "../record/Usage.ts"
 
@@ -22,6 +23,8 @@ export interface TokenBudget {
   readonly train: (tokens: number) => Effect.Effect<boolean>
   /** A client whose requests wait forever, and exhaust the budget, from the first that might not fit. */
   readonly meter: (client: SamplingClient) => SamplingClient
+  /** The same for the forward passes of a training client, whose tokens count as prefilled. */
+  readonly meterForward: (forward: TrainingClient["forward"]) => TrainingClient["forward"]
   /** Counts tokens that were paid for before, in an abandoned iteration whose groups are used again. */
   readonly recall: (usage: Usage.Usage) => Effect.Effect<void>
   /** Counts tokens that were sampled elsewhere, such as by a worker; exhausts the budget where they exceed it. */
@@ -71,18 +74,34 @@ export const make = Effect.fnUntraced(function*(limit: number, before: Account) 
       pay(used)
       return settled.release
     })
-  const metered = (client: SamplingClient, request: Sampling.SampleRequest) => {
-    const worst = worstCase(request)
-    const used = (exit: Exit.Exit<Sampling.SampleResponse, unknown>): Usage.Usage => {
-      if (Exit.isSuccess(exit)) return { ...worst, sampled: sampledTokens(exit.value) }
+  /** Where the request succeeds, `used` says what it came to. */
+  const metered = <A, E, R>(request: Effect.Effect<A, E, R>, worst: Usage.Usage, used: (answer: A) => Usage.Usage) => {
+    const paid = (exit: Exit.Exit<A, E>): Usage.Usage => {
+      if (Exit.isSuccess(exit)) return used(exit.value)
       return Cause.hasInterrupts(exit.cause) ? worst : Usage.zero
     }
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(reserve(Usage.total(worst), restore), (fits) =>
         fits
-          ? Effect.onExit(restore(client.sample(request)), (exit) => settle(Usage.total(worst), used(exit)))
+          ? Effect.onExit(restore(request), (exit) => settle(Usage.total(worst), paid(exit)))
           : restore(Effect.never))
     )
+  }
+  const meter = (client: SamplingClient): SamplingClient => ({
+    ...client,
+    sample: (request) => {
+      const worst = worstCase(request)
+      return metered(client.sample(request), worst, (answer) => ({ ...worst, sampled: sampledTokens(answer) }))
+    },
+    computeLogprobs: (prompt) => {
+      const used = { ...Usage.zero, prefilled: prompt.length }
+      return metered(client.computeLogprobs(prompt), used, () => used)
+    }
+  })
+  const meterForward = (forward: TrainingClient["forward"]): TrainingClient["forward"] => (data, loss) => {
+    const prefilled = data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
+    const used = { ...Usage.zero, prefilled }
+    return metered(forward(data, loss), used, () => used)
   }
   const budget: TokenBudget = {
     account: Effect.sync(() => ({ usage, spent })),
@@ -93,7 +112,8 @@ export const make = Effect.fnUntraced(function*(limit: number, before: Account) 
           (fits) => fits ? settle(tokens, { ...Usage.zero, trained: tokens }) : Effect.void
         )
       ),
-    meter: (client) => ({ ...client, sample: (request) => metered(client, request) }),
+    meter,
+    meterForward,
     recall: (tokens) => Effect.sync(() => void (usage = Usage.add(usage, tokens))),
     count: (tokens) =>
       Effect.suspend(() => {

@@ -1,6 +1,6 @@
 /** The budget of a run, seen through runs: what was asked of the backend can never have cost more. */
-import { Rl, RunRecord } from "@effect-rl/core"
-import { Fault } from "@effect-rl/core/testing"
+import { Dpo, Message, PreferenceEvaluator, Preferences, Rl, type RunOptions, RunRecord } from "@effect-rl/core"
+import { Call, Fault } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -53,4 +53,43 @@ describe("A token budget", () => {
       assert.deepInclude(second.at(-1), { _tag: "Finished", reason: "max_tokens_total" })
       assert.lengthOf((yield* Task.records).filter(RunRecord.guards.Saved), first.filter(RunRecord.guards.Saved).length)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  /** Tokens that forward passes and reference policies have read. */
+  const read = Effect.map(Call.CallLog.use(({ calls }) => calls), (calls) =>
+    calls.reduce((sum, call) => {
+      if (call._tag === "ComputeLogprobs") return sum + call.prompt.length
+      return call._tag === "Forward" ? call.data.reduce((count, { modelInput }) => count + modelInput.length, sum) : sum
+    }, 0))
+
+  const preferences = (run: RunOptions.RunSettings) =>
+    Stream.unwrap(Effect.map(Task.model, (model) => {
+      const rows = ["1", "2", "3", "4"].map((answer) => ({
+        chosen: [Message.user("one"), Message.assistant(answer)],
+        rejected: [Message.user("one"), Message.assistant("0")]
+      }))
+      const evaluators = [
+        PreferenceEvaluator.make({ name: "held-out", dataset: Preferences.pairs(rows, { model, batchSize: 4 }) })
+      ]
+      return Dpo.run({
+        model,
+        dataset: Preferences.pairs(rows, { model, batchSize: 2 }),
+        run: { evalEvery: 1, ...run, evaluators }
+      })
+    }))
+
+  it.effect("counts what evaluators and a reference policy read, and ends where that exceeds it", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(preferences({}))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
+      const prefilled = yield* read
+      assert.isAbove(prefilled, 0)
+      assert.strictEqual(records.filter(RunRecord.guards.Evaluated).at(-1)?.spent.prefilled, prefilled)
+    }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("that has no room for a forward pass ends the run before it", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(preferences({ maxTokensTotal: 10 }))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 0, reason: "max_tokens_total" })
+      assert.strictEqual(yield* read, 0)
+    }).pipe(Effect.provide(Task.layer())))
 })
