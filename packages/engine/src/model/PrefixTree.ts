@@ -157,8 +157,9 @@ const extentOf = (runs: ReadonlyArray<Run>): Extent => ({
 export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
   const tokens = merge(branches)
   const runs = runsOf(tokens)
-  const [passing, learning, rest] = [through, learned, dead].map((state) => runs.filter((run) => run.state === state))
-  const ordered = [...passing ?? [], ...learning ?? [], ...rest ?? []]
+  const inState = (state: number) => runs.filter((run) => run.state === state)
+  const [passing, reached] = [inState(through), [...inState(through), ...inState(learned)]]
+  const ordered = [...reached, ...inState(dead)]
   const segmentOf = new Map(ordered.map((run, segment) => [run, segment]))
   const ids = new Int32Array(tokens.count)
   const positions = new Int32Array(tokens.count)
@@ -179,7 +180,7 @@ export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
     positions,
     segments,
     rowsB: tokens.tokensB.map((own) => own.map((token) => rowT[token] ?? 0)),
-    through: extentOf(passing ?? []),
-    reached: extentOf([...passing ?? [], ...learning ?? []])
+    through: extentOf(passing),
+    reached: extentOf(reached)
   }
 }
