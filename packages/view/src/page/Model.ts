@@ -118,7 +118,7 @@ export const make = (source: Source, draw: () => void): Model => {
         ? { ...search.found, end: found }
         : { ...search.found, hits: [...search.found.hits, found] }
       redraw()
-    })
+    }, report)
     search = { ...search, stop }
   }
 

@@ -43,12 +43,12 @@ export const source: Source = {
   transcript: async ({ loss, run, sequence }) =>
     (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
       .json(),
-  search: (run, text, onFound) => {
+  search: (run, text, onFound, onFailure) => {
     const ending = new AbortController()
     get(query("search", { run, text }), ending.signal)
       .then(({ body }) => body === null ? undefined : readLines(body, (line) => onFound(JSON.parse(line))))
       .catch((error: unknown) => {
-        if (!ending.signal.aborted) throw error
+        if (!ending.signal.aborted) onFailure(error)
       })
     return () => ending.abort()
   },

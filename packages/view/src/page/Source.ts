@@ -23,7 +23,12 @@ export interface Source {
   readonly follow: (run: string, follower: Follower) => Promise<() => void>
   readonly transcript: (query: TranscriptQuery) => Promise<GroupView>
   /** Hands over hits as they are found; the returned function ends the search. */
-  readonly search: (run: string, text: string, onFound: (found: Hit | Searched) => void) => () => void
+  readonly search: (
+    run: string,
+    text: string,
+    onFound: (found: Hit | Searched) => void,
+    onFailure: (error: unknown) => void
+  ) => () => void
   readonly compare: (run: string, others: ReadonlyArray<string>) => Promise<Comparison>
   readonly regrade: (run: string, iteration: number, rule: string) => Promise<Regraded>
 }

@@ -10,7 +10,6 @@ import * as Story from "../story/Story.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
-import * as Runs from "./Runs.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
@@ -81,7 +80,7 @@ export const make = Effect.fn("ExportedPage.make")(
     const cache = yield* RunCache.RunCache
     const told = yield* cache.read(run)
     const embedded: Embedded = {
-      line: Runs.lineOf(run, told, yield* Clock.currentTimeMillis),
+      line: yield* cache.line(run, yield* Clock.currentTimeMillis),
       entries: told.story.entries,
       transcripts: yield* transcriptsOf(told)
     }

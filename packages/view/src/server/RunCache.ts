@@ -9,6 +9,7 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
+import * as RunLine from "./RunLine.ts"
 
 /** The record as the page receives it. */
 export const entry = (record: RunRecord.RunRecord): Entry.Entry => {
@@ -17,11 +18,8 @@ export const entry = (record: RunRecord.RunRecord): Entry.Entry => {
   return credited
 }
 
-export interface Told {
+export interface Told extends RunLine.Known {
   readonly reader: RunStore.RunReader
-  readonly story: Story.Story
-  /** A process holds the run open. */
-  readonly isWritten: boolean
 }
 
 /** What the records of a run tell. */
@@ -34,29 +32,46 @@ const kept = 8
 const make = Effect.gen(function*() {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const known = new Map<string, { readonly stamp: string; readonly told: Told }>()
+  const lines = new Map<string, { readonly stamp: string; readonly line: Entry.RunLine }>()
+
+  /** Another one where the records are others, or the process that writes them has come or gone. */
+  const stampOf = Effect.fnUntraced(function*(run: string, isWritten: boolean) {
+    const fs = yield* FileSystem.FileSystem
+    const { mtime, size } = yield* Effect.orDie(fs.stat((yield* Path.Path).join(run, "records.jsonl")))
+    return JSON.stringify([String(size), mtime, isWritten])
+  })
 
   const read = Effect.fn("RunCache.read")(function*(run: string) {
     const reader = yield* RunDirectory.open(run)
-    const fs = yield* FileSystem.FileSystem
-    const { mtime, size } = yield* Effect.orDie(fs.stat((yield* Path.Path).join(run, "records.jsonl")))
     const isWritten = yield* RunDirectory.isHeld(run)
-    const stamp = JSON.stringify([String(size), mtime])
+    const stamp = yield* stampOf(run, isWritten)
     const before = known.get(run)
-    const told: Told = before?.stamp === stamp
-      ? { ...before.told, isWritten }
-      : { reader, story: yield* story(reader), isWritten }
+    const told: Told = before?.stamp === stamp ? before.told : { reader, story: yield* story(reader), isWritten }
     known.delete(run)
     known.set(run, { stamp, told })
     for (const oldest of known.keys()) if (known.size > kept) known.delete(oldest)
     return told
   }, Effect.provideContext(context))
 
-  return RunCache.of({ read })
+  const line = Effect.fn("RunCache.line")(function*(run: string, now: number) {
+    yield* RunDirectory.open(run)
+    const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
+    const before = lines.get(run)
+    // What a running run does may depend on the time.
+    if (before?.stamp === stamp && before.line.status !== "running") return before.line
+    const line = RunLine.make(run, yield* read(run), now)
+    lines.set(run, { stamp, line })
+    return line
+  }, Effect.provideContext(context))
+
+  return RunCache.of({ read, line })
 })
 
 /** Reads runs. */
 export class RunCache extends Context.Service<RunCache, {
   readonly read: (run: string) => Effect.Effect<Told, RunStore.RunError>
+  /** One line about the run, at the time `now`. */
+  readonly line: (run: string, now: number) => Effect.Effect<Entry.RunLine, RunStore.RunError>
 }>()("@effect-rl/view/RunCache") {
   static readonly layer = Layer.effect(RunCache, make)
 }

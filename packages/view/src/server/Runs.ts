@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
 import * as RunCache from "./RunCache.ts"
 
 export { entry, story } from "./RunCache.ts"
@@ -32,43 +31,10 @@ export const find = Effect.fn("Runs.find")(function*(folders: ReadonlyArray<stri
   return [...found]
 })
 
-const statusOf = ({ isWritten, story: { end } }: RunCache.Told): Entry.RunLine["status"] => {
-  if (end !== undefined) return end._tag === "Failed" ? "failed" : "ended"
-  return isWritten ? "running" : "killed"
-}
-
-/** The newest score of the run's first evaluator. */
-const scoreOf = (story: Story.Story) => {
-  const [first] = Story.evaluators(story)
-  const newest = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
-    evaluated !== undefined && evaluator === first
-  )
-  return newest?.evaluated?.score?.value ?? null
-}
-
-/** One line about a run of which this is told. */
-export const lineOf = (run: string, told: RunCache.Told, now: number): Entry.RunLine => {
-  const { isWritten, story } = told
-  return {
-    run,
-    program: story.opened?.program ?? "",
-    model: Story.model(story),
-    state: Story.state(story, now, isWritten),
-    status: statusOf(told),
-    done: Story.done(story),
-    iterations: story.opened?.iterations ?? null,
-    reward: Story.lastUpdated(story)?.reward?.mean ?? null,
-    score: scoreOf(story),
-    tokens: Story.tokens(story),
-    at: story.last?.at ?? 0
-  }
-}
-
 /** One line about a run; a run that cannot be read says why. */
 export const line = Effect.fn("Runs.line")(
   function*(run: string) {
-    const cache = yield* RunCache.RunCache
-    return lineOf(run, yield* cache.read(run), yield* Clock.currentTimeMillis)
+    return yield* (yield* RunCache.RunCache).line(run, yield* Clock.currentTimeMillis)
   },
   (effect, run) =>
     Effect.catchTag(

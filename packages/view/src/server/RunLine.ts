@@ -1,0 +1,42 @@
+/** A line of the list of runs. */
+import type * as Entry from "../story/Entry.ts"
+import * as Story from "../story/Story.ts"
+
+/** What is known of a run. */
+export interface Known {
+  readonly story: Story.Story
+  /** A process holds the run open. */
+  readonly isWritten: boolean
+}
+
+const statusOf = ({ isWritten, story: { end } }: Known): Entry.RunLine["status"] => {
+  if (end !== undefined) return end._tag === "Failed" ? "failed" : "ended"
+  return isWritten ? "running" : "killed"
+}
+
+/** The newest score of the run's first evaluator. */
+const scoreOf = (story: Story.Story) => {
+  const [first] = Story.evaluators(story)
+  const newest = Story.evaluations(story).findLast(({ evaluated, evaluator }) =>
+    evaluated !== undefined && evaluator === first
+  )
+  return newest?.evaluated?.score?.value ?? null
+}
+
+/** One line about a run. */
+export const make = (run: string, known: Known, now: number): Entry.RunLine => {
+  const { isWritten, story } = known
+  return {
+    run,
+    program: story.opened?.program ?? "",
+    model: Story.model(story),
+    state: Story.state(story, now, isWritten),
+    status: statusOf(known),
+    done: Story.done(story),
+    iterations: story.opened?.iterations ?? null,
+    reward: Story.lastUpdated(story)?.reward?.mean ?? null,
+    score: scoreOf(story),
+    tokens: Story.tokens(story),
+    at: story.last?.at ?? 0
+  }
+}
