@@ -3,6 +3,7 @@
 import { chmod, rm } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { rolldown } from "rolldown"
+import * as undici from "undici"
 
 const root = join(import.meta.dirname, "..")
 const packages = join(root, "..")
@@ -21,6 +22,16 @@ const ownUrl = {
   }
 }
 
+/** A bundler cannot tell which names a module in the old form exports: `export *` of one would export nothing. */
+const undiciNames = {
+  name: "undici-names",
+  transform(_, id) {
+    if (!id.endsWith("platform-node/dist/Undici.js")) return null
+    const names = Object.keys(undici).filter((name) => !["default", "module.exports"].includes(name))
+    return `import Undici from "undici"\nexport const { ${names.join(", ")} } = Undici\nexport default Undici`
+  }
+}
+
 const chunks = "bundle"
 await rm(join(root, "dist", chunks), { recursive: true, force: true })
 
@@ -29,7 +40,7 @@ const bundle = await rolldown({
   platform: "node",
   external,
   resolve: { conditionNames: ["@effect-rl/source", "node", "import", "default"] },
-  plugins: [ownUrl]
+  plugins: [ownUrl, undiciNames]
 })
 await bundle.write({
   dir: join(root, "dist"),
