@@ -1,6 +1,7 @@
 /** The reference policy of a preference run: the weights that the run starts from, which training does not change. */
 import * as Effect from "effect/Effect"
 import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
+import { Metering } from "../backend/Metering.ts"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
@@ -28,7 +29,8 @@ export const make = Effect.fn("Reference.make")(function*<EE, ER>({ loadCheckpoi
       tinker.createTrainingClientFromState(loadCheckpointPath),
       (training) => training.saveWeightsAndGetSamplingClient
     )
-  return yield* AdaptiveLimiter.limit(client, "training")
+  const meter = yield* Metering
+  return meter(yield* AdaptiveLimiter.limit(client, "training"))
 })
 
 /** What the model reads, and the last of its targets. */

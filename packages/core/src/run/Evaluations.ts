@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import { Tinker } from "../backend/Tinker.ts"
+import { Metering } from "../backend/Metering.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
@@ -22,7 +22,7 @@ const measure = Effect.fnUntraced(function*<EE, ER>(
   const { metrics, reward, score } = yield* evaluator.evaluate(run.weights("evaluation")).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place })),
     Effect.provideService(Executor, run.executor),
-    Effect.provideService(Tinker, run.tinker)
+    Effect.provideService(Metering, run.budget.meter)
   )
   const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
   const { spent } = yield* run.budget.account

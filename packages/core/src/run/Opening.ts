@@ -20,7 +20,6 @@ import * as Executor from "../rollout/Executor.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Ledger from "./Ledger.ts"
-import * as MeteredTinker from "./MeteredTinker.ts"
 import type { Program } from "./Program.ts"
 import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
@@ -182,7 +181,6 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
       ),
       training: { info: client.info, forward: budget.meterForward(client.forward) }
     }),
-    tinker: MeteredTinker.make(yield* Tinker, budget),
     budget,
     ledger,
     groups,

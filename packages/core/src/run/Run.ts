@@ -8,7 +8,8 @@ import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Tinker } from "../backend/Tinker.ts"
+import { Metering } from "../backend/Metering.ts"
+import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
@@ -91,7 +92,7 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => 
     Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
     Stream.provideService(GroupLog, run.groups(GroupRecords.training)),
     Stream.provideService(Executor, run.executor),
-    Stream.provideService(Tinker, run.tinker),
+    Stream.provideService(Metering, run.budget.meter),
     Halting.when(run.halted),
     Stream.flatMap((element) =>
       element._tag === "Progress"

@@ -5,7 +5,6 @@ import * as Predicate from "effect/Predicate"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
 import type { Lane } from "../backend/AdaptiveLimiter.ts"
-import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Sampler, Weights } from "../backend/Weights.ts"
@@ -45,8 +44,6 @@ export interface RunState<EE, ER> {
   readonly client: TrainingClient
   readonly sampler: RcRef.RcRef<Sampler, TinkerError>
   readonly weights: (lane: Lane) => Weights
-  /** What its clients use is paid from the budget. */
-  readonly tinker: Tinker["Service"]
   readonly budget: TokenBudget
   readonly ledger: Ledger
   readonly groups: (purpose: Purpose) => GroupLog

@@ -1,6 +1,17 @@
 /** The budget of a run, seen through runs: what was asked of the backend can never have cost more. */
-import { Dpo, Message, PreferenceEvaluator, Preferences, Rl, type RunOptions, RunRecord } from "@effect-rl/core"
-import { Call, Fault } from "@effect-rl/core/testing"
+import {
+  Advantage,
+  Credit,
+  Dpo,
+  Message,
+  PreferenceEvaluator,
+  Preferences,
+  Rl,
+  type RunOptions,
+  RunRecord,
+  Tinker
+} from "@effect-rl/core"
+import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -92,4 +103,18 @@ describe("A token budget", () => {
       assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 0, reason: "max_tokens_total" })
       assert.strictEqual(yield* read, 0)
     }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("counts what the reference of a KL penalty reads", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const reference = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
+      const credit = Credit.klPenalty({ reference, coefficient: 0.1 })(Credit.groupRelative(Advantage.centered))
+      const options = yield* Task.options({ run: { iterations: 1 } })
+      yield* Stream.runDrain(Rl.run({ ...options, update: { learningRate: 1e-2, credit } }))
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      const prompts = calls.reduce((sum, call) => call._tag === "Sample" ? sum + call.request.prompt.length : sum, 0)
+      const compared = yield* read
+      assert.isAbove(compared, 0)
+      assert.strictEqual((yield* lastUsage)?.prefilled, prompts + compared)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -1,6 +1,7 @@
 /** Credit that holds the policy near other weights, or draws it towards them. */
 import * as Effect from "effect/Effect"
 import * as AdaptiveLimiter from "../../backend/AdaptiveLimiter.ts"
+import { Metering } from "../../backend/Metering.ts"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
@@ -29,12 +30,13 @@ const concurrency = 64
 
 /** The sampler's log-probabilities less those of other weights, per datum `[T]`; NaN where either is missing. */
 const gaps = Effect.fnUntraced(function*(client: SamplingClient, groups: ReadonlyArray<GroupCredit>) {
-  const limited = yield* AdaptiveLimiter.limit(client, "training")
+  const meter = yield* Metering
+  const metered = meter(yield* AdaptiveLimiter.limit(client, "training"))
   const entries = yield* Effect.forEach(groups.flatMap(({ data }) => data), (datum) => {
     const { logprobs, targetTokens } = datum.inputs
     const sequence = ModelInput.append(datum.modelInput, targetTokens.subarray(-1))
     return Effect.map(
-      limited.computeLogprobs(sequence),
+      metered.computeLogprobs(sequence),
       (others) => [datum, logprobs.map((logprob, t) => logprob - (others[t + 1] ?? NaN))] as const
     )
   }, { concurrency })
