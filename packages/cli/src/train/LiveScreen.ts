@@ -1,6 +1,7 @@
 /** What a terminal shows below the lines of a run while it goes on: is it learning, is it healthy, where the time goes, its cost. */
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
+import * as HealthText from "./HealthText.ts"
 import type * as Progress from "./Progress.ts"
 import * as ProgressText from "./ProgressText.ts"
 
@@ -13,25 +14,9 @@ const reward = ({ latest, rewards }: Progress.Progress): ReadonlyArray<string> =
   return [`${label("reward")}${Sparkline.of(rewards)} ${Quantity.fixed(now.mean, 3)}${error}`]
 }
 
-/** Metrics that tell of trouble first, and how they are written. */
-const signs = [
-  ["truncated", "env/all/truncated", Quantity.percent],
-  ["entropy", "optim/entropy", (value: number) => Quantity.fixed(value, 3)],
-  ["KL sampler to trainer", "optim/kl_sample_train_v1", (value: number) => Quantity.fixed(value, 4)],
-  ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
-] as const
-
 const health = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
-  const metrics = latest?.metrics ?? {}
-  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
-  const parts = [
-    ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative)}`] : []),
-    ...signs.flatMap(([name, metric, show]) => {
-      const value = metrics[metric]
-      return value === undefined ? [] : [`${name} ${show(value)}`]
-    })
-  ]
-  return parts.length === 0 ? [] : [label("health") + parts.join(", ")]
+  const text = HealthText.of(latest?.metrics ?? {})
+  return text === "" ? [] : [label("health") + text]
 }
 
 const barWidth = 12

@@ -125,7 +125,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   return Effect.fnUntraced(function*(record: RunRecord.RunRecord) {
     const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, record))
     const output = yield* Output
-    yield* output.live(LiveScreen.text(progress, yield* Clock.currentTimeMillis, options.price))
+    // Groups may come by the hundred per second: they move the screen when it is drawn next.
+    if (record._tag !== "GroupRolledOut") {
+      yield* output.live(LiveScreen.text(progress, yield* Clock.currentTimeMillis, options.price))
+    }
     yield* tell(record, progress, options)
     yield* advise(record, telling.advised, options)
     if (record._tag !== "GroupRolledOut") yield* Ref.set(telling.toldAt, yield* Clock.currentTimeMillis)

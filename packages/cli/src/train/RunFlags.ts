@@ -38,7 +38,7 @@ export const flags = {
   ),
   price: positive("price").pipe(
     Flag.withMetavar("dollars"),
-    Flag.withDescription("Price of a million tokens, for the plan and while the run goes on"),
+    Flag.withDescription("Price of a million tokens, to tell costs by"),
     Flag.optional
   ),
   set: Flag.KeyValuePair("set").pipe(

@@ -18,8 +18,10 @@ import * as RolloutReport from "../rollouts/RolloutReport.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as Sparkline from "../terminal/Sparkline.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
+import * as HealthText from "../train/HealthText.ts"
 
 const flags = {
   run: Argument.String("run").pipe(Argument.withDescription("Folder of the run")),
@@ -39,17 +41,19 @@ const flags = {
   )
 }
 
-const summary = (story: Story.Story, now: number) => {
-  const reward = Story.lastUpdated(story)?.reward
+const summary = (story: Story.Story, now: number, isWritten: boolean) => {
+  const latest = Story.lastUpdated(story)
+  const reward = latest?.reward
   const { prefilled, sampled, trained } = story.spent
   const iterations = story.opened?.iterations ?? null
   return {
     program: story.opened?.program ?? "",
     model: Story.model(story),
-    state: Story.state(story, now),
+    state: Story.state(story, now, isWritten),
     done: Story.done(story),
     iterations,
     reward: reward?.mean ?? null,
+    health: HealthText.of(latest?.metrics ?? {}),
     tokens: { prefilled, sampled, trained },
     failures: Object.fromEntries(story.failures),
     warnings: story.notices.filter(({ kind }) => kind === "warning").map(({ text }) => text)
@@ -64,14 +68,27 @@ const amounts = (tokens: Summary["tokens"]) =>
 const listed = (failures: Summary["failures"]) =>
   Object.entries(failures).map(([reason, number]) => `${number} ${Untrusted.show(reason)}`).join(", ")
 
+/** The latest mean rewards, the newest as a number too. */
+const rewardLine = ({ rewards }: RunHistory.RunHistory): ReadonlyArray<string> => {
+  const latest = rewards.at(-1)
+  if (latest === undefined) return []
+  const curve = Sparkline.of(rewards.slice(-shownRewards).map(({ reward }) => reward))
+  return [`reward      ${curve} ${Quantity.fixed(latest.reward, 3)}`]
+}
+
+const shownRewards = 60
+
 const head = (
   run: string,
-  { done, failures, iterations, model, program, state, tokens, warnings }: Summary,
+  { done, failures, health, iterations, model, program, state, tokens, warnings }: Summary,
+  history: RunHistory.RunHistory,
   style: Style
 ) => [
   `${style.bold(Untrusted.show(run))}  ${Untrusted.show(program)}, ${Untrusted.show(model)}`,
   `state       ${Untrusted.show(state)}`,
   `iterations  ${iterations === null ? done : `${done} of ${iterations}`}`,
+  ...rewardLine(history),
+  ...(health === "" ? [] : [`health      ${health}`]),
   `tokens      ${amounts(tokens)}`,
   `failures    ${listed(failures) || "none"}`,
   ...warnings.map((text) => style.warn(`warning     ${Untrusted.show(text)}`))
@@ -80,10 +97,11 @@ const head = (
 const report = Effect.fnUntraced(function*(reader: RunStore.RunReader) {
   const output = yield* Output
   const run = reader.name
-  const told = summary(yield* Runs.story(reader), yield* Clock.currentTimeMillis)
+  const isWritten = yield* RunDirectory.isHeld(run)
+  const told = summary(yield* Runs.story(reader), yield* Clock.currentTimeMillis, isWritten)
   const history = yield* RunHistory.read(reader)
   const transcripts = yield* Transcripts.read(reader, history)
-  yield* output.lines([...head(run, told, output.style), ...FinalReport.lines(history, output.style)])
+  yield* output.lines([...head(run, told, history, output.style), ...FinalReport.lines(history, output.style)])
   if (transcripts.length > 0) yield* output.lines(["", ...Transcripts.lines(transcripts, output.style)])
   yield* output.record({ type: "run", run, ...told, ...FinalReport.record(history), transcripts })
 })

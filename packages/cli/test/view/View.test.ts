@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { spawn } from "node:child_process"
-import { dirname } from "node:path"
+import { readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "../CommandLine.ts"
 
@@ -59,8 +60,28 @@ describe("effect-rl runs", () => {
     Effect.gen(function*() {
       const { folder } = yield* recorded
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
-      assert.match(heading ?? "", /^run +program +state +iterations +reward +tokens$/)
-      assert.match(line ?? "", /run +rl +completed +2\/2 +0\.500 +\d+ k$/)
+      assert.match(heading ?? "", /^run +program +state +iterations +reward +held out +tokens$/)
+      assert.match(line ?? "", /run +rl +completed +2\/2 +0\.500 +49\.0 % +\d+ k$/)
+    }))
+
+  it.effect("tells the cost where the price of tokens is known, and programs everything", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const priced = yield* run("runs", dirname(folder), "--price", "100")
+      assert.match(priced.out.at(-1) ?? "", / \d+ k +\$\d+\.\d\d$/)
+      const line = (yield* run("runs", dirname(folder), "--json")).out.at(-1) ?? ""
+      const record: Record<string, unknown> = JSON.parse(line)
+      assert.deepInclude(record, { type: "run", run: folder, status: "ended", reward: 0.5 })
+    }))
+
+  it.effect("says of a run that has no end and no process that it was killed", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const file = join(folder, "records.jsonl")
+      const lines = readFileSync(file, "utf8").trimEnd().split("\n")
+      writeFileSync(file, `${lines.filter((line) => !line.includes("\"Finished\"")).join("\n")}\n`)
+      assert.include((yield* run("runs", dirname(folder))).out.at(-1), "killed while")
+      assert.include((yield* run("show", folder)).out.join("\n"), "state       killed while")
     }))
 
   it.effect("says that a folder has no run", () =>
@@ -78,6 +99,7 @@ describe("effect-rl show", () => {
       const text = (yield* run("show", folder)).out.join("\n")
       assert.include(text, `${folder}  rl, effect-rl/tiny-128`)
       assert.include(text, "state       completed\niterations  2 of 2\n")
+      assert.include(text, "reward      ▁▁ 0.500\nhealth      informative 100 %, truncated 0 %")
       assert.include(text, "failures    none\n")
       assert.include(text, "mean reward of each iteration")
       assert.include(text, "held_out (512)             49.0 %")

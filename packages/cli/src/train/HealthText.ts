@@ -1,0 +1,23 @@
+/** The metrics of an iteration that tell of trouble first, in one line. */
+import * as Quantity from "../terminal/Quantity.ts"
+
+type Metrics = Readonly<Record<string, number | null>>
+
+const signs = [
+  ["truncated", "env/all/truncated", (value: number) => Quantity.percent(value)],
+  ["entropy", "optim/entropy", (value: number) => Quantity.fixed(value, 3)],
+  ["KL sampler to trainer", "optim/kl_sample_train_v1", (value: number) => Quantity.fixed(value, 4)],
+  ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
+] as const
+
+/** Empty where the program reports none of them. */
+export const of = (metrics: Metrics): string => {
+  const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
+  const parts = signs.flatMap(([name, metric, show]) => {
+    const value = metrics[metric]
+    return value === undefined || value === null ? [] : [`${name} ${show(value)}`]
+  })
+  return [...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative)}`] : []), ...parts].join(
+    ", "
+  )
+}
