@@ -9,10 +9,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as RolloutId from "../rollouts/RolloutId.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
-import * as Untrusted from "../terminal/Untrusted.ts"
+import * as FindingText from "./FindingText.ts"
 import * as Quarantine from "./Quarantine.ts"
 
 /** Something was found: the command fails, so that a pipeline of CI stops there. */
@@ -42,29 +41,16 @@ const flags = {
   )
 }
 
-/** The command that shows a suspected transcript. */
-const links = (run: string, { group, members }: Audit.Finding): ReadonlyArray<string> =>
-  group === undefined
-    ? []
-    : members.slice(0, 1).map((member) =>
-      `    effect-rl show ${run} --rollout ${RolloutId.format({ sequence: group.sequence, member })}`
-    )
-
-const lines = (run: string, finding: Audit.Finding): ReadonlyArray<string> => {
-  const { check, detail, group, iteration, members } = finding
-  const place = group === undefined
-    ? ""
-    : `, group ${group.key}, member${members.length === 1 ? "" : "s"} ${members.join(", ")}`
-  return [Untrusted.show(`iteration ${iteration}${place}: ${check}: ${detail}`), ...links(run, finding)]
-}
-
 const audit = Effect.fnUntraced(function*(run: RunStore.RunReader, quarantine: Option.Option<string>) {
   const output = yield* Output
   const findings = yield* Stream.runCollect(
     Stream.tap(
       Audit.run(run),
       (finding) =>
-        Effect.andThen(output.lines(lines(run.name, finding)), output.record({ type: "finding", ...finding }))
+        Effect.andThen(
+          output.lines(FindingText.lines(run.name, finding)),
+          output.record({ type: "finding", ...finding })
+        )
     )
   )
   if (Option.isSome(quarantine)) {

@@ -52,6 +52,10 @@ export const flags = {
     Flag.withDescription("Train so many runs, one after the other, with --seed and those after it, and compare them"),
     Flag.optional
   ),
+  audit: Flag.Boolean("audit").pipe(
+    Flag.withDescription("Tell of signs that the reward is exploited while the run goes on; changes nothing of it"),
+    Flag.withDefault(false)
+  ),
   sink: SinkFlag.flag,
   view: Flag.Boolean("view").pipe(
     Flag.withDescription("Show the run in a browser while it goes on: prints the address of its page"),

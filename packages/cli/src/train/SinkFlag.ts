@@ -6,6 +6,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import type { Output } from "../terminal/Output.ts"
 
 export type Given = Option.Option<Readonly<Record<string, string>>>
 
@@ -18,34 +19,37 @@ export const flag = Flag.KeyValuePair("sink").pipe(
   Flag.optional
 )
 
-type Attached = Layer.Layer<never, RunStore.RunError, RunStore.RunStore | FileSystem.FileSystem | Path.Path>
+interface Flags {
+  readonly sink: Given
+  readonly audit: boolean
+}
+
+type Attached = Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Output | FileSystem.FileSystem | Path.Path>
+
+const unknown = (name: string, names: ReadonlyArray<string>) =>
+  new InvalidOption.InvalidOption({ field: "--sink", found: `"${name}"`, expected: Suggestion.describe(name, names) })
 
 /** The sinks as a Layer beside the run in the folder. Fails where a sink has another name. */
-export const attach = Effect.fnUntraced(function*(given: Given, folder: string) {
+export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags, folder: string) {
   const entries = Object.entries(Option.getOrElse(given, () => ({})))
   const none: Attached = Layer.empty
-  if (entries.length === 0) return none
+  if (entries.length === 0 && !audit) return none
   const path = yield* Path.Path
-  const [{ Sink }, Formats, NodeHttpClient] = yield* Effect.promise(() =>
+  const [{ Sink }, Formats, AuditSink, NodeHttpClient] = yield* Effect.promise(() =>
     Promise.all([
       import("@effect-rl/export"),
       import("../export/Formats.ts"),
+      import("../audit/AuditSink.ts"),
       import("@effect/platform-node/NodeHttpClient")
     ])
   )
-  const sinks = yield* Effect.forEach(entries, ([name, target]) =>
-    Formats.isSink(name)
-      ? Effect.succeed(Sink.layer(Formats.sinks[name](target, path.basename(path.resolve(folder)))))
-      : Effect.fail(
-        new InvalidOption.InvalidOption({
-          field: "--sink",
-          found: `"${name}"`,
-          expected: Suggestion.describe(name, Formats.sinkNames)
-        })
-      ))
-  const attached: Attached = Layer.provide(
-    sinks.reduce((all, sink) => Layer.merge(all, sink)),
-    NodeHttpClient.layerUndici
-  )
-  return attached
+  const sinks = yield* Effect.forEach(entries, ([name, target]) => {
+    if (!Formats.isSink(name)) return Effect.fail(unknown(name, Formats.sinkNames))
+    const hint = `to write the whole run: effect-rl export ${folder} PLACE --format ${name}`
+    const sink = { ...Formats.sinks[name](target, path.basename(path.resolve(folder))), hint }
+    const attached: Attached = Layer.provide(Sink.layer(sink), NodeHttpClient.layerUndici)
+    return Effect.succeed(attached)
+  })
+  const audits: ReadonlyArray<Attached> = audit ? [Sink.layer(AuditSink.sink)] : []
+  return [...audits, ...sinks].reduce((all, sink) => Layer.merge(all, sink), none)
 })

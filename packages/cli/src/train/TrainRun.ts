@@ -36,6 +36,7 @@ export interface Flags extends Given {
   readonly price: Option.Option<number>
   readonly config: Option.Option<string>
   readonly set: Option.Option<Readonly<Record<string, string>>>
+  readonly audit: boolean
   readonly sink: SinkFlag.Given
   readonly view: boolean
   readonly json: boolean
@@ -223,7 +224,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const program = Effect.gen(function*() {
     const task = yield* prepare(recipe, configured, flags)
     if (flags.plan) return yield* showPlan(name, task, folder, flags)
-    const run = Layer.provideMerge(yield* SinkFlag.attach(flags.sink, folder), RunDirectory.layer(folder))
+    const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
     return yield* Effect.provide(train(name, task, folder, flags), run)
   })
   yield* program.pipe(

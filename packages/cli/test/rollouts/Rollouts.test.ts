@@ -95,3 +95,17 @@ describe("effect-rl audit", () => {
       assert.match(JSON.parse(line).found[0], /^duplicates: /)
     }))
 })
+
+describe("effect-rl train --audit", () => {
+  it.effect("tells of findings while the run goes on, which changes nothing of it", () =>
+    Effect.gen(function*() {
+      const [folder, plain] = [yield* runFolder, yield* runFolder]
+      const large = short.map((arg) => arg === "4" ? "8" : arg)
+      const { exit, out } = yield* run(...large, "--iterations", "1", "--log-path", folder, "--audit")
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.isTrue(out.some((line) => /^iteration 0, group .*: duplicates: /.test(line)))
+      yield* run(...large, "--iterations", "1", "--log-path", plain)
+      const payloads = (from: string) => readFileSync(join(from, "payloads.jsonl"), "utf8").split("\n").toSorted()
+      assert.deepStrictEqual(payloads(folder), payloads(plain))
+    }))
+})

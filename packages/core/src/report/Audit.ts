@@ -45,55 +45,58 @@ const trendChecks = [
   TrendChecks.dominance
 ]
 
-interface Iteration {
-  readonly index: number
-  readonly groups: Array<RunRecord.GroupRolledOut>
-}
+export type Error = RunError | GroupPayload.GroupPayloadError
 
-/** Training groups by iteration: what evaluations sample is not trained on. */
-const iterations = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<Iteration> => {
-  const found = new Map<number, Iteration>()
-  for (const record of RunRecord.current(records)) {
-    if (record._tag !== "GroupRolledOut" || record.evaluator !== undefined) continue
-    const iteration: Iteration = found.get(record.iteration) ?? { index: record.iteration, groups: [] }
-    iteration.groups.push(record)
-    found.set(record.iteration, iteration)
+/**
+ * Audits a run record by record, also while it goes on: a group when it is recorded, trends when its iteration is done. Groups of
+ * evaluations are left out, as they are not trained on. A trend is told when it begins.
+ */
+export const make = (
+  { payload }: Pick<RunReader, "payload">
+): (record: RunRecord.RunRecord) => Effect.Effect<ReadonlyArray<Finding>, Error> => {
+  const checks = trendChecks.map((make) => make())
+  let episodes: Array<ReadonlyArray<Episode.Episode>> = []
+  const ofGroup = Effect.fnUntraced(function*({ iteration, key, payload: range, sequence }: RunRecord.GroupRolledOut) {
+    if (range === undefined) return []
+    const result = yield* Effect.flatMap(payload(range), GroupPayload.decode)
+    episodes.push(Episode.of(result))
+    return group(result).map((suspicion): Finding => ({ ...suspicion, iteration, group: { key, sequence } }))
+  })
+  const ofIteration = ({ iteration }: RunRecord.Updated): ReadonlyArray<Finding> => {
+    const groups = episodes
+    episodes = []
+    return checks.flatMap((check) => check(groups).map((trend) => ({ ...trend, iteration, members: [] })))
   }
-  return [...found.values()].toSorted((left, right) => left.index - right.index)
+  return (record) => {
+    switch (record._tag) {
+      case "Opened":
+        // A resume begins its iteration anew.
+        return Effect.sync(() => {
+          episodes = []
+          return []
+        })
+      case "GroupRolledOut":
+        return record.evaluator === undefined ? ofGroup(record) : Effect.succeed([])
+      case "Updated":
+        return Effect.sync(() => ofIteration(record))
+      default:
+        return Effect.succeed([])
+    }
+  }
 }
 
 /**
- * What an audit finds in a recorded run, iteration by iteration. A trend is told when it begins.
+ * What an audit finds in a recorded run.
  *
  * @example
  * const reader = yield* RunDirectory.open("runs/sums")
  * yield* Stream.runForEach(Audit.run(reader), ({ check, detail, iteration }) => Console.log(iteration, check, detail))
  */
-export const run = (reader: RunReader): Stream.Stream<Finding, RunError | GroupPayload.GroupPayloadError> => {
-  const audit = Effect.fnUntraced(function*(
-    checks: ReadonlyArray<TrendChecks.Check>,
-    { groups, index: iteration }: Iteration
-  ) {
-    const findings: Array<Finding> = []
-    const episodes: Array<ReadonlyArray<Episode.Episode>> = []
-    for (const { key, payload, sequence } of groups) {
-      if (payload === undefined) continue
-      const result = yield* Effect.flatMap(reader.payload(payload), GroupPayload.decode)
-      episodes.push(Episode.of(result))
-      for (const suspicion of group(result)) findings.push({ ...suspicion, iteration, group: { key, sequence } })
-    }
-    for (const check of checks) {
-      for (const trend of check(episodes)) findings.push({ ...trend, iteration, members: [] })
-    }
-    return findings
-  })
-  return Stream.unwrap(Effect.map(Stream.runCollect(reader.read), (records) => {
-    const checks = trendChecks.map((make) => make())
-    return Stream.flattenIterable(
-      Stream.mapEffect(Stream.fromIterable(iterations(records)), (iteration) => audit(checks, iteration))
-    )
-  }))
-}
+export const run = (reader: RunReader): Stream.Stream<Finding, Error> =>
+  Stream.unwrap(
+    Effect.map(Stream.runCollect(reader.read), (records) =>
+      Stream.flattenIterable(Stream.mapEffect(Stream.fromIterable(RunRecord.current(records)), make(reader))))
+  )
 
 /** A group of which nothing is trained on. */
 const withheld = (result: GroupResult.GroupResult): Credit.GroupCredit => ({

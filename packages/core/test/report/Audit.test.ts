@@ -9,7 +9,8 @@ import {
   type RunRecord,
   RunStore,
   Seed,
-  type Trajectory
+  type Trajectory,
+  Usage
 } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
@@ -154,10 +155,11 @@ const findings = Effect.fnUntraced(function*(iterations: ReadonlyArray<ReadonlyA
         failures: [],
         retries: 0,
         milliseconds: 1,
-        spent: { prefilled: 0, sampled: 0, trained: 0 }
+        spent: Usage.zero
       }
       yield* run.append(entry, GroupPayload.encode(result))
     }
+    yield* run.append({ _tag: "Updated", iteration, metrics: {}, updates: [], spent: Usage.zero })
   }
   return yield* Stream.runCollect(Audit.run(run))
 }, Effect.provide(RunStore.RunStore.layerMemory))

@@ -33,6 +33,8 @@ export interface Writer {
 /** A tool that is told of a run. What it opens closes with the scope; a writer that collects writes the rest then. */
 export interface Sink<out R = never> {
   readonly name: string
+  /** What a person can do about records that it missed. */
+  readonly hint?: string
   readonly open: (run: RunStore.RunReader) => Effect.Effect<Writer, SinkError, R | Scope.Scope>
 }
 
@@ -71,11 +73,13 @@ interface Account {
   readonly lost: Ref.Ref<number>
 }
 
+const withHint = (text: string, { hint }: Sink<unknown>) => hint === undefined ? text : `${text}; ${hint}`
+
 /** Says the first failure; the number of lost records is said at the end. */
-const losing = (account: Account, hint: string) => (error: SinkError) =>
+const losing = (account: Account, sink: Sink<unknown>) => (error: SinkError) =>
   Effect.flatMap(
     Ref.getAndUpdate(account.lost, (lost) => lost + (error.records ?? 1)),
-    (before) => before > 0 ? Effect.void : Effect.logWarning(`${error.message}. The run goes on; ${hint}`)
+    (before) => before > 0 ? Effect.void : Effect.logWarning(withHint(`${error.message}. The run goes on`, sink))
   )
 
 /** Tells the sink of every record after the sequence number. Ends only where the sink cannot be opened. */
@@ -84,13 +88,10 @@ const feed = <R>(sink: Sink<R>, run: RunStore.RunReader, after: number, account:
     const writer = yield* within(sink.open(run), sink.name, time)
     yield* Stream.runForEach(run.follow(after), (record) =>
       within(writer.write(record), sink.name, time).pipe(
-        Effect.catch(losing(account, hintOf(sink, run))),
+        Effect.catch(losing(account, sink)),
         Effect.andThen(SubscriptionRef.set(account.seen, record.sequence))
       ))
   }))
-
-const hintOf = ({ name }: Sink<unknown>, { name: run }: RunStore.RunReader) =>
-  `write the whole run later: effect-rl export ${run} PLACE --format ${name}`
 
 /** Waits until everything that was recorded is written, as long as patience lasts, and says what is missing. */
 const settle = Effect.fnUntraced(function*(
@@ -110,7 +111,7 @@ const settle = Effect.fnUntraced(function*(
   yield* Effect.timeoutOption(Fiber.join(closing), time)
   const missing = (yield* Ref.get(account.lost)) + Math.max(0, last - (yield* SubscriptionRef.get(account.seen)))
   if (missing === 0) return
-  yield* Effect.logWarning(`${sink.name} did not take ${missing} records; ${hintOf(sink, run)}`)
+  yield* Effect.logWarning(withHint(`${sink.name} did not take ${missing} records`, sink))
 })
 
 const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience | undefined) {

@@ -6,7 +6,11 @@ import { TestClock } from "effect/testing"
 import * as Recorded from "../Recorded.ts"
 
 /** A sink that does with each record as told. */
-const sink = (write: Sink.Writer["write"]): Sink.Sink => ({ name: "test", open: () => Effect.succeed({ write }) })
+const sink = (write: Sink.Writer["write"]): Sink.Sink => ({
+  name: "test",
+  hint: "export the run",
+  open: () => Effect.succeed({ write })
+})
 
 const broken = new Sink.SinkError({ sink: "test", detail: "the disk is gone" })
 
@@ -55,10 +59,9 @@ describe("Sink.layer", () => {
       )
       assert.deepStrictEqual(told, recorded.map(({ sequence }) => sequence).filter((sequence) => sequence % 2 === 1))
       const missing = recorded.length - told.length
-      const hint = "effect-rl export memory PLACE --format test"
       assert.deepStrictEqual(messages, [
-        `test: the disk is gone. The run goes on; write the whole run later: ${hint}`,
-        `test did not take ${missing} records; write the whole run later: ${hint}`
+        "test: the disk is gone. The run goes on; export the run",
+        `test did not take ${missing} records; export the run`
       ])
     }))
 

@@ -1,0 +1,28 @@
+/** `train --audit`: what an audit finds is told while the run goes on. */
+import { Audit } from "@effect-rl/core"
+import { Sink } from "@effect-rl/export"
+import * as Effect from "effect/Effect"
+import { Output } from "../terminal/Output.ts"
+import * as FindingText from "./FindingText.ts"
+
+/** Tells of each finding as a warning; nothing of the run depends on it. */
+export const sink: Sink.Sink<Output> = {
+  name: "audit",
+  hint: "to audit the whole run: effect-rl audit RUN",
+  open: Effect.fnUntraced(function*(run) {
+    const output = yield* Output
+    const audit = Audit.make(run)
+    const tell = (finding: Audit.Finding) =>
+      Effect.andThen(
+        output.lines(FindingText.lines(run.name, finding).map(output.style.warn)),
+        output.record({ type: "finding", ...finding })
+      )
+    return {
+      write: (record) =>
+        audit(record).pipe(
+          Effect.mapError(({ message }) => new Sink.SinkError({ sink: "audit", detail: message })),
+          Effect.flatMap(Effect.forEach(tell, { discard: true }))
+        )
+    }
+  })
+}
