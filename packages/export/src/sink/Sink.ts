@@ -3,10 +3,12 @@
  * memory for it, and what it misses can be exported later.
  */
 import { RunRecord, RunStore } from "@effect-rl/core"
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -114,13 +116,22 @@ const settle = Effect.fnUntraced(function*(
   yield* Effect.logWarning(withHint(`${sink.name} did not take ${missing} records`, sink))
 })
 
+const reasonOf = (cause: Cause.Cause<SinkError | RunStore.RunError>) => {
+  const error = Cause.squash(cause)
+  return Predicate.isError(error) ? error.message : String(error)
+}
+
 const attach = Effect.fnUntraced(function*<R>(sink: Sink<R>, options: Patience | undefined) {
   const run = yield* RunStore.RunStore
   const { close, write } = patience(options)
   const begun = yield* lastSequence(run)
   const account: Account = { seen: yield* SubscriptionRef.make(begun), lost: yield* Ref.make(0) }
   const fiber = yield* feed(sink, run, begun, account, write).pipe(
-    Effect.tapCause((cause) => Effect.logWarning(`${sink.name} is not told of this run`, cause)),
+    Effect.tapCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.void
+        : Effect.logWarning(`${sink.name} is not told of this run: ${reasonOf(cause)}. The run goes on`)
+    ),
     Effect.forkDetach
   )
   yield* Effect.addFinalizer(() => settle(sink, run, fiber, account, close))

@@ -82,7 +82,7 @@ describe("Sink.layer", () => {
         { name: "test", open: () => Effect.fail(broken) },
         Recorded.record
       )
-      assert.strictEqual(messages[0], "test is not told of this run")
+      assert.strictEqual(messages[0], "test is not told of this run: test: the disk is gone. The run goes on")
       assert.include(messages.at(-1), `test did not take ${recorded.length} records`)
     }))
 
