@@ -1,4 +1,4 @@
-import { Datum, Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Datum, Loss, ModelInput, Tinker, type TrainingClient } from "@effect-rl/core"
 import { assert, describe, it, layer, vi } from "@effect/vitest"
 import { Array, Effect, FileSystem } from "effect"
 import * as TestEngine from "./TestEngine.ts"
@@ -67,6 +67,21 @@ describe("training", () => {
             }
           }
         }
+      }))
+
+    it.effect("has the same log-probabilities of data that share a long prefix, in any order, as of each alone", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        const prefix = TestEngine.tokensOf(TestEngine.prompt(1, 400))
+        const data = Array.makeBy(20, (index) => {
+          const own = TestEngine.tokensOf(TestEngine.prompt(index * 7 % 20, 60))
+          return TestEngine.textDatum(ModelInput.fromTokens([...prefix, ...own]), 1 / (1 + index))
+        })
+        const of = (data: Parameters<typeof client.forward<"WeightedTokens">>[0]) =>
+          Effect.flatMap(client.forwardBackward(data, Loss.crossEntropy), (pending) => pending.await)
+        const together = yield* of(data)
+        const alone = yield* Effect.forEach(data, (datum) => of([datum]))
+        assert.deepStrictEqual(together.logprobs, alone.flatMap(({ logprobs }) => logprobs))
       }))
 
     it.effect("executes calls in the order they were submitted, without any of them being awaited in between", () =>
