@@ -54,7 +54,7 @@ below 100, 16 problems × 8 attempts in each iteration, at most 24 tokens, learn
 trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.
 
 What is learned is to answer within the limit, and to add: most answers of the base model run into the 24 tokens, and where it has 80 it is
-right for 0.105 of the held-out problems.`,
+right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593].`,
   Report.table(
     ["", "before [95 %]", "after [95 %]", "iterations", "minutes", "sampling, s", "training, s"],
     runs.map(({ after, before, iterations, sampling, seconds, title, training }) => [
