@@ -36,7 +36,7 @@ const start = Effect.gen(function*() {
           colorScheme: dark ? "dark" : "light",
           reducedMotion: "reduce"
         })
-        page.setDefaultTimeout(20_000)
+        page.setDefaultTimeout(60_000)
         const complaints: Array<string> = []
         page.on("console", (message) => complaints.push(message.text()))
         page.on("pageerror", ({ message }) => complaints.push(message))
