@@ -1,6 +1,7 @@
 /** From the groups of an iteration to its update: credit, datums, numbers. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import type { TinkerError } from "../backend/TinkerError.ts"
 import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
@@ -9,6 +10,7 @@ import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
 import * as Dropped from "./Dropped.ts"
+import * as PostUpdate from "./PostUpdate.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import * as Substeps from "./Substeps.ts"
@@ -92,11 +94,12 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   const parts = Substeps.split(groups, options.substeps)
   const adam = Adam.params(options.adam, learningRate(options, iteration))
   const learned: Learned = { ...sampled, results, groups, data: parts.flat(), metrics: assigned.metrics }
-  const update: Program.Iteration<Cursor> = {
+  const update: Program.Iteration<Cursor, TinkerError> = {
     _tag: "Iteration",
     updates: parts.map((part) => Program.update([options.loss.pass(part)], adam)),
     cursor: cursor(assigned.memory),
-    report: (outputs) => report(options, learned, outputs)
+    report: (outputs) => report(options, learned, outputs),
+    measure: options.kl.postUpdate ? PostUpdate.measure(learned.data) : undefined
   }
   return { credited: Batch.credited(iteration, groups, parts), update }
 })

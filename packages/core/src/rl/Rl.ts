@@ -6,6 +6,7 @@ import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunStore } from "../record/RunStore.ts"
 import * as Run from "../run/Run.ts"
+import * as KlPenalty from "./KlPenalty.ts"
 import * as RlOptions from "./RlOptions.ts"
 import * as Synchronous from "./Synchronous.ts"
 
@@ -38,7 +39,8 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
   E | EE | HE | CE | Error,
   R | ER | HR | CR | Tinker | RunStore
 > =>
-  Stream.unwrap(Effect.map(
-    RlOptions.resolve(options),
-    (resolved) => Run.stream(Synchronous.program(resolved), options)
-  ))
+  Stream.unwrap(Effect.gen(function*() {
+    const resolved = yield* RlOptions.resolve(options)
+    yield* KlPenalty.check(resolved.kl, options.model)
+    return Run.stream(Synchronous.program(resolved), options)
+  }))

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
 import * as Limits from "../env/Limits.ts"
@@ -19,6 +20,7 @@ import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
+import * as KlPenalty from "./KlPenalty.ts"
 import * as Objective from "./Objective.ts"
 
 /** How many members an iteration may lose. */
@@ -51,6 +53,8 @@ export interface UpdateOptions<out CE, out CR> {
   readonly loss?: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective.Objective
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<CE, CR>
+  /** A KL penalty against a base model or a checkpoint, added to the credit; none unless given. */
+  readonly kl?: KlPenalty.KlSettings
   /** Optimizer steps of an iteration, each on its share of the groups; default 1. */
   readonly substeps?: number
 }
@@ -87,6 +91,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly adam: typeof Adam.AdamSettings.Type
   readonly loss: Objective.Objective
   readonly credit: Credit.Credit<CE, CR>
+  readonly kl: typeof KlPenalty.KlSettings.Type
   readonly substeps: number
   readonly maxDroppedShare: number
   /** What must be equal for a run to be resumed. */
@@ -154,6 +159,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
     adam: yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam"),
     loss: Objective.from(update.loss ?? Loss.importanceSampling),
     credit: update.credit ?? Credit.groupRelative(Advantage.centered),
+    kl: yield* Setting.decode(KlPenalty.KlSettings, update.kl ?? {}, "update.kl"),
     substeps: update.substeps ?? 1
   }
 })
@@ -161,7 +167,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
 /** Fills in the defaults; fails with the first option that no run can be made of. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
-): Effect.fn.Return<Resolved<E | HE, R | HR, CE, CR>, InvalidOption> {
+): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
   const { dataset, model, rollout: { maxDroppedShare: share, ...rollout } = {} } = options
   const { run: { seed } } = yield* RunOptions.resolve(options)
   const sampling = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling ?? {}, "sampling")
@@ -183,6 +189,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     sampling,
     maxDroppedShare,
     ...update,
+    credit: KlPenalty.penalize(update.credit, update.kl, model),
     identity: {
       dataset: dataset.fingerprint,
       ...Setting.identity(SamplingSettings.SamplingSettings, sampling),
@@ -191,6 +198,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       loss: update.loss.name,
       loss_config: update.loss.config,
       credit: { name: update.credit.name, ...update.credit.config },
+      ...KlPenalty.identity(update.kl, model),
       substeps: update.substeps,
       limits: limitsIdentity(rollout.limits ?? Limits.unlimited),
       termination: terminationIdentity(rollout.termination ?? {})

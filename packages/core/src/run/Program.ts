@@ -1,4 +1,5 @@
 /** A training algorithm as a value: how it makes its updates from the weights as they are. */
+import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Route } from "../backend/LossSubmission.ts"
@@ -62,6 +63,8 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly cursor: Cursor
   /** Called with one output for each update that took an optimizer step, in order. */
   readonly report: (outputs: ReadonlyArray<UpdateOutput>) => Report
+  /** More metrics, measured with the weights as they are after the iteration's updates; given up where the budget is exhausted. */
+  readonly measure?: ((weights: Weights) => Effect.Effect<Report["metrics"], E, R>) | undefined
 }
 
 /**

@@ -149,12 +149,15 @@ const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
 /** Awaits an iteration's results, then records them. */
 const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
-  { at, iteration: { cursor, report }, submission }: InFlight<Cursor, E, R>,
+  { at, iteration: { cursor, measure, report }, submission }: InFlight<Cursor, E, R>,
   others: ReadonlyArray<InFlight<Cursor, E, R>>
 ) {
   const outputs = yield* submission.settle
   const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
   const { metrics, payload, reward } = report(outputs)
+  const measured = measure === undefined
+    ? {}
+    : yield* Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {}))
   const { spent, usage } = yield* run.budget.account
   const settledAt = yield* Clock.currentTimeMillis
   yield* run.ledger.append({
@@ -165,6 +168,7 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
       metrics: {
         ...(Number.isFinite(run.iterations) ? { "progress/done_frac": (iteration + 1) / run.iterations } : {}),
         ...metrics,
+        ...measured,
         "tokens/total_prefilled": usage.prefilled,
         "tokens/total_sampled": usage.sampled,
         "tokens/total_trained": usage.trained,

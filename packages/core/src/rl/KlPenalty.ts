@@ -1,0 +1,77 @@
+/** The KL penalty of a run: its settings, and the weights that they name. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Tinker } from "../backend/Tinker.ts"
+import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
+import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Credit from "../learn/Credit.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Setting from "../record/Setting.ts"
+
+export const KlSettings = Schema.Struct({
+  coefficient: Setting.number({
+    least: 0,
+    default: 0,
+    help: "Weight of the KL penalty against the reference weights; 0 for none"
+  }),
+  discount: Setting.number({
+    least: 0,
+    most: 1,
+    default: 0,
+    help: "How far a token answers for the divergence of the tokens after it; 0 for each by itself"
+  }),
+  reference: Setting.text({ help: "Checkpoint of sampler weights to stay near; the base model unless given" }),
+  postUpdate: Setting.toggle({
+    default: false,
+    help: "Measure after every update how far it moved the policy on its own data"
+  })
+})
+export interface KlSettings extends Schema.Codec.Encoded<typeof KlSettings> {}
+
+type Settings = typeof KlSettings.Type
+
+const unsupported = new TinkerError({
+  operation: "computeLogprobs",
+  reason: new Unsupported({
+    capability: "promptLogprobs",
+    detail: "a KL penalty needs the log-probabilities of prompts, which this backend does not give"
+  })
+})
+
+/** The reference's weights by name: those of a checkpoint, or the base model's. */
+const referencePath = ({ reference }: Settings, model: ChatModel) => reference ?? model.name
+
+/** What a run with the penalty must have equal to be resumed, beside its credit. */
+export const identity = (settings: Settings, model: ChatModel): JsonObject =>
+  settings.coefficient === 0 ? {} : {
+    kl: {
+      coefficient: settings.coefficient,
+      discount: settings.discount,
+      reference: referencePath(settings, model)
+    }
+  }
+
+/** Refused before anything is asked of the backend where it does not give the log-probabilities of prompts. */
+export const check = ({ coefficient, postUpdate }: Settings, { capabilities }: ChatModel) =>
+  (coefficient > 0 || postUpdate) && !capabilities.promptLogprobs ? Effect.fail(unsupported) : Effect.void
+
+/**
+ * The credit with the penalty, where there is one. Its reference is asked for by the credit itself, so that the run that it is part of
+ * pays for what the reference reads.
+ */
+export const penalize = <E, R>(
+  credit: Credit.Credit<E, R>,
+  { coefficient, discount, reference }: Settings,
+  model: ChatModel
+): Credit.Credit<E | TinkerError | InvalidOption, R | Tinker> =>
+  coefficient === 0 ? credit : {
+    ...credit,
+    assign: Effect.fnUntraced(function*(groups, memory) {
+      const tinker = yield* Tinker
+      const client = yield* tinker.createSamplingClient(
+        reference === undefined ? { baseModel: model.name } : { modelPath: reference }
+      )
+      return yield* Credit.klPenalty({ reference: client, coefficient, discount })(credit).assign(groups, memory)
+    }, Effect.scoped)
+  }
