@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
+import * as TrainingSettings from "./TrainingSettings.ts"
 
 /** A recipe's task, put together for one model. */
 export interface Task<out E = never, out R = never> {
@@ -36,7 +37,9 @@ export interface Task<out E = never, out R = never> {
 }
 
 export interface TaskOptions<E, R> {
-  readonly options: Rl.Options<E, R, E, R, never, never> & Required<Pick<Rl.Options, "sampling">>
+  readonly options:
+    & Rl.Options<E, R, E, R, never, never, E | InvalidOption.InvalidOption>
+    & Required<Pick<Rl.Options, "sampling">>
   /** Default 1. */
   readonly turns?: number
   readonly answerTo?: Task["answerTo"]
@@ -106,7 +109,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
   ...described,
   settings,
   configure: (given) =>
-    Effect.map(Setting.decode(settings, given), (decoded) => ({
+    Effect.map(Effect.tap(Setting.decode(settings, given), TrainingSettings.check), (decoded) => ({
       model: decoded.model,
       seed: decoded.seed,
       build: (model) => build(model, decoded)

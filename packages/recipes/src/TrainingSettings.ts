@@ -1,19 +1,22 @@
 /** The settings that every recipe has: those of the run's parts, with the recipe's own defaults. */
 import {
   Adam,
-  Advantage,
   type ChatModel,
-  Credit,
+  type InvalidOption,
+  KlPenalty,
   LearningRate,
-  Loss,
   RlOptions,
   Rollout,
   RunOptions,
   SamplingSettings,
   Setting
 } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import * as CreditSettings from "./CreditSettings.ts"
+import * as LossSettings from "./LossSettings.ts"
 
 export interface Defaults {
   readonly model: string
@@ -25,13 +28,7 @@ export interface Defaults {
   readonly evalEvery: number
 }
 
-const losses = ["importance_sampling", "ppo", "cispo", "dro", "gspo"] as const
-
 const schedules = ["constant", "linear", "cosine"] as const
-
-const estimators = { centered: Advantage.centered, leave_one_out: Advantage.leaveOneOut }
-
-const estimatorNames = ["centered", "leave_one_out"] as const
 
 const updating = {
   schedule: Setting.choice({
@@ -45,21 +42,12 @@ const updating = {
     unit: "iterations",
     help: "Iterations over which the learning rate rises to its peak"
   }),
-  loss: Setting.choice({ choices: losses, default: "importance_sampling", help: "The loss that is minimised" }),
-  clipLow: Setting.number({
-    above: 0,
-    help: "Lower bound on the importance ratio, of ppo (0.8 unless given), cispo (0) and gspo (0.9997)"
-  }),
-  clipHigh: Setting.number({
-    above: 0,
-    help: "Upper bound on the importance ratio, of ppo (1.2 unless given), cispo (4) and gspo (1.0004)"
-  }),
-  beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
-  advantage: Setting.choice({
-    choices: estimatorNames,
-    default: "centered",
-    help: "What an attempt's reward is compared with: its group's mean, or the mean of the others"
-  }),
+  ...LossSettings.fields,
+  ...CreditSettings.fields,
+  klCoefficient: KlPenalty.KlSettings.fields.coefficient,
+  klDiscount: KlPenalty.KlSettings.fields.discount,
+  klReference: KlPenalty.KlSettings.fields.reference,
+  klPostUpdate: KlPenalty.KlSettings.fields.postUpdate,
   substeps: Setting.int({
     least: 1,
     default: 1,
@@ -161,25 +149,6 @@ export type TrainingSettings = typeof All.Type
 
 type Settings = Omit<TrainingSettings, "groupSize">
 
-const lossOf = ({ beta, clipHigh, clipLow, loss }: Settings) => {
-  const clip = {
-    ...(clipLow === undefined ? {} : { clipLow }),
-    ...(clipHigh === undefined ? {} : { clipHigh })
-  }
-  switch (loss) {
-    case "importance_sampling":
-      return Loss.importanceSampling
-    case "ppo":
-      return Loss.ppo(clip)
-    case "cispo":
-      return Loss.cispo(clip)
-    case "dro":
-      return Loss.dro(beta === undefined ? {} : { beta })
-    case "gspo":
-      return Loss.gspo(clip)
-  }
-}
-
 const learningRateOf = ({ learningRate, schedule, warmup }: Settings) => {
   switch (schedule) {
     case "constant":
@@ -190,6 +159,19 @@ const learningRateOf = ({ learningRate, schedule, warmup }: Settings) => {
       return LearningRate.cosine({ peak: learningRate, warmup })
   }
 }
+
+const Checked = Schema.Struct({
+  maxTokens: Schema.Finite,
+  ...LossSettings.fields,
+  ...CreditSettings.fields
+})
+
+/** Fails with the first of a recipe's settings that does not go together with another; settings of other kinds are left alone. */
+export const check = (settings: unknown): Effect.Effect<void, InvalidOption.InvalidOption> =>
+  Option.match(Schema.decodeUnknownOption(Checked)(settings), {
+    onNone: () => Effect.void,
+    onSome: (settings) => Effect.andThen(LossSettings.check(settings), CreditSettings.check(settings))
+  })
 
 /** The options of a run that these settings decide. */
 export const options = (model: ChatModel.ChatModel, settings: Settings) => ({
@@ -206,8 +188,14 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => ({
   update: {
     learningRate: learningRateOf(settings),
     adam: Struct.pick(settings, ["beta1", "beta2", "eps", "weightDecay", "gradClipNorm"]),
-    loss: lossOf(settings),
-    credit: Credit.groupRelative(estimators[settings.advantage]),
+    loss: LossSettings.of(settings),
+    credit: CreditSettings.of(settings),
+    kl: {
+      coefficient: settings.klCoefficient,
+      discount: settings.klDiscount,
+      postUpdate: settings.klPostUpdate,
+      ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
+    },
     substeps: settings.substeps
   },
   run: Struct.pick(settings, [

@@ -25,10 +25,10 @@ export interface Objective {
   readonly isClipped?: IsClipped | undefined
 }
 
-/** PPO clips only on the side where that lowers the objective. */
+/** PPO clips only on the side where that lowers the objective; GSPO clips the ratio of a sequence, not of a token. */
 const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
   const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
-  if (low === undefined || high === undefined) return undefined
+  if (loss.name === "gspo" || low === undefined || high === undefined) return undefined
   return loss.name === "ppo"
     ? (ratio, advantage) => (advantage > 0 && ratio > high) || (advantage < 0 && ratio < low)
     : (ratio) => ratio > high || ratio < low

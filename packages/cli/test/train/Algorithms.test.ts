@@ -1,0 +1,112 @@
+/** Losses, credits and the KL penalty by the names and options of the command line. */
+import { RunRecord } from "@effect-rl/core"
+import { RunDirectory } from "@effect-rl/files"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { Effect, Exit, Stream } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const { run, runFolder, short } = CommandLine
+
+const withFiles = Effect.provide(NodeServices.layer)
+
+/** The records of a run of one iteration with these flags. */
+const trained = (command: ReadonlyArray<string>, ...flags: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const folder = yield* runFolder
+    const { errors, exit } = yield* run(...command, "--iterations", "1", "--log-path", folder, ...flags)
+    assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+    const reader = yield* RunDirectory.open(folder)
+    return yield* Stream.runCollect(reader.read)
+  }).pipe(Effect.scoped, withFiles)
+
+const engine = [
+  "train",
+  "arithmetic",
+  "--model",
+  "effect-rl/tiny-64",
+  "--groups-per-batch",
+  "4",
+  "--group-size",
+  "4",
+  "--eval-every",
+  "0"
+]
+
+const passes = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).flatMap(({ updates }) =>
+    updates.flatMap(({ passes }) => passes.map(({ loss, route }) => [loss, route]))
+  )
+
+const identity = (records: ReadonlyArray<RunRecord.RunRecord>) => records.find(RunRecord.guards.Opened)?.identity
+
+const losses: ReadonlyArray<readonly [flags: string, loss: string, route: string]> = [
+  ["--loss ppo --clip-high 1.28", "ppo", "name"],
+  ["--loss ppo --dual-clip 3", "ppo_dual_clip", "graph"],
+  ["--loss cispo", "cispo", "name"],
+  ["--loss gspo --clip-high 1.01", "gspo", "name"],
+  ["--loss dppo --tau 0.01", "dppo", "graph"],
+  ["--loss opsm --delta 0.1", "opsm", "graph"],
+  ["--loss sapo --tau-negative 1.1", "sapo", "graph"],
+  ["--loss vespo", "vespo", "graph"],
+  ["--loss topr", "topr", "graph"],
+  ["--loss gmpo --epsilon 0.3", "gmpo", "graph"],
+  ["--loss ppo_with_observations --observation-weight 0", "ppo_with_observations", "graph"]
+]
+
+describe("train on the engine", () => {
+  it.effect.each(losses)("%s", ([flags, loss, route]) =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(passes(yield* trained(engine, ...flags.split(" "))), [[loss, route]])
+    }))
+
+  it.effect("stays near the base model with --kl-coefficient", () =>
+    Effect.gen(function*() {
+      const records = yield* trained(engine, "--kl-coefficient", "0.1", "--kl-post-update")
+      const { metrics } = records.find(RunRecord.guards.Updated) ?? assert.fail("no update")
+      assert.strictEqual(metrics["kl_policy_base"], 0)
+      assert.isAbove(metrics["kl_pre_post_v2"] ?? NaN, 0)
+      assert.deepInclude(identity(records)?.["kl"], { reference: "effect-rl/tiny-64" })
+    }))
+})
+
+const credits: ReadonlyArray<readonly [flags: string, credit: object]> = [
+  ["--credit normalized --deviation population", { estimator: "normalized", deviation: "population" }],
+  ["--credit leave_one_out", { estimator: "leave_one_out" }],
+  ["--credit max_rl", { estimator: "max_rl" }],
+  ["--credit length_weighted", { estimator: "length_weighted" }],
+  ["--credit pass_at_k --pass-k 2", { estimator: "pass_at_k", k: 2 }],
+  ["--credit shared_prefix", { estimator: "shared_prefix" }],
+  ["--credit reinforce_plus_plus", { name: "batch_relative", estimator: "reward" }],
+  ["--credit reinforce_plus_plus_baseline", { name: "batch_relative", estimator: "centered" }],
+  ["--credit shrinkage", { name: "shrinkage" }],
+  ["--credit role_relative --role-decay 0.9", { name: "role_relative", decay: 0.9 }],
+  ["--overlong-buffer 8", { name: "overlong", buffer: 8 }],
+  ["--length-penalty 0.1", { name: "length_penalty", actionTokens: 0.1 }]
+]
+
+describe("train with a credit", () => {
+  it.effect.each(credits)("%s", ([flags, credit]) =>
+    Effect.gen(function*() {
+      const records = yield* trained(short, ...flags.split(" "))
+      assert.deepInclude(identity(records)?.["credit"], credit)
+      assert.lengthOf(passes(records), 1)
+    }))
+})
+
+const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
+  ["--loss dro --clip-low 0.5", "--clip-low is 0.5, expected no value: the loss dro does not have this option"],
+  ["--tau 0.1", "--tau is 0.1, expected no value: the loss importance_sampling does not have this option"],
+  ["--overlong-buffer 41", "--overlong-buffer is 41, expected at most the 40 tokens of the longest response"]
+]
+
+describe("train refuses", () => {
+  it.effect.each(refused)("%s", ([flags, message]) =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run(...short, ...flags.split(" "))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors[0], message)
+    }))
+})

@@ -1,0 +1,113 @@
+/** The loss of a recipe: its name and the options that each loss has. */
+import { InvalidOption, Loss, Objective, PolicyLoss, type Rl, Setting } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
+
+const options = {
+  clipLow: Setting.number({ above: 0, help: "Lower bound on the importance ratio, of losses that have one" }),
+  clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, of losses that have one" }),
+  dualClip: Setting.number({
+    above: 1,
+    help: "Most that ppo's loss may be where the advantage is negative, in advantages"
+  }),
+  beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
+  deltaLow: Setting.number({ above: 0, help: "How far dppo lets a probability fall (0.2 unless given)" }),
+  deltaHigh: Setting.number({ above: 0, help: "How far dppo lets a probability rise (0.2 unless given)" }),
+  tau: Setting.number({ least: 0, help: "Weight of dppo's quadratic term (0.001 unless given)" }),
+  delta: Setting.number({
+    above: 0,
+    help: "Drift from which opsm leaves out a sequence that was bad (0.05 unless given)"
+  }),
+  tauPositive: Setting.number({ above: 0, help: "Temperature of sapo's gate for good tokens (1 unless given)" }),
+  tauNegative: Setting.number({ above: 0, help: "Temperature of sapo's gate for the others (1.05 unless given)" }),
+  epsilon: Setting.number({ above: 0, help: "Bound on gmpo's log-ratio (0.4 unless given)" }),
+  observationWeight: Setting.number({
+    least: 0,
+    help: "Weight of ppo_with_observations' cross entropy (0.1 unless given)"
+  })
+}
+
+type Name = keyof typeof options
+
+/** The options that were given. */
+type Given = { readonly [K in Name]?: number }
+
+interface Choice {
+  readonly options: ReadonlyArray<Name>
+  readonly make: (given: Given) => UpdateLoss
+}
+
+const choice = <const N extends ReadonlyArray<Name>>(
+  options: N,
+  make: (given: Pick<Given, N[number]>) => UpdateLoss
+): Choice => ({ options, make })
+
+const clip = ["clipLow", "clipHigh"] as const
+
+const losses = {
+  importance_sampling: choice([], () => Loss.importanceSampling),
+  ppo: choice([...clip, "dualClip"], PolicyLoss.ppo),
+  cispo: choice(clip, PolicyLoss.cispo),
+  dro: choice(["beta"], PolicyLoss.dro),
+  gspo: choice(clip, PolicyLoss.gspo),
+  dppo: choice(["deltaLow", "deltaHigh", "tau"], PolicyLoss.dppo),
+  icepop: choice(clip, PolicyLoss.icePop),
+  opsm: choice([...clip, "delta"], PolicyLoss.opsm),
+  sapo: choice(["tauPositive", "tauNegative"], PolicyLoss.sapo),
+  vespo: choice([], () => PolicyLoss.vespo()),
+  topr: choice([], () => PolicyLoss.topr),
+  gmpo: choice(["epsilon"], PolicyLoss.gmpo),
+  ppo_with_observations: choice(
+    [...clip, "observationWeight"],
+    ({ observationWeight: weight, ...bounds }) =>
+      Objective.withObservations({ ...bounds, ...(weight === undefined ? {} : { weight }) })
+  )
+}
+
+const names = [
+  "importance_sampling",
+  "ppo",
+  "cispo",
+  "dro",
+  "gspo",
+  "dppo",
+  "icepop",
+  "opsm",
+  "sapo",
+  "vespo",
+  "topr",
+  "gmpo",
+  "ppo_with_observations"
+] as const
+
+export const fields = {
+  loss: Setting.choice({ choices: names, default: "importance_sampling", help: "The loss that is minimised" }),
+  ...options
+}
+
+interface Settings extends Given {
+  readonly loss: keyof typeof losses
+}
+
+const optionNames = Object.keys(options)
+
+/** The options that were given, by name. */
+const given = (settings: Settings) =>
+  Object.entries(settings).filter(([name, value]) => optionNames.includes(name) && value !== undefined)
+
+/** Fails with the first option that the loss does not have. */
+export const check = (settings: Settings): Effect.Effect<void, InvalidOption.InvalidOption> => {
+  const own: Choice["options"] = losses[settings.loss].options
+  const foreign = given(settings).find(([name]) => !own.some((option) => option === name))
+  if (foreign === undefined) return Effect.void
+  const [field, found] = foreign
+  const expected = `no value: the loss ${settings.loss} does not have this option`
+  return Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
+}
+
+/** The loss with those of the options that it has. */
+export const of = (settings: Settings): UpdateLoss => {
+  const { make, options: own }: Choice = losses[settings.loss]
+  return make(Object.fromEntries(given(settings).filter(([name]) => own.some((option) => option === name))))
+}
