@@ -133,6 +133,7 @@ export * as ResumeError from "./run/ResumeError.ts"
 export * as Run from "./run/Run.ts"
 export * as RunOptions from "./run/RunOptions.ts"
 
+export * as DynamicSampling from "./rl/DynamicSampling.ts"
 export * as KlPenalty from "./rl/KlPenalty.ts"
 export * as Objective from "./rl/Objective.ts"
 export * as Rl from "./rl/Rl.ts"

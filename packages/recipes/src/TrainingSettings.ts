@@ -2,6 +2,7 @@
 import {
   Adam,
   type ChatModel,
+  DynamicSampling,
   type InvalidOption,
   KlPenalty,
   LearningRate,
@@ -73,7 +74,8 @@ const rollout = {
     help: "Problems rolled out at the same time"
   }),
   memberTimeout: Setting.duration({ help: "Longest time for one attempt; unbounded unless given" }),
-  ...RlOptions.LossesSettings.fields
+  ...RlOptions.LossesSettings.fields,
+  ...DynamicSampling.DynamicSettings.fields
 }
 
 /** The fields of a recipe's settings. */
@@ -184,7 +186,10 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => ({
   },
   ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath }),
   sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
-  rollout: Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
+  rollout: {
+    ...Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
+    dynamic: Struct.pick(settings, ["minInformative", "maxBatches"])
+  },
   update: {
     learningRate: learningRateOf(settings),
     adam: Struct.pick(settings, ["beta1", "beta2", "eps", "weightDecay", "gradClipNorm"]),

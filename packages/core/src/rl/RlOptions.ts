@@ -20,6 +20,7 @@ import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
+import * as DynamicSampling from "./DynamicSampling.ts"
 import * as KlPenalty from "./KlPenalty.ts"
 import * as Objective from "./Objective.ts"
 
@@ -37,7 +38,10 @@ export interface RolloutOptions<in E, HE, HR>
   extends
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
     Schema.Codec.Encoded<typeof LossesSettings>
-{}
+{
+  /** More batches until enough groups are informative; one batch unless given. */
+  readonly dynamic?: DynamicSampling.DynamicSettings
+}
 
 export const defaultLearningRate = 1e-4
 
@@ -94,6 +98,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly kl: typeof KlPenalty.KlSettings.Type
   readonly substeps: number
   readonly maxDroppedShare: number
+  readonly dynamic: typeof DynamicSampling.DynamicSettings.Type
   /** What must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
@@ -104,7 +109,10 @@ type Shape =
     "dataset" | "model" | "update"
   >
   & {
-    readonly rollout?: Pick<Rollout.GroupOptions, "limits" | typeof times[number]> & { readonly concurrency?: number }
+    readonly rollout?: Pick<Rollout.GroupOptions, "limits" | typeof times[number]> & {
+      readonly concurrency?: number
+      readonly dynamic?: DynamicSampling.DynamicSettings
+    }
   }
 
 const times = ["memberTimeout", "graderTimeout", "releaseTimeout"] as const
@@ -123,6 +131,10 @@ const checks = (
     }),
     Check.option("update.learningRate", rate, Check.number({ least: 0 })),
     Check.option("update.substeps", update.substeps, Check.whole(1)),
+    Check.option("rollout.dynamic.minInformative", rollout.dynamic?.minInformative, {
+      expected: "0 for a dataset whose batches depend on how earlier ones went",
+      accepts: (groups: number) => groups === 0 || dataset.readsHistory !== true
+    }),
     Check.option("rollout.concurrency", rollout.concurrency, Check.whole(1)),
     ...Limits.checks(rollout.limits ?? Limits.unlimited, "rollout.limits."),
     ...times.map((field) => Check.option(`rollout.${field}`, rollout[field], Check.time))
@@ -168,11 +180,12 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {
-  const { dataset, model, rollout: { maxDroppedShare: share, ...rollout } = {} } = options
+  const { dataset, model, rollout: { dynamic: drawn = {}, maxDroppedShare: share, ...rollout } = {} } = options
   const { run: { seed } } = yield* RunOptions.resolve(options)
   const sampling = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling ?? {}, "sampling")
   const losses = share === undefined ? {} : { maxDroppedShare: share }
   const { maxDroppedShare } = yield* Setting.decode(LossesSettings, losses, "rollout")
+  const dynamic = yield* Setting.decode(DynamicSampling.DynamicSettings, drawn, "rollout.dynamic")
   const update = yield* resolveUpdate<CE, CR>(options.update ?? {})
   yield* Check.all(...checks(options, update.learningRate, sampling))
   yield* checkBias(sampling)
@@ -188,6 +201,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     seed,
     sampling,
     maxDroppedShare,
+    dynamic,
     ...update,
     credit: KlPenalty.penalize(update.credit, update.kl, model),
     identity: {
@@ -200,6 +214,9 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       credit: { name: update.credit.name, ...update.credit.config },
       ...KlPenalty.identity(update.kl, model),
       substeps: update.substeps,
+      ...(dynamic.minInformative === 0
+        ? {}
+        : { dynamic: Setting.identity(DynamicSampling.DynamicSettings, dynamic) }),
       limits: limitsIdentity(rollout.limits ?? Limits.unlimited),
       termination: terminationIdentity(rollout.termination ?? {})
     }

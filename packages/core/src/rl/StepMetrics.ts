@@ -177,15 +177,27 @@ export const rollouts = (results: ReadonlyArray<GroupResult.GroupResult>): Numbe
   }
 }
 
-/** What training saw of it, after the filter: groups, episodes and their rewards under `train/…`. */
+/** Tokens that the members of a group sampled. */
+const sampledTokens = (group: GroupResult.Group) =>
+  Statistics.sum(GroupResult.survivors(group).map(([, trajectory]) => Trajectory.actionTokens(trajectory)))
+
+/**
+ * What training saw of it, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled for nothing,
+ * `train/discarded_groups` with `train/discarded_tokens`.
+ */
 export const trained = (credits: ReadonlyArray<GroupCredit>): Numbers => {
   const groups = credits.flatMap(({ data, result }) =>
     data.length === 0 || GroupResult.isSkipped(result) ? [] : [result]
+  )
+  const discarded = credits.flatMap(({ data, result }) =>
+    data.length > 0 || GroupResult.isSkipped(result) ? [] : [result]
   )
   const rewardsG = groups.map(rewardsOf)
   const episodes = rewardsG.flat()
   return prefixed("train/", {
     groups: groups.length,
+    discarded_groups: discarded.length,
+    discarded_tokens: Statistics.sum(discarded.map(sampledTokens)),
     episodes: episodes.length,
     "reward/total": Statistics.ratio(Statistics.sum(episodes), episodes.length),
     "reward/standard_error": Statistics.clusteredStandardError(rewardsG)

@@ -16,6 +16,7 @@ import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
 import * as Cursor from "./Cursor.ts"
+import * as DynamicSampling from "./DynamicSampling.ts"
 import * as Learning from "./Learning.ts"
 import * as Outcomes from "./Outcomes.ts"
 import type * as RlOptions from "./RlOptions.ts"
@@ -25,9 +26,17 @@ export type Error = TinkerError | RunError | RolloutError | InvalidOption | TooM
 
 type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 
-/** A batch of groups, in the dataset's order. */
+/** The groups of an iteration, in the dataset's order, and the batch after them. */
 interface Sampled extends Learning.Sampled {
   readonly _tag: "Sampled"
+  readonly next: number
+}
+
+/** What the iterations of a program share. */
+interface Progress {
+  readonly batch: Ref.Ref<number>
+  readonly memory: Learning.Memory
+  readonly outcomes: Outcomes.Tracker
 }
 
 /** The program. */
@@ -40,58 +49,81 @@ export const program = <E, R, CE, CR>(
   start: Cursor.start,
   length: options.dataset.length,
   ahead: 0,
-  iterations: ({ batch, credit }, weights) =>
+  iterations: ({ batch, credit, iteration }, weights) =>
     Stream.unwrap(Effect.gen(function*() {
-      const outcomes = yield* Outcomes.tracker(options.dataset, batch)
-      const memory = yield* Ref.make<Json>(credit)
-      return Stream.range(batch, options.dataset.length - 1).pipe(
-        Stream.flatMap((iteration) => sample(options, weights, iteration, outcomes)),
+      const progress: Progress = {
+        batch: yield* Ref.make(batch),
+        memory: yield* Ref.make<Json>(credit),
+        outcomes: yield* Outcomes.tracker(options.dataset, iteration)
+      }
+      return Stream.range(iteration, options.dataset.length - 1).pipe(
+        Stream.flatMap((iteration) => sample(options, weights, iteration, progress)),
         Stream.mapEffect((element) =>
-          element._tag === "Sampled"
-            ? Effect.tap(learn(options, element, memory), () => outcomes.add(element.iteration, element.results))
-            : Effect.succeed([element])
+          element._tag === "Sampled" ? learn(options, element, progress) : Effect.succeed([element])
         ),
         Stream.flattenIterable
       )
     }))
 })
 
-/** Rolls out a batch: an element for each group that finished, and the whole batch at the end. */
+/** Rolls out an iteration's batches: an element for each group that finished, and all of them at the end. */
 const sample = <E, R, CE, CR>(
-  { dataset, rollout, sampling, seed }: Options<E, R, CE, CR>,
+  options: Options<E, R, CE, CR>,
   weights: Weights,
   iteration: number,
-  outcomes: Outcomes.Tracker
+  { batch, outcomes }: Progress
 ) =>
   Stream.unwrap(Effect.gen(function*() {
+    const { dataset, dynamic, rollout, sampling, seed } = options
     const startedAt = yield* Clock.currentTimeMillis
+    const first = yield* Ref.get(batch)
+    const history = yield* outcomes.history
     const { client, step } = yield* weights.sampler
-    const builders = yield* dataset.batch(iteration, seed, yield* outcomes.history)
     const policy = Policy.fromSamplingClient(client, SamplingSettings.options(sampling, seed))
-    const sampled = (results: ReadonlyArray<GroupResult>) =>
-      Effect.map(Clock.currentTimeMillis, (now): Sampled => ({
-        _tag: "Sampled",
-        iteration,
-        results: Batch.inOrder(results, builders.map(({ key }) => key)),
-        seconds: (now - startedAt) / 1000
+
+    const draw = (count: number, before: ReadonlyArray<GroupResult>): Stream.Stream<
+      Program.Progress | Sampled,
+      E | Error,
+      R
+    > =>
+      Stream.unwrap(Effect.gen(function*() {
+        const drawn = yield* dataset.batch(first + count, seed, history)
+        const builders = drawn.map((builder) => DynamicSampling.rekeyed(builder, count))
+        const rollouts = Rollout.stream(builders, policy, {
+          ...rollout,
+          seed,
+          unordered: true,
+          iteration,
+          samplerStep: step
+        })
+        const onward = Effect.fnUntraced(function*(finished: ReadonlyArray<GroupResult>) {
+          const results = [...before, ...Batch.inOrder(finished, builders.map(({ key }) => key))]
+          const next = first + count + 1
+          if (next < dataset.length && DynamicSampling.needsMore(dynamic, results, count + 1)) {
+            return draw(count + 1, results)
+          }
+          const now = yield* Clock.currentTimeMillis
+          return Stream.succeed<Sampled>({
+            _tag: "Sampled",
+            iteration,
+            results,
+            seconds: (now - startedAt) / 1000,
+            next
+          })
+        })
+        return Stream.concat(
+          Stream.make(Program.progress({ entry: { _tag: "Sampling", iteration, step, groups: builders.length } })),
+          collect(rollouts, onward)
+        )
       }))
-    const rollouts = Rollout.stream(builders, policy, {
-      ...rollout,
-      seed,
-      unordered: true,
-      iteration,
-      samplerStep: step
-    })
-    return Stream.make(Program.progress({ entry: { _tag: "Sampling", iteration, step, groups: builders.length } }))
-      .pipe(
-        Stream.concat(collect(rollouts, sampled))
-      )
+
+    return first < dataset.length ? draw(0, []) : Stream.empty
   }))
 
-/** A progress element for each group, and at the end what `finish` makes of all of them. */
-const collect = <E, R, A>(
+/** A progress element for each group, and at the end what `onward` makes of all of them. */
+const collect = <E, R, A, E2, R2>(
   rollouts: Stream.Stream<GroupResult, E, R>,
-  finish: (results: ReadonlyArray<GroupResult>) => Effect.Effect<A>
+  onward: (results: ReadonlyArray<GroupResult>) => Effect.Effect<Stream.Stream<A, E2, R2>>
 ) =>
   Stream.suspend(() => {
     const results: Array<GroupResult> = []
@@ -100,12 +132,21 @@ const collect = <E, R, A>(
         results.push(result)
         return Program.progress()
       }),
-      Stream.concat(Stream.fromEffect(Effect.suspend(() => finish(results))))
+      Stream.concat(Stream.unwrap(Effect.suspend(() => onward(results))))
     )
   })
 
-const learn = <E, R, CE, CR>(options: Options<E, R, CE, CR>, sampled: Sampled, memory: Learning.Memory) =>
-  Effect.map(
-    Learning.learn(options, sampled, { memory, cursor: (credit) => ({ batch: sampled.iteration + 1, credit }) }),
-    ({ credited, update }) => [Program.progress({ entry: credited }), update]
-  )
+const learn = Effect.fnUntraced(function*<E, R, CE, CR>(
+  options: Options<E, R, CE, CR>,
+  sampled: Sampled,
+  { batch, memory, outcomes }: Progress
+) {
+  const { iteration, next, results } = sampled
+  const { credited, update } = yield* Learning.learn(options, sampled, {
+    memory,
+    cursor: (credit) => ({ iteration: iteration + 1, batch: next, credit })
+  })
+  yield* Ref.set(batch, next)
+  yield* outcomes.add(iteration, results)
+  return [Program.progress({ entry: credited }), update]
+})

@@ -274,7 +274,12 @@ describe("StepMetrics.trained", () => {
     assert.strictEqual(numbers["train/reward/total"], 0.6)
     // Residual sums of the groups are 1 − 2·0.6 and 2 − 3·0.6.
     assert.closeTo(numbers["train/reward/standard_error"] ?? NaN, Math.sqrt(2 * (0.04 + 0.04)) / 5, 1e-12)
-    assert.deepStrictEqual(StepMetrics.trained([]), { "train/groups": 0, "train/episodes": 0 })
+    assert.deepStrictEqual(StepMetrics.trained([]), {
+      "train/groups": 0,
+      "train/discarded_groups": 0,
+      "train/discarded_tokens": 0,
+      "train/episodes": 0
+    })
   })
 })
 
