@@ -134,6 +134,7 @@ export * as Run from "./run/Run.ts"
 export * as RunOptions from "./run/RunOptions.ts"
 
 export * as DynamicSampling from "./rl/DynamicSampling.ts"
+export * as Health from "./rl/Health.ts"
 export * as KlPenalty from "./rl/KlPenalty.ts"
 export * as Objective from "./rl/Objective.ts"
 export * as Rl from "./rl/Rl.ts"

@@ -87,6 +87,17 @@ const tokenNumbers = (episodes: ReadonlyArray<Episode>) => {
   }
 }
 
+/** Attempts whose tokens are those of an earlier attempt of their group, as a share. */
+const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) => {
+  const repeated = groups.map((group) => {
+    const written = GroupResult.survivors(group).map(([, { transitions }]) =>
+      transitions.map(({ action }) => action.tokens.join(" ")).join("/")
+    )
+    return written.length - new Set(written).size
+  })
+  return Statistics.ratio(Statistics.sum(repeated), episodes)
+}
+
 /** What the environments reported, unless it bears the name of one of our own numbers. */
 const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const episodes = groups.flatMap(episodesOf)
@@ -100,6 +111,7 @@ const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
     ...tokenNumbers(episodes),
     ...forkCounts(episodes),
     truncated: Statistics.ratio(truncated, episodes.length),
+    duplicates: duplicates(groups, episodes.length),
     "reward/total": Statistics.ratio(Statistics.sum(episodes.map(({ reward }) => reward)), episodes.length),
     "reward/standard_error": Statistics.clusteredStandardError(groups.map(rewardsOf)),
     "by_group/frac_mixed": share("mixed"),

@@ -384,6 +384,31 @@ describe("StepMetrics.learning", () => {
     assert.notProperty(withRatios([1]), "optim/missing_logprobs")
   })
 
+  it("estimates divergence in three ways, and weighs whole sequences", () => {
+    const numbers = withRatios([2, 0.5])
+    const log2 = Math.log(2)
+    assert.closeTo(numbers["optim/kl_sample_train_v1"] ?? NaN, 0, 1e-6)
+    assert.closeTo(numbers["optim/kl_sample_train_v2"] ?? NaN, log2 ** 2 / 2, 1e-6)
+    assert.closeTo(numbers["optim/kl_sample_train_k3"] ?? NaN, 0.25, 1e-6)
+    const data = [datum({ logprobs: [0] }), datum({ logprobs: [0] })]
+    const sequences = StepMetrics.learning(data, [Float32Array.of(log2), Float32Array.of(0)], unclipped)
+    assert.closeTo(sequences["optim/effective_sample_size_sequences"] ?? NaN, 9 / 10, 1e-6)
+  })
+
+  it("shares out ratios by range, and divergence by depth where there are several", () => {
+    const numbers = withRatios([0.4, 1, 1, 3])
+    assert.deepInclude(numbers, {
+      "optim/ratio_share/0": 0.25,
+      "optim/ratio_share/0.95": 0.5,
+      "optim/ratio_share/2": 0.25
+    })
+    assert.notProperty(numbers, "optim/ratio_share/0.5")
+    assert.notProperty(numbers, "optim/kl_by_depth/0")
+    const long = withRatios([...Array.from({ length: 1024 }, () => 1), 2])
+    assert.strictEqual(long["optim/kl_by_depth/0"], 0)
+    assert.closeTo(long["optim/kl_by_depth/1024"] ?? NaN, Math.log(2) ** 2 / 2, 1e-6)
+  })
+
   it("gives no NaN where ratios are beyond all bounds", () => {
     const numbers = StepMetrics.learning(
       [datum({ logprobs: [-900, -1] })],

@@ -1,0 +1,139 @@
+/** Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well. */
+
+/** A range of values; a side that is left out has no end. */
+export interface Range {
+  readonly least?: number
+  readonly most?: number
+}
+
+export interface Sign {
+  /** The metric's name in the records of iterations. */
+  readonly metric: string
+  readonly title: string
+  readonly meaning: string
+  /** Absent where no range is healthy for every task. */
+  readonly healthy?: Range
+  /** What to do outside of the range. */
+  readonly advice?: string
+}
+
+/** In the order in which they are worth looking at. */
+export const signs: ReadonlyArray<Sign> = [
+  {
+    metric: "optim/effective_sample_size",
+    title: "effective sample size",
+    meaning:
+      "How many of the trained tokens still count after importance weighting, as a share: 1 where the policy that is " +
+      "trained is the one that sampled, near 0 where a few tokens decide the update",
+    healthy: { least: 0.5 },
+    advice: "Lower the learning rate, take fewer substeps or staler groups, or use a loss that clips"
+  },
+  {
+    metric: "optim/effective_sample_size_sequences",
+    title: "effective sample size of sequences",
+    meaning: "The same with the weight of each whole sequence, which falls earlier: collapse is announced here first",
+    healthy: { least: 0.1 },
+    advice: "Lower the learning rate or the staleness before the reward falls"
+  },
+  {
+    metric: "optim/kl_sample_train_v1",
+    title: "divergence of trainer from sampler, first estimate",
+    meaning:
+      "Mean of log q − log p over the trained tokens, q the sampler and p the trainer. Unbiased but noisy: it may be negative",
+    healthy: { least: -0.01, most: 0.01 },
+    advice: "On-policy it should be rounding alone: compare the sampler's and the trainer's precision and prompts"
+  },
+  {
+    metric: "optim/kl_sample_train_v2",
+    title: "divergence of trainer from sampler, second estimate",
+    meaning: "Half the mean of (log q − log p)²: never negative, a little biased",
+    healthy: { most: 0.01 },
+    advice: "As above; mixtures of experts lie ten times higher than dense models"
+  },
+  {
+    metric: "optim/kl_sample_train_k3",
+    title: "divergence of trainer from sampler, third estimate",
+    meaning:
+      "Mean of ρ − 1 − log ρ with ρ the importance ratio: never negative and unbiased, but one outlier can dominate it",
+    healthy: { most: 0.01 },
+    advice: "Where it is far above the second estimate a few tokens have extreme ratios: look at the largest ratio"
+  },
+  {
+    metric: "optim/ratio_max",
+    title: "largest importance ratio",
+    meaning: "How many times likelier the trainer finds the token that it has moved towards most",
+    healthy: { most: 10 },
+    advice: "Use a loss that clips, such as ppo or cispo"
+  },
+  {
+    metric: "optim/clipped_share",
+    title: "share of clipped tokens",
+    meaning: "Trained tokens at which the loss uses its bound in place of the ratio",
+    healthy: { most: 0.2 },
+    advice: "Lower the learning rate: updates go further than the clip allows"
+  },
+  {
+    metric: "optim/entropy",
+    title: "entropy",
+    meaning:
+      "Mean surprise of the sampled tokens, in nats: how varied the policy is. It falls as the policy becomes sure",
+    healthy: { least: 0.02 },
+    advice:
+      "Near 0 all attempts are alike and no group has a signal: raise the upper clip, or hold the policy by a KL penalty"
+  },
+  {
+    metric: "grad_norm",
+    title: "gradient norm",
+    meaning: "Length of the gradient before clipping, where the backend gives it. Spikes come before collapse",
+    advice: "Set gradClipNorm where spikes are many times the median"
+  },
+  {
+    metric: "groups/informative",
+    title: "informative groups",
+    meaning: "Groups whose attempts earned different rewards: the others teach nothing",
+    healthy: { least: 1 },
+    advice: "Choose easier or harder problems, larger groups, or dynamic sampling"
+  },
+  {
+    metric: "env/all/duplicates",
+    title: "duplicate completions",
+    meaning: "Attempts whose tokens are the same as those of an earlier attempt of their group, as a share",
+    healthy: { most: 0.5 },
+    advice: "Sampling has lost its variety, or the backend gives equal seeds equal samples"
+  },
+  {
+    metric: "env/all/truncated",
+    title: "truncated answers",
+    meaning:
+      "Attempts that were cut at their token limit, as a share: their rewards judge the limit more than the answer",
+    healthy: { most: 0.1 },
+    advice: "Raise maxTokens, or make long answers dearer by overlongBuffer"
+  },
+  {
+    metric: "env/all/response_tokens/p50",
+    title: "length of the median answer",
+    meaning: "Tokens of the median attempt. A steady rise or fall while the reward stands still is drift, not learning"
+  },
+  {
+    metric: "members/lost",
+    title: "lost attempts",
+    meaning: "Attempts that failed and were left out",
+    healthy: { most: 0 },
+    advice: "Their failures are in the records: mend the environment or the grader"
+  }
+]
+
+/** A sign whose value lies outside of its healthy range. */
+export interface Concern {
+  readonly sign: Sign
+  readonly value: number
+}
+
+const isWithin = (value: number, { least = -Infinity, most = Infinity }: Range) => value >= least && value <= most
+
+/** The signs of an iteration that need a look, in the order of the table; a metric that is absent is no concern. */
+export const concerns = (metrics: Readonly<Record<string, number>>): ReadonlyArray<Concern> =>
+  signs.flatMap((sign) => {
+    const value = metrics[sign.metric]
+    return value === undefined || sign.healthy === undefined || isWithin(value, sign.healthy) ? [] : [{ sign, value }]
+  })

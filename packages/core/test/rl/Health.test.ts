@@ -1,0 +1,43 @@
+import { Health, Rl, RunRecord } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Task from "./Task.ts"
+
+const trained = Stream.unwrap(Effect.map(
+  Task.options({ run: { iterations: 1 } }),
+  (options) => Rl.run(options)
+)).pipe(Stream.runCollect)
+
+/** Numbers that only some losses, backends or tasks have. */
+const conditional = ["optim/clipped_share", "grad_norm"]
+
+describe("Health.signs", () => {
+  it.effect("name numbers that a run has", () =>
+    Effect.gen(function*() {
+      const { metrics } = (yield* trained).find(RunRecord.guards.Updated) ?? assert.fail("no update")
+      for (const { metric } of Health.signs) {
+        if (!conditional.includes(metric)) assert.property(metrics, metric)
+      }
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it("are told apart by their metrics, each with its meaning", () => {
+    assert.strictEqual(new Set(Health.signs.map(({ metric }) => metric)).size, Health.signs.length)
+    assert.isTrue(Health.signs.every(({ meaning, title }) => meaning.length > 20 && title.length > 0))
+  })
+})
+
+describe("Health.concerns", () => {
+  it("are the numbers outside of their range, in the order of the table", () => {
+    const concerns = Health.concerns({
+      "optim/kl_sample_train_v2": 0.2,
+      "optim/effective_sample_size": 0.1,
+      "optim/ratio_max": 2,
+      "groups/informative": 0
+    })
+    assert.deepStrictEqual(concerns.map(({ sign, value }) => [sign.metric, value]), [
+      ["optim/effective_sample_size", 0.1],
+      ["optim/kl_sample_train_v2", 0.2],
+      ["groups/informative", 0]
+    ])
+  })
+})
