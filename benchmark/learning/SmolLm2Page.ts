@@ -37,7 +37,7 @@ const runs = process.argv.slice(2).map((folder) => {
   return {
     title: `${titles[first?.control ?? ""]}, seed ${first?.seed}`,
     before: evaluations.at(0)?.heldOutGreedy,
-    after: evaluations.at(-1)?.heldOutGreedy,
+    after: evaluations.slice(1).at(-1)?.heldOutGreedy,
     iterations: updates.length,
     seconds: lines.at(-1)?.seconds ?? NaN,
     correct: updates.map(({ metrics }) => metrics?.["env/all/correct"] ?? NaN),
@@ -54,7 +54,8 @@ below 100, 16 problems × 8 attempts in each iteration, at most 24 tokens, learn
 trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.
 
 What is learned is to answer within the limit, and to add: most answers of the base model run into the 24 tokens, and where it has 80 it is
-right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593].`,
+right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593]. A run
+without a second evaluation was stopped early.`,
   Report.table(
     ["", "before [95 %]", "after [95 %]", "iterations", "minutes", "sampling, s", "training, s"],
     runs.map(({ after, before, iterations, sampling, seconds, title, training }) => [
