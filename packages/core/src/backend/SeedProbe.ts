@@ -1,0 +1,45 @@
+/** What the seeds of a backend promise, found out by sampling. */
+import * as Effect from "effect/Effect"
+import type * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
+import type { SamplingClient } from "./SamplingClient.ts"
+import type { TinkerError } from "./TinkerError.ts"
+
+/**
+ * - `sample`: sample `i` of a request is that of a request for one with seed + `i`
+ * - `request`: the same request gives the same samples, and its samples are not those of requests for one
+ * - `duplicates`: all samples of a request are the same, so that members of a group must be one request each
+ * - `none`: the same request gives other samples
+ */
+export type Meaning = "sample" | "request" | "duplicates" | "none"
+
+const samples = 3
+
+/** Long enough that two samples are hardly ever equal by chance. */
+const maxTokens = 16
+
+const text = ({ tokens }: Sampling.SampledTokens) => tokens.join(" ")
+
+const equal = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
+  left.every((one, index) => one === right[index])
+
+/**
+ * Samples nine sequences of at most 16 tokens after `prompt`. One that the model always answers alike says nothing of seeds and is found
+ * to be `duplicates`.
+ */
+export const probe = Effect.fnUntraced(function*(
+  client: SamplingClient,
+  prompt: ModelInput.ModelInput,
+  seed = 20_260_101
+): Effect.fn.Return<Meaning, TinkerError> {
+  const ask = (seed: number, numSamples: number) =>
+    Effect.map(
+      client.sample({ prompt, numSamples, params: { maxTokens, seed, stop: [] } }),
+      ({ sequences }) => sequences.map(text)
+    )
+  const together = yield* ask(seed, samples)
+  if (!equal(together, yield* ask(seed, samples))) return "none"
+  if (new Set(together).size === 1) return "duplicates"
+  const alone = yield* Effect.forEach(together, (_, index) => ask(seed + index, 1))
+  return equal(together, alone.flat()) ? "sample" : "request"
+})
