@@ -109,6 +109,10 @@ const flags = {
   compress: Flag.Boolean("compress").pipe(
     Flag.withDescription("Ask clients to compress their training data, for a slow network"),
     Flag.withDefault(false)
+  ),
+  strict: Flag.Boolean("strict").pipe(
+    Flag.withDescription("Refuse what the hosted service refuses, so that what runs here runs there"),
+    Flag.withDefault(false)
   )
 }
 
@@ -173,6 +177,7 @@ interface Options {
   readonly samplesPerMinute: Option.Option<number>
   readonly maxBody: number
   readonly compress: boolean
+  readonly strict: boolean
 }
 
 const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) => B) =>
@@ -183,6 +188,7 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   apiKeys,
   maxBodySize: ByteSize.mebibytes(options.maxBody),
   compressPasses: options.compress,
+  strict: options.strict,
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 

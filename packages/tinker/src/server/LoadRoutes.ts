@@ -13,6 +13,8 @@ import type { Parts } from "./Parts.ts"
 import { badRequest, fromTinkerError } from "./Refusal.ts"
 import * as Saving from "./Saving.ts"
 import type { Trains } from "./Sessions.ts"
+import { Strictness } from "./Strictness.ts"
+import * as StrictRules from "./StrictRules.ts"
 
 const operation = "loadState"
 
@@ -30,9 +32,14 @@ const noToken = ({ weights_access_token: token }: Foreign) =>
 const readable = ({ checkpoints }: Parts, path: string) =>
   Effect.map(Saving.orNotFound(operation, path)(checkpoints.readable(path)), checkpoints.paths.toBackend)
 
+const isState = (strictness: Strictness["Service"], path: string) =>
+  strictness.check(!path.includes("/sampler_weights/"), StrictRules.trainedFromSampler(path))
+
 const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWeightsRequest.Type, content: string) {
   const model = yield* parts.sessions.model(value.model_id)
   const caller = yield* Caller
+  const strictness = yield* Strictness
+  const isFirst = Number(value.seq_id ?? 1) <= 1
   return yield* Accept.training(parts, {
     operation,
     model,
@@ -41,6 +48,12 @@ const load = Effect.fnUntraced(function*(parts: Parts, value: typeof Wire.LoadWe
     submit: noToken(value).pipe(
       Effect.andThen(Optimizer.isAdam("optimizer_config", value.optimizer_config)),
       Accept.named(operation),
+      Effect.andThen(
+        Saving.asFailure(operation)(Effect.andThen(
+          strictness.check(isFirst, StrictRules.loadedLate(value.seq_id)),
+          isState(strictness, value.path)
+        ))
+      ),
       Effect.andThen(readable(parts, value.path)),
       Effect.flatMap((path) => model.client.loadState(path, { optimizer: value.optimizer ?? false })),
       Effect.map((pending) =>
@@ -86,6 +99,7 @@ const create = Effect.fnUntraced(function*(
 ) {
   const { checkpoints, futures, sessions, tinker } = parts
   const session = yield* sessions.touch(value.session_id)
+  yield* isState(yield* Strictness, value.path)
   const place = yield* checkpoints.readable(value.path)
   const weights = yield* checkpoints.weights(place)
   yield* Effect.all([

@@ -17,6 +17,8 @@ import * as PieceSampling from "./PieceSampling.ts"
 import * as PromptScores from "./PromptScores.ts"
 import { badRequest, fromTinkerError, tooMany } from "./Refusal.ts"
 import type { Sampler, Session } from "./Sessions.ts"
+import { Strictness } from "./Strictness.ts"
+import * as StrictRules from "./StrictRules.ts"
 import * as TopkSamples from "./TopkSamples.ts"
 
 /** Weights to sample from. */
@@ -40,6 +42,7 @@ const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { base_mode
     if (name === undefined) return yield* badRequest("base_model and model_path are missing, expected one of them")
     return { baseModel: name, modelPath: undefined, from: { baseModel: name } } satisfies Source
   }
+  yield* (yield* Strictness).check(!path.includes("/weights/"), StrictRules.sampledFromState(path))
   const place = yield* checkpoints.readable(path)
   const weights = yield* checkpoints.weights(place)
   if (name !== undefined && name !== weights.base_model) {

@@ -48,5 +48,36 @@ describe("a strict server", () => {
         assert.include(String(step.body["detail"]), "nesterov")
         assert.property(yield* Api.result(yield* Api.step(model_id, 2)), "metrics")
       }))
+
+    it.effect("loads a state into a new model alone, and says where that is written", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const { path } = yield* Api.saved(model_id, 1, "state")
+        const late = yield* Effect.flatMap(Api.post("/load_weights", { model_id, seq_id: 2, path }), Api.result)
+        assert.include(String(late["error"]), "load_weights has seq_id 2, expected 1")
+        assert.include(String(late["error"]), "types/load_weights_request.py")
+        const promise = yield* Api.createModel(session_id, { model_seq_id: 1 })
+        const fresh = String((yield* Api.result(promise))["model_id"])
+        const loaded = yield* Effect.flatMap(
+          Api.post("/load_weights", { model_id: fresh, seq_id: 1, path }),
+          Api.result
+        )
+        assert.strictEqual(loaded["path"], path)
+      }))
+
+    it.effect("trains from states alone, and samples from one all the same", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const saved = yield* Effect.flatMap(Api.saveForSampler(model_id, 1, { path: "for-sampling" }), Api.result)
+        const refused = yield* Api.post("/load_weights", { session_id, model_seq_id: 1, path: saved["path"] })
+        assert.strictEqual(refused.status, 422)
+        assert.include(
+          String(refused.body["detail"]),
+          "expected a state of save_state to train from (strict: tinker-docs"
+        )
+        const { path } = yield* Api.saved(model_id, 2, "state")
+        const sampler = { session_id, sampling_session_seq_id: 0, model_path: path }
+        assert.strictEqual((yield* Api.post("/create_sampling_session", sampler)).status, 200)
+      }))
   })
 })

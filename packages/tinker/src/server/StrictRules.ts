@@ -1,0 +1,22 @@
+/** What the hosted service refuses and this server would do, each with its source; see `Strictness`. */
+import type { Rule } from "./Strictness.ts"
+
+const checkpointsPage = "tinker-docs.thinkingmachines.ai/tinker/howto/checkpoints"
+
+/** A state is loaded into a new model alone. */
+export const loadedLate = (sequence: unknown): Rule => ({
+  detail: `load_weights has seq_id ${String(sequence)}, expected 1: make a new model from the state`,
+  source: "tinker 0.38.0, types/load_weights_request.py: a load comes right after create_model, with seq_id 1"
+})
+
+/** Weights for sampling have no state to train on from. */
+export const trainedFromSampler = (path: string): Rule => ({
+  detail: `path is "${path}", expected a state of save_state to train from`,
+  source: `${checkpointsPage}: save_weights_for_sampler keeps only the weights, for sampling`
+})
+
+/** The page names other weights for sampling, but an example of the SDK samples from a state. */
+export const sampledFromState = (path: string): Rule => ({
+  detail: `model_path is "${path}", expected weights of save_weights_for_sampler to sample from`,
+  source: undefined
+})
