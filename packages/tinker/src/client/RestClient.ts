@@ -27,6 +27,17 @@ export interface Scope {
   readonly accessScope?: "owned" | "accessible"
 }
 
+export interface SessionQuery {
+  readonly displayName?: string
+  /** Pairs that must all hold. */
+  readonly userMetadata?: Readonly<Record<string, string>>
+  readonly status?: "active" | "cancelled" | "failed" | "client_finished"
+  /** At most 200; default 50. */
+  readonly limit?: number
+  /** `nextCursor` of the page before. */
+  readonly cursor?: Wire.SessionSearch["nextCursor"]
+}
+
 export interface Identity {
   readonly userUrn: string
   readonly email: string | undefined
@@ -58,6 +69,13 @@ export class RestClient extends Context.Service<RestClient, {
   readonly setCheckpointTtl: (path: string, ttl?: Duration.Input) => Answer<void>
   readonly listSessions: (options?: Page & Scope) => Answer<ReadonlyArray<string>>
   readonly getSession: (sessionId: string, options?: Scope) => Answer<Wire.Session>
+  /** Newest first. `displayName` matches where each of its words appears; `status` is one, any unless given. */
+  readonly searchSessions: (options?: SessionQuery) => Answer<Wire.SessionSearch>
+  /** A copy of a checkpoint that belongs to a project; for ever unless given a `ttl`. Gives the copy's path. */
+  readonly copyCheckpoint: (
+    path: string,
+    options: { readonly projectId: string; readonly ttl?: Duration.Input }
+  ) => Answer<string>
   readonly assignSessionProject: (sessionId: string, projectId: string) => Answer<void>
   /** Where the trace of a session can be fetched; waits until it is there. */
   readonly exportSessionTrace: (sessionId: string) => Answer<string>
@@ -188,6 +206,31 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
           sessions)
       ),
     getSession: (id, options = {}) => described("getSession")(get(`/sessions/${id}`, Wire.Session, scope(options))),
+    searchSessions: ({ cursor, displayName, limit = 50, status, userMetadata = {} } = {}) =>
+      described("searchSessions")(Connection.call(
+        connection,
+        Connection.post("/sessions/search", {
+          user_metadata: userMetadata,
+          limit,
+          ...(displayName === undefined ? {} : { display_name: displayName }),
+          ...(status === undefined ? {} : { statuses: [{ type: status }] }),
+          ...(cursor === undefined || cursor === null ? {} : { cursor })
+        }),
+        Wire.SessionSearch
+      )),
+    copyCheckpoint: (path, { projectId, ttl }) =>
+      described("copyCheckpoint", ["checkpoint", path])(Effect.map(
+        Connection.call(
+          connection,
+          Connection.post("/copy_weights", {
+            source_path: path,
+            destination_project_id: projectId,
+            ...(ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) })
+          }),
+          Wire.Copied
+        ),
+        (copied) => copied.path
+      )),
     assignSessionProject: (id, project_id) =>
       described("assignSessionProject")(command(
         HttpClientRequest.put(`/sessions/${id}/project`).pipe(

@@ -91,6 +91,43 @@ export const Session = Schema.Struct({
 }).pipe(Schema.encodeKeys({ trainingRunIds: "training_run_ids", samplerIds: "sampler_ids" }))
 export type Session = typeof Session.Type
 
+const SessionStatus = Schema.Struct({
+  type: Schema.Literals(["active", "cancelled", "failed", "client_finished"]),
+  /** How a client's run ended, or what failed the session. */
+  reason: nullable(Schema.Struct({ type: Schema.String })),
+  detail: nullable(Schema.String),
+  message: nullable(Schema.String)
+})
+
+const SessionSummary = Schema.Struct({
+  sessionId: Schema.String,
+  createdAt: Time,
+  owner: Schema.String,
+  projectId: Schema.String,
+  status: nullable(SessionStatus),
+  checkpointsCount: Schema.Int,
+  displayName: nullable(Schema.String),
+  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+}).pipe(Schema.encodeKeys({
+  sessionId: "session_id",
+  createdAt: "created_at",
+  projectId: "project_id",
+  checkpointsCount: "checkpoints_count",
+  displayName: "display_name",
+  userMetadata: "user_metadata"
+}))
+
+/** Where the next page of a search begins; passed back as it is. */
+const SearchCursor = Schema.Struct({ last_created_at: Schema.String, last_session_id: Schema.String })
+
+export const SessionSearch = Schema.Struct({
+  sessions: Schema.Array(SessionSummary),
+  nextCursor: nullable(SearchCursor)
+}).pipe(Schema.encodeKeys({ nextCursor: "next_cursor" }))
+export type SessionSearch = typeof SessionSearch.Type
+
+export const Copied = Schema.Struct({ path: Schema.String }).pipe(Schema.encodeKeys({ path: "tinker_path" }))
+
 export const ArchiveUrl = Schema.Struct({ url: Schema.String, expires: nullable(Time) })
 
 export const TraceExport = Schema.Struct({
