@@ -1,4 +1,4 @@
-import type { Tinker } from "@effect-rl/core"
+import type { Tinker, Tokenizer } from "@effect-rl/core"
 import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
@@ -20,7 +20,7 @@ const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
 /** Our client, a socket, our server, a backend. */
 const throughSockets = <E>(
   scheme: string,
-  backend: (folder: string) => Layer.Layer<Tinker.Tinker, E, NodeServices.NodeServices>
+  backend: (folder: string) => Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, E, NodeServices.NodeServices>
 ) =>
   client.pipe(
     Layer.provide(Layer.unwrap(Effect.gen(function*() {
@@ -42,7 +42,9 @@ describe("the engine behind the server and the client keeps the contract", () =>
 
 describe("the scripted mock behind the server and the client keeps the contract", () => {
   const cases = Contract.contract({ baseModel: Script.defaultModel, tokenizer: TestTokenizer.characters })
-  layer(throughSockets("scripted", () => ScriptedTinker.layer()), { excludeTestServices: true })((it) => {
+  layer(throughSockets("scripted", () => Layer.merge(ScriptedTinker.layer(), TestTokenizer.layer())), {
+    excludeTestServices: true
+  })((it) => {
     for (const { check, name } of cases) it.effect(name, () => check)
   })
 })

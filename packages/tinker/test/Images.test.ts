@@ -1,6 +1,6 @@
 /** An image on its way from a client through the server to a backend. */
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
-import { Call, Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -22,7 +22,7 @@ const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirector
 
 const server = Layer.unwrap(
   Effect.map(folder, (folder) => TinkerServer.layer({ checkpoints: { folder, scheme: "test" } }))
-)
+).pipe(Layer.provide(TestTokenizer.layer()))
 
 const sockets = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
 

@@ -43,13 +43,19 @@ const isLocal = ({ headers, remoteAddress }: HttpServerRequest.HttpServerRequest
   && headers["origin"] === undefined
   && ownHost.test(headers["host"] ?? "")
 
+const bearer = /^bearer (.+)$/i
+
+/** Clients of OpenAI send theirs as a bearer token. */
+const keyOf = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  headers["x-api-key"] ?? bearer.exec(headers["authorization"] ?? "")?.[1] ?? ""
+
 export const identify = (
   keys: ReadonlyArray<ApiKey>
 ): Effect.Effect<Caller["Service"], Refusal, HttpServerRequest.HttpServerRequest> => {
   const known = keys.map(({ key, tenant }) => ({ tenant, digest: digest(Redacted.value(key)) }))
   return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request): Effect.Effect<Caller["Service"], Refusal> => {
     if (known.length === 0) return isLocal(request) ? Effect.succeed({ tenant: undefined }) : Effect.fail(foreign)
-    const given = digest(request.headers["x-api-key"] ?? "")
+    const given = digest(keyOf(request))
     const [match] = known.filter((one) => timingSafeEqual(one.digest, given))
     return match === undefined ? Effect.fail(unauthorized) : Effect.succeed({ tenant: match.tenant })
   })

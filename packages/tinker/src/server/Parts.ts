@@ -1,10 +1,12 @@
 /** Everything that the routes share. */
-import type { Tinker } from "@effect-rl/core"
+import type { ChatModel, Tinker } from "@effect-rl/core"
+import type * as Effect from "effect/Effect"
 import type { Audit } from "./Audit.ts"
 import type { Checkpoints } from "./Checkpoints.ts"
 import type { Fair } from "./Fair.ts"
 import type { Futures } from "./Futures.ts"
 import type { RateLimit } from "./RateLimit.ts"
+import type { Refusal } from "./Refusal.ts"
 import type { Sessions } from "./Sessions.ts"
 
 export interface Parts {
@@ -21,6 +23,8 @@ export interface Parts {
   readonly compressPasses: boolean
   /** The tokenizer of a model, as `get_info` names it. */
   readonly tokenizerOf: (model: string) => string
+  /** Tokenizer and renderer of a base model, for clients that send conversations. */
+  readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
   /** A name nothing else on this server has. */
   readonly uniqueId: () => string
 }

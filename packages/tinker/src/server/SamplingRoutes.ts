@@ -115,7 +115,10 @@ const sampleFrom = Effect.fnUntraced(function*(
 /** Weights named in the request itself are kept until five minutes after the last request for any such. */
 const unnamedSession = "requests without a session"
 
-const samplerOf = Effect.fnUntraced(function*(parts: Parts, value: Wire.SampleRequest) {
+export const samplerOf = Effect.fnUntraced(function*(
+  parts: Parts,
+  value: Named & Pick<Wire.SampleRequest, "sampling_session_id">
+) {
   const { sessions } = parts
   const id = value.sampling_session_id ?? undefined
   if (id !== undefined) return yield* sessions.sampler(id)

@@ -1,5 +1,5 @@
 /** The Tinker API over HTTP in front of any backend. */
-import { Tinker } from "@effect-rl/core"
+import { Tinker, type Tokenizer } from "@effect-rl/core"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,6 +17,9 @@ import * as ApiKeys from "./ApiKeys.ts"
 import * as Audit from "./Audit.ts"
 import * as Body from "./Body.ts"
 import { Caller } from "./Caller.ts"
+import * as AnthropicRoutes from "./chat/AnthropicRoutes.ts"
+import * as ChatModels from "./chat/ChatModels.ts"
+import * as OpenAiRoutes from "./chat/OpenAiRoutes.ts"
 import * as CheckpointRoutes from "./CheckpointRoutes.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as DownloadRoutes from "./DownloadRoutes.ts"
@@ -73,6 +76,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   const { samplesPerMinute, tokenizers = {} } = options
   const tinker = yield* Tinker.Tinker
   const { join } = yield* Path.Path
+  const tokenizerOf = (model: string) => tokenizers[model] ?? model
   const scope = yield* Scope.make()
   const futures = yield* Scope.provide(Futures.make(randomUUID()), scope)
   yield* Effect.addFinalizer(() =>
@@ -88,7 +92,8 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
     sampling: Fair.make(PieceSampling.capacity),
     rateLimit: samplesPerMinute === undefined ? RateLimit.none : yield* RateLimit.perMinute(samplesPerMinute),
     compressPasses: options.compressPasses ?? false,
-    tokenizerOf: (model) => tokenizers[model] ?? model,
+    tokenizerOf,
+    chatModel: yield* ChatModels.make(tokenizerOf),
     uniqueId: () => randomUUID()
   } satisfies Parts
 })
@@ -130,6 +135,11 @@ const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...CheckpointRoutes.routes(parts, links)
 ]
 
+/** For clients of other services; their paths are whole. */
+const foreign = (
+  parts: Parts
+): ReadonlyArray<Route> => [...OpenAiRoutes.routes(parts), ...AnthropicRoutes.routes(parts)]
+
 const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...DownloadRoutes.routes(parts, links),
   ...ServiceRoutes.openRoutes(parts)
@@ -137,7 +147,10 @@ const withoutKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
 
 const stranger = Effect.succeed({ tenant: undefined })
 
-/** The routes under `/api/v1`. */
+/** Where the Tinker API is. */
+const prefix = "/api/v1"
+
+/** The Tinker API, and what clients of other services call. */
 const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
     Effect.gen(function*() {
@@ -146,12 +159,15 @@ const routes = (options: TinkerServerOptions) =>
       const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
       const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
       const strictness = Strictness.make(options.strict ?? false)
+      const known = guarded(ApiKeys.identify(options.apiKeys ?? []), room, strictness, limit)
+      const open = guarded(stranger, room, strictness, limit)
       return [
-        ...withKey(parts, links).map(guarded(ApiKeys.identify(options.apiKeys ?? []), room, strictness, limit)),
-        ...withoutKey(parts, links).map(guarded(stranger, room, strictness, limit))
+        ...[...withKey(parts, links).map(known), ...withoutKey(parts, links).map(open)].map(
+          HttpRouter.prefixRoute(prefix)
+        ),
+        ...foreign(parts).map(known)
       ]
-    }),
-    { prefix: "/api/v1" }
+    })
   )
 
 /** Serves the backend; closing its scope waits until accepted requests are finished. */
@@ -160,5 +176,5 @@ export const layer = (
 ): Layer.Layer<
   never,
   never,
-  Tinker.Tinker | HttpServer.HttpServer | FileSystem.FileSystem | Path.Path
+  Tinker.Tinker | Tokenizer.Tokenizers | HttpServer.HttpServer | FileSystem.FileSystem | Path.Path
 > => HttpRouter.serve(routes(options), { disableListenLog: true, disableLogger: true })

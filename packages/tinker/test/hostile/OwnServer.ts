@@ -1,5 +1,5 @@
 /** This project's server in the place of the honest service, before a backend that answers the same. */
-import { Call, ScriptedTinker } from "@effect-rl/core/testing"
+import { Call, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -25,6 +25,7 @@ const served = Layer.unwrap(Effect.gen(function*() {
   return TinkerServer.layer({ checkpoints: { folder, scheme: "scripted" } })
 })).pipe(
   Layer.provideMerge(backend),
+  Layer.provide(TestTokenizer.layer()),
   Layer.provideMerge(NodeHttpServer.layerServer(createServer, { port: 0, host: "127.0.0.1" })),
   Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer))
 )

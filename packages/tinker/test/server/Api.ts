@@ -1,5 +1,5 @@
 /** A server over real sockets in front of a scripted backend, and what is sent to it. */
-import { Script, ScriptedTinker } from "@effect-rl/core/testing"
+import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -22,6 +22,7 @@ export const server = ({ folder, script = {}, ...options }: Options = {}) =>
     (folder) => TinkerServer.layer({ checkpoints: { folder, scheme: "scripted" }, ...options })
   )).pipe(
     Layer.provideMerge(ScriptedTinker.layer(script)),
+    Layer.provide(TestTokenizer.layer()),
     Layer.provideMerge(NodeHttpServer.layerTest)
   )
 

@@ -1,0 +1,28 @@
+/** The tokenizers and renderers that have been loaded, by base model. */
+import { ChatModel, Tinker, Tokenizer } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import { badRequest, fromTinkerError } from "../Refusal.ts"
+
+/** Finds a model's tokenizer and renderer; `tokenizerOf` says what its tokenizer is called here. */
+export const make = Effect.fnUntraced(function*(tokenizerOf: (model: string) => string) {
+  const context = yield* Effect.context<Tinker.Tinker | Tokenizer.Tokenizers>()
+  const loaded = new Map<string, ChatModel.ChatModel>()
+  const load = Effect.fnUntraced(function*(model: string) {
+    const tokenizer = tokenizerOf(model)
+    const found = yield* ChatModel.resolve(model, tokenizer === model ? {} : { tokenizer }).pipe(
+      Effect.provideContext(context),
+      Effect.mapError((error) =>
+        error._tag === "TinkerError"
+          ? fromTinkerError(error)
+          : badRequest(`model "${model}" cannot chat: ${error.message}`)
+      )
+    )
+    loaded.set(model, found)
+    return found
+  })
+  return (model: string) =>
+    Effect.suspend(() => {
+      const found = loaded.get(model)
+      return found === undefined ? load(model) : Effect.succeed(found)
+    })
+})

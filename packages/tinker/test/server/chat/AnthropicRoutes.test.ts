@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Api from "../Api.ts"
+import * as Chat from "./Chat.ts"
+
+describe("messages of Anthropic's clients", () => {
+  const ask = { model: Chat.model, max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
+
+  it.effect("answer with blocks", () =>
+    Effect.gen(function*() {
+      const { body } = yield* Api.send(Chat.request("/anthropic/api/v1/messages", ask))
+      assert.deepInclude(body, { type: "message", role: "assistant", stop_reason: "end_turn" })
+      assert.deepStrictEqual(body["content"], [{ type: "text", text: "Hello" }])
+      const counted = yield* Api.send(
+        Chat.request("/anthropic/api/v1/messages/count_tokens", { model: Chat.model, messages: ask.messages })
+      )
+      assert.strictEqual(
+        counted.body["input_tokens"],
+        (body["usage"] as { readonly input_tokens: number }).input_tokens
+      )
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+
+  it.effect("stream blocks that open, grow and close", () =>
+    Effect.gen(function*() {
+      const all = (yield* Chat.events("/anthropic/api/v1/messages", { ...ask, stream: true })).map((text) =>
+        JSON.parse(text)
+      )
+      const types = all.map(({ type }) => type)
+      assert.deepStrictEqual(types.filter((type, index) => type !== types[index - 1]), [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop"
+      ])
+      const text = all.flatMap(({ delta }) => delta?.type === "text_delta" ? [delta.text] : [])
+      assert.strictEqual(text.join(""), "Hello there, whoever you are.")
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello there, whoever you are.<|im_end|>") }))))
+
+  it.effect("keep calls of tools and their results apart", () =>
+    Effect.gen(function*() {
+      const messages = [
+        { role: "user", content: "Add." },
+        { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "add", input: { a: 1 } }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "2" }] }
+      ]
+      const { body, status } = yield* Api.send(Chat.request("/anthropic/api/v1/messages", { ...ask, messages }))
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(body["content"], [{ type: "text", text: "Hello" }])
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+})

@@ -1,0 +1,40 @@
+/** A server whose model answers with a given text, and what chat clients send to it. */
+import { type Script, TestTokenizer } from "@effect-rl/core/testing"
+import { Effect } from "effect"
+import { HttpClientRequest } from "effect/http"
+import * as Api from "../Api.ts"
+
+export const model = "Qwen/Qwen3-4B-Instruct-2507"
+const { characters } = TestTokenizer
+
+/** Answers every conversation with this text, as many tokens at a time as are asked for. */
+export const answering = (text: string): Script.Script => {
+  const answer = characters.encode(text)
+  return {
+    models: { [model]: { contextLength: 4096 } },
+    sample: ({ numSamples = 1, params, prompt }) => {
+      const asked = prompt.chunks.flatMap((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
+      const shown = characters.decode(asked)
+      const said = shown.slice(shown.lastIndexOf("<|im_start|>assistant\n") + "<|im_start|>assistant\n".length)
+      const from = characters.encode(said).length
+      const tokens = answer.slice(from, from + params.maxTokens)
+      const stopReason = from + tokens.length === answer.length ? "stop" : "length"
+      const sequence = { tokens, logprobs: new Float32Array(tokens.length).fill(-0.5), stopReason } as const
+      return { sequences: Array.from({ length: numSamples }, () => sequence) }
+    }
+  }
+}
+
+export const request = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
+  HttpClientRequest.bodyText(
+    HttpClientRequest.setHeaders(HttpClientRequest.make("POST")(path), headers),
+    JSON.stringify(body),
+    "application/json"
+  )
+
+export const events = (path: string, body: object) =>
+  Effect.gen(function*() {
+    const response = yield* Api.execute(request(path, body))
+    const text = yield* response.text
+    return text.split("\n\n").filter((line) => line !== "").map((line) => line.replace(/^(event: .*\n)?data: /, ""))
+  })

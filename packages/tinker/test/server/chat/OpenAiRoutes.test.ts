@@ -1,0 +1,110 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Api from "../Api.ts"
+import * as Chat from "./Chat.ts"
+
+const chat = (body: object, headers?: Readonly<Record<string, string>>) =>
+  Api.send(
+    Chat.request("/oai/api/v1/chat/completions", {
+      model: Chat.model,
+      messages: [{ role: "user", content: "Hi" }],
+      ...body
+    }, headers)
+  )
+
+describe("chat completions", () => {
+  it.effect("answer with the model's own message, why it ended and what it took", () =>
+    Effect.gen(function*() {
+      const { body, status } = yield* chat({ n: 2, logprobs: true })
+      assert.strictEqual(status, 200)
+      assert.deepInclude(body, { object: "chat.completion", model: Chat.model })
+      const choices = body["choices"] as ReadonlyArray<Api.Body>
+      assert.lengthOf(choices, 2)
+      assert.deepStrictEqual(choices[0]?.["message"], { role: "assistant", content: "Hello" })
+      assert.strictEqual(choices[0]?.["finish_reason"], "stop")
+      const usage = body["usage"] as { readonly completion_tokens: number; readonly total_tokens: number }
+      assert.strictEqual(usage.completion_tokens, 2 * "Hello.".length)
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+
+  it.effect("say that they were cut", () =>
+    Effect.gen(function*() {
+      const { body } = yield* chat({ max_tokens: 3 })
+      const [choice] = body["choices"] as ReadonlyArray<Api.Body>
+      assert.strictEqual(choice?.["finish_reason"], "length")
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+
+  it.effect("give calls of tools", () =>
+    Effect.gen(function*() {
+      const tool = { type: "function", function: { name: "add", description: "Adds.", parameters: { type: "object" } } }
+      const { body } = yield* chat({ tools: [tool] })
+      const [choice] = body["choices"] as ReadonlyArray<Api.Body>
+      assert.strictEqual(choice?.["finish_reason"], "tool_calls")
+      assert.deepInclude((choice?.["message"] as { readonly tool_calls: ReadonlyArray<object> }).tool_calls[0], {
+        function: { name: "add", arguments: "{\"a\": 1}" }
+      })
+    }).pipe(Effect.provide(Api.server({
+      script: Chat.answering("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call><|im_end|>")
+    }))))
+
+  it.effect("stream what adds up to the same message", () =>
+    Effect.gen(function*() {
+      const body = {
+        model: Chat.model,
+        messages: [{ role: "user", content: "Hi" }],
+        stream: true,
+        stream_options: { include_usage: true }
+      }
+      const all = yield* Chat.events("/oai/api/v1/chat/completions", body)
+      assert.strictEqual(all.at(-1), "[DONE]")
+      const chunks = all.slice(0, -1).map((text) => JSON.parse(text))
+      const text = chunks.flatMap(({ choices }) =>
+        choices.map(({ delta }: { delta: { content?: string } }) => delta.content ?? "")
+      )
+      assert.strictEqual(text.join(""), "A longer answer, which comes in several pieces.")
+      assert.isAbove(text.filter((piece) => piece !== "").length, 1)
+      assert.strictEqual(chunks.at(-2)?.choices[0].finish_reason, "stop")
+      assert.strictEqual(
+        chunks.at(-1)?.usage.completion_tokens,
+        "A longer answer, which comes in several pieces.".length + 1
+      )
+    }).pipe(
+      Effect.provide(
+        Api.server({ script: Chat.answering("A longer answer, which comes in several pieces.<|im_end|>") })
+      )
+    ))
+
+  it.effect("refuse what no renderer can do, in the form that OpenAI's clients read", () =>
+    Effect.gen(function*() {
+      const stop = yield* chat({ stop: ["."] })
+      assert.strictEqual(stop.status, 422)
+      assert.match((stop.body["error"] as { readonly message: string }).message, /stop is \["\."\], expected none/)
+      const unknown = yield* chat({ model: "nobody/nothing" })
+      assert.strictEqual(unknown.status, 404)
+      assert.property(unknown.body["error"], "message")
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+
+  it.effect("take the key as a bearer token", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* chat({})).status, 401)
+      assert.strictEqual((yield* chat({}, { authorization: "Bearer tml-one" })).status, 200)
+    }).pipe(
+      Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>"), apiKeys: Api.keys("ann=tml-one") }))
+    ))
+})
+
+describe("completions", () => {
+  it.effect("continue text", () =>
+    Effect.gen(function*() {
+      const { body } = yield* Api.send(
+        Chat.request("/oai/api/v1/completions", {
+          model: Chat.model,
+          prompt: "<|im_start|>assistant\n",
+          max_tokens: 4,
+          stop: ["."],
+          logprobs: 0
+        })
+      )
+      const [choice] = body["choices"] as ReadonlyArray<Api.Body>
+      assert.deepInclude(choice, { text: "Hell", finish_reason: "length" })
+    }).pipe(Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))))
+})
