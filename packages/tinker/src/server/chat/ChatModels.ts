@@ -1,5 +1,5 @@
 /** The tokenizers and renderers that have been loaded, by base model. */
-import { ChatModel, Tinker, Tokenizer } from "@effect-rl/core"
+import { ChatModel, type Tinker, type Tokenizer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { badRequest, fromTinkerError } from "../Refusal.ts"
 

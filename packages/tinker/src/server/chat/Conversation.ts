@@ -1,5 +1,5 @@
 /** A request of a chat client on its way to a sampler: weights, prompt and what is sampled of it. */
-import { ChatModel, Message, ModelInput, type Renderer, type Sampling, type ToolSpec } from "@effect-rl/core"
+import { type ChatModel, Message, ModelInput, type Renderer, type Sampling, type ToolSpec } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { Caller } from "../Caller.ts"
