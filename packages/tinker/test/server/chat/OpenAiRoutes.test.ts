@@ -39,9 +39,12 @@ describe("chat completions", () => {
       const { body } = yield* chat({ tools: [tool] })
       const [choice] = body["choices"] as ReadonlyArray<Api.Body>
       assert.strictEqual(choice?.["finish_reason"], "tool_calls")
-      assert.deepInclude((choice?.["message"] as { readonly tool_calls: ReadonlyArray<object> }).tool_calls[0], {
-        function: { name: "add", arguments: "{\"a\": 1}" }
-      })
+      assert.deepInclude(
+        (choice?.["message"] as { readonly tool_calls: ReadonlyArray<object> } | undefined)?.tool_calls[0],
+        {
+          function: { name: "add", arguments: "{\"a\": 1}" }
+        }
+      )
     }).pipe(Effect.provide(Api.server({
       script: Chat.answering("<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call><|im_end|>")
     }))))
