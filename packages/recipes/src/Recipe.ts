@@ -1,6 +1,7 @@
 /** Recipes: tasks with everything that is needed to train on them. They name no backend. */
 import {
   type ChatModel,
+  type Datum,
   type Evaluator,
   type InvalidOption,
   Rl,
@@ -18,6 +19,15 @@ import type * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
+/** What is trained on where nothing is rolled out. */
+export interface Examples<out E = never, out R = never> {
+  readonly length: number
+  readonly batch: (
+    index: number,
+    seed: number
+  ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
+}
+
 /** A recipe's task, put together for one model. */
 export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
@@ -25,8 +35,11 @@ export interface Task<out E = never, out R = never> {
   readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
   /** Fails with the first option that no run can be made of. */
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
-  /** The groups that are rolled out, for plans and for playing. */
+  /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
   readonly dataset: RLDataset.RLDataset<E, R>
+  readonly examples?: Examples<E, R>
+  /** How many other weights, such as a reference or a teacher, read what is trained on; default 0. */
+  readonly readers?: number
   readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
   readonly maxTokens: number
   readonly settings: typeof RunOptions.RunSettings.Type

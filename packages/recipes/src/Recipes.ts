@@ -3,7 +3,10 @@ import type { Hub } from "@effect-rl/files"
 import type { FileSystem } from "effect/FileSystem"
 import type { Path } from "effect/Path"
 import { arithmetic } from "./arithmetic/Arithmetic.ts"
+import { distill } from "./arithmetic/DistilledSums.ts"
 import { plainArithmetic } from "./arithmetic/PlainArithmetic.ts"
+import { dpo } from "./arithmetic/PreferredSums.ts"
+import { supervised } from "./arithmetic/SupervisedSums.ts"
 import { calculator } from "./calculator/Calculator.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
@@ -11,12 +14,26 @@ import { guessNumber } from "./guessNumber/GuessNumber.ts"
 import type { Recipe } from "./Recipe.ts"
 import { abstractions } from "./tutorial/Abstractions.ts"
 
-export { abstractions, arithmetic, calculator, gsm8k, guessNumber, plainArithmetic, ticTacToe }
+export {
+  abstractions,
+  arithmetic,
+  calculator,
+  distill,
+  dpo,
+  gsm8k,
+  guessNumber,
+  plainArithmetic,
+  supervised,
+  ticTacToe
+}
 
 /** Every recipe, in the order in which they are listed. */
 export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = [
   arithmetic,
   plainArithmetic,
+  supervised,
+  dpo,
+  distill,
   abstractions,
   gsm8k,
   guessNumber,

@@ -1,14 +1,11 @@
-/** The settings that every recipe has: those of the run's parts, with the recipe's own defaults. */
+/** The settings of every recipe of reinforcement learning: those of the run's parts, with the recipe's own defaults. */
 import {
-  Adam,
   type ChatModel,
   DynamicSampling,
   type InvalidOption,
   KlPenalty,
-  LearningRate,
   RlOptions,
   Rollout,
-  RunOptions,
   SamplingSettings,
   Setting
 } from "@effect-rl/core"
@@ -16,33 +13,16 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import * as CommonSettings from "./CommonSettings.ts"
 import * as CreditSettings from "./CreditSettings.ts"
 import * as LossSettings from "./LossSettings.ts"
 
-export interface Defaults {
-  readonly model: string
-  readonly iterations: number
+export interface Defaults extends CommonSettings.Defaults {
   readonly groupsPerBatch: number
   readonly groupSize: number
-  readonly learningRate: number
-  readonly maxTokens: number
-  readonly evalEvery: number
 }
 
-const schedules = ["constant", "linear", "cosine"] as const
-
 const updating = {
-  schedule: Setting.choice({
-    choices: schedules,
-    default: "constant",
-    help: "The learning rate over the run: constant, or falling to 0 along a line or a cosine"
-  }),
-  warmup: Setting.int({
-    least: 0,
-    default: 0,
-    unit: "iterations",
-    help: "Iterations over which the learning rate rises to its peak"
-  }),
   ...LossSettings.fields,
   ...CreditSettings.fields,
   klCoefficient: KlPenalty.KlSettings.fields.coefficient,
@@ -53,17 +33,7 @@ const updating = {
     least: 1,
     default: 1,
     help: "Optimizer steps per iteration, each on its share of the problems"
-  }),
-  loadCheckpointPath: Setting.text({
-    help: "Weights to start from, with a fresh optimizer; the base model unless given"
   })
-}
-
-const lora = {
-  loraRank: RunOptions.LoraSettings.fields.rank,
-  trainMlp: RunOptions.LoraSettings.fields.trainMlp,
-  trainAttn: RunOptions.LoraSettings.fields.trainAttn,
-  trainUnembed: RunOptions.LoraSettings.fields.trainUnembed
 }
 
 const rollout = {
@@ -80,7 +50,6 @@ const rollout = {
 
 /** The fields of a recipe's settings. */
 export const fields = (defaults: Defaults) => ({
-  model: Setting.text({ default: defaults.model, help: "Base model to train" }),
   groupsPerBatch: Setting.int({
     default: defaults.groupsPerBatch,
     least: 1,
@@ -93,36 +62,9 @@ export const fields = (defaults: Defaults) => ({
     unit: "attempts",
     help: "Attempts at each problem, whose rewards are compared with each other"
   }),
-  learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),
-  ...RunOptions.RunSettings.fields,
-  iterations: Setting.int({
-    default: defaults.iterations,
-    least: 0,
-    unit: "iterations",
-    help: "Length of the run"
-  }),
-  evalEvery: Setting.int({
-    default: defaults.evalEvery,
-    least: 0,
-    unit: "iterations",
-    help: "Iterations between evaluations, the first before training and the last after; 0 for none"
-  }),
-  saveEvery: Setting.int({
-    default: 10,
-    least: 0,
-    unit: "iterations",
-    help: "Iterations between checkpoints; 0 saves at the end alone"
-  }),
   ...SamplingSettings.SamplingSettings.fields,
-  maxTokens: Setting.int({
-    default: defaults.maxTokens,
-    least: 1,
-    unit: "tokens",
-    help: "Longest response of one turn"
-  }),
+  ...CommonSettings.fields(defaults),
   ...updating,
-  ...Adam.AdamSettings.fields,
-  ...lora,
   ...rollout
 })
 
@@ -151,17 +93,6 @@ export type TrainingSettings = typeof All.Type
 
 type Settings = Omit<TrainingSettings, "groupSize">
 
-const learningRateOf = ({ learningRate, schedule, warmup }: Settings) => {
-  switch (schedule) {
-    case "constant":
-      return LearningRate.constant(learningRate)
-    case "linear":
-      return LearningRate.linear({ peak: learningRate, warmup })
-    case "cosine":
-      return LearningRate.cosine({ peak: learningRate, warmup })
-  }
-}
-
 const Checked = Schema.Struct({
   maxTokens: Schema.Finite,
   ...LossSettings.fields,
@@ -176,42 +107,26 @@ export const check = (settings: unknown): Effect.Effect<void, InvalidOption.Inva
   })
 
 /** The options of a run that these settings decide. */
-export const options = (model: ChatModel.ChatModel, settings: Settings) => ({
-  model,
-  lora: {
-    rank: settings.loraRank,
-    trainMlp: settings.trainMlp,
-    trainAttn: settings.trainAttn,
-    trainUnembed: settings.trainUnembed
-  },
-  ...(settings.loadCheckpointPath === undefined ? {} : { loadCheckpointPath: settings.loadCheckpointPath }),
-  sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
-  rollout: {
-    ...Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
-    dynamic: Struct.pick(settings, ["minInformative", "maxBatches"])
-  },
-  update: {
-    learningRate: learningRateOf(settings),
-    adam: Struct.pick(settings, ["beta1", "beta2", "eps", "weightDecay", "gradClipNorm"]),
-    loss: LossSettings.of(settings),
-    credit: CreditSettings.of(settings),
-    kl: {
-      coefficient: settings.klCoefficient,
-      discount: settings.klDiscount,
-      postUpdate: settings.klPostUpdate,
-      ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
+export const options = (model: ChatModel.ChatModel, settings: Settings) => {
+  const { update, ...common } = CommonSettings.options(model, settings)
+  return {
+    ...common,
+    sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
+    rollout: {
+      ...Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
+      dynamic: Struct.pick(settings, ["minInformative", "maxBatches"])
     },
-    substeps: settings.substeps
-  },
-  run: Struct.pick(settings, [
-    "seed",
-    "iterations",
-    "saveEvery",
-    "saveTtl",
-    "rollingSaveEvery",
-    "rollingSaveTtl",
-    "evalEvery",
-    "maxTokensTotal",
-    "interruptTimeout"
-  ])
-})
+    update: {
+      ...update,
+      loss: LossSettings.of(settings),
+      credit: CreditSettings.of(settings),
+      kl: {
+        coefficient: settings.klCoefficient,
+        discount: settings.klDiscount,
+        postUpdate: settings.klPostUpdate,
+        ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
+      },
+      substeps: settings.substeps
+    }
+  }
+}

@@ -1,3 +1,5 @@
+export * as CommonSettings from "./CommonSettings.ts"
+export * as ExampleSettings from "./ExampleSettings.ts"
 export * as Recipe from "./Recipe.ts"
 export * as Recipes from "./Recipes.ts"
 export * as TrainingSettings from "./TrainingSettings.ts"
@@ -11,8 +13,10 @@ export * as Rational from "./grading/Rational.ts"
 export * as MathEnv from "./math/MathEnv.ts"
 
 export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
+export * as ColumnAddition from "./arithmetic/ColumnAddition.ts"
 export * as HeldOutPairs from "./arithmetic/HeldOutPairs.ts"
 export * as PlainAddition from "./arithmetic/PlainAddition.ts"
+export * as WorkedSum from "./arithmetic/WorkedSum.ts"
 
 export * as Calculation from "./calculator/Calculation.ts"
 export * as CalculatorEnv from "./calculator/CalculatorEnv.ts"

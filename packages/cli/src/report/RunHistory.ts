@@ -3,7 +3,7 @@ import { type RewardCurve, RunRecord, type RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-/** The share of held-out problems that an evaluator found answered right, with its 95 % interval. */
+/** The share of held-out problems answered right, or of held-out preferences kept, with its 95 % interval. */
 export interface Measurement {
   readonly evaluator: string
   readonly iteration: number
@@ -12,6 +12,7 @@ export interface Measurement {
   readonly high: number
   /** Mean over the same episodes. */
   readonly reward: number
+  /** Episodes, or pairs of preferences. */
   readonly episodes: number
 }
 
@@ -39,7 +40,7 @@ const measurementOf = (record: RunRecord.RunRecord): ReadonlyArray<Measurement> 
     iteration,
     ...score,
     reward: reward?.mean ?? NaN,
-    episodes: metrics[`${evaluator}/episodes`] ?? NaN
+    episodes: metrics[`${evaluator}/episodes`] ?? metrics[`${evaluator}/pairs`] ?? NaN
   }]
 }
 

@@ -1,5 +1,5 @@
-/** What a run would use, found out by playing it against a sampler that only counts. */
-import { Policy, Rollout, type Sampling, type SamplingClient, Weights } from "@effect-rl/core"
+/** What a run would use, found out by playing it against a backend that only counts. */
+import { type Datum, Policy, Rollout, type Sampling, type SamplingClient, type Weights } from "@effect-rl/core"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -13,6 +13,7 @@ export interface Use {
 
 export interface Plan {
   readonly iterations: number
+  /** Problems or examples of an iteration. */
   readonly groups: number
   /** Of each iteration, as its first batch has it. */
   readonly iteration: Use
@@ -41,32 +42,76 @@ const counter = () => {
         return { sequences: Array.from({ length: numSamples }, () => cut) }
       })
   }
-  return { sampler, use: () => use }
+  const weights: Weights.Weights = {
+    sampler: Effect.succeed({ client: sampler, step: 0 }),
+    training: {
+      info: { modelId: "plan", baseModel: "plan", loraRank: 0 },
+      forward: (data) =>
+        Effect.sync(() => {
+          use = { ...use, prefilled: use.prefilled + positions(data) }
+          const logprobs = data.map(({ modelInput }) => new Float32Array(modelInput.length))
+          return { await: Effect.succeed({ logprobs, metrics: {} }) }
+        })
+    }
+  }
+  return { sampler, weights, use: () => use }
 }
+
+const positions = (data: ReadonlyArray<Pick<Datum.Datum<Datum.Kind>, "modelInput">>) =>
+  data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
+
+/** What the first iteration would use, and train on at most. */
+interface First {
+  readonly groups: number
+  readonly use: Use
+  readonly trained: number
+}
+
+const nothing: First = { groups: 0, use: counter().use(), trained: 0 }
+
+const rolledOut = Effect.fnUntraced(function*<E, R>({ dataset, maxTokens, settings: { seed } }: Recipe.Task<E, R>) {
+  const batch = yield* dataset.batch(0, seed)
+  const { sampler, use } = counter()
+  yield* Stream.runDrain(Rollout.stream(batch, Policy.fromSamplingClient(sampler, { maxTokens, seed })))
+  const first: First = { groups: batch.length, use: use(), trained: use().prefilled + use().sampled }
+  return first
+})
+
+const read = Effect.fnUntraced(function*<E, R>({ batch }: Recipe.Examples<E, R>, seed: number) {
+  const data = yield* batch(0, seed)
+  const first: First = { groups: data.length, use: counter().use(), trained: positions(data) }
+  return first
+})
+
+/** With what other weights read of it, such as a reference. */
+const compared = ({ groups, trained, use }: First, readers: number): First => ({
+  groups,
+  trained,
+  use: { ...use, prefilled: use.prefilled + readers * trained }
+})
 
 const evaluationCount = (iterations: number, evalEvery: number) =>
   evalEvery === 0 ? 0 : Math.ceil(iterations / evalEvery) + 1
 
-export const make = Effect.fnUntraced(function*<E, R>({ dataset, evaluators, maxTokens, settings }: Recipe.Task<E, R>) {
-  const { evalEvery, seed } = settings
-  const iterations = Math.min(settings.iterations ?? Infinity, dataset.length)
-  const batch = iterations === 0 ? [] : yield* dataset.batch(0, seed)
-  const rollouts = counter()
-  yield* Stream.runDrain(Rollout.stream(batch, Policy.fromSamplingClient(rollouts.sampler, { maxTokens, seed })))
+export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
+  const { dataset, evaluators, examples, readers = 0, settings: { evalEvery, iterations: most = Infinity, seed } } =
+    task
+  const iterations = Math.min(most, (examples ?? dataset).length)
+  const batch = examples === undefined ? rolledOut(task) : read(examples, seed)
+  const { groups, trained, use: iteration } = iterations === 0 ? nothing : compared(yield* batch, readers)
   const measured = counter()
-  const weights = Weights.fromSamplingClient(measured.sampler)
-  yield* Effect.forEach(evaluators, (evaluator) => evaluator.evaluate(weights), { discard: true })
-  const [iteration, evaluation] = [rollouts.use(), measured.use()]
+  yield* Effect.forEach(evaluators, (evaluator) => evaluator.evaluate(measured.weights), { discard: true })
+  const evaluation = measured.use()
   const evaluations = evaluators.length === 0 ? 0 : evaluationCount(iterations, evalEvery)
   const plan: Plan = {
     iterations,
-    groups: batch.length,
+    groups,
     iteration,
     evaluations,
     evaluation,
     prefilled: iterations * iteration.prefilled + evaluations * evaluation.prefilled,
     sampled: iterations * iteration.sampled + evaluations * evaluation.sampled,
-    trained: iterations * (iteration.prefilled + iteration.sampled)
+    trained: iterations * trained
   }
   return plan
 })

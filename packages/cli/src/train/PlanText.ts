@@ -23,9 +23,11 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
   const bound = turns > 1 ? "about" : "at most"
   return [
     `plan: ${recipe} with ${model}, backend ${backend}`,
-    `  ${
-      Quantity.iterations(iterations)
-    } of ${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`,
+    `  ${Quantity.iterations(iterations)} of ${
+      iteration.responses === 0
+        ? `${groups} examples`
+        : `${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`
+    }`,
     evaluations === 0 ? "  no evaluation" : `  ${evaluations} evaluations of ${evaluation.responses} responses each`,
     `  ${bound} ${Quantity.count(total)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
     `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,

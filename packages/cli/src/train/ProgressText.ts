@@ -62,6 +62,7 @@ export const iteration = (
   const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const parts = [
     ...(reward === undefined ? [] : [`reward ${style.bold(Quantity.fixed(reward.mean, 3))}${error}`]),
+    ...numbers(metrics, updateNumbers, style),
     ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative)}`]),
     ...(Number.isNaN(truncated) ? [] : [truncation(truncated, style)]),
     ...(Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []),
@@ -70,6 +71,26 @@ export const iteration = (
   ]
   return `iteration ${iterationNumber(iteration + 1, progress.iterations)}  ${parts.join("  ")}`
 }
+
+const nats = (value: number) => `${Quantity.fixed(value, 3)} nats`
+
+/** Besides rewards: the loss of what is imitated, how much is preferred, the distance from a teacher. */
+const updateNumbers = [
+  ["nll", "NLL", nats],
+  ["dpo/margin", "margin", (value: number) => Quantity.fixed(value, 3)],
+  ["teacher_kl", "teacher KL", nats]
+] as const
+
+/** The metrics that are there, each with its name in words. */
+const numbers = (
+  metrics: Readonly<Record<string, number>>,
+  named: ReadonlyArray<readonly [metric: string, name: string, show: (value: number) => string]>,
+  style: Style
+) =>
+  named.flatMap(([metric, name, show]) => {
+    const value = metrics[metric]
+    return value === undefined ? [] : [`${name} ${style.bold(show(value))}`]
+  })
 
 /** From this share of cut responses on, the limit is what is measured. */
 const highTruncation = 0.5
@@ -92,14 +113,27 @@ export const evaluated = (
   { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
   style: Style
 ): string => {
-  const episodes = metrics[`${evaluator}/episodes`]
-  const over = episodes === undefined ? "" : ` over ${episodes} episodes`
+  const { episodes, pairs, ...likelihoods } = Object.fromEntries(
+    Object.entries(metrics).map(([metric, value]) => [metric.slice(evaluator.length + 1), value])
+  )
   const when = `${evaluator} after ${Quantity.iterations(iteration)}`
-  if (score !== undefined) {
-    return `${when}: ${style.bold(Quantity.percent(score.value, 1))} of ${episodes} correct, ` +
-      `95 % interval ${interval(score.low, score.high)}`
-  }
-  return reward === undefined ? when : `${when}: reward ${style.bold(Quantity.fixed(reward.mean, 3))}${over}`
+  const measured = [
+    ...numbers(likelihoods, [["nll", "NLL", nats], ["margin", "margin", nats]], style),
+    ...(score === undefined
+      ? []
+      : [
+        `${style.bold(Quantity.percent(score.value, 1))} of ${episodes ?? pairs} ` +
+        `${pairs === undefined ? "correct" : "preferred"}, 95 % interval ${interval(score.low, score.high)}`
+      ]),
+    ...(score === undefined && reward !== undefined
+      ? [
+        `reward ${style.bold(Quantity.fixed(reward.mean, 3))}${
+          episodes === undefined ? "" : ` over ${episodes} episodes`
+        }`
+      ]
+      : [])
+  ]
+  return measured.length === 0 ? when : `${when}: ${measured.join(", ")}`
 }
 
 export const interval = (low: number, high: number): string =>

@@ -2,6 +2,7 @@
  * Additions as a person asks them and as an assistant of mixed quality answers them: some answers work step by step,
  * some guess, some forget the format, some give up. Reinforcement learning then has something to choose from.
  */
+import { columns } from "@effect-rl/recipes/arithmetic/ColumnAddition"
 import { isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
 import type * as Random from "./Random.ts"
 
@@ -40,20 +41,6 @@ export const boxedQuestion = (a: number, b: number): string =>
   `What is ${a} + ${b}? Write your answer in \\boxed{} format.`
 
 export const plainQuestion = (a: number, b: number): string => `What is ${a} + ${b}?`
-
-/** Column addition from the right: `7+8=15,4+2+1=7`. */
-export const columns = (a: number, b: number): string => {
-  const digits = (n: number) => String(n).split("").reverse().map(Number)
-  const [as, bs] = [digits(a), digits(b)]
-  let carry = 0
-  return Array.from({ length: Math.max(as.length, bs.length) }, (_, i) => {
-    const [x, y] = [as[i] ?? 0, bs[i] ?? 0]
-    const total = x + y + carry
-    const step = `${x}+${y}${carry === 1 ? "+1" : ""}=${total}`
-    carry = total >= 10 ? 1 : 0
-    return step
-  }).join(",")
-}
 
 const slip = (random: Random.Random, sum: number): number => {
   for (;;) {

@@ -1,5 +1,6 @@
 import { type Message, ModelInput, Renderers } from "@effect-rl/core"
 import { HuggingFaceTokenizer } from "@effect-rl/files"
+import { columns } from "@effect-rl/recipes/arithmetic/ColumnAddition"
 import { heldOutPairs, isHeldOut } from "@effect-rl/recipes/arithmetic/HeldOutPairs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -61,13 +62,13 @@ describe("pretraining corpus", () => {
   it.effect("spells answers in few tokens", () =>
     Effect.gen(function*() {
       const { encode } = yield* tokenizer
-      assert.isAtMost(encode(`${Addition.columns(99, 99)} so \\boxed{198}<|im_end|>`).length, 26)
+      assert.isAtMost(encode(`${columns(99, 99)} so \\boxed{198}<|im_end|>`).length, 26)
     }))
 
   it("adds in columns", () => {
-    assert.strictEqual(Addition.columns(47, 28), "7+8=15,4+2+1=7")
-    assert.strictEqual(Addition.columns(5, 31), "5+1=6,0+3=3")
-    assert.strictEqual(Addition.columns(99, 1), "9+1=10,9+0+1=10")
+    assert.strictEqual(columns(47, 28), "7+8=15,4+2+1=7")
+    assert.strictEqual(columns(5, 31), "5+1=6,0+3=3")
+    assert.strictEqual(columns(99, 1), "9+1=10,9+0+1=10")
   })
 })
 

@@ -9,7 +9,7 @@ type Pair = readonly [a: number, b: number]
 const operands = Array.from({ length: 100 }, (_, operand) => operand)
 
 /** All ordered pairs but those held out. */
-const trainingPairs: ReadonlyArray<Pair> = operands.flatMap((a) =>
+export const trainingPairs: ReadonlyArray<Pair> = operands.flatMap((a) =>
   operands.flatMap((b) => isHeldOut(a, b) ? [] : [[a, b] as const])
 )
 

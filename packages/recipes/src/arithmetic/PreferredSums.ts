@@ -1,0 +1,66 @@
+/** Teaches a small model to prefer right answers to wrong ones. */
+import { Dpo, DpoOptions, type Evaluator, PreferenceEvaluator, Preferences, RunOptions, Setting } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as CommonSettings from "../CommonSettings.ts"
+import * as ExampleSettings from "../ExampleSettings.ts"
+import * as Recipe from "../Recipe.ts"
+import * as SumsToAnswer from "./SumsToAnswer.ts"
+import * as WorkedSum from "./WorkedSum.ts"
+
+const settings = Schema.Struct({
+  ...ExampleSettings.fields({
+    model: "effect-rl/tiny-64",
+    iterations: 40,
+    batchSize: 32,
+    learningRate: 3e-4,
+    maxTokens: 40,
+    evalEvery: 40
+  }),
+  dpoBeta: Setting.number({
+    above: 0,
+    default: DpoOptions.defaultBeta,
+    help: "How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference"
+  })
+})
+
+/** Evaluated by held-out preferences, and by how often the model's own answers are right. */
+export const dpo = Recipe.make({
+  name: "dpo",
+  description:
+    "Prefers right answers to wrong ones; evaluated on 256 held-out preferences and on its own answers to 512 held-out problems",
+  settings,
+  build: Effect.fnUntraced(function*(model, settings) {
+    const { dpoBeta: beta, iterations, maxTokens } = settings
+    const preferences = WorkedSum.preferences()
+    const dataset = Preferences.pairs(preferences, {
+      model,
+      ...ExampleSettings.batches(preferences, settings)
+    })
+    const heldOut = Preferences.pairs(WorkedSum.heldOutPreferences(), { model, batchSize: 64 })
+    const evaluators: ReadonlyArray<Evaluator.Evaluator<SumsToAnswer.Error>> = [
+      PreferenceEvaluator.make({ name: "held_out_preferences", dataset: heldOut }),
+      SumsToAnswer.evaluator(model, maxTokens)
+    ]
+    const options = CommonSettings.options(model, settings)
+    const given = { ...options, dataset, beta, run: { ...options.run, evaluators } }
+    const { run } = yield* RunOptions.resolve(given)
+    const task: Recipe.Task<SumsToAnswer.Error> = {
+      model,
+      run: Dpo.run(given),
+      check: Effect.asVoid(DpoOptions.resolve(given)),
+      dataset: SumsToAnswer.toPlay(model, iterations),
+      examples: {
+        length: dataset.length,
+        batch: (index, seed) => Effect.map(dataset.batch(index, seed), Preferences.interleaved)
+      },
+      readers: 1,
+      evaluators,
+      maxTokens,
+      settings: run,
+      turns: 1,
+      answerTo: SumsToAnswer.answerTo
+    }
+    return task
+  })
+})
