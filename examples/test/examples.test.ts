@@ -71,6 +71,11 @@ const expectations: Readonly<Record<string, (lines: ReadonlyArray<string>) => vo
     for (const [match, reward] of o.entries()) {
       assert.include(["1,-1", "-1,1", "0,0", "-2,0", "0,-2"], `${reward},${x[match]}`)
     }
+  },
+  "11-sl-loop.ts": (lines) => {
+    const nll = found(lines, /^Step \d \| NLL: ([\d.]+) \| learning rate: \d\.\de-\d$/)
+    assert.strictEqual(nll.length, 10)
+    assert.isBelow(nll.at(-1) ?? NaN, (nll.at(0) ?? NaN) / 2)
   }
 }
 
