@@ -82,12 +82,15 @@ const names = [
 ] as const
 
 export const fields = {
-  loss: Setting.choice({ choices: names, default: "importance_sampling", help: "The loss that is minimised" }),
+  loss: Setting.choice({
+    choices: names,
+    help: "The loss that is minimised: importance_sampling unless given, and to be given where groups are sampled ahead"
+  }),
   ...options
 }
 
 interface Settings extends Given {
-  readonly loss: keyof typeof losses
+  readonly loss?: keyof typeof losses
 }
 
 const optionNames = Object.keys(options)
@@ -98,16 +101,19 @@ const given = (settings: Settings) =>
 
 /** Fails with the first option that the loss does not have. */
 export const check = (settings: Settings): Effect.Effect<void, InvalidOption.InvalidOption> => {
-  const own: Choice["options"] = losses[settings.loss].options
+  const { loss = "importance_sampling" } = settings
+  const own: Choice["options"] = losses[loss].options
   const foreign = given(settings).find(([name]) => !own.some((option) => option === name))
   if (foreign === undefined) return Effect.void
   const [field, found] = foreign
-  const expected = `no value: the loss ${settings.loss} does not have this option`
+  const expected = `no value: the loss ${loss} does not have this option`
   return Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 }
 
-/** The loss with those of the options that it has. */
-export const of = (settings: Settings): UpdateLoss => {
+/** The loss, where one was chosen, with those of the options that it has. */
+export const of = (settings: Settings): { readonly loss?: UpdateLoss } => {
+  if (settings.loss === undefined) return {}
   const { make, options: own }: Choice = losses[settings.loss]
-  return make(Object.fromEntries(given(settings).filter(([name]) => own.some((option) => option === name))))
+  const chosen = given(settings).filter(([name]) => own.some((option) => option === name))
+  return { loss: make(Object.fromEntries(chosen)) }
 }

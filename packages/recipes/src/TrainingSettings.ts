@@ -4,6 +4,7 @@ import {
   DynamicSampling,
   type InvalidOption,
   KlPenalty,
+  Pace,
   RlOptions,
   Rollout,
   SamplingSettings,
@@ -44,6 +45,10 @@ const rollout = {
     help: "Problems rolled out at the same time"
   }),
   memberTimeout: Setting.duration({ help: "Longest time for one attempt; unbounded unless given" }),
+  groupTimeout: Setting.duration({
+    help:
+      "Longest time for all attempts at one problem; unless given unbounded, but 1 hour where pace is not synchronous"
+  }),
   ...RlOptions.LossesSettings.fields,
   ...DynamicSampling.DynamicSettings.fields
 }
@@ -65,6 +70,7 @@ export const fields = (defaults: Defaults) => ({
   ...SamplingSettings.SamplingSettings.fields,
   ...CommonSettings.fields(defaults),
   ...updating,
+  ...Pace.Named.fields,
   ...rollout
 })
 
@@ -113,12 +119,12 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
     ...common,
     sampling: Struct.pick(settings, ["maxTokens", "temperature", "topP", "topK", "allowBiased"]),
     rollout: {
-      ...Struct.pick(settings, ["concurrency", "memberTimeout", "maxDroppedShare"]),
+      ...Struct.pick(settings, ["concurrency", "memberTimeout", "groupTimeout", "maxDroppedShare"]),
       dynamic: Struct.pick(settings, ["minInformative", "maxBatches"])
     },
     update: {
       ...update,
-      loss: LossSettings.of(settings),
+      ...LossSettings.of(settings),
       credit: CreditSettings.of(settings),
       kl: {
         coefficient: settings.klCoefficient,
@@ -127,6 +133,10 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
         ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
       },
       substeps: settings.substeps
+    },
+    pace: {
+      name: settings.pace,
+      settings: Struct.pick(settings, ["maxStepsOffPolicy", "onStale", "removeConstantRewardGroups", "minibatches"])
     }
   }
 }

@@ -19,12 +19,14 @@ export const trainable = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<Gro
 const trainedTokens = ({ inputs: { mask } }: TrainingDatum) =>
   mask.reduce((count, trained) => trained > 0 ? count + 1 : count, 0)
 
+type Credited = Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload">
+
 /** The record of what each update trains on. */
 export const credited = (
   iteration: number,
   groups: ReadonlyArray<GroupCredit>,
   updates: ReadonlyArray<ReadonlyArray<TrainingDatum>>
-): Omit<RunRecord.Credited, "at" | "segment" | "sequence" | "payload"> => ({
+): Credited => ({
   _tag: "Credited",
   iteration,
   groups: groups.map(({ advantagesG, result, verdict }) => ({

@@ -6,8 +6,11 @@ import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunStore } from "../record/RunStore.ts"
 import * as Run from "../run/Run.ts"
+import * as Asynchronous from "./Asynchronous.ts"
 import * as KlPenalty from "./KlPenalty.ts"
+import type * as Pace from "./Pace.ts"
 import * as RlOptions from "./RlOptions.ts"
+import * as Streaming from "./Streaming.ts"
 import * as Synchronous from "./Synchronous.ts"
 
 export type { RlOptions as Options } from "./RlOptions.ts"
@@ -19,6 +22,9 @@ export type Error = Synchronous.Error | Run.Error
 export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(RlOptions.resolve(options))
+
+const programOf = ({ minibatches }: Pace.Resolved) =>
+  minibatches === undefined ? Asynchronous.program : Streaming.program
 
 /**
  * Trains on-policy: each iteration samples a batch of groups with the newest weights, credits them, and updates the weights. The
@@ -42,5 +48,9 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
   Stream.unwrap(Effect.gen(function*() {
     const resolved = yield* RlOptions.resolve(options)
     yield* KlPenalty.check(resolved.kl, options.model)
-    return Run.stream(Synchronous.program(resolved), options)
+    const stream: Stream.Stream<RunRecord, E | EE | HE | CE | Error, R | ER | HR | CR | Tinker | RunStore> =
+      resolved.pace === undefined
+        ? Run.stream(Synchronous.program(resolved), options)
+        : Run.stream(programOf(resolved.pace)(resolved, resolved.pace), options)
+    return stream
   }))

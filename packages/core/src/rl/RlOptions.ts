@@ -18,11 +18,13 @@ import * as Check from "../record/Check.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
+import type * as GroupOptions from "../rollout/GroupOptions.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as DynamicSampling from "./DynamicSampling.ts"
 import * as KlPenalty from "./KlPenalty.ts"
 import * as Objective from "./Objective.ts"
+import * as Pace from "./Pace.ts"
 
 /** How many members an iteration may lose. */
 export const LossesSettings = Schema.Struct({
@@ -83,6 +85,8 @@ export interface RlOptions<
   readonly sampling?: SamplingSettings.SamplingSettings
   readonly rollout?: RolloutOptions<NoInfer<E>, HE, HR>
   readonly update?: UpdateOptions<CE, CR>
+  /** How sampling and training take turns; default `Pace.synchronous`. */
+  readonly pace?: Pace.Pace
 }
 
 /** A run's options as its program reads them, with every default filled in; hooks and environments are one. */
@@ -99,6 +103,8 @@ export interface Resolved<E, R, CE, CR> {
   readonly substeps: number
   readonly maxDroppedShare: number
   readonly dynamic: typeof DynamicSampling.DynamicSettings.Type
+  /** Undefined for the synchronous pace. */
+  readonly pace: Pace.Resolved | undefined
   /** What must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
@@ -109,13 +115,13 @@ type Shape =
     "dataset" | "model" | "update"
   >
   & {
-    readonly rollout?: Pick<Rollout.GroupOptions, "limits" | typeof times[number]> & {
+    readonly rollout?: Pick<Rollout.StreamOptions, "limits" | typeof times[number]> & {
       readonly concurrency?: number
       readonly dynamic?: DynamicSampling.DynamicSettings
     }
   }
 
-const times = ["memberTimeout", "graderTimeout", "releaseTimeout"] as const
+const times = ["groupTimeout", "memberTimeout", "graderTimeout", "releaseTimeout"] as const
 
 const checks = (
   { dataset, model, rollout = {}, update = {} }: Shape,
@@ -176,6 +182,44 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
   }
 })
 
+/** What is sampled ahead is trained on by weights that have moved: without a clip that can end in divergence. */
+const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
+  { dataset, rollout, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
+  credit: Credit.Credit<CE, CR>,
+  pace: Pace.Resolved | undefined
+) => {
+  if (pace === undefined) return Effect.void
+  return Check.all(
+    Check.option("update.loss", update?.loss?.name ?? "importance_sampling, the default", {
+      expected:
+        "one that clips, such as Loss.ppo(), or Loss.importanceSampling by name: pace.maxStepsOffPolicy is above 0",
+      accepts: () => pace.maxStepsOffPolicy === 0 || update?.loss !== undefined
+    }),
+    Check.option("pace.minibatches", pace.minibatches, {
+      expected: `left out: the credit "${credit.name}" compares the groups of a whole batch`,
+      accepts: () => credit.isByGroup === true
+    }),
+    Check.option("rollout.dynamic.minInformative", rollout?.dynamic?.minInformative, {
+      expected:
+        "0: only the synchronous pace samples further batches; pace.removeConstantRewardGroups replaces single groups",
+      accepts: (groups: number) => groups === 0
+    }),
+    Check.option("pace", "asynchronous", {
+      expected: "Pace.synchronous for a dataset whose batches depend on how earlier ones went",
+      accepts: () => dataset.readsHistory !== true
+    })
+  )
+}
+
+/** Longest time for a group that is sampled ahead, so that one that hangs does not keep its place for ever. */
+export const defaultGroupTimeout = "1 hour"
+
+/** A member may take as long as its group, after which it is left to itself. */
+const deadlines = ({ groupTimeout = defaultGroupTimeout }: GroupOptions.Deadline) => ({
+  groupTimeout,
+  memberTimeout: groupTimeout
+})
+
 /** Fills in the defaults; fails with the first option that no run can be made of. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
@@ -189,9 +233,12 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   const update = yield* resolveUpdate<CE, CR>(options.update ?? {})
   yield* Check.all(...checks(options, update.learningRate, sampling))
   yield* checkBias(sampling)
+  const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
+  yield* checkPace(options, update.credit, pace)
   return {
     dataset,
     rollout: {
+      ...(pace === undefined ? {} : deadlines(rollout)),
       ...rollout,
       // An episode that fills the model's context ends there, as at any limit; where prompts do not grow, turns end it.
       limits: Limits.tighter({ maxTurns: defaultMaxTurns, ...rollout.limits }, {
@@ -202,6 +249,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     sampling,
     maxDroppedShare,
     dynamic,
+    pace,
     ...update,
     credit: KlPenalty.penalize(update.credit, update.kl, model),
     identity: {
@@ -218,7 +266,8 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
         ? {}
         : { dynamic: Setting.identity(DynamicSampling.DynamicSettings, dynamic) }),
       limits: limitsIdentity(rollout.limits ?? Limits.unlimited),
-      termination: terminationIdentity(rollout.termination ?? {})
+      termination: terminationIdentity(rollout.termination ?? {}),
+      ...Pace.identity(pace)
     }
   }
 })

@@ -19,12 +19,16 @@ const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
 /** Detached from the run, so that interrupting the run does not interrupt the work. */
 const begun = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkDetach(effect, { startImmediately: true })
 
-/** An interruption waits for the effect, but no longer than `limit`. */
-export const finish = <A, E, R>(effect: Effect.Effect<A, E, R>, limit: Duration.Input): Effect.Effect<A, E, R> =>
+/** An interruption waits for the effect, but no longer than `limit`; `hurry` is done first, so that it may give up what it can. */
+export const finish = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  limit: Duration.Input,
+  hurry: Effect.Effect<unknown> = Effect.void
+): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
       begun(effect),
-      (fiber) => Effect.onInterrupt(restore(Fiber.join(fiber)), () => awaited(fiber, limit))
+      (fiber) => Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.andThen(hurry, awaited(fiber, limit)))
     )
   )
 

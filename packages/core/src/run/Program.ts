@@ -15,8 +15,11 @@ export interface Update<out E = never, out R = never> {
   /** Submitted as they arrive; an update without any takes no optimizer step. */
   readonly passes: Stream.Stream<Pass<E, R>, E, R>
   readonly adam: AdamParams
-  /** Most positions that its passes train on together; reserved from the token budget before the first request. */
-  readonly tokens: number
+  /**
+   * Most positions that its passes train on together, reserved from the token budget before the first request. Undefined where
+   * passes are made while they are submitted: each is reserved by itself, and the update given up where the run ends meanwhile.
+   */
+  readonly tokens: number | undefined
 }
 
 export interface PassOutput extends ForwardBackwardOutput {
@@ -45,6 +48,8 @@ export interface Report {
   readonly reward?: RunRecord.Reward
   /** The payload of the iteration's record, as JSON text. */
   readonly payload?: string
+  /** What to write down before it. */
+  readonly notes?: ReadonlyArray<Note>
 }
 
 /** Something to write down, and a moment at which the run's own records reach its listeners. */
@@ -60,6 +65,7 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
   /** None where there is nothing to learn from. */
   readonly updates: ReadonlyArray<Update<E, R>>
+  /** Read when its results are there. */
   readonly cursor: Cursor
   /** Called with one output for each update that took an optimizer step, in order. */
   readonly report: (outputs: ReadonlyArray<UpdateOutput>) => Report

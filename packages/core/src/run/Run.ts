@@ -3,6 +3,7 @@
  * and interruption are the same for every program.
  */
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
@@ -102,14 +103,30 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => 
   )
 }
 
-/** Submits an iteration that fits the budget; then settles, saves and evaluates as far as is due. */
+/** Submits an iteration that fits the budget. */
 const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
+  const { run } = running
+  return Stream.unwrap(Effect.gen(function*() {
+    const tokens = iteration.updates.reduce((sum, update) => sum + (update.tokens ?? 0), 0)
+    if (!(yield* run.budget.train(tokens))) return Stream.empty
+    const ending = yield* Deferred.make<void>()
+    const submitting = Finishing.finish(
+      submit(running, iteration, Deferred.await(ending)),
+      run.settings.interruptTimeout,
+      Deferred.succeed(ending, undefined)
+    )
+    // What groups record that are sampled meanwhile is handed on as it comes.
+    return Stream.concat(run.ledger.watch(submitting), conclude(running, iteration))
+  }))
+}
+
+/** Settles, saves and evaluates as far as is due after an iteration; nothing follows one that was given up as the run ends. */
+const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { program, run } = running
   return Stream.unwrap(Effect.gen(function*() {
-    const tokens = iteration.updates.reduce((sum, update) => sum + update.tokens, 0)
-    if (!(yield* run.budget.train(tokens))) return Stream.empty
-    yield* inTime(running, submit(running, iteration))
-    const submitted = (yield* Ref.get(run.status)).position.iteration + (yield* Ref.get(running.inFlight)).length
+    const inFlight = yield* Ref.get(running.inFlight)
+    if (inFlight.at(-1)?.iteration !== iteration) return Stream.empty
+    const submitted = (yield* Ref.get(run.status)).position.iteration + inFlight.length
     const isDue = savingKind(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
     yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
@@ -127,10 +144,16 @@ const inTime = <Cursor, E, R, EE, ER, A, E2, R2>(
 
 const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   { inFlight, run }: Running<Cursor, E, R, EE, ER>,
-  iteration: Iteration<Cursor, E, R>
+  iteration: Iteration<Cursor, E, R>,
+  ending: Effect.Effect<void>
 ) {
   const at = yield* Clock.currentTimeMillis
-  const submission = yield* Submission.submit(run.client, iteration.updates, RunState.stepping(run))
+  const submission = yield* Submission.submit(run.client, iteration.updates, {
+    stepping: RunState.stepping(run),
+    reserve: run.budget.train,
+    ending: Effect.raceFirst(run.halted, ending)
+  })
+  if (submission === undefined) return
   yield* RcRef.invalidate(run.sampler)
   yield* Ref.update(inFlight, (others) => [...others, { iteration, submission, at }])
 })
@@ -154,10 +177,11 @@ const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
 ) {
   const outputs = yield* submission.settle
   const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
-  const { metrics, payload, reward } = report(outputs)
+  const { metrics, notes = [], payload, reward } = report(outputs)
   const measured = measure === undefined
     ? {}
     : yield* Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {}))
+  yield* Effect.forEach(notes, run.ledger.append, { discard: true })
   const { spent, usage } = yield* run.budget.account
   const settledAt = yield* Clock.currentTimeMillis
   yield* run.ledger.append({

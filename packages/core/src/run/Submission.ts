@@ -9,12 +9,14 @@ import type { OptimStepOutput, TrainingClient } from "../backend/TrainingClient.
 import type { Pass } from "./Pass.ts"
 import type { Update, UpdateOutput } from "./Program.ts"
 
+interface SubmittedPass<out E> {
+  readonly pass: Pass<unknown, unknown>
+  readonly submitted: LossSubmission.Submitted<TinkerError | E>
+}
+
 interface Submitted<E> {
   readonly update: Update<unknown, unknown>
-  readonly passes: ReadonlyArray<{
-    readonly pass: Pass<unknown, unknown>
-    readonly submitted: LossSubmission.Submitted<TinkerError | E>
-  }>
+  readonly passes: ReadonlyArray<SubmittedPass<E>>
   readonly optimizer: Pending.Pending<OptimStepOutput>
   readonly at: number
 }
@@ -24,17 +26,39 @@ export interface Submission<out E> {
   readonly settle: Effect.Effect<ReadonlyArray<UpdateOutput>, TinkerError | E>
 }
 
+/** What the run says to the submission of its updates. */
+export interface Options<out E> {
+  /** Runs before each optimizer step is submitted. */
+  readonly stepping: Effect.Effect<void>
+  /** Whether the budget has room for a pass that was not known in advance. */
+  readonly reserve: (tokens: number) => Effect.Effect<boolean>
+  /** Completes when the run ends: an update whose passes are still being made is then given up. */
+  readonly ending: Effect.Effect<unknown, E>
+}
+
+/** The passes of an update; undefined where they were given up. */
+const submitPasses = <E, R, E2>(
+  client: TrainingClient,
+  { passes, tokens }: Update<E, R>,
+  { ending, reserve }: Options<E2>
+): Effect.Effect<ReadonlyArray<SubmittedPass<E>> | undefined, TinkerError | E | E2, R> => {
+  const submit = (pass: Pass<E, R>) => Effect.map(pass.submit(client), (submitted) => ({ pass, submitted }))
+  if (tokens !== undefined) return Stream.runCollect(Stream.mapEffect(passes, submit))
+  const submitFitting = (pass: Pass<E, R>) =>
+    Effect.flatMap(reserve(pass.tokens), (fits) => fits ? submit(pass) : Effect.never)
+  return Effect.raceFirst(
+    Stream.runCollect(Stream.mapEffect(passes, submitFitting)),
+    Effect.as(ending, undefined)
+  )
+}
+
 const submitUpdate = Effect.fnUntraced(function*<E, R>(
   client: TrainingClient,
   update: Update<E, R>,
-  stepping: Effect.Effect<void>
+  passes: ReadonlyArray<SubmittedPass<E>>,
+  stepping: Effect.Effect<void>,
+  at: number
 ) {
-  const at = yield* Clock.currentTimeMillis
-  const passes = yield* update.passes.pipe(
-    Stream.mapEffect((pass) => Effect.map(pass.submit(client), (submitted) => ({ pass, submitted }))),
-    Stream.runCollect
-  )
-  if (passes.length === 0) return undefined
   yield* stepping
   const submitted: Submitted<E> = { update, passes, optimizer: yield* client.optimStep(update.adam), at }
   return submitted
@@ -57,20 +81,23 @@ const settleUpdate = Effect.fnUntraced(function*<E>({ at, optimizer, passes, upd
 
 /**
  * Submits updates one ahead: each update is queued before the results of the one before it are awaited; the last one is
- * settled by the caller. `stepping` runs before each optimizer step is submitted.
+ * settled by the caller. Undefined where an update was given up.
  *
  * @see tinker-cookbook `train_step`
  */
-export const submit = Effect.fn("Submission.submit")(function*<E, R>(
+export const submit = Effect.fn("Submission.submit")(function*<E, R, E2>(
   client: TrainingClient,
   updates: ReadonlyArray<Update<E, R>>,
-  stepping: Effect.Effect<void>
+  options: Options<E2>
 ) {
   const outputs: Array<UpdateOutput> = []
   let last: Submitted<E> | undefined
   for (const update of updates) {
-    const submitted = yield* submitUpdate(client, update, stepping)
-    if (submitted === undefined) continue
+    const at = yield* Clock.currentTimeMillis
+    const passes = yield* submitPasses(client, update, options)
+    if (passes === undefined) return undefined
+    if (passes.length === 0) continue
+    const submitted = yield* submitUpdate(client, update, passes, options.stepping, at)
     if (last !== undefined) outputs.push(yield* settleUpdate(last))
     last = submitted
   }

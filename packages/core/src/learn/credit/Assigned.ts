@@ -32,6 +32,8 @@ export interface Assigned {
 export interface Credit<out E = never, out R = never> {
   readonly name: string
   readonly config: JsonObject
+  /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
+  readonly isByGroup?: true
   /**
    * Credit for the groups of one iteration. `memory` is what the iteration before it left, null before the first: a run keeps it with
    * its checkpoints, so that a resumed run goes on exactly.

@@ -16,6 +16,7 @@ import { type Credit, credited, orConstant } from "./Assigned.ts"
 export const groupRelative = (estimator: Advantage.Estimator): Credit => ({
   name: "group_relative",
   config: { estimator: estimator.name, ...estimator.config },
+  isByGroup: true,
   assign: (groups, memory) =>
     Effect.sync(() => ({ groups: credited(groups, "members", estimator).map(orConstant), metrics: {}, memory }))
 })

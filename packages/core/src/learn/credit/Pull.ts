@@ -120,6 +120,7 @@ export const distill = (
     coefficient,
     discount
   },
+  isByGroup: true,
   assign: Effect.fnUntraced(function*(results, memory) {
     yield* checkPull({ coefficient, discount })
     const groups = credited(results, "tokens", estimator)

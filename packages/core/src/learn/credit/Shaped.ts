@@ -27,6 +27,7 @@ export const shaped =
   (name: string, change: Shape, config: JsonObject = {}) => <E, R>(credit: Credit<E, R>): Credit<E, R> => ({
     name,
     config: { credit: identityOf(credit), ...config },
+    ...(credit.isByGroup === true && { isByGroup: true }),
     assign: (results, memory) =>
       Effect.map(
         credit.assign(results.map((result) => shape(result, change)), memory),

@@ -1,0 +1,63 @@
+/** Paces on the engine: what they compute, against synchronous training. */
+import { ChatModel, Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { BoxedAddition } from "@effect-rl/recipes"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Stream } from "effect"
+
+const engine = Layer.unwrap(Effect.map(
+  FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
+  (checkpoints) => Engine.layerOptions({ checkpoints, workers: 1 })
+)).pipe(Layer.provideMerge(NodeServices.layer))
+
+const train = (pace: Pace.Pace) =>
+  Effect.gen(function*() {
+    const model = yield* ChatModel.resolve("effect-rl/tiny-64")
+    return yield* Stream.runCollect(Rl.run({
+      model,
+      dataset: BoxedAddition.dataset({ model, batches: 3, groups: 4, groupSize: 4 }),
+      lora: { rank: 8 },
+      sampling: { maxTokens: 24 },
+      update: { learningRate: 1e-3, loss: Loss.ppo() },
+      run: { evalEvery: 0 },
+      pace
+    }))
+  }).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+
+const numbers = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).map(({ metrics, updates }) => ({
+    metrics: Object.entries(metrics).filter(([name]) => !name.startsWith("time/") && !name.startsWith("async/")),
+    optimizer: updates.map(({ metrics }) => metrics)
+  }))
+
+const groups = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.GroupRolledOut).map(({ iteration, key, rewards }) => `${iteration} ${key} ${rewards}`)
+    .toSorted()
+
+describe("On the engine", () => {
+  it.live(
+    "asynchronous training without a step off-policy is synchronous training, bit for bit",
+    () =>
+      Effect.gen(function*() {
+        const expected = yield* train(Pace.synchronous)
+        const found = yield* train(Pace.async({ maxStepsOffPolicy: 0 }))
+        assert.deepStrictEqual(groups(found), groups(expected))
+        assert.deepStrictEqual(numbers(found), numbers(expected))
+        assert.isTrue(numbers(expected).some(({ optimizer }) => optimizer.length > 0))
+      }).pipe(Effect.provide(engine)),
+    120_000
+  )
+
+  it.live("streaming minibatches have the gradients of synchronous training", () =>
+    Effect.gen(function*() {
+      const [expected] = numbers(yield* train(Pace.synchronous))
+      const [found] = numbers(yield* train(Pace.streaming({ minibatches: 4 })))
+      const [step] = expected?.optimizer ?? []
+      assert.isDefined(step)
+      for (const [name, value] of Object.entries(step)) {
+        assert.approximately(found?.optimizer[0]?.[name] ?? NaN, value, 1e-5 * Math.max(1, Math.abs(value)), name)
+      }
+      assert.isNotEmpty(Object.keys(step))
+    }).pipe(Effect.provide(engine)), 120_000)
+})

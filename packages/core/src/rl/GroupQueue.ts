@@ -1,0 +1,276 @@
+/** Groups on their way from a dataset to the updates that train on them, sampled also while others are trained on. */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberMap from "effect/FiberMap"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as RcRef from "effect/RcRef"
+import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
+import * as Policy from "../policy/Policy.ts"
+import * as SamplingSettings from "../policy/SamplingSettings.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { GroupResult } from "../rollout/GroupResult.ts"
+import * as Rollout from "../rollout/Rollout.ts"
+import type { RolloutError } from "../rollout/RolloutError.ts"
+import type * as Program from "../run/Program.ts"
+import type * as RlOptions from "./RlOptions.ts"
+import * as Schedule from "./Schedule.ts"
+import * as Tickets from "./Tickets.ts"
+
+/** A group that ended, with what became of it. */
+export interface Ended extends Schedule.Ended {
+  readonly result: GroupResult
+}
+
+/** A group that takes no place in an update, and why. A stale one may not have ended. */
+export interface Aside {
+  readonly group: Schedule.Begun & Partial<Ended>
+  readonly verdict: "filtered" | "stale"
+}
+
+/** Groups that begin, and the optimizer steps behind their weights. */
+export interface Wave {
+  readonly step: number
+  readonly groups: ReadonlyArray<Schedule.Begun & Partial<Schedule.Span>>
+}
+
+export type Error<E> = E | TinkerError | RolloutError | InvalidOption
+
+export interface GroupQueue<out E, out R> {
+  /** Newer weights are there, for which `iteration` collects its groups: as many more begin as there is room for. */
+  readonly publish: (iteration: number) => Effect.Effect<void, Error<E>, R>
+  /** Groups that begin and were not returned before. They are not asked for anything until `begin`. */
+  readonly wave: Effect.Effect<Wave>
+  readonly begin: Effect.Effect<void, Error<E>, R>
+  /** Completes when another group has ended. */
+  readonly changed: Effect.Effect<void, Error<E>>
+  /** Groups of the iteration's update, those taken included, and of its batch, which has more where the dataset is used up. */
+  readonly size: Effect.Effect<{ readonly update: number; readonly batch: number }, Error<E>, R>
+  /** No group is left, to train on or to be recorded as put aside. */
+  readonly isOver: Effect.Effect<boolean, Error<E>, R>
+  /** The groups of the iteration's update, once they are there. */
+  readonly takeAll: Effect.Effect<ReadonlyArray<Ended> | undefined, Error<E>, R>
+  /** The next group of the iteration's update, once it is there. */
+  readonly takeNext: Effect.Effect<Ended | undefined, Error<E>, R>
+  /** Groups that were put aside since the last time. */
+  readonly aside: Effect.Effect<ReadonlyArray<Aside>>
+  /** Where the run is in its dataset, the groups that were taken behind it. */
+  readonly position: () => Schedule.Position
+}
+
+/** The record of groups that begin. */
+export const begun = (iteration: number, { groups, step }: Wave): ReadonlyArray<Program.Note> =>
+  groups.length === 0 ? [] : [{
+    entry: {
+      _tag: "Sampling",
+      iteration,
+      step,
+      groups: groups.length,
+      begun: groups.map(({ batch, began, ended, key }) => ({
+        iteration: batch,
+        key,
+        began,
+        ...(ended === undefined ? {} : { ended })
+      }))
+    }
+  }]
+
+export interface Options<E, R, CE, CR> {
+  readonly options: RlOptions.Resolved<E, R, CE, CR>
+  readonly rules: Schedule.Rules
+  readonly weights: Weights
+  readonly from: Schedule.Cursor
+  readonly recorded: Schedule.Recorded
+}
+
+/** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
+export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
+  { from, options, recorded, rules, weights }: Options<E, R, CE, CR>
+) {
+  type Admitted = Tickets.Upcoming<E, R> & Schedule.Begun & Partial<Schedule.Span>
+  const { concurrency = Rollout.defaultConcurrency, ...rollout } = options.rollout
+  const tickets = Tickets.make(options.dataset, options.seed, from.groups)
+  const sampler = yield* RcRef.make({ acquire: weights.sampler, idleTimeToLive: Duration.infinity })
+  const fibers = yield* FiberMap.make<string>()
+  const changes = yield* Queue.unbounded<void, Error<E>>()
+  /** Groups may also begin while passes are submitted, where the program's own services, its log of groups above all, are not. */
+  const context = yield* Effect.context<R>()
+  const lock = yield* Semaphore.make(1)
+  const inFlight = new Map<string, Admitted>()
+  let ended: ReadonlyArray<Ended> = []
+  let aside: ReadonlyArray<Aside> = []
+  let toBegin: ReadonlyArray<Admitted> = []
+  let toRecord: Wave["groups"] = []
+  let iteration = from.iteration
+  let step = 0
+  /** Groups of the iteration's update, which keep their places until newer weights are published. */
+  let taken = 0
+
+  const nameOf = ({ batch, key }: Schedule.Ticket) => Schedule.nameOf(batch, key)
+  const planned = () => recorded.batches.get(iteration)
+
+  const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
+    tickets.settle(group)
+    aside = [...aside, { group, verdict }]
+  }
+
+  const slots = Effect.gen(function*() {
+    let sum = 0
+    for (let other = iteration; other < rules.horizon(iteration); other++) sum += yield* tickets.size(other)
+    return sum
+  })
+
+  /** A recorded update is made of the same groups again: those that are missing begin whether or not there is room. */
+  const isMissing = () => {
+    const names = new Set(ended.map(nameOf))
+    return taken === 0 && planned()?.some((name) => !inFlight.has(name) && !names.has(name)) === true
+  }
+
+  const admit = Effect.gen(function*() {
+    const most = yield* slots
+    const hasRoom = () => inFlight.size < concurrency && inFlight.size + ended.length + taken < most
+    while (isMissing() || hasRoom()) {
+      const upcoming = yield* tickets.take
+      if (upcoming === undefined) return
+      const admitted: Admitted = { ...upcoming, began: iteration, ...recorded.ended.get(nameOf(upcoming)) }
+      inFlight.set(nameOf(admitted), admitted)
+      toBegin = [...toBegin, admitted]
+      toRecord = [...toRecord, admitted]
+    }
+  })
+
+  const finish = (group: Admitted, result: GroupResult) =>
+    lock.withPermit(Effect.gen(function*() {
+      if (!inFlight.delete(nameOf(group))) return
+      const over = { ended: iteration, ...group, result }
+      if (rules.isFiltered(result)) putAside(over, "filtered")
+      else ended = [...ended, over]
+      yield* admit
+      if (taken > 0) yield* begin
+      yield* Queue.offer(changes, undefined)
+    }))
+
+  /** Holds the weights from now on: newer ones may be published before the group asks for its first token. */
+  const beginOne = (group: Admitted) =>
+    Effect.uninterruptible(Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { client, step } = yield* Scope.provide(RcRef.get(sampler), scope)
+      const policy = Policy.fromSamplingClient(client, SamplingSettings.options(options.sampling, options.seed))
+      const place = { seed: options.seed, iteration: group.batch, samplerStep: step }
+      const rolled = Rollout.recorded(group.builder, policy, { ...rollout, ...place })
+      const whole = Effect.flatMap(rolled, (result) => finish(group, result))
+      yield* Effect.onExit(whole, (exit) => ending(scope, exit)).pipe(
+        Effect.provideContext(context),
+        FiberMap.run(fibers, nameOf(group))
+      )
+    }))
+
+  const ending = (scope: Scope.Closeable, exit: Exit.Exit<void, Error<E>>) =>
+    Effect.andThen(
+      Scope.close(scope, exit),
+      Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
+        ? Queue.failCause(changes, exit.cause)
+        : Effect.void
+    )
+
+  const begin: Effect.Effect<void, Error<E>, R> = Effect.suspend(() => {
+    const groups = toBegin
+    toBegin = []
+    return Effect.forEach(groups, beginOne, { discard: true })
+  })
+
+  const dropStale = Effect.sync(() => {
+    const isStale = (group: Schedule.Begun) => rules.isStale(group, iteration)
+    for (const group of ended.filter(isStale)) putAside(group, "stale")
+    ended = ended.filter((group) => !isStale(group))
+    for (const [name, group] of inFlight) {
+      if (!isStale(group)) continue
+      inFlight.delete(name)
+      putAside(group, "stale")
+      Option.map(FiberMap.getUnsafe(fibers, name), (fiber) => fiber.interruptUnsafe())
+    }
+  })
+
+  const refresh = Effect.gen(function*() {
+    if (inFlight.size === 0 && (yield* tickets.peek) === undefined) return
+    yield* RcRef.invalidate(sampler)
+    step = (yield* Effect.scoped(RcRef.get(sampler))).step
+  })
+
+  const size = Effect.gen(function*() {
+    const plan = planned()
+    if (plan !== undefined) return plan.length
+    const whole = yield* tickets.size(iteration)
+    const left = inFlight.size + ended.length + taken
+    return (yield* tickets.peek) === undefined ? Math.min(whole, left) : whole
+  })
+
+  const collecting = Effect.map(size, (size): Schedule.Collecting<Ended> => ({
+    iteration,
+    inFlight: [...inFlight.values()],
+    ended,
+    places: size - taken,
+    size: (other) => other < rules.horizon(iteration) ? tickets.knownSize(other) : 0
+  }))
+
+  /** What was admitted has begun by then: it is of the weights of this iteration. */
+  const take = Effect.fnUntraced(function*(groups: ReadonlyArray<Ended>) {
+    yield* begin
+    const names = new Set(groups.map(nameOf))
+    ended = ended.filter((group) => !names.has(nameOf(group)))
+    taken += groups.length
+    for (const group of groups) tickets.settle(group)
+    return groups
+  })
+
+  const endedAs = (names: ReadonlyArray<string>) => {
+    const groups = names.flatMap((name) => ended.find((group) => nameOf(group) === name) ?? [])
+    return groups.length === names.length ? groups : undefined
+  }
+
+  const queue: GroupQueue<E, R> = {
+    publish: (next) =>
+      lock.withPermit(Effect.suspend(() => {
+        iteration = next
+        taken = 0
+        return Effect.andThen(dropStale, Effect.andThen(admit, refresh))
+      })),
+    wave: Effect.sync(() => {
+      const groups = toRecord
+      toRecord = []
+      return { step, groups }
+    }),
+    begin: lock.withPermit(begin),
+    changed: Queue.take(changes),
+    size: lock.withPermit(Effect.all({ update: size, batch: Effect.suspend(() => tickets.size(iteration)) })),
+    isOver: lock.withPermit(Effect.gen(function*() {
+      return aside.length === 0 && (yield* size) === 0 && (yield* tickets.size(iteration)) > 0
+    })),
+    takeAll: lock.withPermit(Effect.gen(function*() {
+      const plan = planned()
+      const groups = plan === undefined ? rules.batch(yield* collecting) : endedAs(plan)
+      return groups && (yield* take(groups))
+    })),
+    takeNext: lock.withPermit(Effect.gen(function*() {
+      const name = planned()?.[taken]
+      const group = name === undefined
+        ? rules.next(yield* collecting)
+        : ended.find((group) => nameOf(group) === name)
+      return group && (yield* take([group]))[0]
+    })),
+    aside: Effect.sync(() => {
+      // A recorded group is there at once, and was put aside later than that.
+      const isDue = ({ group: { ended = iteration } }: Aside) => ended <= iteration
+      const due = aside.filter(isDue)
+      aside = aside.filter((one) => !isDue(one))
+      return due
+    }),
+    position: tickets.position
+  }
+  return queue
+})

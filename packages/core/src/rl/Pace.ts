@@ -1,0 +1,119 @@
+/** How sampling and training take turns. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type { JsonObject } from "../record/Json.ts"
+import * as Setting from "../record/Setting.ts"
+
+const minibatches = Setting.int({
+  least: 1,
+  help: "Passes of each optimizer step, each submitted as soon as its share of the groups is there; unless given, "
+    + "asynchronous training submits an update when all its groups are",
+  identity: true
+})
+
+/** Settings of asynchronous training. */
+export const AsyncSettings = Schema.Struct({
+  maxStepsOffPolicy: Setting.int({
+    least: 0,
+    unit: "iterations",
+    help:
+      "How many iterations ahead groups are begun, 1 unless given; 0 waits for each update as synchronous training does",
+    identity: true
+  }),
+  onStale: Setting.choice({
+    choices: ["train", "wait", "drop"],
+    help:
+      "Groups older than maxStepsOffPolicy: train on them (unless given), wait for them before they get so old, or drop them",
+    identity: true
+  }),
+  removeConstantRewardGroups: Setting.toggle({
+    help: "Replace groups that failed, or whose rewards are all equal, by others at once",
+    identity: true
+  }),
+  minibatches
+})
+export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings> {}
+
+/** Settings of streaming minibatches. */
+export const StreamingSettings = Schema.Struct({ minibatches })
+export interface StreamingSettings extends Schema.Codec.Encoded<typeof StreamingSettings> {}
+
+const names = ["synchronous", "async", "streaming"] as const
+
+export interface Pace {
+  readonly name: typeof names[number]
+  readonly settings: AsyncSettings
+}
+
+/** The pace of a name, with settings as flags or a file gave them. */
+export const Named = Schema.Struct({
+  pace: Setting.choice({
+    choices: names,
+    default: "synchronous",
+    help:
+      "Sample a batch and train on it in turn, sample ahead while training (async), or submit the passes of an update "
+      + "while its batch is sampled (streaming)"
+  }),
+  ...AsyncSettings.fields
+})
+
+/** Samples a batch with the newest weights, trains on it, and samples the next one with what came out. */
+export const synchronous: Pace = { name: "synchronous", settings: {} }
+
+/**
+ * Samples while it trains. At most the groups of `maxStepsOffPolicy + 1` iterations are on their way or waiting; the place of one
+ * that was trained on is free when newer weights are there. With `minibatches` it streams as well.
+ *
+ * @example
+ * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } })
+ *
+ * @see tinker-cookbook `AsyncConfig`
+ */
+export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", settings })
+
+/**
+ * Submits the passes of an update while the rest of its batch is still being sampled, with the same weights throughout: on-policy,
+ * and with the gradients of synchronous training.
+ *
+ * @example
+ * Rl.run({ model, dataset, pace: Pace.streaming({ minibatches: 4 }) })
+ *
+ * @see tinker-cookbook `StreamMinibatchConfig`
+ */
+export const streaming = (settings: StreamingSettings): Pace => ({ name: "streaming", settings })
+
+/** What asynchronous and streaming training go by: streaming is asynchronous training in which no group is begun ahead. */
+export interface Resolved {
+  readonly maxStepsOffPolicy: number
+  readonly onStale: NonNullable<AsyncSettings["onStale"]>
+  readonly removeConstantRewardGroups: boolean
+  /** Absent where an update is submitted as a whole. */
+  readonly minibatches?: number
+}
+
+const defaults = { onStale: "train", removeConstantRewardGroups: false } as const
+
+/** Undefined for the synchronous pace. Fails with the first setting that is none of the pace's. */
+export const resolve = Effect.fnUntraced(function*(
+  { name, settings }: Pace
+): Effect.fn.Return<Resolved | undefined, InvalidOption> {
+  switch (name) {
+    case "synchronous":
+      yield* Setting.decode(Schema.Struct({}), settings, "pace")
+      return undefined
+    case "async":
+      return { ...defaults, maxStepsOffPolicy: 1, ...(yield* Setting.decode(AsyncSettings, settings, "pace")) }
+    case "streaming":
+      return {
+        ...defaults,
+        maxStepsOffPolicy: 0,
+        minibatches: 1,
+        ...(yield* Setting.decode(StreamingSettings, settings, "pace"))
+      }
+  }
+})
+
+/** What must be equal for a run to be resumed; nothing for the synchronous pace. */
+export const identity = (resolved: Resolved | undefined): JsonObject =>
+  resolved === undefined ? {} : { pace: Setting.identity(AsyncSettings, resolved) }

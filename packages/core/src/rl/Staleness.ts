@@ -1,0 +1,71 @@
+/** How old the groups of an update are, and what became of those that took no place in it. */
+import type * as RunRecord from "../record/RunRecord.ts"
+import type * as GroupQueue from "./GroupQueue.ts"
+import * as Statistics from "./Statistics.ts"
+import type { Numbers } from "./StepMetrics.ts"
+
+/** Groups of an iteration, in the order of its update, and those put aside meanwhile. */
+export interface Aged {
+  readonly iteration: number
+  readonly groups: ReadonlyArray<GroupQueue.Ended>
+  readonly aside: ReadonlyArray<GroupQueue.Aside>
+}
+
+const staleness = (
+  { began, ended }: { readonly began: number; readonly ended?: number | undefined },
+  iteration: number
+): RunRecord.Staleness => ({
+  inFlight: (ended ?? iteration) - began,
+  inQueue: ended === undefined ? 0 : iteration - ended
+})
+
+const age = ({ inFlight, inQueue }: RunRecord.Staleness) => inFlight + inQueue
+
+/** The record of what is trained on with the ages of its groups, followed by those that were put aside. */
+export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
+  credited: C,
+  { aside, groups, iteration }: Aged
+): C => ({
+  ...credited,
+  groups: [
+    ...credited.groups.map((credit, index) => {
+      const group = groups[index]
+      return group === undefined
+        ? credit
+        : { ...credit, iteration: group.batch, staleness: staleness(group, iteration) }
+    }),
+    ...aside.map(({ group, verdict }) => ({
+      key: group.key,
+      verdict,
+      advantages: [],
+      iteration: group.batch,
+      staleness: staleness(group, iteration)
+    }))
+  ]
+})
+
+const spread = (name: string, values: ReadonlyArray<number>): Numbers =>
+  values.length === 0 ? {} : {
+    [`async/${name}_min`]: Math.min(...values),
+    [`async/${name}_mean`]: Statistics.sum(values) / values.length,
+    [`async/${name}_max`]: Math.max(...values)
+  }
+
+/**
+ * Ages of the update's groups in iterations: `async/staleness_…` in all, `async/in_flight_…` until they ended, `async/in_queue_…` from
+ * then on; `async/excess` groups are older than `maxStepsOffPolicy`. `async/filtered` and `async/stale` groups took no place in it.
+ *
+ * @see tinker-cookbook `async/staleness_min`
+ */
+export const measure = ({ aside, groups, iteration }: Aged, maxStepsOffPolicy: number): Numbers => {
+  const all = groups.map((group) => staleness(group, iteration))
+  const count = (verdict: GroupQueue.Aside["verdict"]) => aside.filter((other) => other.verdict === verdict).length
+  return {
+    ...spread("staleness", all.map(age)),
+    ...spread("in_flight", all.map(({ inFlight }) => inFlight)),
+    ...spread("in_queue", all.map(({ inQueue }) => inQueue)),
+    "async/excess": all.filter((group) => age(group) > maxStepsOffPolicy).length,
+    "async/filtered": count("filtered"),
+    "async/stale": count("stale")
+  }
+}

@@ -1,0 +1,219 @@
+/** Random schedules in virtual time, against the rules of `ScheduleRules`, and rules of scheduling that are wrong on purpose. */
+import { Pace, RunRecord, Schedule } from "@effect-rl/core"
+import { Draw, Simulation } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Option } from "effect"
+import * as ScheduleRules from "./ScheduleRules.ts"
+import * as Schedules from "./Schedules.ts"
+import * as Task from "./Task.ts"
+
+const replayed = process.env["EFFECT_RL_SEED"]
+const count = process.env["EFFECT_RL_SOAK"] === undefined ? 600 : 10_000
+
+interface Scenario {
+  readonly seed: number
+  readonly world: Schedules.World
+  readonly pace: ScheduleRules.Story["pace"] & { readonly isStreaming: boolean }
+  readonly substeps: number
+  readonly concurrency: number
+  readonly saveEvery: number
+}
+
+/** One in 30 hangs, one in 10 takes 20 times as long as others. */
+const drawGroup = (draw: Draw.Draw): Schedules.Group => ({
+  seconds: draw.chance(1 / 30) ? undefined : draw.uniform() * (draw.chance(0.1) ? 40 : 2),
+  isConstant: draw.chance(0.2)
+})
+
+const scenario = (seed: number): Scenario => {
+  const draw = Draw.make(seed, "schedule")
+  const size = draw.integer(1, 4)
+  const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, () => drawGroup(draw))
+  return {
+    seed,
+    world: {
+      batches: Array.from({ length: draw.integer(1, 6) }, batch),
+      trainSeconds: draw.uniform(),
+      publishSeconds: draw.chance(0.5) ? 0 : draw.uniform()
+    },
+    pace: {
+      maxStepsOffPolicy: draw.integer(0, 3),
+      onStale: draw.oneOf(["train", "wait", "drop"]),
+      removeConstantRewardGroups: draw.chance(0.4),
+      isStreaming: draw.chance(0.4),
+      minibatches: draw.integer(1, 3)
+    },
+    substeps: draw.integer(1, 2),
+    concurrency: draw.oneOf([64, 64, 2, 1]),
+    saveEvery: draw.integer(0, 2)
+  }
+}
+
+const settingsOf = ({ concurrency, saveEvery, substeps }: Scenario) => ({
+  overrides: {
+    rollout: { concurrency, groupTimeout: "1 minute" },
+    update: { substeps },
+    run: { saveEvery }
+  } as const
+})
+
+const paceOf = ({ pace: { isStreaming, minibatches, ...settings } }: Scenario) =>
+  Pace.async(isStreaming ? { ...settings, minibatches } : settings)
+
+const storyOf = (
+  { pace, world }: Scenario,
+  { records, seen }: Schedules.Ran,
+  isOver: boolean
+): ScheduleRules.Story => ({
+  world,
+  pace,
+  records: RunRecord.current(records),
+  seen,
+  isOver
+})
+
+/** What is wrong with a run to its end, if anything is. */
+const play = Effect.fnUntraced(function*(scenario: Scenario, rules?: typeof Schedule.rules) {
+  const settings = { ...settingsOf(scenario), seed: scenario.seed, ...(rules === undefined ? {} : { rules }) }
+  const ran = yield* Schedules.run(scenario.world, paceOf(scenario), settings)
+  const { exit, hang, leakedFibers } = ran.simulation
+  const isOver = Option.isSome(exit) && Exit.isSuccess(exit.value)
+  return [
+    ...(Option.isSome(hang) ? ["it hangs"] : []),
+    ...(isOver ? [] : [`it ends with ${String(exit)}`]),
+    ...(leakedFibers > 0 || Object.keys(ran.held).length > 0
+      ? [`it leaves ${leakedFibers} fibers and ${JSON.stringify(ran.held)}`]
+      : []),
+    ...ScheduleRules.broken(storyOf(scenario, ran, isOver))
+  ]
+})
+
+const seeds = replayed === undefined ? Array.from({ length: count }, (_, seed) => seed) : [Number(replayed)]
+
+it.live(
+  `${seeds.length} random schedules train on every group once and on none too old`,
+  () =>
+    Effect.gen(function*() {
+      const failed: Array<string> = []
+      for (const seed of seeds) {
+        const broken = yield* play(scenario(seed))
+        if (broken.length > 0) failed.push([`EFFECT_RL_SEED=${seed}:`, ...broken.slice(0, 5)].join("\n  ✗ "))
+      }
+      assert.isEmpty(failed, `${failed.length} of ${seeds.length} schedules:\n${failed.slice(0, 5).join("\n\n")}`)
+    }),
+  3_600_000
+)
+
+it.live(
+  `${seeds.length / 4} schedules that are interrupted end within their deadline and hold nothing`,
+  () =>
+    Effect.gen(function*() {
+      const failed: Array<string> = []
+      for (const seed of seeds.slice(0, Math.ceil(seeds.length / 4))) {
+        const chosen = scenario(seed)
+        const options = { interruptAfter: Draw.make(seed, "interruption").integer(1, 1500) }
+        const ran = yield* Schedules.run(chosen.world, paceOf(chosen), { ...settingsOf(chosen), seed, options })
+        const { exit, leakedFibers } = ran.simulation
+        const broken = [
+          ...(Option.isNone(exit) ? ["it does not end"] : []),
+          ...(leakedFibers > 0 ? [`it leaves ${leakedFibers} fibers`] : []),
+          ...(Object.keys(ran.held).length > 0 ? [`it holds ${JSON.stringify(ran.held)}`] : []),
+          ...ScheduleRules.broken(storyOf(chosen, ran, false))
+        ]
+        if (broken.length > 0) failed.push([`EFFECT_RL_SEED=${seed}:`, ...broken.slice(0, 5)].join("\n  ✗ "))
+      }
+      assert.isEmpty(failed, `${failed.length} schedules:\n${failed.slice(0, 5).join("\n\n")}`)
+    }),
+  3_600_000
+)
+
+/** A run that is killed without warning, and resumed to its end. */
+const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: number) {
+  const { seed, world } = scenario
+  const seen = Schedules.unseen()
+  const training = Schedules.training(world, paceOf(scenario), settingsOf(scenario), seen)
+  return yield* Effect.gen(function*() {
+    yield* Simulation.run(seed, training, { deadline: "30 days", crashAfter })
+    const before = RunRecord.current(yield* Task.records)
+    const opened = seen.opened.length
+    const simulation = yield* Simulation.run(seed + 1, training, { deadline: "30 days" })
+    const records = RunRecord.current(yield* Task.records)
+    const isOver = Option.isSome(simulation.exit) && Exit.isSuccess(simulation.exit.value)
+    const again = new Set(seen.opened.slice(opened).map(({ key }) => key))
+    const credits = new Map(
+      records.filter(RunRecord.guards.Credited).map((credit) => [credit.iteration, credit.groups])
+    )
+    return [
+      ...(isOver ? [] : [`it ends with ${String(simulation.exit)}`]),
+      ...before.filter(RunRecord.guards.GroupRolledOut).flatMap(({ key }) =>
+        again.has(key) ? [`group ${key} is sampled again`] : []
+      ),
+      ...before.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration }) =>
+        JSON.stringify(credits.get(iteration)) === JSON.stringify(groups)
+          ? []
+          : [`iteration ${iteration} is another one`]
+      ),
+      ...ScheduleRules.broken({ world, pace: scenario.pace, records, seen, isOver })
+    ]
+  }).pipe(Effect.provide(Schedules.backend(world, seen), { local: true }))
+})
+
+it.live(
+  `${seeds.length / 4} schedules that are killed go on as recorded`,
+  () =>
+    Effect.gen(function*() {
+      const failed: Array<string> = []
+      for (const seed of seeds.slice(0, Math.ceil(seeds.length / 4))) {
+        const broken = yield* resumed(scenario(seed), Draw.make(seed, "kill").integer(1, 1500))
+        if (broken.length > 0) failed.push([`EFFECT_RL_SEED=${seed}:`, ...broken.slice(0, 5)].join("\n  ✗ "))
+      }
+      assert.isEmpty(failed, `${failed.length} schedules:\n${failed.slice(0, 5).join("\n\n")}`)
+    }),
+  3_600_000
+)
+
+/** Rules that differ from a pace's own in one respect. */
+const wrong = (change: (rules: Schedule.Rules) => Partial<Schedule.Rules>): typeof Schedule.rules => (pace, until) => {
+  const rules = Schedule.rules(pace, until)
+  return { ...rules, ...change(rules) }
+}
+
+const mutants: Readonly<Record<string, typeof Schedule.rules>> = {
+  "begins groups one iteration too early": wrong(({ horizon }) => ({ horizon: (iteration) => horizon(iteration) + 1 })),
+  "keeps groups that are one iteration too old": wrong(({ isStale }) => ({
+    isStale: (group, iteration) => isStale(group, iteration - 1)
+  })),
+  "drops groups that are not too old": wrong(({ isStale }) => ({
+    isStale: (group, iteration) => isStale(group, iteration + 1)
+  })),
+  "does not wait for groups on their way": wrong(({ batch }) => ({
+    batch: (collecting) => batch({ ...collecting, inFlight: [] })
+  })),
+  "gives away places that groups on their way will need": wrong(({ batch }) => ({
+    batch: (collecting) => batch({ ...collecting, size: () => Infinity })
+  })),
+  "trains on the newest first": wrong(() => ({
+    batch: ({ ended, places }) =>
+      ended.length < places ? undefined : ended.toSorted((a, b) => b.began - a.began).slice(0, places)
+  })),
+  "fills the update's places with what has ended": wrong(({ next }) => ({
+    next: (collecting) => next({ ...collecting, inFlight: [] })
+  })),
+  "trains on what is filtered": wrong(() => ({ isFiltered: () => false })),
+  "filters a group with a signal": wrong(() => ({ isFiltered: () => true })),
+  "trains on one group less": wrong(({ batch }) => ({
+    batch: (collecting) => batch({ ...collecting, places: Math.max(1, collecting.places - 1) })
+  }))
+}
+
+describe("the rules catch a schedule that", () => {
+  for (const [mistake, rules] of Object.entries(mutants)) {
+    it.live(mistake, () =>
+      Effect.gen(function*() {
+        for (let seed = 0; seed < 200; seed++) {
+          if ((yield* play(scenario(seed), rules)).length > 0) return
+        }
+        assert.fail("200 schedules, and no rule was broken")
+      }), 120_000)
+  }
+})

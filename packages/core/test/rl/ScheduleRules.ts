@@ -1,0 +1,152 @@
+/** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
+import { type Pace, RunRecord } from "@effect-rl/core"
+import type * as Schedules from "./Schedules.ts"
+
+/** A run by what it recorded and what was seen from outside. */
+export interface Story {
+  readonly world: Schedules.World
+  readonly pace: Required<Pace.AsyncSettings>
+  readonly records: ReadonlyArray<RunRecord.RunRecord>
+  readonly seen: Schedules.Seen
+  /** It came to its end. */
+  readonly isOver: boolean
+}
+
+type Rule = (story: Story) => ReadonlyArray<string>
+
+const complain = (isWrong: boolean, complaint: string): ReadonlyArray<string> => isWrong ? [complaint] : []
+
+type Credit = RunRecord.Credited["groups"][number]
+
+const credits = ({ records }: Story) =>
+  records.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration }) =>
+    groups.map((group) => ({ iteration, group, age: ageOf(group) }))
+  )
+
+const ageOf = ({ staleness }: Credit) => (staleness?.inFlight ?? NaN) + (staleness?.inQueue ?? NaN)
+
+const isCounted = ({ verdict }: Credit) => verdict !== "filtered" && verdict !== "stale"
+
+/** When each group began, as the run says; the last time counts. */
+const begun = ({ records }: Story) =>
+  new Map(
+    records.filter(RunRecord.guards.Sampling).flatMap(({ begun = [] }) =>
+      begun.map(({ began, key }) => [key, began] as const)
+    )
+  )
+
+const isYoung: Rule = (story) =>
+  story.pace.onStale === "train" ? [] : credits(story).flatMap(({ age, group, iteration }) =>
+    complain(
+      isCounted(group) && age > story.pace.maxStepsOffPolicy,
+      `iteration ${iteration} trains on group ${group.key}, ${age} iterations old`
+    )
+  )
+
+const agesAreTrue: Rule = (story) => {
+  const updates = story.records.filter(RunRecord.guards.Updated)
+  const stepsBefore = (iteration: number) =>
+    updates.filter((update) => update.iteration < iteration).reduce((sum, { updates }) => sum + updates.length, 0)
+  return credits(story).flatMap(({ age, group, iteration }) => {
+    const steps = story.seen.sampled.filter(({ key }) => key === group.key).map(({ step }) => step)
+    return complain(
+      steps.length > 0 && !steps.includes(stepsBefore(iteration - age)),
+      `group ${group.key} is ${age} old in iteration ${iteration}, and was sampled at steps ${steps.join()}`
+    )
+  })
+}
+
+const excessIsCounted: Rule = (story) =>
+  story.records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) => {
+    const old = credits(story).filter((credit) =>
+      credit.iteration === iteration && isCounted(credit.group) && credit.age > story.pace.maxStepsOffPolicy
+    )
+    return complain(metrics["async/excess"] !== old.length, `iteration ${iteration} says ${metrics["async/excess"]}`)
+  })
+
+/** Each group asked for is trained on, filtered or stale once, or was cancelled at the end. */
+const endsOnce: Rule = (story) => {
+  const keys = credits(story).map(({ group }) => group.key)
+  const asked = begun(story)
+  return [
+    ...complain(new Set(keys).size !== keys.length, `groups end twice: ${keys.join()}`),
+    ...keys.flatMap((key) => complain(!asked.has(key), `group ${key} was never asked for`)),
+    ...story.seen.opened.flatMap(({ key }) =>
+      complain(story.isOver && !asked.has(key), `group ${key} was opened and not recorded as begun`)
+    )
+  ]
+}
+
+const nothingIsLeft: Rule = (story) => {
+  const ended = new Set(credits(story).map(({ group }) => group.key))
+  const keys = story.world.batches.flat().map((_, index) => String(index))
+  return keys.flatMap((key) => complain(story.isOver && !ended.has(key), `group ${key} was left`))
+}
+
+const updatesAreWhole: Rule = (story) => {
+  const batches = story.records.filter(RunRecord.guards.Credited).map(({ groups, iteration }) => ({
+    iteration,
+    counted: groups.filter(isCounted).length,
+    size: story.world.batches[iteration]?.length ?? 0
+  }))
+  return batches.slice(0, -1).flatMap(({ counted, iteration, size }) =>
+    complain(counted !== size, `iteration ${iteration} trains on ${counted} of ${size} groups`)
+  )
+}
+
+const admitsNoMore: Rule = ({ pace, records, world }) => {
+  // What is put aside makes room at once, and is recorded with the next update.
+  if (pace.removeConstantRewardGroups || pace.onStale === "drop") return []
+  const outstanding = new Set<string>()
+  return records.flatMap((record) => {
+    if (record._tag === "Credited") { for (const { key } of record.groups) outstanding.delete(key) }
+    if (record._tag !== "Sampling") return []
+    for (const { key } of record.begun ?? []) outstanding.add(key)
+    const slots = Math.max(
+      ...(record.begun ?? []).map(({ began }) =>
+        world.batches.slice(began, began + pace.maxStepsOffPolicy + 1).flat().length
+      )
+    )
+    return complain(
+      outstanding.size > slots,
+      `${outstanding.size} groups on ${slots} slots in iteration ${record.iteration}`
+    )
+  })
+}
+
+const filtersAsTold: Rule = (story) =>
+  credits(story).flatMap(({ group: { key, verdict } }) => {
+    const group = story.world.batches.flat()[Number(key)]
+    const isInformative = group?.isConstant !== true && group?.seconds !== undefined
+    return [
+      ...complain(verdict === "filtered" && isInformative, `group ${key} was filtered`),
+      ...complain(
+        story.pace.removeConstantRewardGroups && !isInformative && verdict !== "filtered" && verdict !== "stale",
+        `group ${key} takes a place`
+      )
+    ]
+  })
+
+const dropsAsTold: Rule = (story) =>
+  credits(story).flatMap(({ age, group: { key, verdict } }) =>
+    complain(
+      verdict === "stale" && (story.pace.onStale !== "drop" || age <= story.pace.maxStepsOffPolicy),
+      `group ${key} was dropped, ${age} iterations old`
+    )
+  )
+
+const rules: Readonly<Record<string, Rule>> = {
+  "nothing is trained on that is too old": isYoung,
+  "ages are what the backend saw": agesAreTrue,
+  "every excess age is counted": excessIsCounted,
+  "every group ends once": endsOnce,
+  "no group is left": nothingIsLeft,
+  "updates are whole but for the last": updatesAreWhole,
+  "no more groups are on their way than may be": admitsNoMore,
+  "what is filtered has no signal": filtersAsTold,
+  "what is dropped is too old": dropsAsTold
+}
+
+/** Broken rules, with what is wrong. */
+export const broken = (story: Story): ReadonlyArray<string> =>
+  Object.entries(rules).flatMap(([name, rule]) => rule(story).map((complaint) => `${name}: ${complaint}`))

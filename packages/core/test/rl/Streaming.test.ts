@@ -1,0 +1,144 @@
+import { Advantage, Credit, Pace, Rl, RunRecord } from "@effect-rl/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import * as TrainingVectors from "../model/TrainingVectors.ts"
+import * as Schedules from "./Schedules.ts"
+import * as Task from "./Task.ts"
+
+/** The passes and steps of a run's first iteration: the group of each datum, or a step. */
+const submitted = ({ calls, records }: Schedules.Ran) => {
+  const [first] = RunRecord.current(records).filter(RunRecord.guards.Credited)
+  const groups = (first?.datums ?? []).map(({ group }) => Number(group))
+  const steps = calls.flatMap((call): ReadonlyArray<number | "step"> => {
+    if (call._tag === "OptimStep") return ["step"]
+    return call._tag === "ForwardBackward" ? [call.data.length] : []
+  })
+  let datum = 0
+  return steps.map((step) => step === "step" ? step : groups.slice(datum, datum += step)).filter(
+    (step) => step === "step" || step.length > 0
+  )
+}
+
+const evenly = (count: number) => Array.from({ length: count }, (_, index) => ({ seconds: count - index }))
+
+describe("Streaming minibatches", () => {
+  it.effect("are submitted as their groups end, and step when all are there", () =>
+    Effect.gen(function*() {
+      const world = { batches: [evenly(4)], trainSeconds: 0, publishSeconds: 0 }
+      const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
+      assert.deepStrictEqual(submitted(ran), [[3, 3, 2, 2], [1, 1, 0, 0], "step"])
+    }))
+
+  it.effect("of several steps are those of each step's share of the groups", () =>
+    Effect.gen(function*() {
+      const world = { batches: [evenly(5)], trainSeconds: 0, publishSeconds: 0 }
+      const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), {
+        overrides: { update: { substeps: 2 } }
+      })
+      assert.deepStrictEqual(submitted(ran), [[4, 4], [3, 3], "step", [2, 2], [1, 1, 0, 0], "step"])
+    }))
+
+  it.effect("teach what synchronous training does", () =>
+    Effect.gen(function*() {
+      const trained = (pace: Pace.Pace) =>
+        Effect.gen(function*() {
+          const options = yield* Task.options({ epochs: 4, groupSize: 6, update: { learningRate: 0.05 } })
+          const records = yield* Stream.runCollect(Rl.run({ ...options, pace }))
+          return records.filter(RunRecord.guards.Updated)
+        }).pipe(Effect.provide(Task.layer(), { local: true }))
+      const expected = yield* trained(Pace.synchronous)
+      const found = yield* trained(Pace.streaming({ minibatches: 2 }))
+      assert.lengthOf(found, expected.length)
+      expected.forEach(({ metrics, reward, updates }, index) => {
+        assert.strictEqual(found[index]?.reward?.mean, reward?.mean)
+        assert.deepStrictEqual(found[index]?.updates.length, updates.length)
+        for (const [name, value] of Object.entries(metrics)) {
+          if (name.startsWith("time/")) continue
+          assert.approximately(found[index]?.metrics[name] ?? NaN, value, 1e-5 * Math.max(1, Math.abs(value)), name)
+        }
+      })
+      assert.notStrictEqual(expected.at(-1)?.metrics["optim/entropy"], expected[0]?.metrics["optim/entropy"])
+    }))
+
+  it.effect("are refused where the credit compares the groups of a batch", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options()
+      const update = { ...options.update, credit: Credit.batchRelative(Advantage.reward) }
+      const error = yield* Effect.flip(Rl.validate({ ...options, update, pace: Pace.streaming({ minibatches: 2 }) }))
+      assert.strictEqual(
+        error.message,
+        "pace.minibatches is 2, expected left out: the credit \"batch_relative\" compares the groups of a whole batch"
+      )
+    }).pipe(Effect.provide(Task.layer())))
+})
+
+const Case = Schema.Struct({
+  id: Schema.String,
+  input: Schema.Struct({
+    queue: Schema.Array(Schema.Union([Schema.Struct({ group: Schema.Int }), Schema.Null, Schema.Literal("shutdown")])),
+    groups_per_batch: Schema.Int,
+    num_minibatches: Schema.Int,
+    num_substeps: Schema.Int,
+    skip_filtered_groups: Schema.Boolean
+  }),
+  output: Schema.Struct({
+    error: Schema.optional(Schema.String),
+    calls: Schema.optional(Schema.Array(Schema.Struct({
+      call: Schema.optional(Schema.String),
+      datums: Schema.optional(Schema.Array(Schema.Tuple([Schema.Int, Schema.Int])))
+    })))
+  })
+})
+type Case = typeof Case.Type
+
+const isStream = Schema.is(Schema.Struct({ kind: Schema.Literal("stream") }))
+
+const cases = TrainingVectors.lines("stream.jsonl")?.filter(isStream).map((line) =>
+  Schema.decodeUnknownSync(Case)(line)
+)
+
+/** Groups in the order in which they end. What upstream filters is constant, and so is what fills up its batch. */
+const worldOf = ({ input }: Case) => {
+  const queue = input.queue.filter((entry) => entry !== "shutdown")
+  const groups = Array.from({ length: Math.max(queue.length, input.groups_per_batch) }, (_, index) => ({
+    seconds: 1 + index,
+    isConstant: (queue[index] ?? null) === null
+  }))
+  return { batches: Schedules.inBatches(groups, input.groups_per_batch), trainSeconds: 0, publishSeconds: 0 }
+}
+
+/** Upstream's calls, by the places in the queue of the groups that they are about. */
+const expected = ({ input, output }: Case) => {
+  const place = (group: number) =>
+    input.queue.findIndex((entry) => entry !== null && entry !== "shutdown" && entry.group === group)
+  return (output.calls ?? []).flatMap(({ call, datums = [] }): ReadonlyArray<ReadonlyArray<number> | "step"> => {
+    if (call === "optim_step") return ["step"]
+    return call === "forward_backward" ? [[...new Set(datums.map(([group]) => place(group)))]] : []
+  })
+}
+
+describe.skipIf(cases === undefined)("the calls recorded from tinker-cookbook", () => {
+  for (const recorded of cases ?? []) {
+    const { id, input, output } = recorded
+    const calls = Effect.gen(function*() {
+      const pace = Pace.async({
+        maxStepsOffPolicy: input.skip_filtered_groups ? 1 : 0,
+        removeConstantRewardGroups: input.skip_filtered_groups,
+        minibatches: input.num_minibatches
+      })
+      const overrides = { run: { iterations: 1 }, update: { substeps: input.num_substeps } }
+      const ran = yield* Schedules.run(worldOf(recorded), pace, { overrides })
+      return submitted(ran).map((step) => step === "step" ? step : [...new Set(step)])
+    })
+    if (output.error === undefined) {
+      it.effect(id, () => Effect.map(calls, (calls) => assert.deepStrictEqual(calls, expected(recorded))))
+    } else {
+      it.effect(`${id}: ends and trains on every group once, where upstream does not: ${output.error}`, () =>
+        Effect.map(calls, (calls) => {
+          const trained = calls.flatMap((call) => call === "step" ? [] : call)
+          assert.deepStrictEqual(trained, input.queue.flatMap((entry, place) => entry === null ? [] : [place]))
+          assert.strictEqual(calls.at(-1), "step")
+        }))
+    }
+  }
+})
