@@ -10,6 +10,7 @@ export default defineConfig({
     isolate: false,
     // Against hangs alone: no test is about how fast a machine is.
     testTimeout: 600_000,
+    hookTimeout: 600_000,
     sequence: { concurrent: true }
   }
 })

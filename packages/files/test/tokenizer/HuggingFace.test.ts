@@ -37,7 +37,11 @@ layer(Files.layer)("HuggingFace", (it) => {
           assert.strictEqual(one, same)
           assert.strictEqual(one.decode(one.encode("What is 2+2?")), "What is 2+2?")
         }))
-      assert.deepStrictEqual(asked, ["org/model@main tokenizer.json", "org/model@main tokenizer_config.json"])
+      assert.deepStrictEqual(asked, [
+        "org/model@main tokenizer.json",
+        "org/model@main tokenizer_config.json",
+        "org/model@main chat_template.jinja"
+      ])
     }))
 
   it.effect("asks for the revision behind @", () =>
