@@ -264,8 +264,9 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
       return group && (yield* take([group]))[0]
     })),
     aside: Effect.sync(() => {
-      // A recorded group is there at once, and was put aside later than that.
-      const isDue = ({ group: { ended = iteration } }: Aside) => ended <= iteration
+      // A recorded group is there at once, and was put aside later than that: it waits as long as others are left.
+      const isLast = inFlight.size === 0 && ended.length === 0
+      const isDue = ({ group: { ended = iteration } }: Aside) => isLast || ended <= iteration
       const due = aside.filter(isDue)
       aside = aside.filter((one) => !isDue(one))
       return due

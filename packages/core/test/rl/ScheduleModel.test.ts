@@ -127,6 +127,10 @@ it.live(
   3_600_000
 )
 
+/** The groups of an update; those that were put aside may be told of with the update before or after. */
+const trained = ({ groups }: RunRecord.Credited) =>
+  groups.filter(({ verdict }) => verdict !== "filtered" && verdict !== "stale")
+
 /** A run that is killed without warning, and resumed to its end. */
 const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: number) {
   const { seed, world } = scenario
@@ -140,20 +144,20 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: numb
     const records = RunRecord.current(yield* Task.records)
     const isOver = Option.isSome(simulation.exit) && Exit.isSuccess(simulation.exit.value)
     const again = new Set(seen.opened.slice(opened).map(({ key }) => key))
-    const credits = new Map(
-      records.filter(RunRecord.guards.Credited).map((credit) => [credit.iteration, credit.groups])
+    const updates = new Map(
+      records.filter(RunRecord.guards.Credited).map((credit) => [credit.iteration, trained(credit)])
     )
     return [
       ...(isOver ? [] : [`it ends with ${String(simulation.exit)}`]),
       ...before.filter(RunRecord.guards.GroupRolledOut).flatMap(({ key }) =>
         again.has(key) ? [`group ${key} is sampled again`] : []
       ),
-      ...before.filter(RunRecord.guards.Credited).flatMap(({ groups, iteration }) =>
-        JSON.stringify(credits.get(iteration)) === JSON.stringify(groups)
+      ...before.filter(RunRecord.guards.Credited).flatMap((credit) =>
+        JSON.stringify(updates.get(credit.iteration) ?? []) === JSON.stringify(trained(credit))
           ? []
-          : [`iteration ${iteration} is another one`]
+          : [`iteration ${credit.iteration} is another one`]
       ),
-      ...ScheduleRules.broken({ world, pace: scenario.pace, records, seen, isOver })
+      ...ScheduleRules.broken({ world, pace: scenario.pace, records, seen, isOver, isResumed: true })
     ]
   }).pipe(Effect.provide(Schedules.backend(world, seen), { local: true }))
 })
