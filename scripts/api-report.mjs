@@ -1,0 +1,51 @@
+// Writes the public signatures of each package to packages/<name>/<name>.api.md, from the declarations that `npm run check` has
+// built. With --check it fails where a committed report says something else, so that no public name changes unseen.
+import { execFileSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+
+const tools = "tools/lint"
+const isCheck = process.argv.includes("--check")
+const scratch = mkdtempSync(join(tmpdir(), "effect-rl-api-"))
+const silent = { default: { logLevel: "none" } }
+
+const configure = (name) => {
+  const file = join("packages", name, "dist", "api-extractor.json")
+  writeFileSync(
+    file,
+    JSON.stringify({
+      projectFolder: resolve("packages", name),
+      mainEntryPointFilePath: "<projectFolder>/dist/index.d.ts",
+      compiler: { tsconfigFilePath: "<projectFolder>/tsconfig.json" },
+      apiReport: {
+        enabled: true,
+        reportFolder: resolve("packages", name),
+        reportTempFolder: scratch,
+        reportFileName: name
+      },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      tsdocMetadata: { enabled: false },
+      messages: { extractorMessageReporting: silent, tsdocMessageReporting: silent, compilerMessageReporting: silent }
+    })
+  )
+  return file
+}
+
+const textOf = (file) => existsSync(file) ? readFileSync(file, "utf8") : ""
+
+try {
+  execFileSync("npm", ["install", "--prefix", tools, "--no-package-lock", "--no-audit", "--no-fund", "--silent"])
+  const extractor = join(tools, "node_modules/@microsoft/api-extractor/bin/api-extractor")
+  for (const name of readdirSync("packages")) {
+    const report = join("packages", name, `${name}.api.md`)
+    const before = textOf(report)
+    execFileSync(process.execPath, [extractor, "run", "--local", "--config", configure(name)], { stdio: "pipe" })
+    if (textOf(report) === before || !isCheck) continue
+    console.error(`${report} did not have the package's public names: it is written anew, commit it`)
+    process.exitCode = 1
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
