@@ -17,7 +17,7 @@ const recorded = Effect.gen(function*() {
 
 const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
 
-/** The first line that a process writes; it is killed with the scope. */
+/** The first line that a process writes; it is interrupted with the scope, which then waits for its end. */
 const firstLine = (args: ReadonlyArray<string>) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly kill: () => void; readonly line: string; readonly ended: Promise<number | null> }>(
@@ -30,8 +30,8 @@ const firstLine = (args: ReadonlyArray<string>) =>
           resume(Effect.succeed({ line: text.trim(), kill: () => void child.kill("SIGINT"), ended })))
       }
     ),
-    ({ kill }) =>
-      Effect.sync(kill)
+    ({ ended, kill }) =>
+      Effect.andThen(Effect.sync(kill), Effect.promise(() => ended))
   )
 
 describe("effect-rl train", () => {
