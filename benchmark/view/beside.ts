@@ -129,10 +129,9 @@ const equalSteps =
   `Where Inspect View takes as few steps, its first page is a list of logs, one for each iteration, whose rows are attempts: that is the
 answer where single attempts or scores are asked for. What the answer lacks stands in brackets.`
 
-const busy = () => {
-  const [load = 0] = loadavg()
-  return load > cpus().length ? ", while other programs kept the processors busy: not to be quoted" : ""
-}
+/** Before the measurement, whose own browsers load the machine. */
+const [loadBefore = 0] = loadavg()
+const busy = loadBefore > cpus().length ? ", while other programs kept the processors busy: not to be quoted" : ""
 
 const compare = async (folder: string) => {
   const runs = join(folder, "runs")
@@ -198,7 +197,7 @@ headless Chromium took them. prime-rl's dashboard and Tinker Chef were not run: 
         rows
       ),
       equalSteps,
-      `Medians of ${attempts} fresh browsers${busy()}:`,
+      `Medians of ${attempts} fresh browsers${busy}:`,
       Report.table(["tool", "first paint", "rewards in sight"], times)
     ])
   } finally {
