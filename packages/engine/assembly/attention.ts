@@ -113,9 +113,9 @@ function weightedValues(
 }
 
 /**
- * out[row, head] = softmax(q·k·scale)·v over the keys that the row sees. The rows are those of the segments, one segment
- * after the other; keys and values are [place][keyHeads·headSize]. `maximumAndSum` keeps two floats per row and head for
- * the backward pass. `path` holds two i32 per level of the deepest segment, `scratch` longest sequence + 4 floats.
+ * out[row, head] = softmax(q·k·scale)·v over the keys that the row sees, for the rows of the segments from `first` to `end`
+ * (exclusive). Queries and results begin at the first of these rows; keys and values are [place][keyHeads·headSize].
+ * `maximumAndSum` keeps two floats per row and head for the backward pass. `path` holds two i32 per level of the deepest segment, `scratch` longest sequence + 4 floats.
  */
 export function attentionForward(
   out: usize,
@@ -123,7 +123,8 @@ export function attentionForward(
   keys: usize,
   values: usize,
   segments: usize,
-  segmentCount: i32,
+  first: i32,
+  end: i32,
   heads: i32,
   keyHeads: i32,
   headSize: i32,
@@ -135,7 +136,7 @@ export function attentionForward(
   const group = heads / keyHeads
   const bytes = <usize> headSize << 2
   const stride = <usize> keyHeads * bytes
-  for (let s = 0; s < segmentCount; s++) {
+  for (let s = first; s < end; s++) {
     const levels = trace(path, segments, s)
     const own = path + (<usize> (levels - 1) << 3)
     const rows = i32.load(segments + (<usize> s << 4), 8)

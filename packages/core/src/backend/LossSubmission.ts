@@ -39,6 +39,13 @@ const unavailable = (operation: string) =>
     })
   )
 
+/** Log-probabilities off the mask may be NaN. */
+const byName = <X extends LossExpression.Extras>(
+  client: TrainingClient,
+  data: Data<X>,
+  loss: Loss.Loss<"PolicyTokens">
+) => by("name")(client.forwardBackward<"PolicyTokens">(data, loss, { logprobs: "counted" }))
+
 const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
   Effect.mapError(
     RequestRules.policyData(data),
@@ -59,7 +66,7 @@ export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extra
   data: Data<X>,
   loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression<X>
 ): Effect.fn.Return<Submitted, TinkerError> {
-  if (!("scope" in loss)) return yield* by("name")(client.forwardBackward<"PolicyTokens">(data, loss))
+  if (!("scope" in loss)) return yield* byName(client, data, loss)
   yield* checked(data)
   const graph = Effect.suspend(() =>
     by("graph")(
@@ -72,5 +79,5 @@ export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extra
   const others = () => orElse(twoPass)(graph)
   return yield* loss.equivalent === undefined
     ? others()
-    : orElse(others)(by("name")(client.forwardBackward<"PolicyTokens">(data, loss.equivalent)))
+    : orElse(others)(byName(client, data, loss.equivalent))
 })

@@ -21,6 +21,15 @@ export interface ForwardBackwardOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
 
+/** What a pass reports besides the gradient. */
+export interface PassOptions {
+  /**
+   * Where log-probabilities are computed: at every position unless given. `"counted"` asks for those that the loss reads, where the
+   * weight or the mask is not 0, and leaves it to the backend whether it computes the others, which may be NaN.
+   */
+  readonly logprobs?: "all" | "counted"
+}
+
 /** Metrics of an optimizer step, such as `grad_norm` before clipping and `update_norm`; absent where the backend has none. */
 export interface OptimStepOutput {
   readonly metrics: Readonly<Record<string, number>>
@@ -71,7 +80,8 @@ export interface TrainingClient {
   /** Adds the gradient of the loss summed over all tokens of `data` to what `optimStep` will use. */
   readonly forwardBackward: <K extends Datum.Kind>(
     data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
-    loss: Loss.Loss<K>
+    loss: Loss.Loss<K>,
+    options?: PassOptions
   ) => Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
   /** The same outputs without gradients. */
   readonly forward: <K extends Datum.Kind>(

@@ -25,14 +25,14 @@ const sizes = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) => ({
   tokens: data.reduce((sum, { modelInput }) => sum + modelInput.length, 0)
 })
 
-/** A pass with one of the backend's own losses. */
+/** A pass with one of the backend's own losses. Its log-probabilities may be NaN where the loss reads none. */
 export const make = <K extends Datum.Kind>(
   data: NonEmptyReadonlyArray<Datum.Datum<NoInfer<K>>>,
   loss: Loss.Loss<K>
 ): Pass => ({
   ...sizes(data),
   loss: loss.name,
-  submit: (client) => LossSubmission.by("name")(client.forwardBackward(data, loss))
+  submit: (client) => LossSubmission.by("name")(client.forwardBackward(data, loss, { logprobs: "counted" }))
 })
 
 /** A pass with a loss expression: by name, by its graph or in two passes, whichever the backend has first. */

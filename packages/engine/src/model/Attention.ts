@@ -1,12 +1,12 @@
 /** The attention half of a layer: out = x + output(attention(norm(x))). */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { Batch } from "./Batch.ts"
+import * as Batch from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
 import * as ModelConfig from "./ModelConfig.ts"
-import type { Extent } from "./PrefixTree.ts"
+import type { Extent, Span } from "./PrefixTree.ts"
 import type { LayerWeights } from "./Weights.ts"
 
 /** Values that the backward pass reads again; keys and values stay in the cache. */
@@ -40,59 +40,97 @@ const allocate = (compute: Compute, x: Address, rows: number): AttentionRecord =
 }
 
 /** Where the keys and values of a layer lie. */
-const cacheOf = ({ base, cache }: Batch, index: number) => {
+const cacheOf = ({ base, cache }: Batch.Batch, index: number) => {
   const keys = base + index * cache.layerStride
   return { keys, values: keys + cache.valueOffset }
 }
 
-/** Rotated queries into the record, rotated keys and values into the cache. */
-const project = (
+/** Rotated keys and values of all rows into the cache. */
+const projectKeys = (
   compute: Compute,
-  batch: Batch,
+  batch: Batch.Batch,
   index: number,
   layer: LayerWeights,
   kept: AttentionRecord,
   normed: Address
 ): void => {
-  const { arena, config, kernels, weights } = compute
+  const { arena, config, kernels, weights: { cosine, sine } } = compute
   const { groups, positions, rows, segmentCount, segments } = batch
-  const { headSize, heads, keyHeads, normEpsilon } = config
+  const { headSize, keyHeads, normEpsilon } = config
   const size = ModelConfig.keySize(config)
   const value = arena.allocate(rows * size)
   const key = ModelConfig.hasHeadNorms(config) ? arena.allocate(rows * size) : kept.rawKey
-  Linear.forward(compute, groups, { layer: index, name: "query" }, kept.rawQuery, normed, rows, 0)
   Linear.forward(compute, groups, { layer: index, name: "key" }, kept.rawKey, normed, rows, 0)
   Linear.forward(compute, groups, { layer: index, name: "value" }, value, normed, rows, 0)
   if (ModelConfig.hasHeadNorms(config)) {
-    const norm = (out: Address, x: Address, weight: Address, root: Address, count: number) =>
-      kernels.normForward(out, x, weight, root, rows * count, headSize, normEpsilon)
-    norm(kept.query, kept.rawQuery, layer.queryNorm, kept.queryInverseRoot, heads)
-    norm(key, kept.rawKey, layer.keyNorm, kept.keyInverseRoot, keyHeads)
+    const { keyInverseRoot, rawKey } = kept
+    kernels.normForward(key, rawKey, layer.keyNorm, keyInverseRoot, rows * keyHeads, headSize, normEpsilon)
   }
-  kernels.rotate(kept.query, positions, weights.cosine, weights.sine, rows, heads, headSize, 1)
-  kernels.rotate(key, positions, weights.cosine, weights.sine, rows, keyHeads, headSize, 1)
+  kernels.rotate(key, positions, cosine, sine, rows, keyHeads, headSize, 1)
   const { keys, values } = cacheOf(batch, index)
   kernels.storeRows(keys, key, segments, segmentCount, size)
   kernels.storeRows(values, value, segments, segmentCount, size)
 }
 
-/** Writes x plus the attention's result to `out` and returns the record for a backward pass, all in the arena. */
-export const forward = (
+/** Rotated queries of the rows of `span` into the record, which begins there. */
+const projectQueries = (
   compute: Compute,
-  batch: Batch,
+  { groups, positions }: Batch.Batch,
   index: number,
   layer: LayerWeights,
+  { start, end }: Span,
+  kept: AttentionRecord,
+  normed: Address
+): void => {
+  const { config, kernels, weights: { cosine, sine } } = compute
+  const { headSize, heads, normEpsilon } = config
+  const rows = end.rows - start.rows
+  const own = Batch.groupsBetween(groups, start.rows, end.rows)
+  Linear.forward(compute, own, { layer: index, name: "query" }, kept.rawQuery, normed, rows, 0)
+  if (ModelConfig.hasHeadNorms(config)) {
+    const { query, queryInverseRoot, rawQuery } = kept
+    kernels.normForward(query, rawQuery, layer.queryNorm, queryInverseRoot, rows * heads, headSize, normEpsilon)
+  }
+  kernels.rotate(kept.query, positions + start.rows * 4, cosine, sine, rows, heads, headSize, 1)
+}
+
+/** The record of queries from row `start` on. */
+const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): AttentionRecord => {
+  const query = start * ModelConfig.querySize(config) * 4
+  return {
+    ...kept,
+    rawQuery: kept.rawQuery + query,
+    query: kept.query + query,
+    attended: kept.attended + query,
+    queryInverseRoot: kept.queryInverseRoot + start * config.heads * 4,
+    maximumAndSum: kept.maximumAndSum + start * config.heads * 8
+  }
+}
+
+/**
+ * Writes x plus the attention's result to the rows of `span` in `out`, and the keys and values of all rows to the cache. Returns
+ * the record for a backward pass, all in the arena.
+ */
+export const forward = (
+  compute: Compute,
+  batch: Batch.Batch,
+  index: number,
+  layer: LayerWeights,
+  span: Span,
   out: Address,
   x: Address
 ): AttentionRecord => {
   const { arena, config, kernels, memory } = compute
   const { headSize, heads, hiddenSize, keyHeads, normEpsilon } = config
-  const { rows } = batch
-  const kept = allocate(compute, x, rows)
+  const { end, start } = span
+  const [rows, behind] = [end.rows - start.rows, start.rows * hiddenSize * 4]
+  const record = allocate(compute, x, batch.rows)
+  const kept = recordFrom(compute, record, start.rows)
   const mark = arena.mark()
-  const normed = arena.allocate(rows * hiddenSize)
-  kernels.normForward(normed, x, layer.inputNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
-  project(compute, batch, index, layer, kept, normed)
+  const normed = arena.allocate(batch.rows * hiddenSize)
+  kernels.normForward(normed, x, layer.inputNorm, record.inverseRoot, batch.rows, hiddenSize, normEpsilon)
+  projectKeys(compute, batch, index, layer, record, normed)
+  projectQueries(compute, batch, index, layer, span, kept, normed + behind)
   const { keys, values } = cacheOf(batch, index)
   kernels.attentionForward(
     kept.attended,
@@ -100,7 +138,8 @@ export const forward = (
     keys,
     values,
     batch.segments,
-    batch.segmentCount,
+    start.segments,
+    end.segments,
     heads,
     keyHeads,
     headSize,
@@ -109,10 +148,11 @@ export const forward = (
     arena.allocate(batch.longest + 4),
     kept.maximumAndSum
   )
-  Memory.floats(memory, out, rows * hiddenSize).set(Memory.floats(memory, x, rows * hiddenSize))
-  Linear.forward(compute, batch.groups, { layer: index, name: "output" }, out, kept.attended, rows, 1)
+  Memory.floats(memory, out + behind, rows * hiddenSize).set(Memory.floats(memory, x + behind, rows * hiddenSize))
+  const groups = Batch.groupsBetween(batch.groups, start.rows, end.rows)
+  Linear.forward(compute, groups, { layer: index, name: "output" }, out + behind, kept.attended, rows, 1)
   arena.reset(mark)
-  return kept
+  return record
 }
 
 /** A half's backward pass: the rows that a gradient reaches, and those of them whose result has one. */
@@ -129,23 +169,10 @@ interface ProjectionGradients {
   readonly value: Address
 }
 
-/** The record of queries from row `start` on. */
-const recordFrom = ({ config }: Compute, kept: AttentionRecord, start: number): AttentionRecord => {
-  const query = start * ModelConfig.querySize(config) * 4
-  return {
-    ...kept,
-    rawQuery: kept.rawQuery + query,
-    query: kept.query + query,
-    attended: kept.attended + query,
-    queryInverseRoot: kept.queryInverseRoot + start * config.heads * 4,
-    maximumAndSum: kept.maximumAndSum + start * config.heads * 8
-  }
-}
-
 /** From the gradient of the attended values to that of rotated queries and keys and of values. */
 const attend = (
   compute: Compute,
-  batch: Batch,
+  batch: Batch.Batch,
   index: number,
   { reached, through }: Reach,
   kept: AttentionRecord,
@@ -184,7 +211,7 @@ const attend = (
 /** Turns the gradients of queries and keys into those of what the matrices gave, in place. */
 const unrotate = (
   compute: Compute,
-  batch: Batch,
+  batch: Batch.Batch,
   index: number,
   layer: LayerWeights,
   { reached, through }: Reach,
@@ -209,7 +236,7 @@ const unrotate = (
 /** Turns the gradient of the half's result in the reached rows into that of its input, in place. */
 export const backward = (
   compute: Compute,
-  batch: Batch,
+  batch: Batch.Batch,
   index: number,
   layer: LayerWeights,
   reach: Reach,

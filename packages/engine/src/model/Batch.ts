@@ -7,7 +7,7 @@ import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
 import type { Compute } from "./Compute.ts"
 import * as ModelConfig from "./ModelConfig.ts"
-import type { Extent, PrefixTree } from "./PrefixTree.ts"
+import type { Extent, PrefixTree, Span } from "./PrefixTree.ts"
 
 /** Consecutive rows that share an adapter, or have none. */
 export interface Group {
@@ -15,6 +15,14 @@ export interface Group {
   readonly rows: number
   readonly adapter: PackedAdapter | undefined
 }
+
+/** The groups of the rows from `start` to `end`, counted from there. */
+export const groupsBetween = (groups: ReadonlyArray<Group>, start: number, end: number): ReadonlyArray<Group> =>
+  groups.flatMap((group) => {
+    const from = Math.max(group.start, start)
+    const to = Math.min(group.start + group.rows, end)
+    return from < to ? [{ start: from - start, rows: to - from, adapter: group.adapter }] : []
+  })
 
 /** Where keys and values of a sequence lie from its base address: per layer all keys, then all values. In bytes. */
 export interface CacheLayout {
@@ -55,6 +63,8 @@ export interface Batch {
   readonly base: Memory.Address
   readonly cache: CacheLayout
   readonly groups: ReadonlyArray<Group>
+  /** The rows whose results are read: of the others, the last layer computes keys and values alone. */
+  readonly read: Span
   /** Longest sequence, counted up to its last row here. */
   readonly longest: number
   /** Most segments of a sequence. */
@@ -78,6 +88,14 @@ const depthOf = (segments: ReadonlyArray<Segment>, index: number): number => {
   return depth
 }
 
+const nothing: Extent = { rows: 0, segments: 0 }
+
+/** All rows of a batch. */
+export const whole = ({ rows, segmentCount }: Pick<Batch, "rows" | "segmentCount">): Span => ({
+  start: nothing,
+  end: { rows, segments: segmentCount }
+})
+
 /** Copies rows into the arena. */
 export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows }: Rows): Batch => {
   const count = rows.ids.length
@@ -92,7 +110,8 @@ export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows 
   let [longest, deepest] = [0, 0]
   for (let r = 0; r < count; r++) longest = Math.max(longest, (rows.positions[r] ?? 0) + 1)
   for (let s = 0; s < segmentCount; s++) deepest = Math.max(deepest, depthOf(rows.segments, s))
-  return { rows: count, ids, positions, segments, segmentCount, base, cache, groups, longest, deepest }
+  const read = whole({ rows: count, segmentCount })
+  return { rows: count, ids, positions, segments, segmentCount, base, cache, groups, read, longest, deepest }
 }
 
 /** A cache of `positions` positions that each layer overwrites with its own keys and values. */
@@ -110,7 +129,7 @@ export interface TreeBatch extends Batch {
 /** Layers share a cache where a layer's keys and values are not read after its own computation. */
 export const ofTree = (
   compute: Compute,
-  { ids, positions, reached, segments, through }: PrefixTree,
+  { ids, positions, reached, read, segments, through }: PrefixTree,
   adapter: PackedAdapter | undefined,
   caches: "per layer" | "shared"
 ): TreeBatch => {
@@ -118,5 +137,5 @@ export const ofTree = (
   const cache = caches === "shared" ? sharedLayout(compute.config, rows) : cacheLayout(compute.config, rows)
   const base = compute.arena.allocate(cache.bytes / 4)
   const groups = [{ start: 0, rows, adapter }]
-  return { ...make(compute, { ids, positions, segments, base, cache, groups }), through, reached }
+  return { ...make(compute, { ids, positions, segments, base, cache, groups }), through, reached, read }
 }

@@ -1,10 +1,11 @@
 /** The feed-forward half of a layer: out = x + down(silu(gate(norm(x)))·up(norm(x))). */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { Batch } from "./Batch.ts"
+import * as Batch from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
+import type { Span } from "./PrefixTree.ts"
 import type { LayerWeights } from "./Weights.ts"
 
 /** Values that the backward pass reads again; the normed input and the gated values are cheaper to recompute than to keep. */
@@ -15,37 +16,6 @@ export interface FeedForwardRecord {
   readonly up: Address
 }
 
-/** Writes x plus the half's result to `out` and returns the record for a backward pass, all in the arena. */
-export const forward = (
-  compute: Compute,
-  batch: Batch,
-  index: number,
-  layer: LayerWeights,
-  out: Address,
-  x: Address
-): FeedForwardRecord => {
-  const { arena, config, kernels, memory } = compute
-  const { feedForwardSize, hiddenSize, normEpsilon } = config
-  const { groups, rows } = batch
-  const kept: FeedForwardRecord = {
-    x,
-    inverseRoot: arena.allocate(rows),
-    gate: arena.allocate(rows * feedForwardSize),
-    up: arena.allocate(rows * feedForwardSize)
-  }
-  const mark = arena.mark()
-  const normed = arena.allocate(rows * hiddenSize)
-  const gated = arena.allocate(rows * feedForwardSize)
-  kernels.normForward(normed, x, layer.feedForwardNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
-  Linear.forward(compute, groups, { layer: index, name: "gate" }, kept.gate, normed, rows, 0)
-  Linear.forward(compute, groups, { layer: index, name: "up" }, kept.up, normed, rows, 0)
-  kernels.siluForward(gated, kept.gate, kept.up, rows * feedForwardSize)
-  Memory.floats(memory, out, rows * hiddenSize).set(Memory.floats(memory, x, rows * hiddenSize))
-  Linear.forward(compute, groups, { layer: index, name: "down" }, out, gated, rows, 1)
-  arena.reset(mark)
-  return kept
-}
-
 /** The record from row `start` on. */
 const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number): FeedForwardRecord => ({
   x: kept.x + start * config.hiddenSize * 4,
@@ -53,6 +23,42 @@ const recordFrom = ({ config }: Compute, kept: FeedForwardRecord, start: number)
   gate: kept.gate + start * config.feedForwardSize * 4,
   up: kept.up + start * config.feedForwardSize * 4
 })
+
+/**
+ * Writes x plus the half's result to the rows of `span` in `out` and returns the record for a backward pass, all in the arena.
+ */
+export const forward = (
+  compute: Compute,
+  batch: Batch.Batch,
+  index: number,
+  layer: LayerWeights,
+  { end, start }: Span,
+  out: Address,
+  x: Address
+): FeedForwardRecord => {
+  const { arena, config, kernels, memory } = compute
+  const { feedForwardSize, hiddenSize, normEpsilon } = config
+  const [rows, behind] = [end.rows - start.rows, start.rows * hiddenSize * 4]
+  const groups = Batch.groupsBetween(batch.groups, start.rows, end.rows)
+  const record: FeedForwardRecord = {
+    x,
+    inverseRoot: arena.allocate(batch.rows),
+    gate: arena.allocate(batch.rows * feedForwardSize),
+    up: arena.allocate(batch.rows * feedForwardSize)
+  }
+  const kept = recordFrom(compute, record, start.rows)
+  const mark = arena.mark()
+  const normed = arena.allocate(rows * hiddenSize)
+  const gated = arena.allocate(rows * feedForwardSize)
+  kernels.normForward(normed, kept.x, layer.feedForwardNorm, kept.inverseRoot, rows, hiddenSize, normEpsilon)
+  Linear.forward(compute, groups, { layer: index, name: "gate" }, kept.gate, normed, rows, 0)
+  Linear.forward(compute, groups, { layer: index, name: "up" }, kept.up, normed, rows, 0)
+  kernels.siluForward(gated, kept.gate, kept.up, rows * feedForwardSize)
+  Memory.floats(memory, out + behind, rows * hiddenSize).set(Memory.floats(memory, kept.x, rows * hiddenSize))
+  Linear.forward(compute, groups, { layer: index, name: "down" }, out + behind, gated, rows, 1)
+  arena.reset(mark)
+  return record
+}
 
 /** Turns the gradient of the half's result in the rows from `start` to `end` into that of its input, in place. */
 export const backward = (

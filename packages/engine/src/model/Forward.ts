@@ -2,7 +2,7 @@
 import type { Address } from "../numerics/Memory.ts"
 import * as TensorType from "../numerics/TensorType.ts"
 import * as Attention from "./Attention.ts"
-import type { Batch } from "./Batch.ts"
+import * as Batch from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import * as FeedForward from "./FeedForward.ts"
 import type { LayerWeights } from "./Weights.ts"
@@ -13,7 +13,7 @@ export interface LayerRecord {
   readonly feedForward: FeedForward.FeedForwardRecord
 }
 
-const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch): Address => {
+const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch.Batch): Address => {
   const x = arena.allocate(batch.rows * config.hiddenSize)
   const { embedding } = weights
   if (embedding._tag === "Panels") {
@@ -26,21 +26,26 @@ const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch): Addr
   return x
 }
 
+/** Later layers read all rows through their keys and values; behind the last layer only some are read. */
 const layerForward = (
   compute: Compute,
-  batch: Batch,
+  batch: Batch.Batch,
   index: number,
   layer: LayerWeights,
   out: Address,
   x: Address
 ): LayerRecord => {
+  const span = index === compute.config.layers - 1 ? batch.read : Batch.whole(batch)
   const between = compute.arena.allocate(batch.rows * compute.config.hiddenSize)
-  const attention = Attention.forward(compute, batch, index, layer, between, x)
-  return { attention, feedForward: FeedForward.forward(compute, batch, index, layer, out, between) }
+  const attention = Attention.forward(compute, batch, index, layer, span, between, x)
+  return { attention, feedForward: FeedForward.forward(compute, batch, index, layer, span, out, between) }
 }
 
-/** The hidden rows `[rows, hiddenSize]` before the final norm; fills the caches and keeps nothing else. */
-export const run = (compute: Compute, batch: Batch): Address => {
+/**
+ * The hidden rows `[rows, hiddenSize]` before the final norm, of which those that are read are set; fills the caches and keeps
+ * nothing else.
+ */
+export const run = (compute: Compute, batch: Batch.Batch): Address => {
   const { arena, config, weights } = compute
   let x = embed(compute, batch)
   let out = arena.allocate(batch.rows * config.hiddenSize)
@@ -63,7 +68,7 @@ export interface Recorded {
 }
 
 /** `run` that keeps the records of all layers. */
-const keep = (compute: Compute, batch: Batch): Recorded => {
+const keep = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   let x = embed(compute, batch)
   const layers = weights.layers.map((layer, index) => {
@@ -76,7 +81,7 @@ const keep = (compute: Compute, batch: Batch): Recorded => {
 }
 
 /** `run` that keeps the input of each layer alone: a third more to compute for a fraction of the memory. */
-const recompute = (compute: Compute, batch: Batch): Recorded => {
+const recompute = (compute: Compute, batch: Batch.Batch): Recorded => {
   const { arena, config, weights } = compute
   const inputs = [embed(compute, batch)]
   weights.layers.forEach((layer, index) => {
@@ -105,5 +110,5 @@ const at = <A>(layers: ReadonlyArray<A>, index: number): A => {
 export type Records = "kept" | "recomputed"
 
 /** `run` for a backward pass to follow. Recomputed records need a cache that all layers share. */
-export const record = (compute: Compute, batch: Batch, records: Records): Recorded =>
+export const record = (compute: Compute, batch: Batch.Batch, records: Records): Recorded =>
   records === "kept" ? keep(compute, batch) : recompute(compute, batch)

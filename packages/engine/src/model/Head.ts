@@ -1,7 +1,7 @@
 /** From hidden rows to logits, their log-probabilities, and back. */
 import type { Address } from "../numerics/Memory.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { Group } from "./Batch.ts"
+import * as Batch from "./Batch.ts"
 import type { Compute } from "./Compute.ts"
 import type { Gradients } from "./Gradients.ts"
 import * as Linear from "./Linear.ts"
@@ -27,7 +27,7 @@ export interface Logits {
 }
 
 /** The final norm, the LM head with its adapters, and the normaliser of each row. */
-export const forward = (compute: Compute, groups: ReadonlyArray<Group>, x: Address, rows: number): Logits => {
+export const forward = (compute: Compute, groups: ReadonlyArray<Batch.Group>, x: Address, rows: number): Logits => {
   const { arena, config, kernels, weights } = compute
   const { hiddenSize, normEpsilon, vocabularySize } = config
   const vocabulary = ModelConfig.paddedVocabulary(config)
@@ -47,7 +47,7 @@ export const forward = (compute: Compute, groups: ReadonlyArray<Group>, x: Addre
 }
 
 /** The groups of the chosen rows, which ascend, counted among the chosen. */
-const chosenGroups = (groups: ReadonlyArray<Group>, chosen: ArrayLike<number>): ReadonlyArray<Group> => {
+const chosenGroups = (groups: ReadonlyArray<Batch.Group>, chosen: ArrayLike<number>): ReadonlyArray<Batch.Group> => {
   let next = 0
   return groups.map((group) => {
     const start = next
@@ -59,7 +59,7 @@ const chosenGroups = (groups: ReadonlyArray<Group>, chosen: ArrayLike<number>): 
 /** `forward` of the chosen rows of `x` alone, given in ascending order. */
 export const forwardAt = (
   compute: Compute,
-  groups: ReadonlyArray<Group>,
+  groups: ReadonlyArray<Batch.Group>,
   x: Address,
   chosen: ArrayLike<number>
 ): Logits => {
@@ -105,18 +105,14 @@ const logprobs = (compute: Compute, logits: Logits, { starts, tokens }: RowTarge
 export interface HeadInput {
   readonly x: Address
   readonly rows: number
-  readonly groups: ReadonlyArray<Group>
+  readonly groups: ReadonlyArray<Batch.Group>
 }
 
 /** The rows from `start` on, and their groups counted from there. */
-const slice = ({ config }: Compute, { groups, x }: HeadInput, start: number, rows: number): HeadInput => ({
+export const slice = ({ config }: Compute, { groups, x }: HeadInput, start: number, rows: number): HeadInput => ({
   x: x + start * config.hiddenSize * 4,
   rows,
-  groups: groups.flatMap((group) => {
-    const from = Math.max(group.start, start)
-    const to = Math.min(group.start + group.rows, start + rows)
-    return from < to ? [{ start: from - start, rows: to - from, adapter: group.adapter }] : []
-  })
+  groups: Batch.groupsBetween(groups, start, start + rows)
 })
 
 /** First row and number of rows of each chunk of the rows from `start` to `end`. */
@@ -204,30 +200,28 @@ const logitsBetween = ({ config }: Compute, logits: Logits, start: number, end: 
 })
 
 /**
- * The gradient in the first `end` rows of `input.x`; those before `start` have none. Logits that were not left by `score`
- * are computed again, where their rows have a gradient.
+ * Writes the gradient in the rows of `input.x` from `start` to `end` to `dx`. Logits that were not left by `score` are computed
+ * again, where their rows have a gradient.
  */
 export const backward = (
   compute: Compute,
+  dx: Address,
   input: HeadInput,
   left: Logits | undefined,
   [start, end]: readonly [start: number, end: number],
   target: TargetGradient,
   gradients: Gradients
-): Address => {
+): void => {
   const { arena, config, memory } = compute
   const { hiddenSize } = config
-  const dx = arena.allocate(end * hiddenSize)
-  Memory.floats(memory, dx, start * hiddenSize).fill(0)
   if (left !== undefined) {
     const own = gradientSlice(target, start, end)
-    backwardInto(compute, dx + start * hiddenSize * 4, logitsBetween(compute, left, start, end), own, gradients)
-    return dx
+    return backwardInto(compute, dx, logitsBetween(compute, left, start, end), own, gradients)
   }
   for (const [first, rows] of chunks(compute, start, end)) {
     const mark = arena.mark()
     const own = gradientSlice(target, first, first + rows)
-    const place = dx + first * hiddenSize * 4
+    const place = dx + (first - start) * hiddenSize * 4
     if (own.coefficients.every((slope) => slope === 0)) Memory.floats(memory, place, rows * hiddenSize).fill(0)
     else {
       const { groups, x } = slice(compute, input, first, rows)
@@ -235,5 +229,4 @@ export const backward = (
     }
     arena.reset(mark)
   }
-  return dx
 }

@@ -1,4 +1,6 @@
 /** One pass over whole sequences: log-probabilities of their targets and, where asked for, gradients. */
+import type { Address } from "../numerics/Memory.ts"
+import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
 import * as Backward from "./Backward.ts"
 import * as Batch from "./Batch.ts"
@@ -20,27 +22,41 @@ export interface Example extends PrefixTree.Branch {
 }
 
 export interface Trained {
-  /** Per example `[tokens, candidates]`. */
+  /** Per example `[tokens, candidates]`, NaN where they are not read. */
   readonly logprobs: ReadonlyArray<Float32Array>
   /** Summed over examples in their order. */
   readonly loss: number
 }
 
-/** The rows of all examples and what is wanted at them. */
+/** The rows of all examples, and the targets at those that are read. */
 interface Plan {
   readonly tree: PrefixTree.PrefixTree
   readonly targets: Targets.Targets
 }
 
+/** Nothing behind the last position that is read is computed. */
+const cut = ({ learned, read, tokens }: Example): PrefixTree.Branch => ({
+  tokens: read === undefined ? tokens : tokens.subarray(0, read.lastIndexOf(1) + 1),
+  ...(learned === undefined ? {} : { learned }),
+  ...(read === undefined ? {} : { read })
+})
+
 const planOf = (examples: ReadonlyArray<Example>): Plan => {
-  const tree = PrefixTree.make(examples)
-  const wanted = examples.map(({ candidates, targets }, index): Targets.Wanted => ({
-    rows: tree.rowsB[index] ?? new Int32Array(),
+  const tree = PrefixTree.make(examples.map(cut))
+  const { end, start } = tree.read
+  const wanted = examples.map(({ candidates, read, targets }, index): Targets.Wanted => ({
+    rows: (tree.rowsB[index] ?? new Int32Array()).map((row, t) =>
+      read === undefined || read[t] === 1 ? row - start.rows : -1
+    ),
     tokens: targets,
     candidates
   }))
-  return { tree, targets: Targets.make(wanted, tree.ids.length) }
+  return { tree, targets: Targets.make(wanted, end.rows - start.rows) }
 }
+
+/** The rows that are read, on their way into the head. */
+const headInput = (compute: Compute, { groups, read: { end, start }, rows }: Batch.Batch, x: Address) =>
+  Head.slice(compute, { x, rows, groups }, start.rows, end.rows - start.rows)
 
 /** Values of all targets as each example has them. */
 const perExample = ({ placesS }: Targets.Targets, values: Float32Array): ReadonlyArray<Float32Array> =>
@@ -55,15 +71,15 @@ export const forward = (
   const mark = compute.arena.mark()
   const { targets, tree } = planOf(examples)
   const batch = Batch.ofTree(compute, tree, adapter, "shared")
-  const input = { x: Forward.run(compute, batch), rows: batch.rows, groups: batch.groups }
-  const { logprobs } = Head.score(compute, input, targets)
+  const { logprobs } = Head.score(compute, headInput(compute, batch, Forward.run(compute, batch)), targets)
   compute.arena.reset(mark)
   return perExample(targets, logprobs)
 }
 
-const checkLearned = ({ candidates, learned }: Example, gradient: Float32Array) => {
+const checkLearned = ({ candidates, learned, read }: Example, gradient: Float32Array) => {
   gradient.forEach((slope, place) => {
-    if (slope !== 0 && learned?.[Math.floor(place / candidates)] === 0) {
+    const position = Math.floor(place / candidates)
+    if (slope !== 0 && (learned?.[position] === 0 || read?.[position] === 0)) {
       throw new RangeError(`a loss has a gradient at position ${place}, which is not learned`)
     }
   })
@@ -83,10 +99,27 @@ const evaluate = (
     checkLearned(example, result.gradient)
     loss += result.loss
     targets.placesS[index]?.forEach((place, k) => {
-      coefficients[place] = result.gradient[k] ?? 0
+      if (place >= 0) coefficients[place] = result.gradient[k] ?? 0
     })
   })
   return { loss, coefficients }
+}
+
+/** The gradient in all hidden rows that one reaches, of which those that only later rows learn through have none yet. */
+const headBackward = (
+  compute: Compute,
+  { reached, read, through }: Batch.TreeBatch,
+  input: Head.HeadInput,
+  { logits }: Head.Scored,
+  target: Head.TargetGradient,
+  gradients: Gradients
+): Address => {
+  const { arena, config: { hiddenSize }, memory } = compute
+  const dx = arena.allocate(reached.rows * hiddenSize)
+  Memory.floats(memory, dx, through.rows * hiddenSize).fill(0)
+  const learned = [through.rows - read.start.rows, reached.rows - read.start.rows] as const
+  Head.backward(compute, dx + through.rows * hiddenSize * 4, input, logits, learned, target, gradients)
+  return dx
 }
 
 /**
@@ -101,18 +134,16 @@ export const forwardBackward = (
 ): Trained => {
   const mark = compute.arena.mark()
   const { targets, tree } = planOf(examples)
-  const { reached, through } = tree
   const adapter = gradients.adapter?.packed
   const records = recordsFor(compute, tree, targets, adapter)
   const batch = Batch.ofTree(compute, tree, adapter, records === "kept" ? "per layer" : "shared")
   const recorded = Forward.record(compute, batch, records)
-  const input = { x: recorded.x, rows: batch.rows, groups: batch.groups }
+  const input = headInput(compute, batch, recorded.x)
   const scored = Head.score(compute, input, targets)
   const logprobs = perExample(targets, scored.logprobs)
   const { coefficients, loss } = evaluate(examples, targets, logprobs, lossOf)
   if (coefficients.some((slope) => slope !== 0)) {
-    const target = { ...targets, coefficients }
-    const dx = Head.backward(compute, input, scored.logits, [through.rows, reached.rows], target, gradients)
+    const dx = headBackward(compute, batch, input, scored, { ...targets, coefficients }, gradients)
     Backward.run(compute, batch, recorded, dx, gradients)
   }
   compute.arena.reset(mark)

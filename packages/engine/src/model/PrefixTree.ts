@@ -4,11 +4,13 @@
  */
 import type { Segment } from "./Batch.ts"
 
-/** A sequence and the positions that a loss may depend on. */
+/** A sequence, and the positions whose log-probabilities matter. */
 export interface Branch {
   readonly tokens: Int32Array
   /** 1 where the log-probability may have a gradient, 0 where it has none; unless given it may have one everywhere. */
   readonly learned?: Uint8Array
+  /** 1 where the log-probability is read, which it is where it may have a gradient; unless given it is read everywhere. */
+  readonly read?: Uint8Array
 }
 
 /** A number of rows, and the segments that they are. */
@@ -17,9 +19,16 @@ export interface Extent {
   readonly segments: number
 }
 
+/** Consecutive rows, and the segments that they are. */
+export interface Span {
+  readonly start: Extent
+  /** Exclusive. */
+  readonly end: Extent
+}
+
 /**
  * Rows in the order of what a backward pass does with them: first those that only later rows learn through, then those
- * that are learned, then those that no gradient reaches.
+ * that are learned, then those that no gradient reaches. Rows that are read are together.
  */
 export interface PrefixTree {
   readonly ids: Int32Array
@@ -31,6 +40,8 @@ export interface PrefixTree {
   readonly through: Extent
   /** These and the learned ones: all that a gradient reaches. */
   readonly reached: Extent
+  /** The rows whose log-probabilities are read. */
+  readonly read: Span
 }
 
 const compare = (left: Int32Array, right: Int32Array): number => {
@@ -71,6 +82,15 @@ export const sort = (branches: ReadonlyArray<Branch>): ReadonlyArray<Sorted> => 
 /** What a gradient does at a token: nothing, reach it from a later token alone, or begin there. */
 const [dead, through, learned] = [0, 1, 2] as const
 
+/** The order of rows: by what a gradient does there, and whether they are read. */
+const kindOrder: ReadonlyArray<readonly [state: number, isRead: 0 | 1]> = [
+  [through, 0],
+  [through, 1],
+  [learned, 1],
+  [dead, 1],
+  [dead, 0]
+]
+
 /** All tokens once, parents before children. */
 interface Tokens {
   readonly count: number
@@ -79,6 +99,8 @@ interface Tokens {
   /** -1 for a root. */
   readonly parents: Int32Array
   readonly states: Uint8Array
+  /** 1 where any branch reads. */
+  readonly reads: Uint8Array
   readonly children: Int32Array
   /** Per branch its tokens. */
   readonly tokensB: ReadonlyArray<Int32Array>
@@ -95,7 +117,7 @@ const reach = (states: Uint8Array, parents: Int32Array, count: number) => {
 const merge = (branches: ReadonlyArray<Branch>): Tokens => {
   const most = branches.reduce((sum, { tokens }) => sum + tokens.length, 0)
   const [ids, positions, parents] = [new Int32Array(most), new Int32Array(most), new Int32Array(most)]
-  const [states, children] = [new Uint8Array(most), new Int32Array(most)]
+  const [states, reads, children] = [new Uint8Array(most), new Uint8Array(most), new Int32Array(most)]
   const tokensB: Array<Int32Array> = branches.map(({ tokens }) => new Int32Array(tokens.length))
   let count = 0
   let before: Int32Array = new Int32Array()
@@ -113,34 +135,37 @@ const merge = (branches: ReadonlyArray<Branch>): Tokens => {
       if (parent >= 0) children[parent] = (children[parent] ?? 0) + 1
     }
     own.forEach((token, t) => {
+      if (branch.read !== undefined && branch.read[t] !== 1) return
+      reads[token] = 1
       if (branch.learned === undefined || branch.learned[t] === 1) states[token] = learned
     })
     before = own
   }
   reach(states, parents, count)
-  return { count, ids, positions, parents, states, children, tokensB }
+  return { count, ids, positions, parents, states, reads, children, tokensB }
 }
 
-/** Consecutive tokens of one state without a branch between them; they are one segment. */
+/** Consecutive tokens of one kind without a branch between them; they are one segment. */
 interface Run {
   readonly state: number
+  readonly isRead: number
   readonly parent: Run | undefined
   readonly first: number
   tokens: number
 }
 
-const runsOf = ({ children, count, parents, states }: Tokens): ReadonlyArray<Run> => {
+const runsOf = ({ children, count, parents, reads, states }: Tokens): ReadonlyArray<Run> => {
   const runs: Array<Run> = []
   const runT: Array<Run> = []
   for (let token = 0; token < count; token++) {
-    const state = states[token] ?? dead
+    const [state, isRead] = [states[token] ?? dead, reads[token] ?? 0]
     const parent = runT[parents[token] ?? -1]
     const isOnlyChild = children[token - 1] === 1 && parents[token] === token - 1
-    if (parent !== undefined && isOnlyChild && parent.state === state) {
+    if (parent !== undefined && isOnlyChild && parent.state === state && parent.isRead === isRead) {
       parent.tokens++
       runT.push(parent)
     } else {
-      const run = { state, parent, first: token, tokens: 1 }
+      const run = { state, isRead, parent, first: token, tokens: 1 }
       runs.push(run)
       runT.push(run)
     }
@@ -157,9 +182,9 @@ const extentOf = (runs: ReadonlyArray<Run>): Extent => ({
 export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
   const tokens = merge(branches)
   const runs = runsOf(tokens)
-  const inState = (state: number) => runs.filter((run) => run.state === state)
-  const [passing, reached] = [inState(through), [...inState(through), ...inState(learned)]]
-  const ordered = [...reached, ...inState(dead)]
+  const kinds = kindOrder.map(([state, isRead]) => runs.filter((run) => run.state === state && run.isRead === isRead))
+  const upTo = (kind: number) => kinds.slice(0, kind).flat()
+  const ordered = kinds.flat()
   const segmentOf = new Map(ordered.map((run, segment) => [run, segment]))
   const ids = new Int32Array(tokens.count)
   const positions = new Int32Array(tokens.count)
@@ -180,7 +205,8 @@ export const make = (branches: ReadonlyArray<Branch>): PrefixTree => {
     positions,
     segments,
     rowsB: tokens.tokensB.map((own) => own.map((token) => rowT[token] ?? 0)),
-    through: extentOf(passing),
-    reached: extentOf(reached)
+    through: extentOf(upTo(2)),
+    reached: extentOf(upTo(3)),
+    read: { start: extentOf(upTo(1)), end: extentOf(upTo(4)) }
   }
 }

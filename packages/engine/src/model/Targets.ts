@@ -1,6 +1,6 @@
 /** The tokens whose log-probabilities are wanted at each row; sequences that share a row may have targets of their own. */
 
-/** Targets of one sequence `[tokens, candidates]`, and the row of each of its tokens. */
+/** Targets of one sequence `[tokens, candidates]`, and the row of each of its tokens, -1 where they are not read. */
 export interface Wanted {
   readonly rows: Int32Array
   readonly tokens: Int32Array
@@ -11,7 +11,7 @@ export interface Wanted {
 export interface Targets {
   readonly starts: Int32Array
   readonly tokens: Int32Array
-  /** Per sequence the place in `tokens` of each of its targets. */
+  /** Per sequence the place in `tokens` of each of its targets, -1 for those that are not read. */
   readonly placesS: ReadonlyArray<Int32Array>
 }
 
@@ -19,7 +19,7 @@ export interface Targets {
 const startsOf = (wanted: ReadonlyArray<Wanted>, rowCount: number): Int32Array => {
   const starts = new Int32Array(rowCount + 1)
   for (const { candidates, rows } of wanted) {
-    for (const row of rows) starts[row + 1] = (starts[row + 1] ?? 0) + candidates
+    for (const row of rows) if (row >= 0) starts[row + 1] = (starts[row + 1] ?? 0) + candidates
   }
   for (let row = 0; row < rowCount; row++) starts[row + 1] = (starts[row + 1] ?? 0) + (starts[row] ?? 0)
   return starts
@@ -31,8 +31,9 @@ export const make = (wanted: ReadonlyArray<Wanted>, rowCount: number): Targets =
   const next = starts.slice()
   const tokens = new Int32Array(starts[rowCount] ?? 0)
   const placesS = wanted.map((sequence) => {
-    const places = new Int32Array(sequence.tokens.length)
+    const places = new Int32Array(sequence.tokens.length).fill(-1)
     sequence.rows.forEach((row, t) => {
+      if (row < 0) return
       const place = next[row] ?? 0
       next[row] = place + sequence.candidates
       for (let k = 0; k < sequence.candidates; k++) {

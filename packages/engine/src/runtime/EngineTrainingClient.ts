@@ -40,11 +40,15 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
   const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
     operation: "forward" | "forwardBackward",
     data: Data<K>,
-    loss: Loss.Loss<K>
+    loss: Loss.Loss<K>,
+    options: TrainingClient.PassOptions = {}
   ) {
     yield* named(operation)(RequestRules.pass(data, loss, limits))
     const items = yield* named(operation)(TrainingItem.fromData(data))
-    return yield* queue.submit(operation, named(operation)(adapter[operation](items, loss)))
+    const computed = operation === "forward"
+      ? adapter.forward(items, loss)
+      : adapter.forwardBackward(items, loss, options.logprobs)
+    return yield* queue.submit(operation, named(operation)(computed))
   })
 
   const forward = Effect.fn("TrainingClient.forward")(
@@ -52,16 +56,9 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
   )
 
   const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(
-    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass("forwardBackward", data, loss)
+    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>, options?: TrainingClient.PassOptions) =>
+      pass("forwardBackward", data, loss, options)
   )
-
-  const crossEntropy = Effect.fnUntraced(function*(
-    operation: "forward" | "forwardBackward",
-    data: Data<"WeightedTokens">
-  ) {
-    const items = yield* TrainingItem.fromData(data)
-    return yield* adapter[operation](items, Loss.crossEntropy)
-  })
 
   const forwardBackwardCustom = Effect.fn("TrainingClient.forwardBackwardCustom")(
     function*<E, R>(
@@ -71,10 +68,14 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
       const operation = "forwardBackwardCustom"
       yield* named(operation)(RequestRules.pass(data, Loss.crossEntropy, limits))
       const context = yield* Effect.context<R>()
+      const { crossEntropy } = Loss
       const passes = Effect.gen(function*() {
-        const { logprobs } = yield* named(operation)(crossEntropy("forward", data))
+        const items = yield* named(operation)(TrainingItem.fromData(data))
+        const { logprobs } = yield* named(operation)(adapter.forward(items, crossEntropy))
         const second = yield* CustomLoss.secondPass(data, loss, logprobs)
-        return second.report(yield* named(operation)(crossEntropy("forwardBackward", second.data)))
+        const weighted = yield* named(operation)(TrainingItem.fromData(second.data))
+        const trained = yield* named(operation)(adapter.forwardBackward(weighted, crossEntropy, "counted"))
+        return second.report({ ...trained, logprobs })
       })
       return yield* queue.submit(operation, Effect.provide(passes, context), { isDecisive: true })
     }

@@ -73,6 +73,9 @@ export type Item =
 /** A loss by its name, or the graph that computes it. */
 export type PassLoss = Loss.Loss<Datum.Kind> | { readonly name: "graph"; readonly graph: LossGraph.LossGraph }
 
+/** Where log-probabilities are computed. */
+export type Logprobs = NonNullable<TrainingClient.PassOptions["logprobs"]>
+
 export type Task =
   /** Forward, and backward where there is a block for the gradients, which it overwrites. */
   | {
@@ -81,6 +84,7 @@ export type Task =
     readonly adapter: PackedAdapter
     readonly items: ReadonlyArray<Item>
     readonly loss: PassLoss
+    readonly logprobs: Logprobs
     readonly gradients: Address | undefined
   }
   | { readonly _tag: "Add"; readonly target: Address; readonly source: Address; readonly floats: number }

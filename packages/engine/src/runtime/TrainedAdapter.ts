@@ -9,7 +9,7 @@ import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Address } from "../numerics/Memory.ts"
 import type { MemoryPlan } from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
-import type { Item, PassLoss, TaskOutput } from "./Protocol.ts"
+import type { Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
 
@@ -39,7 +39,8 @@ export interface TrainedAdapter {
    */
   readonly forwardBackward: (
     items: ReadonlyArray<Item>,
-    loss: PassLoss
+    loss: PassLoss,
+    logprobs?: Logprobs
   ) => Effect.Effect<TrainingClient.ForwardBackwardOutput, TinkerError.Unavailable | TinkerError.Rejected>
   /** Uses the gradient up. An update that is not finite is rejected and leaves weights and moments as they were. */
   readonly optimize: (
@@ -118,8 +119,8 @@ export const make = Effect.fnUntraced(function*(
   const pack = Effect.asVoid(run({ _tag: "Pack", parameters: blocks.parameters, packed }))
   let steps = 0
 
-  const pass = ({ items }: Piece, loss: PassLoss, gradients: Address | undefined) =>
-    run({ _tag: "Pass", model, adapter: packed, items, loss, gradients })
+  const pass = ({ items }: Piece, loss: PassLoss, logprobs: Logprobs, gradients: Address | undefined) =>
+    run({ _tag: "Pass", model, adapter: packed, items, loss, logprobs, gradients })
 
   const split = (items: ReadonlyArray<Item>): ReadonlyArray<Piece> =>
     MicroBatch.split(items, microBatch).map((places) => ({
@@ -130,7 +131,9 @@ export const make = Effect.fnUntraced(function*(
   const forward: TrainedAdapter["forward"] = (items, loss) => {
     const pieces = split(items)
     return Effect.map(
-      Effect.forEach(pieces, (piece) => pass(piece, loss, undefined), { concurrency: gradientBlocksPerThread * count }),
+      Effect.forEach(pieces, (piece) => pass(piece, loss, "all", undefined), {
+        concurrency: gradientBlocksPerThread * count
+      }),
       (outputs) => combine(pieces, outputs)
     )
   }
@@ -142,38 +145,41 @@ export const make = Effect.fnUntraced(function*(
    * Each micro-batch has a gradient of its own; they are added one after the other in a fixed order. Those of a loss graph are
    * first collected in one of the blocks, as any of them may be refused.
    */
-  const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(function*(items, loss) {
-    const pieces = split(items)
-    const isCollected = loss.name === "graph" && pieces.length > 1
-    const blockCount = Math.min(pieces.length, gradientBlocksPerThread * count)
-    const concurrency = Math.max(1, isCollected ? blockCount - 1 : blockCount)
-    const spare = yield* Queue.unbounded<Address>()
-    for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
-    const target = isCollected ? yield* room.scoped(layout.parameterFloats) : blocks.gradients
-    let isEmpty = isCollected
-    const collect = (source: Address) => {
-      const moving = move(isEmpty ? "Copy" : "Add", target, source)
-      isEmpty = false
-      return moving
-    }
-    const outputs = yield* Stream.fromIterable(pieces).pipe(
-      Stream.mapEffect((piece) =>
-        Effect.flatMap(
-          Queue.take(spare),
-          (source) => Effect.map(pass(piece, loss, source), (output) => ({ source, output }))
-        ), { concurrency }),
-      Stream.mapEffect(({ output, source }) =>
-        Effect.suspend((): Effect.Effect<TaskOutput, TinkerError.Unavailable | TinkerError.Rejected> =>
-          output.refusal === undefined
-            ? collect(source)
-            : Effect.fail(new TinkerError.Rejected({ detail: output.refusal }))
-        ).pipe(Effect.andThen(Queue.offer(spare, source)), Effect.as(output))
-      ),
-      Stream.runCollect
-    )
-    if (isCollected) yield* move("Add", blocks.gradients, target)
-    return combine(pieces, outputs)
-  }, Effect.scoped)
+  const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(
+    function*(items, loss, logprobs = "all") {
+      const pieces = split(items)
+      const isCollected = loss.name === "graph" && pieces.length > 1
+      const blockCount = Math.min(pieces.length, gradientBlocksPerThread * count)
+      const concurrency = Math.max(1, isCollected ? blockCount - 1 : blockCount)
+      const spare = yield* Queue.unbounded<Address>()
+      for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
+      const target = isCollected ? yield* room.scoped(layout.parameterFloats) : blocks.gradients
+      let isEmpty = isCollected
+      const collect = (source: Address) => {
+        const moving = move(isEmpty ? "Copy" : "Add", target, source)
+        isEmpty = false
+        return moving
+      }
+      const outputs = yield* Stream.fromIterable(pieces).pipe(
+        Stream.mapEffect((piece) =>
+          Effect.flatMap(
+            Queue.take(spare),
+            (source) => Effect.map(pass(piece, loss, logprobs, source), (output) => ({ source, output }))
+          ), { concurrency }),
+        Stream.mapEffect(({ output, source }) =>
+          Effect.suspend((): Effect.Effect<TaskOutput, TinkerError.Unavailable | TinkerError.Rejected> =>
+            output.refusal === undefined
+              ? collect(source)
+              : Effect.fail(new TinkerError.Rejected({ detail: output.refusal }))
+          ).pipe(Effect.andThen(Queue.offer(spare, source)), Effect.as(output))
+        ),
+        Stream.runCollect
+      )
+      if (isCollected) yield* move("Add", blocks.gradients, target)
+      return combine(pieces, outputs)
+    },
+    Effect.scoped
+  )
 
   return {
     layout,

@@ -7,25 +7,22 @@ import type { Compute } from "../model/Compute.ts"
 import * as Losses from "../model/Loss.ts"
 import * as Pass from "../model/Pass.ts"
 import * as Memory from "../numerics/Memory.ts"
-import type { GraphInputs, Item, PassLoss, TaskOutput } from "./Protocol.ts"
+import type { GraphInputs, Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 
 export interface TrainingPass {
   readonly adapter: PackedAdapter
   readonly items: ReadonlyArray<Item>
   readonly loss: PassLoss
+  readonly logprobs: Logprobs
   /** Block that is overwritten with the gradient. */
   readonly gradients: Memory.Address | undefined
 }
 
-/** Where a loss may have a gradient: everywhere for a graph, whose inputs say nothing of that. */
-const learnedBy = ({ name }: PassLoss, item: Item): Uint8Array | undefined => {
-  const { tokens } = item
-  if (item.kind === "Graph" || name === "graph") return undefined
-  if (item.kind === "PolicyTokens") {
-    const { advantages, mask } = item.inputs
-    return Uint8Array.from(tokens, (_, t) => mask[t] !== 0 && Losses.counts(name, advantages[t] ?? 0) ? 1 : 0)
-  }
-  const { weights } = item.inputs
+/** Where a loss reads log-probabilities: everywhere for a graph, whose inputs say nothing of that. */
+const countedBy = (item: Item): Uint8Array | undefined => {
+  if (item.kind === "Graph") return undefined
+  if (item.kind === "PolicyTokens") return Uint8Array.from(item.inputs.mask, (value) => value === 0 ? 0 : 1)
+  const { inputs: { weights }, tokens } = item
   const candidates = weights.length / tokens.length
   return Uint8Array.from(
     tokens,
@@ -33,10 +30,19 @@ const learnedBy = ({ name }: PassLoss, item: Item): Uint8Array | undefined => {
   )
 }
 
-const toExample = (loss: PassLoss, item: Item): Pass.Example => {
+/** Where of these it may have a gradient. */
+const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
+  if (item.kind !== "PolicyTokens") return counted
+  const { advantages } = item.inputs
+  return counted.map((value, t) => value === 1 && Losses.counts(name, advantages[t] ?? 0) ? 1 : 0)
+}
+
+const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example => {
   const { inputs: { targetTokens: targets }, tokens } = item
-  const learned = learnedBy(loss, item)
-  return { tokens, targets, candidates: targets.length / tokens.length, ...(learned === undefined ? {} : { learned }) }
+  const example = { tokens, targets, candidates: targets.length / tokens.length }
+  const counted = countedBy(item)
+  if (counted === undefined) return example
+  return { ...example, learned: learnedBy(loss, item, counted), ...(logprobs === "all" ? {} : { read: counted }) }
 }
 
 interface Evaluated extends Losses.Result {
@@ -80,8 +86,9 @@ interface Trained extends Pass.Trained {
   readonly evaluations: ReadonlyArray<Evaluated>
 }
 
-const forward = (compute: Compute, { adapter, items, loss }: TrainingPass): Trained => {
-  const logprobs = Pass.forward(compute, items.map((item) => toExample(loss, item)), adapter)
+const forward = (compute: Compute, pass: TrainingPass): Trained => {
+  const { adapter, items, loss } = pass
+  const logprobs = Pass.forward(compute, items.map((item) => toExample(pass, item)), adapter)
   const sum = items.reduce(
     (sum, item, index) => sum + lossOf(loss, item, logprobs[index] ?? new Float32Array()).loss,
     0
@@ -89,11 +96,8 @@ const forward = (compute: Compute, { adapter, items, loss }: TrainingPass): Trai
   return { logprobs, loss: sum, evaluations: [] }
 }
 
-const forwardBackward = (
-  compute: Compute,
-  { adapter, items, loss }: TrainingPass,
-  block: Memory.Address
-): Trained => {
+const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Address): Trained => {
+  const { adapter, items, loss } = pass
   const evaluations: Array<Evaluated> = []
   Memory.floats(compute.memory, block, adapter.layout.parameterFloats).fill(0)
   const lossOfExample = (logprobs: Float32Array, index: number) => {
@@ -104,7 +108,7 @@ const forwardBackward = (
     return evaluated
   }
   const gradients = { adapter: { packed: adapter, block } }
-  const examples = items.map((item) => toExample(loss, item))
+  const examples = items.map((item) => toExample(pass, item))
   return { ...Pass.forwardBackward(compute, examples, gradients, lossOfExample), evaluations }
 }
 

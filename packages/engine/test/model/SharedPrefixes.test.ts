@@ -138,6 +138,79 @@ describe("a pass over sequences that share prefixes", () => {
     })
   }
 
+  /** The examples of `forks`, of which only some of the positions that are not learned are read. */
+  const readSome = (seed: number) => {
+    const { examples, weights } = forks(model, seed)
+    const next = TinyModel.uniform(seed + 1)
+    const reading = examples.map((example) => ({
+      ...example,
+      read: example.tokens.map((_, t) => example.learned?.[t] === 1 || next() < 0.2 ? 1 : 0)
+    })).map((example) => ({ ...example, read: Uint8Array.from(example.read) }))
+    return { examples, reading, weights }
+  }
+
+  it.prop(
+    "has the same log-probabilities where they are read, none elsewhere, and the same gradient",
+    [Seed],
+    ([seed]) => {
+      const { examples, reading, weights } = readSome(seed)
+      const all = outcome(Pass.forwardBackward, model, adapter, examples, weights)
+      const some = outcome(Pass.forwardBackward, model, adapter, reading, weights)
+      const expected = all.logprobs.map((own, index) =>
+        own.map((logprob, t) => reading[index]?.read[t] === 1 ? logprob : NaN)
+      )
+      assert.deepStrictEqual(some.logprobs, expected)
+      assert.strictEqual(some.loss, all.loss)
+      const distance = largest(some.gradient.map((value, i) => value - (all.gradient[i] ?? 0)))
+      assert.isAtMost(distance, 1e-5 * largest(all.gradient))
+      assert.deepStrictEqual(Pass.forward(model, reading, adapter.packed), expected)
+    },
+    { arbitrary: { runs: 15 } }
+  )
+
+  /** Rows of logits, and rows of all feed-forward halves, that a pass without a gradient computes. */
+  const work = (examples: ReadonlyArray<Pass.Example>) => {
+    const { kernels } = model
+    let [logits, feedForward] = [0, 0]
+    const counting: typeof kernels = {
+      ...kernels,
+      maskColumns: (values, rows, ...rest) => {
+        logits += rows
+        kernels.maskColumns(values, rows, ...rest)
+      },
+      siluForward: (out, gate, up, count) => {
+        feedForward += count / model.config.feedForwardSize
+        kernels.siluForward(out, gate, up, count)
+      }
+    }
+    const gradients: Gradients = { adapter: { packed: adapter.packed, block: adapter.gradients } }
+    Pass.forwardBackward(
+      { ...model, kernels: counting },
+      examples,
+      gradients,
+      (own) => ({ loss: 0, gradient: own.map(() => 0) })
+    )
+    return { logits, feedForward }
+  }
+
+  const flags = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
+
+  it("computes no logits at positions that are not read, their keys and values alone in the last layer, and nothing behind", () => {
+    const tokens = Int32Array.of(1, 2, 3, 4, 5, 6)
+    const other = Int32Array.of(1, 2, 3, 9, 8, 7)
+    const example = (tokens: Int32Array, flags?: Uint8Array): Pass.Example => ({
+      tokens,
+      targets: tokens,
+      candidates: 1,
+      ...(flags === undefined ? {} : { learned: flags, read: flags })
+    })
+    const { layers } = model.config
+    assert.deepStrictEqual(work([example(tokens), example(other)]), { logits: 9, feedForward: layers * 9 })
+    const answers = [example(tokens, flags(0, 0, 1, 1, 1, 0)), example(other, flags(0, 0, 1, 1, 0, 0))]
+    assert.deepStrictEqual(work(answers), { logits: 4, feedForward: (layers - 1) * 6 + 4 })
+    assert.deepStrictEqual(work([example(tokens, new Uint8Array(6))]), { logits: 0, feedForward: 0 })
+  })
+
   it("refuses a loss with a gradient where it was said to have none", () => {
     const tokens = Int32Array.of(1, 2, 3)
     const example = { tokens, targets: tokens, candidates: 1, learned: Uint8Array.of(1, 0, 1) }

@@ -84,6 +84,32 @@ describe("training", () => {
         assert.deepStrictEqual(together.logprobs, alone.flatMap(({ logprobs }) => logprobs))
       }))
 
+    it.effect("gives all log-probabilities, or only those that the loss reads, with the same update", () =>
+      Effect.gen(function*() {
+        const isPrompt = (t: number) => t < 20 || t > 40
+        const data = Array.map(texts, (text) => ({
+          ...text,
+          inputs: { ...text.inputs, weights: text.inputs.weights.map((weight, t) => isPrompt(t) ? 0 : weight) }
+        }))
+        const train = Effect.fnUntraced(function*(options?: TrainingClient.PassOptions) {
+          const client = yield* create()
+          const pass = yield* client.forwardBackward(data, Loss.crossEntropy, options)
+          yield* client.optimStep(adam)
+          const { logprobs, metrics } = yield* pass.await
+          return { logprobs, metrics, after: yield* scores(client) }
+        })
+        const [all, counted] = [yield* train(), yield* train({ logprobs: "counted" })]
+        assert.deepStrictEqual(all.logprobs, yield* scores(yield* create()))
+        assert.deepStrictEqual(
+          counted.logprobs,
+          all.logprobs.map((own) => own.map((logprob, t) => isPrompt(t) ? NaN : logprob))
+        )
+        assert.deepStrictEqual(counted.metrics, all.metrics)
+        for (const [index, own] of counted.after.entries()) {
+          own.forEach((logprob, t) => assert.closeTo(logprob, all.after[index]?.[t] ?? NaN, 1e-4))
+        }
+      }))
+
     it.effect("executes calls in the order they were submitted, without any of them being awaited in between", () =>
       Effect.gen(function*() {
         const client = yield* create()
