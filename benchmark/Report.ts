@@ -1,7 +1,10 @@
 /** A page of numbers that says when and where they were measured. */
+import type { Proportion } from "@effect-rl/core"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
+
+export const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 export const median = (values: ReadonlyArray<number>) => {
   const sorted = values.toSorted((left, right) => left - right)
@@ -23,6 +26,10 @@ export const aim = (what: string, value: number, unit: string, comparison: "at m
 }
 
 export const percent = (share: number) => Number.isFinite(share) ? `${(100 * share).toFixed(0)} %` : "an unknown share"
+
+/** A share with its 95 % interval. */
+export const interval = ({ high, low, value }: Proportion.Proportion) =>
+  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
 
 /** What happens meanwhile, apart from the page. */
 export const progress = (line: string) => void process.stderr.write(`${line}\n`)

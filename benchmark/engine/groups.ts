@@ -2,7 +2,7 @@
 import { Advantage, ChatModel, Credit, ModelInput, Policy, Rollout, Tinker } from "@effect-rl/core"
 import { BoxedAddition } from "@effect-rl/recipes"
 import { Effect, FileSystem, Stream } from "effect"
-import * as OnEngine from "./OnEngine.ts"
+import * as OnEngine from "../OnEngine.ts"
 import * as Workload from "./Workload.ts"
 
 const [, , path = ""] = process.argv
@@ -29,4 +29,4 @@ const program = Effect.gen(function*() {
   yield* fs.writeFileString(path, JSON.stringify(rows))
 })
 
-await OnEngine.run(program)
+OnEngine.runMain(program)

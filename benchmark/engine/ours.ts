@@ -1,7 +1,7 @@
 /** The workload on the embedded engine, through the port that programs use. The first argument names the file of the groups. */
 import { Datum, Loss, ModelInput, Tinker, type TrainingClient } from "@effect-rl/core"
 import { Array, Clock, Effect, FileSystem, Schema } from "effect"
-import * as OnEngine from "./OnEngine.ts"
+import * as OnEngine from "../OnEngine.ts"
 import * as Workload from "./Workload.ts"
 
 const [, , path = ""] = process.argv
@@ -94,4 +94,4 @@ const program = Effect.gen(function*() {
   process.stdout.write(JSON.stringify(speed))
 })
 
-await OnEngine.run(program)
+OnEngine.runMain(program)

@@ -1,7 +1,7 @@
 /** What learning rate, size of groups, number of groups and the choice of credit come to, one changed at a time, on three seeds. */
 import { Effect } from "effect"
+import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
-import * as OnEngine from "./OnEngine.ts"
 import * as Sums from "./Sums.ts"
 
 const rows: ReadonlyArray<readonly [title: string, settings: object]> = [

@@ -1,7 +1,7 @@
 /** What sampling ahead costs in reward, by loss: K iterations ahead, on three seeds, beside training on-policy. */
 import { Effect } from "effect"
+import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
-import * as OnEngine from "./OnEngine.ts"
 import * as Sums from "./Sums.ts"
 
 const stepsOffPolicy = [0, 1, 3]
@@ -12,7 +12,7 @@ const age = (outcomes: ReadonlyArray<Sums.Outcome>, metric: string) =>
 
 const rowOf = Effect.fnUntraced(function*(loss: typeof losses[number], maxStepsOffPolicy: number) {
   const outcomes = yield* Sums.train({ loss, pace: "async", maxStepsOffPolicy })
-  const meanAge = Sums.mean(age(outcomes, "async/staleness_mean")).toFixed(2)
+  const meanAge = Report.mean(age(outcomes, "async/staleness_mean")).toFixed(2)
   const oldest = String(Math.max(...age(outcomes, "async/staleness_max")))
   return Sums.row(`${loss}, K = ${maxStepsOffPolicy}`, outcomes, meanAge, oldest)
 })

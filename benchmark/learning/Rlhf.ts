@@ -2,8 +2,8 @@
 import { ChatModel, type Proportion, RunRecord, RunStore, type SamplingClient, Tinker } from "@effect-rl/core"
 import { type Pipeline, Recipes } from "@effect-rl/recipes"
 import { Effect, Layer, Stream } from "effect"
+import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
-import * as OnEngine from "./OnEngine.ts"
 
 const seeds = [0, 1, 2]
 
@@ -61,13 +61,10 @@ const withContraryJudge = (judge: string, model: ChatModel.ChatModel) =>
     })
   )
 
-const shown = ({ high, low, value }: Proportion.Proportion) =>
-  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
-
 const row = (title: string, seed: number, { after, before }: Trained) => [
   `${title}, seed ${seed}`,
-  shown(before),
-  shown(after)
+  Report.interval(before),
+  Report.interval(after)
 ]
 
 const run = Effect.fnUntraced(function*(seed: number) {
@@ -76,13 +73,17 @@ const run = Effect.fnUntraced(function*(seed: number) {
   const of: Of = (stage) => done.get(stage)?.checkpoint ?? { statePath: stage, samplerPath: stage }
   for (const stage of stages) {
     const trained = yield* train(stage, of)
-    Report.progress(`seed ${seed}, ${stage.name}: ${shown(trained.before)} to ${shown(trained.after)}`)
+    Report.progress(
+      `seed ${seed}, ${stage.name}: ${Report.interval(trained.before)} to ${Report.interval(trained.after)}`
+    )
     done.set(stage.name, trained)
   }
   const last = stages.at(-1) ?? (yield* Effect.die("there are no stages"))
   const judge = withContraryJudge(of("preference-model").samplerPath, yield* ChatModel.resolve(model))
   const control = yield* train(last, of).pipe(Effect.provide(judge, { local: true }))
-  Report.progress(`seed ${seed}, contrary judge: ${shown(control.before)} to ${shown(control.after)}`)
+  Report.progress(
+    `seed ${seed}, contrary judge: ${Report.interval(control.before)} to ${Report.interval(control.after)}`
+  )
   return { seed, done, control }
 })
 

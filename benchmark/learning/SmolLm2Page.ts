@@ -3,6 +3,7 @@
  *
  *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2Page.ts runs/smollm2-0 runs/smollm2-shuffled
  */
+import type { Proportion } from "@effect-rl/core"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Report from "../Report.ts"
@@ -14,14 +15,13 @@ interface Line {
   readonly iteration: number
   readonly reward?: number
   readonly metrics?: Readonly<Record<string, number>>
-  readonly heldOutGreedy?: { readonly value: number; readonly low: number; readonly high: number }
+  readonly heldOutGreedy?: Proportion.Proportion
 }
 
 const linesOf = (folder: string): ReadonlyArray<Line> =>
   readFileSync(join(folder, "curve.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
 
-const interval = (score: Line["heldOutGreedy"]) =>
-  score === undefined ? "" : `${score.value.toFixed(3)} [${score.low.toFixed(3)}, ${score.high.toFixed(3)}]`
+const interval = (score: Line["heldOutGreedy"]) => score === undefined ? "" : Report.interval(score)
 
 const titles: Readonly<Record<string, string>> = {
   none: "trained",

@@ -16,8 +16,6 @@ export interface Outcome {
   readonly correct: number
 }
 
-export const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 const trainOne = Effect.fnUntraced(
   function*(settings: object, seed: number) {
     const { build } = yield* Recipes.arithmetic.configure({ ...usual, model, evalEvery: 0, ...settings, seed })
@@ -47,7 +45,7 @@ const blocks = "▁▂▃▄▅▆▇█"
 /** Mean rewards over the seeds as bars, from 0 to 1. */
 const curve = (outcomes: ReadonlyArray<Outcome>) =>
   Array.from({ length: usual.iterations }, (_, iteration) => {
-    const reward = mean(outcomes.map(({ updates }) => updates[iteration]?.reward?.mean ?? NaN))
+    const reward = Report.mean(outcomes.map(({ updates }) => updates[iteration]?.reward?.mean ?? NaN))
     return blocks[Math.min(blocks.length - 1, Math.max(0, Math.floor(reward * blocks.length)))] ?? "–"
   }).join("")
 
@@ -57,13 +55,13 @@ export const row = (
   outcomes: ReadonlyArray<Outcome>,
   ...others: ReadonlyArray<string>
 ): ReadonlyArray<string> => {
-  const { high, low, value } = Proportion.wilson(
+  const correct = Proportion.wilson(
     outcomes.reduce((sum, { correct }) => sum + correct, 0),
     outcomes.length * problems
   )
   return [
     title,
-    `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`,
+    Report.interval(correct),
     outcomes.map(({ correct }) => (correct / problems).toFixed(3)).join(", "),
     ...others,
     curve(outcomes)

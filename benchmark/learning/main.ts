@@ -1,22 +1,16 @@
 /** Whether the main job learns, on five seeds, and whether its controls do not. `LEARNING_SEEDS` takes fewer seeds. */
-import type { Proportion } from "@effect-rl/core"
-import { Engine } from "@effect-rl/engine"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Config, Console, Effect, FileSystem, Layer } from "effect"
+import { Config, Effect } from "effect"
+import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
 import * as Controls from "./Controls.ts"
 import * as Experiment from "./Experiment.ts"
 
 const controlSeeds = 3
 
-const withInterval = ({ high, low, value }: Proportion.Proportion) =>
-  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
-
 const row = (name: string, { after, before, seconds, seed }: Experiment.Outcome) => [
   `${name}, seed ${seed}`,
-  withInterval(before.sampled),
-  withInterval(after.sampled),
+  Report.interval(before.sampled),
+  Report.interval(after.sampled),
   before.greedy.value.toFixed(3),
   after.greedy.value.toFixed(3),
   before.worked.toFixed(2),
@@ -29,21 +23,17 @@ const runs = (name: string, count: number, change: Experiment.Change) =>
   Effect.forEach(
     Array.from({ length: count }, (_, seed) => seed),
     (seed) =>
-      Effect.tap(Experiment.run(seed, change), ({ after, before, seconds }) =>
-        Console.error(
-          `${name}, seed ${seed}: ${before.sampled.value.toFixed(3)} to ${after.sampled.value.toFixed(3)}, ${
-            seconds.toFixed(0)
-          } s`
-        ))
+      Effect.map(Experiment.run(seed, change), (outcome) => {
+        Report.progress(row(name, outcome).join(", "))
+        return outcome
+      })
   )
-
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 /** Mean over seeds and its 95 % interval (Student's t). */
 const overSeeds = (values: ReadonlyArray<number>) => {
   const quantiles = [NaN, 12.71, 4.303, 3.182, 2.776]
-  const centre = mean(values)
-  const variance = mean(values.map((value) => (value - centre) ** 2)) * values.length / (values.length - 1)
+  const centre = Report.mean(values)
+  const variance = Report.mean(values.map((value) => (value - centre) ** 2)) * values.length / (values.length - 1)
   const half = (quantiles[values.length - 1] ?? 1.96) * Math.sqrt(variance / values.length)
   return values.length === 1 ? centre.toFixed(3) : `${centre.toFixed(3)} ± ${half.toFixed(3)}`
 }
@@ -85,8 +75,8 @@ const program = Effect.gen(function*() {
     `The arithmetic recipe on tiny-128: ${Experiment.iterations} steps of 32 problems × 8 attempts. Right answers to 512 held-out problems, one
 sampled attempt each, beside the most likely answer; "worked" is the share of sampled answers that hold a computation before
 the box. Intervals are Wilson's.`,
-    `The base model is right in ${withInterval(base.pass1)} of its answers; in ${
-      withInterval(base.pass8)
+    `The base model is right in ${Report.interval(base.pass1)} of its answers; in ${
+      Report.interval(base.pass8)
     } of the problems at least one of
 eight attempts is right.`,
     Report.table(header, [
@@ -111,12 +101,4 @@ eight attempts is right.`,
   ])
 })
 
-const engine = Layer.unwrap(Effect.gen(function*() {
-  const fs = yield* FileSystem.FileSystem
-  return Engine.layerOptions({ checkpoints: yield* fs.makeTempDirectoryScoped() })
-}))
-
-program.pipe(
-  Effect.provide(Layer.provideMerge(engine, NodeServices.layer)),
-  NodeRuntime.runMain
-)
+OnEngine.runMain(program)

@@ -13,11 +13,9 @@ import {
   Tinker,
   Weights
 } from "@effect-rl/core"
-import { Engine } from "@effect-rl/engine"
 import { Boxed, BoxedAddition, MathEnv } from "@effect-rl/recipes"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Clock, Effect, FileSystem, Layer, Option, Stream } from "effect"
+import { Clock, Effect, Option, Stream } from "effect"
+import * as OnEngine from "../OnEngine.ts"
 import * as Report from "../Report.ts"
 import * as LongTail from "./LongTail.ts"
 
@@ -99,8 +97,6 @@ const train = Effect.fnUntraced(function*(pace: Pace.Pace, seed: number) {
   return { records, seconds, sampled: time.sampled }
 }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 const measured = Effect.fnUntraced(function*(name: string, pace: Pace.Pace, seed: number) {
   const { records, sampled, seconds } = yield* train(pace, seed)
   const model = yield* ChatModel.resolve("effect-rl/tiny-64")
@@ -117,7 +113,7 @@ const measured = Effect.fnUntraced(function*(name: string, pace: Pace.Pace, seed
     silent: silent / 1000 / seconds,
     busy: answering / seconds / most,
     heldOut: score ?? { value: NaN, low: NaN, high: NaN },
-    age: mean(updates.map(({ metrics }) => metrics["async/staleness_mean"] ?? 0)),
+    age: Report.mean(updates.map(({ metrics }) => metrics["async/staleness_mean"] ?? 0)),
     oldest: Math.max(...updates.map(({ metrics }) => metrics["async/staleness_max"] ?? 0)),
     dropped: trained.filter(({ verdict }) => verdict === "stale").length
   }
@@ -131,9 +127,6 @@ const pooled = (outcomes: ReadonlyArray<Outcome>) =>
     outcomes.reduce((sum, { heldOut }) => sum + Math.round(heldOut.value * problems), 0),
     outcomes.length * problems
   )
-
-const shown = ({ high, low, value }: Proportion.Proportion) =>
-  `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
 
 const program = Effect.gen(function*() {
   const outcomes = yield* Effect.forEach(
@@ -178,7 +171,7 @@ were. Right answers are to ${problems} held-out problems after training, with Wi
           Report.percent(busy),
           age.toFixed(2),
           String(oldest),
-          shown(heldOut),
+          Report.interval(heldOut),
           String(dropped)
         ])
       )
@@ -192,18 +185,11 @@ were. Right answers are to ${problems} held-out problems after training, with Wi
         1.8
       ),
       Report.aim("groups dropped for their age", dropped, "", "at most", 0),
-      `- right answers of all seeds together: synchronous ${shown(before)}, "train" ${
+      `- right answers of all seeds together: synchronous ${Report.interval(before)}, "train" ${
         ahead.value.toFixed(3)
       }, within that interval: **${ahead.value >= before.low && ahead.value <= before.high ? "yes" : "no"}**`
     ].join("\n")
   ])
 })
 
-const engine = Layer.unwrap(
-  Effect.map(
-    FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
-    (checkpoints) => Engine.layerOptions({ checkpoints })
-  )
-)
-
-program.pipe(Effect.provide(Layer.provideMerge(engine, NodeServices.layer)), NodeRuntime.runMain)
+OnEngine.runMain(program)

@@ -2,7 +2,7 @@
 import { ModelInput, Tinker } from "@effect-rl/core"
 import { SmolLm2 } from "@effect-rl/engine"
 import { Array, Clock, Effect } from "effect"
-import * as OnEngine from "../OnEngine.ts"
+import * as OnEngine from "../../OnEngine.ts"
 import * as Prompts from "./Prompts.ts"
 
 const program = Effect.gen(function*() {
@@ -25,4 +25,4 @@ const program = Effect.gen(function*() {
   process.stdout.write(String(sampled / seconds))
 })
 
-await OnEngine.run(program, [SmolLm2.name])
+OnEngine.runMain(program, [SmolLm2.name])

@@ -1,0 +1,28 @@
+/** Runs a program on an embedded engine whose checkpoints are thrown away. */
+import { Engine } from "@effect-rl/engine"
+import { Hub } from "@effect-rl/files"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem, Layer, References, type Scope } from "effect"
+
+const engine = (models: ReadonlyArray<string>) =>
+  Layer.unwrap(
+    Effect.map(
+      FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
+      (checkpoints) => Engine.layerOptions({ checkpoints, models })
+    )
+  )
+
+const services = (models: ReadonlyArray<string>) =>
+  Layer.provideMerge(Layer.merge(Hub.Hub.layer, engine(models)), NodeServices.layer)
+
+type Services = Layer.Success<ReturnType<typeof services>> | Scope.Scope
+
+/** Logs warnings only, because another process may read what the program prints. */
+export const runMain = <E>(program: Effect.Effect<void, E, Services>, models: ReadonlyArray<string> = []) =>
+  program.pipe(
+    Effect.scoped,
+    Effect.provide(services(models)),
+    Effect.provideService(References.MinimumLogLevel, "Warn"),
+    NodeRuntime.runMain
+  )
