@@ -1,6 +1,8 @@
 /** Measures while nothing else runs, or says how much else ran: what uses all processors loses most by sharing them. */
+import { Schema } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { cpus } from "node:os"
+import * as Report from "./Report.ts"
 
 const attempts = 3
 const longestWaitSeconds = 30
@@ -25,31 +27,48 @@ const childMillis = () => {
 }
 
 /** Share of the processors that other programs take while `run` runs. */
-const others = async (run: () => unknown) => {
+const others = <A>(run: () => A) => {
   const [before, childBefore] = [times(), childMillis()]
-  const value = await run()
+  const value = run()
   const after = times()
   const own = childMillis() - childBefore
   return { value, share: Math.max(0, (after.busy - before.busy - own) / (after.total - before.total)) }
 }
 
-const pause = () => others(() => new Promise((resolve) => setTimeout(resolve, 1000)))
+const second = new Int32Array(new SharedArrayBuffer(4))
+const pause = () => others(() => Atomics.wait(second, 0, 0, 1000))
 
 /** Waits for a second in which nothing else runs, for half a minute at most. */
-const quiet = async () => {
-  for (let second = 0; second < longestWaitSeconds; second++) {
-    if (!((await pause()).share > tolerated)) return
-  }
+const quiet = () => {
+  for (let waited = 0; waited < longestWaitSeconds && pause().share > tolerated; waited++);
 }
 
-/** The best of three tries, by what other programs took meanwhile; the first that was undisturbed ends them. */
-export const undisturbed = async (run: () => unknown): Promise<{ readonly value: unknown; readonly share: number }> => {
-  await quiet()
-  let best = await others(run)
+let most = 0
+
+/** What `run` gives, of the try that other programs disturbed least; the first try that nothing disturbed is the last. */
+export const undisturbed = <A>(run: () => A): A => {
+  quiet()
+  let best = others(run)
   for (let attempt = 1; attempt < attempts && best.share > tolerated; attempt++) {
-    await quiet()
-    const next = await others(run)
+    quiet()
+    const next = others(run)
     if (next.share < best.share) best = next
   }
-  return best
+  Report.progress(`other programs took ${Report.percent(best.share)}`)
+  most = Math.max(most, best.share)
+  return best.value
 }
+
+/** What a process prints as JSON, in the try that other programs disturbed least. */
+export const measured = <A>(name: string, schema: Schema.Codec<A, unknown>, run: () => string): A => {
+  const text = undisturbed(run)
+  Report.progress(`${name}: ${text}`)
+  return Schema.decodeUnknownSync(Schema.fromJsonString(schema))(text)
+}
+
+/** What each contestant measures, one after the other. */
+export const round = <A>(contestants: ReadonlyMap<string, () => string>, schema: Schema.Codec<A, unknown>) =>
+  new Map(Array.from(contestants, ([name, run]) => [name, measured(name, schema, run)] as const))
+
+/** What other programs took in the measurement that they disturbed most. */
+export const disturbance = () => `Other programs took at most ${Report.percent(most)} of the processors meanwhile.`

@@ -1,4 +1,5 @@
 /** What every contestant does: the same model, weights, batch and prompts. */
+import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -49,16 +50,17 @@ export interface Row {
   readonly advantages: ReadonlyArray<number>
 }
 
-export interface Speed {
-  readonly trainTokensPerSecond: number
+export const Speed = Schema.Struct({
+  trainTokensPerSecond: Schema.Finite,
   /** Steps of policy gradients on the groups; absent where they are left out. */
-  readonly groupStepsPerSecond?: number
+  groupStepsPerSecond: Schema.optional(Schema.Finite),
   /** Loss of the first of these steps. */
-  readonly groupLoss?: number
-  readonly sampleTokensPerSecond: number
+  groupLoss: Schema.optional(Schema.Finite),
+  sampleTokensPerSecond: Schema.Finite,
   /** Of the first training step, which is equal for all. */
-  readonly loss: number
-}
+  loss: Schema.Finite
+})
+export type Speed = typeof Speed.Type
 
 const linears = { query: [128, 128], key: [128, 64], value: [128, 64], output: [128, 128] }
 const wides = { gate: [128, 384], up: [128, 384], down: [384, 128] }
@@ -98,13 +100,13 @@ export const readTensors = (): ReadonlyMap<string, Float32Array> => {
 }
 
 /** Repetitions per second over at least `seconds`, after two that are not counted. */
-export const rate = async (seconds: number, run: () => unknown): Promise<number> => {
-  await run()
-  await run()
+export const rate = (seconds: number, run: () => unknown): number => {
+  run()
+  run()
   const start = performance.now()
   let count = 0
   while (performance.now() - start < seconds * 1000) {
-    await run()
+    run()
     count++
   }
   return count / ((performance.now() - start) / 1000)

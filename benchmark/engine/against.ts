@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { undisturbed } from "../Quiet.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
 
 const rounds = 3
@@ -63,23 +63,16 @@ const train = (root: string): Costs => {
   return { sampling: sum(sampling), training: sum(training), rewards }
 }
 
-const isCosts = (value: unknown): value is Costs => typeof value === "object" && value !== null && "training" in value
-
-const measure = async (name: string, root: string) => {
-  const { share, value } = await undisturbed(() => train(root))
-  if (!isCosts(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-  Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
-  return { ...value, share }
+const measure = (name: string, root: string) => {
+  const costs = Quiet.undisturbed(() => train(root))
+  Report.progress(`${name}: ${JSON.stringify(costs)}`)
+  return costs
 }
 
 const commit = git("rev-parse", "--short", reference)
 try {
   const root = checkout(commit)
-  const pairs: Array<{ readonly now: Costs; readonly before: Costs; readonly share: number }> = []
-  for (let round = 0; round < rounds; round++) {
-    const [now, before] = [await measure("now", here), await measure(commit, root)]
-    pairs.push({ now, before, share: Math.max(now.share, before.share) })
-  }
+  const pairs = Array.from({ length: rounds }, () => ({ now: measure("now", here), before: measure(commit, root) }))
   const perIteration = (of: (pair: typeof pairs[number]) => number) =>
     (Report.median(pairs.map(of)) / (iterations - 1)).toFixed(2)
   const ratio = (of: (costs: Costs) => number) => Report.median(pairs.map(({ before, now }) => of(before) / of(now)))
@@ -93,9 +86,7 @@ try {
   const [first] = pairs
   Report.publish("main-job", "The main job against an earlier commit", [
     `\`npm start\`: tiny-128, 32 problems × 8 attempts, ${iterations} iterations of which the first does not count, at ${commit} and now. Median
-of ${rounds} rounds in turn, ratios within a round. Other programs took at most ${
-      Report.percent(Math.max(...pairs.map(({ share }) => share)))
-    } of the processors meanwhile.`,
+of ${rounds} rounds in turn, ratios within a round. ${Quiet.disturbance()}`,
     Report.table(["seconds per iteration", commit, "now", "faster"], [
       row("sampling", ({ sampling }) => sampling),
       row("training", ({ training }) => training),

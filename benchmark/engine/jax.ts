@@ -96,8 +96,8 @@ const sample = () => {
 
 const loss = train()
 const speed: Workload.Speed = {
-  trainTokensPerSecond: await Workload.rate(4, train) * batch * length,
-  sampleTokensPerSecond: await Workload.rate(4, sample) * slots * newTokens,
+  trainTokensPerSecond: Workload.rate(4, train) * batch * length,
+  sampleTokensPerSecond: Workload.rate(4, sample) * slots * newTokens,
   loss
 }
 process.stdout.write(JSON.stringify(speed))

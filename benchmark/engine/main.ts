@@ -2,11 +2,12 @@
  * The embedded engine beside jax-js and PyTorch on the same model, weights and batch, in turn and each in a process of its own.
  * `TORCH_PYTHON` names a Python that has PyTorch; without it that part is left out.
  */
-import { execFileSync } from "node:child_process"
+import { Schema } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { undisturbed } from "../Quiet.ts"
+import * as Process from "../Process.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -14,60 +15,34 @@ const rounds = 3
 const python = process.env["TORCH_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 
-const ask = (command: string, args: ReadonlyArray<string>): unknown =>
-  JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
-
 const scratch = mkdtempSync(join(tmpdir(), "effect-rl-engine-"))
 const groups = join(scratch, "groups.json")
 
-const run = (file: string, ...args: ReadonlyArray<string>) =>
-  execFileSync(process.execPath, ["--conditions=@effect-rl/source", here(file), ...args], { encoding: "utf8" })
-const node = (file: string, ...args: ReadonlyArray<string>): unknown => JSON.parse(run(file, ...args))
+Process.node(here("groups.ts"), groups)
 
-run("groups.ts", groups)
-
-const contestants = new Map<string, () => unknown>([
-  ["effect-rl", () => node("ours.ts", groups)],
-  ["jax-js", () => node("jax.ts")]
+const contestants = new Map([
+  ["effect-rl", () => Process.node(here("ours.ts"), groups)],
+  ["jax-js", () => Process.node(here("jax.ts"))]
 ])
 const torch = (threads: number, mode: "eager" | "compiled") => () =>
-  ask(python ?? "", [here("torch_model.py"), Workload.folder, String(threads), groups, mode])
+  Process.run(python ?? "", here("torch_model.py"), Workload.folder, String(threads), groups, mode)
 if (python !== undefined) {
   contestants.set("PyTorch, 1 thread", torch(1, "eager"))
   contestants.set("PyTorch, 2 threads", torch(2, "eager"))
   contestants.set("PyTorch, 2 threads, compiled", torch(2, "compiled"))
 }
 
-const isSpeed = (value: unknown): value is Workload.Speed =>
-  typeof value === "object" && value !== null && "loss" in value && "sampleTokensPerSecond" in value
+const runs = Array.from({ length: rounds }, () => ({
+  ceiling: Quiet.measured("matrix product", Schema.Finite, () => Process.node(here("gemm.ts"))),
+  speeds: Quiet.round(contestants, Workload.Speed)
+}))
 
-const measure = async (name: string, run: () => unknown) => {
-  const { share, value } = await undisturbed(run)
-  if (!isSpeed(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-  Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
-  return { share, value }
-}
+type Field = keyof typeof Workload.Speed.fields
 
-const round = async () => {
-  const ceiling = await undisturbed(() => node("gemm.ts"))
-  const speeds = new Map<string, Workload.Speed>()
-  let share = ceiling.share
-  for (const [name, run] of contestants) {
-    const measured = await measure(name, run)
-    share = Math.max(share, measured.share)
-    speeds.set(name, measured.value)
-  }
-  return { ceiling: Number(ceiling.value), speeds, share }
-}
-
-const runs: Array<Awaited<ReturnType<typeof round>>> = []
-for (let index = 0; index < rounds; index++) runs.push(await round())
-
-const of = (name: string, field: keyof Workload.Speed) =>
-  Report.median(runs.flatMap(({ speeds }) => speeds.get(name)?.[field] ?? []))
+const of = (name: string, field: Field) => Report.median(runs.flatMap(({ speeds }) => speeds.get(name)?.[field] ?? []))
 
 /** Median over rounds of what was reached in the same round. */
-const ratio = (name: string, field: keyof Workload.Speed) =>
+const ratio = (name: string, field: Field) =>
   Report.median(
     runs.map(({ speeds }) => (speeds.get("effect-rl")?.[field] ?? NaN) / (speeds.get(name)?.[field] ?? NaN))
   )
@@ -87,7 +62,7 @@ const share = Report.median(
   )
 )
 const threads = [...contestants.keys()].filter((name) => name.startsWith("PyTorch"))
-const leastAhead = (field: keyof Workload.Speed) => Math.min(...threads.map((name) => ratio(name, field)))
+const leastAhead = (field: Field) => Math.min(...threads.map((name) => ratio(name, field)))
 
 const fields = ["groupStepsPerSecond", "trainTokensPerSecond", "sampleTokensPerSecond"] as const
 const shown = (value: number, unit = "") => Number.isNaN(value) ? "–" : `${value.toFixed(1)}${unit}`
@@ -105,10 +80,7 @@ Report.publish("engine", "Training and sampling on the CPU", [
 the engine sampled them, importance sampling and Adam: PyTorch pads it to one batch, the engine computes each shared prefix once. A packed step is
 ${batch} sequences of ${length} tokens that share nothing, cross entropy and Adam (jax-js without Adam); sampling is ${slots} sequences at the same time, ${promptLength} tokens of prompt and ${newTokens} new ones. All
 compute the same losses from the same weights. jax-js has no threads in Node; the engine uses one per processor. Median of
-${rounds} rounds in turn, ratios within a round. Other programs took at most ${
-    Report.percent(Math.max(...runs.map(({ share }) => share)))
-  } of the
-processors meanwhile.`,
+${rounds} rounds in turn, ratios within a round. ${Quiet.disturbance()}`,
   Report.table(
     [
       "",

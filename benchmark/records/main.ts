@@ -4,12 +4,13 @@
  */
 import { GroupPayload, type GroupResult, type RunRecord, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Option, Schema } from "effect"
-import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Process from "../Process.ts"
 import * as Report from "../Report.ts"
 import * as Cost from "./Cost.ts"
 import * as Workload from "./Workload.ts"
@@ -90,11 +91,8 @@ const Read = Schema.fromJsonString(
 )
 
 /** In a process of its own. */
-const read = (run: string) => {
-  const script = join(import.meta.dirname, "reading.ts")
-  const text = execFileSync(process.execPath, ["--conditions=@effect-rl/source", script, run], { encoding: "utf8" })
-  return Schema.decodeUnknownEffect(Read)(text)
-}
+const read = (run: string) =>
+  Schema.decodeUnknownEffect(Read)(Process.node(join(import.meta.dirname, "reading.ts"), run))
 
 const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 const seconds = ({ cpu, wall }: Cost.Cost) => [(cpu / 1000).toFixed(2), (wall / 1000).toFixed(2)]
@@ -133,9 +131,6 @@ const main = Effect.gen(function*() {
       Report.aim("wall of grading 10,000 rollouts anew", regraded.wall / 1000, " s", "at most", 10)
     ].join("\n")
   ])
-}).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-
-Effect.runPromise(main).catch((error: unknown) => {
-  Report.progress(String(error))
-  process.exitCode = 1
 })
+
+main.pipe(Effect.scoped, Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -4,6 +4,7 @@
  */
 import { Advantage, Credit, GroupPayload, Regrade, RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Stream } from "effect"
 import * as Report from "../Report.ts"
@@ -30,9 +31,6 @@ const main = Effect.gen(function*() {
   const regraded = Regrade.run(reader, { credit: Credit.groupRelative(Advantage.leaveOneOut) })
   yield* Stream.runDrain(Stream.take(regraded, Math.ceil(Workload.regraded / Workload.perIteration)))
   Report.print(JSON.stringify({ opened, transcripts, regraded: regrading() }))
-}).pipe(Effect.provide(NodeServices.layer))
-
-Effect.runPromise(main).catch((error: unknown) => {
-  Report.progress(String(error))
-  process.exitCode = 1
 })
+
+main.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -1,5 +1,6 @@
 /** Episodes of four turns, all at the same time, on a sampler that only waits: 10,000, or as many as `episodes=` says. */
 import { Seed } from "@effect-rl/core"
+import { Schema } from "effect"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 
 const asked = process.argv.find((argument) => argument.startsWith("episodes="))
@@ -31,10 +32,8 @@ export const waits = () => {
   return () => isScale ? 1000 + Math.floor(uniform() * 9001) : 5 + Math.floor(uniform() * 46)
 }
 
-export interface Measured {
-  readonly wallMillis: number
-  readonly cpuMillis: number
-}
+export const Measured = Schema.Struct({ wallMillis: Schema.Finite, cpuMillis: Schema.Finite })
+export type Measured = typeof Measured.Type
 
 /** Wall and CPU time. */
 export const timed = async (run: () => Promise<unknown>): Promise<Measured> => {
@@ -52,13 +51,15 @@ export const measure = async (run: () => Promise<unknown>): Promise<Measured> =>
   return timed(run)
 }
 
-export interface Scaled extends Measured {
+export const Scaled = Schema.Struct({
+  ...Measured.fields,
   /** The most that the process held. */
-  readonly peakBytes: number
+  peakBytes: Schema.Finite,
   /** How late a timer was: of a hundred times the second latest, and the latest. */
-  readonly lagP99Millis: number
-  readonly lagMaxMillis: number
-}
+  lagP99Millis: Schema.Finite,
+  lagMaxMillis: Schema.Finite
+})
+export type Scaled = typeof Scaled.Type
 
 const resolution = 10
 

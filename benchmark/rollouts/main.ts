@@ -2,9 +2,9 @@
  * 10,000 concurrent rollouts beside bare promises and beside tinker-cookbook, in turn and each in a process of its own.
  * `COOKBOOK_PYTHON` names a Python that has tinker-cookbook; without it that part is left out.
  */
-import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { undisturbed } from "../Quiet.ts"
+import * as Process from "../Process.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -12,41 +12,19 @@ const rounds = 3
 const python = process.env["COOKBOOK_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 
-const ask = (command: string, args: ReadonlyArray<string>): unknown =>
-  JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
+const node = (file: string, ...args: ReadonlyArray<string>) => Process.node("--expose-gc", here(file), ...args)
 
-const node = (file: string, ...args: ReadonlyArray<string>) =>
-  ask(process.execPath, ["--conditions=@effect-rl/source", "--expose-gc", here(file), ...args])
-
-const contestants = new Map<string, () => unknown>([
+const contestants = new Map([
   ["bare promises", () => node("promises.ts")],
   ["effect-rl, spans off", () => node("effectRl.ts")],
   ["effect-rl, spans on", () => node("effectRl.ts", "spans")]
 ])
-if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, [here("cookbook.py")]))
+if (python !== undefined) contestants.set("tinker-cookbook", () => Process.run(python, here("cookbook.py")))
 
-const isMeasured = (value: unknown): value is Workload.Measured =>
-  typeof value === "object" && value !== null && "wallMillis" in value && "cpuMillis" in value
-
-let othersTook = 0
-
-const round = async () => {
-  const measured = new Map<string, Workload.Measured>()
-  for (const [name, run] of contestants) {
-    const { share, value } = await undisturbed(run)
-    if (!isMeasured(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-    Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
-    othersTook = Math.max(othersTook, share)
-    measured.set(name, value)
-  }
-  return measured
-}
-
-const measuredRounds: Array<Awaited<ReturnType<typeof round>>> = []
-for (let index = 0; index < rounds; index++) measuredRounds.push(await round())
+const measured = Array.from({ length: rounds }, () => Quiet.round(contestants, Workload.Measured))
 
 const of = (name: string, field: keyof Workload.Measured) =>
-  Report.median(measuredRounds.flatMap((round) => round.get(name)?.[field] ?? []))
+  Report.median(measured.flatMap((round) => round.get(name)?.[field] ?? []))
 
 const turns = Workload.episodes * Workload.turns
 const perTurn = (name: string) => 1000 * of(name, "cpuMillis") / turns
@@ -79,10 +57,7 @@ const header = [
 Report.publish("rollouts", "10,000 concurrent rollouts of four turns", [
   `${Workload.groups} groups of ${Workload.groupSize}, all at the same time, on a sampler that waits 5 to 50 ms a turn and gives 32
 tokens. Median of ${rounds} rounds in turn, each in a process of its own, after a first batch that is not counted. Memory is
-what the heap holds, after a collection, with every episode waiting in its last turn. Other programs took at most ${
-    Report.percent(othersTook)
-  } of
-the processors meanwhile.`,
+what the heap holds, after a collection, with every episode waiting in its last turn. ${Quiet.disturbance()}`,
   Report.table(header, rows),
   ...(python === undefined
     ? ["tinker-cookbook was left out: `COOKBOOK_PYTHON` names no Python that has it."]

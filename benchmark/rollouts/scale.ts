@@ -2,50 +2,29 @@
  * 100,000 rollouts at the same time, and 10,000 interrupted. `COOKBOOK_PYTHON` names a Python that has
  * tinker-cookbook; without it that part is left out.
  */
-import { Schema } from "effect"
-import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { undisturbed } from "../Quiet.ts"
+import * as Process from "../Process.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
+import * as Workload from "./Workload.ts"
 
 const python = process.env["COOKBOOK_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 const scale = ["scale", "episodes=100000"]
 
-const Timed = Schema.Struct({ wallMillis: Schema.Finite, cpuMillis: Schema.Finite })
-const Scaled = Schema.Struct({
-  ...Timed.fields,
-  peakBytes: Schema.Finite,
-  lagP99Millis: Schema.Finite,
-  lagMaxMillis: Schema.Finite
-})
-const ask = (command: string, ...args: ReadonlyArray<string>): unknown =>
-  JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
-
 /** In MB: what lives is 1,100, and V8 lets garbage lie where nothing bounds it. */
 const bounds = ["--max-old-space-size=1750", "--max-semi-space-size=8"]
 
-const node = (file: string, ...args: ReadonlyArray<string>) =>
-  ask(process.execPath, ...bounds, "--conditions=@effect-rl/source", here(file), ...args)
+const node = (file: string, ...args: ReadonlyArray<string>) => Process.node(...bounds, here(file), ...args)
 
-let othersTook = 0
-
-const measure = async <A>(name: string, schema: Schema.Codec<A, unknown>, run: () => unknown) => {
-  const { share, value } = await undisturbed(run)
-  Report.progress(`${name}: ${JSON.stringify(value)}, others took ${Report.percent(share)}`)
-  othersTook = Math.max(othersTook, share)
-  return Schema.decodeUnknownSync(schema)(value)
-}
-
-const contestants = new Map<string, () => unknown>([
+const contestants = new Map([
   ["bare promises", () => node("promises.ts", ...scale)],
   ["effect-rl", () => node("effectRl.ts", ...scale)]
 ])
-if (python !== undefined) contestants.set("tinker-cookbook", () => ask(python, here("cookbook.py"), ...scale))
+if (python !== undefined) contestants.set("tinker-cookbook", () => Process.run(python, here("cookbook.py"), ...scale))
 
-const scaled = new Map<string, typeof Scaled.Type>()
-for (const [name, run] of contestants) scaled.set(name, await measure(name, Scaled, run))
-const interrupted = await measure("interrupted", Timed, () => node("effectRl.ts", "interrupt"))
+const scaled = Quiet.round(contestants, Workload.Scaled)
+const interrupted = Quiet.measured("interrupted", Workload.Measured, () => node("effectRl.ts", "interrupt"))
 
 const seconds = (millis: number) => (millis / 1000).toFixed(1)
 const scaledRows = [...scaled].map(([name, { cpuMillis, lagMaxMillis, lagP99Millis, peakBytes, wallMillis }]) => [
@@ -59,7 +38,7 @@ const scaledRows = [...scaled].map(([name, { cpuMillis, lagMaxMillis, lagP99Mill
 const effectRl = scaled.get("effect-rl")
 
 Report.publish("rollouts-at-scale", "100,000 concurrent rollouts, and an interruption", [
-  `Other programs took at most ${Report.percent(othersTook)} of the processors meanwhile.`,
+  Quiet.disturbance(),
   `## 100,000 rollouts at the same time
 
 12,500 groups of 8, four turns each, on a sampler that waits 1 to 10 s a turn and gives 32 tokens; one run, each in a process of its

@@ -1,5 +1,6 @@
 /** A training request of 128 datums of 2,048 positions, and a sample of as long a prompt: the same numbers in Python. */
 import { Datum, Loss, ModelInput } from "@effect-rl/core"
+import { Schema } from "effect"
 
 export const datums = 128
 export const positions = 2048
@@ -36,7 +37,14 @@ export const prompt = () => ModelInput.fromTokens(tokens(0))
 export const maxTokens = 32
 
 /** Bytes and seconds of one operation, over and over. */
-export interface Rate {
-  readonly bytes: number
-  readonly seconds: number
-}
+export const Rate = Schema.Struct({ bytes: Schema.Finite, seconds: Schema.Finite })
+export type Rate = typeof Rate.Type
+
+/** Samples that were asked for at once: what failed, how long all took and what they cost. */
+export const InFlight = Schema.Struct({
+  failures: Schema.Finite,
+  seconds: Schema.Finite,
+  cpuMicros: Schema.Finite,
+  rssMegabytes: Schema.Finite
+})
+export type InFlight = typeof InFlight.Type

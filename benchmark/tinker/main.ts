@@ -2,54 +2,31 @@
  * Bodies per second and 10,000 samples in flight, beside the official SDK on the same numbers, each in a process of its own.
  * `TINKER_PYTHON` names a Python that has `tinker`; without it that part is left out.
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { Schema } from "effect"
+import { spawn } from "node:child_process"
 import { join } from "node:path"
-import { undisturbed } from "../Quiet.ts"
+import * as Process from "../Process.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
-import type * as Workload from "./Workload.ts"
+import * as Workload from "./Workload.ts"
 
 const python = process.env["TINKER_PYTHON"]
 const here = (file: string) => join(import.meta.dirname, file)
 
-const ask = (command: string, args: ReadonlyArray<string>): unknown =>
-  JSON.parse(execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }))
-
-const conditions = "--conditions=@effect-rl/source"
-const ours = (file: string, ...args: ReadonlyArray<string>) => ask(process.execPath, [conditions, here(file), ...args])
 const theirs = (file: string, ...args: ReadonlyArray<string>) =>
-  python === undefined ? undefined : ask(python, ["-W", "ignore", here(file), ...args])
+  Process.run(python ?? "", "-W", "ignore", here(file), ...args)
 
 const version = python === undefined
   ? undefined
-  : spawnSync(python, ["-c", "import tinker; print(tinker.__version__)"], { encoding: "utf8" }).stdout.trim()
+  : Process.run(python, "-c", "import tinker; print(tinker.__version__)")
 if (version === undefined) Report.progress("skipped beside the official SDK: TINKER_PYTHON names no Python that has it")
 
-type Rates = Readonly<Record<string, Workload.Rate>>
+const Rates = Schema.Record(Schema.String, Workload.Rate)
 
-const isRates = (value: unknown): value is Rates => typeof value === "object" && value !== null
-
-interface InFlight {
-  readonly failures: number
-  readonly seconds: number
-  readonly cpuMicros: number
-  readonly rssMegabytes: number
-}
-
-const isInFlight = (value: unknown): value is InFlight =>
-  typeof value === "object" && value !== null && "failures" in value && "cpuMicros" in value
-
-let othersTook = 0
-
-const measured = async <A>(is: (value: unknown) => value is A, run: () => unknown): Promise<A> => {
-  const { share, value } = await undisturbed(run)
-  if (!is(value)) throw new Error(JSON.stringify(value))
-  Report.progress(JSON.stringify(value))
-  othersTook = Math.max(othersTook, share)
-  return value
-}
-
-const ourRates = await measured(isRates, () => ours("codec.ts"))
-const theirRates = version === undefined ? {} : await measured(isRates, () => theirs("codec.py"))
+const ourRates = Quiet.measured("bodies", Rates, () => Process.node(here("codec.ts")))
+const theirRates: typeof Rates.Type = version === undefined
+  ? {}
+  : Quiet.measured("bodies, Python", Rates, () => theirs("codec.py"))
 
 const speed = (rate: Workload.Rate | undefined) => rate === undefined ? NaN : rate.bytes / rate.seconds / 1e6
 const shown = (value: number, digits: number, unit = "") =>
@@ -65,20 +42,20 @@ const codecRows = Object.keys(ourRates).map((name) => [
 
 const serve = () =>
   new Promise<{ readonly url: string; readonly stop: () => void }>((resolve) => {
-    const child = spawn(process.execPath, [conditions, here("service.ts")], { stdio: ["ignore", "pipe", "inherit"] })
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", here("service.ts")], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
     child.stdout.once("data", (text: Buffer) => resolve({ url: text.toString().trim(), stop: () => child.kill() }))
   })
 
 const counts = [1000, 2000, 4000, 8000, 10_000, 16_000]
 const { stop, url } = await serve()
-const flights = new Map<string, InFlight>()
+const flights = new Map<string, Workload.InFlight>()
+const fly = (name: string, run: () => string) => flights.set(name, Quiet.measured(name, Workload.InFlight, run))
 for (const count of counts) {
-  const name = `effect-rl, ${count.toLocaleString("en")}`
-  flights.set(name, await measured(isInFlight, () => ours("inFlight.ts", url, String(count))))
+  fly(`effect-rl, ${count.toLocaleString("en")}`, () => Process.node(here("inFlight.ts"), url, String(count)))
 }
-if (version !== undefined) {
-  flights.set("Python, 10,000", await measured(isInFlight, () => theirs("in_flight.py", url, "10000")))
-}
+if (version !== undefined) fly("Python, 10,000", () => theirs("in_flight.py", url, "10000"))
 stop()
 
 const requests = (name: string) => Number(name.split(", ")[1]?.replaceAll(",", ""))
@@ -102,7 +79,7 @@ values: lists of tokens and NumPy arrays. Its releases since 0.25 read no traini
   `Samples in flight: all asked for at once at a service on loopback in another process, which answers each after 200 ms.
 A sample is two requests. Memory is the most the process had; processor time is the client's alone.`,
   Report.table(["samples at once", "failures", "samples/s", "CPU µs per sample", "MB at most"], flightRows),
-  `Other programs took at most ${Report.percent(othersTook)} of the processors meanwhile.`,
+  Quiet.disturbance(),
   [
     Report.aim("failures", failures, "", "at most", 0),
     Report.aim(

@@ -1,4 +1,5 @@
 /** Texts that a benchmark of tokenizers reads, and what it measures of one tokenizer. */
+import { Schema } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -24,25 +25,24 @@ export const texts = (): Readonly<Record<string, ReadonlyArray<string>>> => ({
 })
 
 /** Seconds that one pass over the texts of a kind takes, at best, and what it gives. */
-export interface Passes {
-  readonly encodeSeconds: number
-  readonly decodeSeconds: number
-  readonly tokens: number
+const Passes = Schema.Struct({
+  encodeSeconds: Schema.Finite,
+  decodeSeconds: Schema.Finite,
+  tokens: Schema.Finite,
   /** SHA-256 of all ids in order. */
-  readonly ids: string
+  ids: Schema.String,
   /** SHA-256 of all decoded texts in order. */
-  readonly decoded: string
-}
+  decoded: Schema.String
+})
+export type Passes = typeof Passes.Type
 
 /** One tokenizer in a process of its own. */
-export interface Measured {
-  readonly loadSeconds: number
+export const Measured = Schema.Struct({
+  loadSeconds: Schema.Finite,
   /** What loading added to the resident memory of the process. */
-  readonly loadedMegabytes: number
+  loadedMegabytes: Schema.Finite,
   /** Resident memory of the process after all passes, at its most. */
-  readonly peakMegabytes: number
-  readonly kinds: Readonly<Record<string, Passes>>
-}
-
-export const isMeasured = (value: unknown): value is Measured =>
-  typeof value === "object" && value !== null && "loadSeconds" in value && "kinds" in value
+  peakMegabytes: Schema.Finite,
+  kinds: Schema.Record(Schema.String, Passes)
+})
+export type Measured = typeof Measured.Type

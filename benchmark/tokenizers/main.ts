@@ -3,12 +3,12 @@
  * `TOKENIZERS_PYTHON` names a Python that has `tokenizers`; without it that part is left out. Tokenizers are those of the
  * folder `EFFECT_RL_TOKENIZERS`, which `packages/files/scripts/tokenizers/fetch.sh` fills, or else those beside the checkout.
  */
-import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { sharedFile } from "../../packages/files/test/support/SharedData.ts"
-import { undisturbed } from "../Quiet.ts"
+import * as Process from "../Process.ts"
+import * as Quiet from "../Quiet.ts"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
@@ -33,32 +33,13 @@ if (tokenizers.size === 0) {
 
 const version = python === undefined
   ? undefined
-  : spawnSync(python, ["-c", "import tokenizers; print(tokenizers.__version__)"], { encoding: "utf8" }).stdout.trim()
+  : Process.run(python, "-c", "import tokenizers; print(tokenizers.__version__)")
 if (python === undefined) Report.progress("skipped beside Rust: TOKENIZERS_PYTHON names no Python that has tokenizers")
-
-const ask = (command: string, args: ReadonlyArray<string>): unknown =>
-  JSON.parse(execFileSync(command, args, {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, TOKENIZERS_PARALLELISM: "false" }
-  }))
 
 const scratch = mkdtempSync(join(tmpdir(), "effect-rl-tokenizers-"))
 const textsFile = join(scratch, "texts.json")
 const texts = Workload.texts()
 writeFileSync(textsFile, JSON.stringify(texts))
-
-let othersTook = 0
-
-const measured = async (name: string, run: () => unknown) => {
-  const { share, value } = await undisturbed(run)
-  if (!Workload.isMeasured(value)) throw new Error(`${name}: ${JSON.stringify(value)}`)
-  Report.progress(`${name}: ${JSON.stringify(value)}`)
-  othersTook = Math.max(othersTook, share)
-  return value
-}
-
-const conditions = ["--conditions=@effect-rl/source", "--expose-gc"]
 
 interface Row {
   readonly name: string
@@ -66,19 +47,15 @@ interface Row {
   readonly rust: Workload.Measured | undefined
 }
 
-const rows: Array<Row> = []
-for (const [name, file] of tokenizers) {
-  rows.push({
-    name,
-    ours: await measured(
-      `effect-rl, ${name}`,
-      () => ask(process.execPath, [...conditions, here("ours.ts"), textsFile, file])
-    ),
-    rust: python === undefined
-      ? undefined
-      : await measured(`Rust, ${name}`, () => ask(python, [here("rust.py"), textsFile, file]))
-  })
-}
+const measured = (name: string, run: () => string) => Quiet.measured(name, Workload.Measured, run)
+
+const rows = Array.from(tokenizers, ([name, file]): Row => ({
+  name,
+  ours: measured(`effect-rl, ${name}`, () => Process.node("--expose-gc", here("ours.ts"), textsFile, file)),
+  rust: python === undefined
+    ? undefined
+    : measured(`Rust, ${name}`, () => Process.run(python, here("rust.py"), textsFile, file))
+}))
 rmSync(scratch, { recursive: true })
 
 const shown = (value: number, digits: number, unit = "") => Number.isFinite(value) ? value.toFixed(digits) + unit : "–"
@@ -139,9 +116,7 @@ favour of effect-rl, those of seconds and memory below 1.`,
   version === undefined
     ? "Not compared with Rust's ids."
     : `Ids and decoded texts are ${differing.length === 0 ? "equal everywhere" : `unequal: ${differing.join("; ")}`}.`,
-  `Other programs took at most ${
-    Report.percent(othersTook)
-  } of the processors meanwhile. Over all tokenizers and texts, the
+  `${Quiet.disturbance()} Over all tokenizers and texts, the
 median of encoding is ${shown(medianRatio("encodeSeconds"), 2, "×")} and of decoding ${
     shown(medianRatio("decodeSeconds"), 2, "×")
   } Rust's speed.`

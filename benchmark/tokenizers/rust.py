@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import os
 import resource
 import sys
 import time
 
 import tokenizers
 
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
 LEAST_SECONDS = 1
 
 

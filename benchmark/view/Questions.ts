@@ -32,6 +32,15 @@ export interface Question {
   readonly chef: string
 }
 
+/** The answer is in sight on the first page. */
+const inSight = (answer: string): Way => ({ steps: [], answer })
+
+/** The answer is on the first page, further down. */
+const furtherDown = (answer: string): Way => ({ steps: [{ scrollTo: answer }], answer })
+
+/** A chart of Trackio's. */
+const chart = (metric: string) => furtherDown(`text="${metric}"`)
+
 const lastPoint: Step = { click: "circle.point >> nth=-1" }
 
 const firstGroup: Step = { click: "table[aria-label=groups] td a >> nth=0" }
@@ -43,19 +52,15 @@ const numbersAlone = "numbers without what they mean or where they should lie"
 export const questions: ReadonlyArray<Question> = [
   {
     text: "Is it learning? The mean reward of every iteration",
-    effectRl: { steps: [], answer: "svg.reward polyline" },
-    inspect: { steps: [], answer: "text=\"train iteration 4\"", note: "as numbers, without a curve or an error" },
-    trackio: {
-      steps: [{ scrollTo: "text=\"reward/total\"" }],
-      answer: "text=\"reward/total\"",
-      note: "among 65 charts"
-    },
+    effectRl: inSight("svg.reward polyline"),
+    inspect: { ...inSight("text=\"train iteration 4\""), note: "as numbers, without a curve or an error" },
+    trackio: { ...chart("reward/total"), note: "among 65 charts" },
     primeRl: "step bar and curves",
     chef: "curves, smoothed"
   },
   {
     text: "Is it healthy? A verdict on entropy, divergence, ratios, truncation",
-    effectRl: { steps: [], answer: ".tile:last-child dd >> nth=0" },
+    effectRl: inSight(".tile:last-child dd >> nth=0"),
     inspect: { missing: "holds evaluations, no metrics of training" },
     trackio: { missing: numbersAlone },
     primeRl: "sections of metrics, each explained",
@@ -63,30 +68,23 @@ export const questions: ReadonlyArray<Question> = [
   },
   {
     text: "How many tokens has it cost so far?",
-    effectRl: { steps: [], answer: ".tile >> text=/^tokens$/" },
+    effectRl: inSight(".tile >> text=/^tokens$/"),
     inspect: { missing: "tokens by log and sample, no sum" },
-    trackio: { steps: [{ scrollTo: "text=\"total_sampled\"" }], answer: "text=\"total_sampled\"", note: "a chart" },
+    trackio: { ...chart("total_sampled"), note: "a chart" },
     primeRl: "not documented",
     chef: "not documented"
   },
   {
     text: "How good is it on held-out problems, within which interval?",
-    effectRl: { steps: [], answer: ".tile >> text=/before iteration/" },
-    inspect: { steps: [], answer: "text=\"held_out before iteration 5\"", note: "without the interval" },
-    trackio: {
-      steps: [{ scrollTo: "text=\"score_high\"" }],
-      answer: "text=\"score_high\"",
-      note: "a chart for each end"
-    },
+    effectRl: inSight(".tile >> text=/before iteration/"),
+    inspect: { ...inSight("text=\"held_out before iteration 5\""), note: "without the interval" },
+    trackio: { ...chart("score_high"), note: "a chart for each end" },
     primeRl: "avg@k of each evaluation",
     chef: "scores in the list of runs"
   },
   {
     text: "Where does the time go, and what would help?",
-    effectRl: {
-      steps: [{ scrollTo: "text=/bottleneck|between the stages/" }],
-      answer: "text=/bottleneck|between the stages/"
-    },
+    effectRl: furtherDown("text=/bottleneck|between the stages/"),
     inspect: { missing: "durations of logs and samples" },
     trackio: { missing: numbersAlone },
     primeRl: "step times",
@@ -94,9 +92,9 @@ export const questions: ReadonlyArray<Question> = [
   },
   {
     text: "How many groups still teach something?",
-    effectRl: { steps: [], answer: "svg.shares" },
+    effectRl: inSight("svg.shares"),
     inspect: { missing: "does not know groups" },
-    trackio: { steps: [{ scrollTo: "text=\"by_group/frac_mixed\"" }], answer: "text=\"by_group/frac_mixed\"" },
+    trackio: chart("by_group/frac_mixed"),
     primeRl: "in the metrics",
     chef: "not documented"
   },
