@@ -211,11 +211,11 @@ type Metrics = Readonly<Record<string, number>>
 
 /** The signs of an iteration that need a look, in the order of the table; a metric that is absent is no concern. */
 export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
-  signs.flatMap((sign) => {
-    return Object.entries(metrics).filter(([name, value]) => isOf(sign)(name) && isHealthy(sign, value) === false).map(
+  signs.flatMap((sign) =>
+    Object.entries(metrics).filter(([name, value]) => isOf(sign)(name) && isHealthy(sign, value) === false).map(
       ([metric, value]) => ({ sign, metric, value })
     )
-  })
+  )
 
 /** Iterations whose mean is compared. */
 const compared = 5
