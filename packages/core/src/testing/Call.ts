@@ -4,7 +4,6 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Ref from "effect/Ref"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
@@ -74,14 +73,11 @@ export class CallLog extends Context.Service<CallLog, {
   readonly record: (call: Call) => Effect.Effect<void>
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
 }>()("@effect-rl/core/testing/CallLog") {
-  static readonly layer = Layer.effect(
-    CallLog,
-    Effect.gen(function*() {
-      const calls = yield* Ref.make<ReadonlyArray<Call>>([])
-      return CallLog.of({
-        record: (call) => Ref.update(calls, (before) => [...before, call]),
-        calls: Ref.get(calls)
-      })
-    })
-  )
+  static readonly layer = Layer.sync(CallLog, () => {
+    const calls: Array<Call> = []
+    return {
+      record: (call) => Effect.sync(() => void calls.push(call)),
+      calls: Effect.sync(() => [...calls])
+    }
+  })
 }
