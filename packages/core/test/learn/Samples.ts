@@ -1,5 +1,5 @@
 /** Groups as rollouts leave them, written briefly. */
-import { type GroupResult, ModelInput, type Trajectory } from "@effect-rl/core"
+import { Datum, type GroupResult, ModelInput, type TrainingData, type Trajectory } from "@effect-rl/core"
 import { Option } from "effect"
 
 type Extra = Partial<Omit<Trajectory.Transition, "observation" | "action">>
@@ -74,3 +74,22 @@ export const totals = (
     readonly final_rewards: ReadonlyArray<number>
   }
 ) => step_rewards.map((steps, member) => steps.reduce((sum, step) => sum + step, 0) + (final_rewards[member] ?? 0))
+
+interface Positions {
+  readonly logprobs: ReadonlyArray<number>
+  readonly advantages?: ReadonlyArray<number>
+  readonly mask?: ReadonlyArray<number>
+}
+
+/** A datum of the first member whose target tokens do not matter. */
+export const datum = (
+  { logprobs, mask = logprobs.map(() => 1), advantages = mask }: Positions
+): TrainingData.TrainingDatum => ({
+  ...Datum.policyTokens(ModelInput.fromTokens(logprobs.map(() => 1)), {
+    targetTokens: Int32Array.from(logprobs),
+    logprobs: Float32Array.from(logprobs),
+    advantages: Float32Array.from(advantages),
+    mask: Float32Array.from(mask)
+  }),
+  lineage: { group: "g", groupIndex: 0, member: 0, samplerStep: 0, firstTurn: 0, turns: 1 }
+})
