@@ -1,5 +1,6 @@
 export * as AtomicFile from "./file/AtomicFile.ts"
 export * as FileFailure from "./file/FileFailure.ts"
+export * as FileLock from "./file/FileLock.ts"
 
 export * as ByteLevel from "./tokenizer/ByteLevel.ts"
 export * as HuggingFace from "./tokenizer/HuggingFace.ts"

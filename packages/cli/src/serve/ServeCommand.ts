@@ -1,6 +1,6 @@
 /** `effect-rl serve`: this machine as a Tinker service. */
 import { Tinker } from "@effect-rl/core"
-import { FileFailure } from "@effect-rl/files"
+import { FileFailure, FileLock } from "@effect-rl/files"
 import { ApiKeys, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as ByteSize from "effect/ByteSize"
@@ -40,7 +40,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
   }
 }
 
-/** Checkpoints could not be written. */
+/** Checkpoints could not be written, or another server keeps its own there. */
 export class NoCheckpoints extends Schema.TaggedError<NoCheckpoints>()("NoCheckpoints", { detail: Schema.String }) {
   override get message() {
     return `--checkpoints: ${this.detail}`
@@ -189,15 +189,20 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
-/** Before the first client's work is lost. */
-const keepable = Effect.fnUntraced(
+/** Before the first client's work is lost. Whose run is whose is read once, when a server begins: no two may write there. */
+const keep = Effect.fnUntraced(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem
+    const { join } = yield* Path.Path
     yield* fs.makeDirectory(folder, { recursive: true })
     yield* fs.access(folder, { writable: true })
+    yield* FileLock.hold(join(folder, ".lock"), "folder with --checkpoints")
   },
   (effect, folder) =>
-    Effect.mapError(effect, (error) => new NoCheckpoints({ detail: FileFailure.describe(folder, error) }))
+    Effect.mapError(effect, (error) =>
+      new NoCheckpoints({
+        detail: error._tag === "FileLockError" ? `${folder}: ${error.detail}` : FileFailure.describe(folder, error)
+      }))
 )
 
 const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
@@ -206,11 +211,11 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   const folder = path.resolve(options.checkpoints)
   const apiKeys = yield* keys
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
-  yield* keepable(folder)
+  yield* keep(folder)
   const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
   return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
     Effect.provide(Layer.merge(engine(options, folder), http(host, port)))
   )
-})
+}, Effect.scoped)
 
 export const serve = Command.make("serve", flags, run)

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Schema } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 
 const bin = fileURLToPath(new URL("../../src/bin.ts", import.meta.url))
@@ -12,6 +12,12 @@ const launch = (args: ReadonlyArray<string>) =>
     env: { ...process.env, TINKER_API_KEY: "tml-test" },
     stdio: ["ignore", "pipe", "inherit"]
   })
+
+/** What a process says of its failure, when it is over. */
+const complaint = (args: ReadonlyArray<string>) =>
+  Effect.sync(() =>
+    spawnSync(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], { encoding: "utf8" }).stderr
+  )
 
 const ended = (child: ChildProcess) =>
   Effect.callback<number | null>((resume) => {
@@ -93,6 +99,18 @@ describe("effect-rl serve", () => {
       const { sequences } = yield* Fiber.join(poll)
       assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 100)
       assert.strictEqual(yield* ended(child), 130)
+    }))
+
+  it.live("keeps its checkpoints to itself: a second server of one folder does not start", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const { child } = yield* serve(folder)
+      const said = yield* complaint(["serve", "--port", "0", "--checkpoints", folder])
+      assert.include(said, `--checkpoints: ${folder}: in use by process ${child.pid}`)
+      assert.include(said, "choose another folder with --checkpoints")
+      child.kill("SIGINT")
+      yield* ended(child)
+      yield* serve(folder)
     }))
 
   it.live("its flags are the server's limits", () =>

@@ -7,16 +7,16 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import type * as Path from "effect/Path"
+import * as Path from "effect/Path"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import * as FileLock from "../file/FileLock.ts"
 import * as LineFile from "./LineFile.ts"
 import * as PayloadFile from "./PayloadFile.ts"
 import * as Projections from "./Projections.ts"
 import * as RecordFile from "./RecordFile.ts"
 import * as RunFolder from "./RunFolder.ts"
-import * as RunLock from "./RunLock.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
 
@@ -104,10 +104,15 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
   return { append, moments: SubscriptionRef.changes(written) }
 })
 
+const lockOf = (run: string) => Effect.map(Path.Path, ({ join }) => join(run, "lock"))
+
 const make = Effect.fnUntraced(function*(run: string) {
   const fs = yield* FileSystem.FileSystem
   yield* RunFolder.naming(run)(fs.makeDirectory(run, { recursive: true }))
-  yield* RunLock.hold(run)
+  yield* Effect.mapError(
+    FileLock.hold(yield* lockOf(run), "run directory"),
+    ({ detail }) => new RunStore.RunError({ run, detail })
+  )
   const folder = yield* RunFolder.make(run)
   yield* RunFolder.naming(run)(RunFolder.check(folder))
   const { append, moments } = yield* writer(folder)
@@ -151,4 +156,5 @@ export const open = Effect.fn("RunDirectory.open")(
 /**
  * Whether a process has the run open to write it, as its lock tells. A run that has not ended and that no process holds was killed.
  */
-export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = RunLock.isHeld
+export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>
+  Effect.flatMap(lockOf(run), FileLock.isHeld)

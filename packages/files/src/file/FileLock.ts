@@ -1,41 +1,46 @@
-/** One writer of a run directory at a time, across processes. */
-import { RunStore } from "@effect-rl/core"
+/** One owner of a folder at a time, across processes: of a run directory, or of a server's checkpoints. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
-import * as FileFailure from "../file/FileFailure.ts"
+import * as FileFailure from "./FileFailure.ts"
 import * as Owner from "./Owner.ts"
+
+/** The lock is held by another process, or cannot be written. */
+export class FileLockError extends Schema.TaggedError<FileLockError>()("FileLockError", {
+  file: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.file}: ${this.detail}`
+  }
+}
 
 /** Several stores of one process are told apart by `store`, which names files. */
 const Holder = Schema.Struct({ ...Owner.Owner.fields, store: Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/)) })
 
 const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
 
-const fileName = "lock"
-
-/** A file that claims the run. */
+/** A file that claims the folder. */
 interface Claim {
   readonly file: string
   /** Unknown where the file cannot be understood: a crash of the machine can leave it empty. */
   readonly holder: Option.Option<typeof Holder.Type>
 }
 
-const inUse = (run: string, lock: string, { host, pid }: Owner.Owner) =>
-  new RunStore.RunError({
-    run,
-    detail:
-      `in use by process ${pid} on ${host}. Wait for it, end it (kill ${pid}), or choose another run directory. ` +
+const inUse = (lock: string, { what }: Mine, { host, pid }: Owner.Owner) =>
+  new FileLockError({
+    file: lock,
+    detail: `in use by process ${pid} on ${host}. Wait for it, end it (kill ${pid}), or choose another ${what}. ` +
       `If it runs no longer, delete ${lock}`
   })
 
-const busy = (run: string, lock: string) =>
-  new RunStore.RunError({
-    run,
-    detail: `other processes are opening this run at the same time. Try again; if no process uses it, delete ${lock}*`
+const busy = (lock: string) =>
+  new FileLockError({
+    file: lock,
+    detail: `other processes are opening it at the same time. Try again; if no process uses it, delete ${lock}*`
   })
 
 const isAlreadyThere = (error: PlatformError) => error.reason._tag === "AlreadyExists"
@@ -83,6 +88,8 @@ const create = Effect.fnUntraced(function*(file: string, { content, store }: Min
 
 /** The claim of this store. */
 interface Mine {
+  /** What the lock is for, as an error names it. */
+  readonly what: string
   readonly store: string
   readonly content: string
 }
@@ -94,31 +101,33 @@ const isMine = (claim: Claim | undefined, { store }: Mine) =>
  * Takes a lock over whose process is gone. Only one process can make the file that follows a dead claim, and it counts only
  * while it can still be reached from the lock; a process that is killed meanwhile leaves one more dead claim.
  */
-const takeOver = Effect.fnUntraced(function*(run: string, lock: string, mine: Mine) {
+const takeOver = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
   const before = yield* claims(lock)
   const last = before.at(-1)
-  if (last === undefined) return yield* busy(run, lock)
+  if (last === undefined) return yield* busy(lock)
   if (!(yield* isAbandoned(last))) {
     return yield* Option.match(last.holder, {
-      onNone: () => busy(run, lock),
-      onSome: (holder) => inUse(run, lock, holder)
+      onNone: () => busy(lock),
+      onSome: (holder) => inUse(lock, mine, holder)
     })
   }
   const file = successor(lock, last)
-  yield* Effect.catchIf(create(file, mine), isAlreadyThere, () => Effect.fail(busy(run, lock)))
+  yield* Effect.catchIf(create(file, mine), isAlreadyThere, () => Effect.fail(busy(lock)))
   yield* Effect.gen(function*() {
-    if (!isMine((yield* claims(lock)).at(-1), mine)) return yield* busy(run, lock)
+    if (!isMine((yield* claims(lock)).at(-1), mine)) return yield* busy(lock)
     yield* fs.rename(file, lock)
   }).pipe(Effect.tapError(() => Effect.ignore(fs.remove(file, { force: true }))))
   yield* Effect.forEach(before.slice(1), (claim) => Effect.ignore(fs.remove(claim.file)), { discard: true })
 })
 
-const acquire = (run: string, lock: string, mine: Mine) =>
+const acquire = (lock: string, mine: Mine) =>
   create(lock, mine).pipe(
-    Effect.catchIf(isAlreadyThere, () => takeOver(run, lock, mine)),
-    Effect.catchTag("PlatformError", (error) =>
-      Effect.fail(new RunStore.RunError({ run, detail: FileFailure.describe(lock, error) })))
+    Effect.catchIf(isAlreadyThere, () => takeOver(lock, mine)),
+    Effect.catchTag(
+      "PlatformError",
+      (error) => Effect.fail(new FileLockError({ file: lock, detail: FileFailure.describe(lock, error) }))
+    )
   )
 
 /** Removes the lock unless it belongs to another store, as it does where a user has deleted it meanwhile. */
@@ -128,17 +137,16 @@ const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   if (isMine(Option.getOrUndefined(claim), mine)) yield* fs.remove(lock)
 }, Effect.ignore({ log: true }))
 
-/** Held until the scope closes; a lock whose process was killed is taken over. */
-export const hold = Effect.fnUntraced(function*(run: string) {
-  const lock = (yield* Path.Path).join(run, fileName)
+/** Holds the lock until the scope closes; one whose process was killed is taken over. `what` is what it is for. */
+export const hold = Effect.fnUntraced(function*(lock: string, what: string) {
   const store = randomUUID()
   const content = JSON.stringify({ ...(yield* Owner.self), store })
-  const mine: Mine = { store, content }
-  yield* Effect.acquireRelease(acquire(run, lock, mine), () => release(lock, mine))
+  const mine: Mine = { what, store, content }
+  yield* Effect.acquireRelease(acquire(lock, mine), () => release(lock, mine))
 })
 
-/** Whether a process holds the run; one on another host is believed to live. */
-export const isHeld = Effect.fnUntraced(function*(run: string) {
-  const last = (yield* claims((yield* Path.Path).join(run, fileName))).at(-1)
+/** Whether a process holds the lock; one on another host is believed to live. */
+export const isHeld = Effect.fnUntraced(function*(lock: string) {
+  const last = (yield* claims(lock)).at(-1)
   return last !== undefined && !(yield* isAbandoned(last))
 }, Effect.orElseSucceed(() => false))
