@@ -12,7 +12,7 @@ const OutputText = Schema.Struct({
   type: Schema.Literal("output_text"),
   text: Schema.String,
   annotations: nullable(Schema.Tuple([])),
-  logprobs: nullable(Schema.Tuple([])),
+  logprobs: nullable(Schema.Array(Schema.Unknown)),
   parsed: nullable(Schema.Unknown)
 })
 
@@ -83,7 +83,8 @@ export const Create = Schema.Struct({
   tool_choice: nullable(Request.ToolChoice),
   text: nullable(Schema.Struct({ format: nullable(Schema.Struct({ type: Schema.Literal("text") })) })),
   truncation: nullable(Schema.Literal("disabled")),
-  include: nullable(Schema.Tuple([])),
+  include: nullable(Schema.Array(Schema.Literal("message.output_text.logprobs"))),
+  top_logprobs: nullable(Request.TopLogprobs),
   background: nullable(Schema.Literal(false)),
   /** Comes back with the response. */
   metadata: nullable(Schema.Record(Schema.String, Schema.String))
@@ -104,6 +105,5 @@ export const refusals = {
   moderation: "no answer is moderated",
   previous_response_id: notStored,
   prompt: "no prompt is stored",
-  reasoning: Request.noEffort,
-  top_logprobs: "log-probabilities come with chat/completions"
+  reasoning: Request.noEffort
 }

@@ -4,7 +4,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { Parts } from "../Parts.ts"
-import type { Refusal } from "../Refusal.ts"
+import { invalid, type Refusal } from "../Refusal.ts"
 import type * as Reply from "./Reply.ts"
 
 /** The answer's own name, and the time in seconds. */
@@ -24,19 +24,39 @@ export const usage = (prompt: ModelInput.ModelInput, sampled: number) => ({
 export const sampledIn = (replies: ReadonlyArray<Reply.Whole>) =>
   replies.reduce((sum, { ended }) => sum + ended.sampled, 0)
 
-const tokenOf = (tokenizer: Tokenizer.Tokenizer, token: number, logprob: number) => {
+interface Token {
+  readonly token: string
+  readonly logprob: number
+  readonly bytes: ReadonlyArray<number>
+}
+
+/** A sampled token beside the most likely ones in its place. */
+export interface Logprob extends Token {
+  readonly top_logprobs: ReadonlyArray<Token>
+}
+
+const tokenOf = (tokenizer: Tokenizer.Tokenizer, token: number, logprob: number): Token => {
   const text = tokenizer.decode([token])
   return { token: text, logprob, bytes: [...new TextEncoder().encode(text)] }
 }
 
 /** Every sampled token, that of the model's stop included, with the most likely ones in its place where they were asked for. */
-export const logprobs = (tokenizer: Tokenizer.Tokenizer, sequences: ReadonlyArray<Sampling.SampledTokens>) =>
+export const logprobs = (
+  tokenizer: Tokenizer.Tokenizer,
+  sequences: ReadonlyArray<Sampling.SampledTokens>
+): ReadonlyArray<Logprob> =>
   sequences.flatMap(({ logprobs, tokens, topkLogprobs = [] }) =>
     Array.from(tokens, (token, index) => ({
       ...tokenOf(tokenizer, token, logprobs[index] ?? 0),
       top_logprobs: (topkLogprobs[index] ?? []).map(({ logprob, token }) => tokenOf(tokenizer, token, logprob))
     }))
   )
+
+/** The most likely tokens to show in each place, which are asked for beside the sampled token's own. */
+export const topLogprobs = (asked: number | null | undefined, hasLogprobs: boolean, switchedOn: string) =>
+  hasLogprobs || (asked ?? 0) === 0
+    ? Effect.succeed(asked ?? 0)
+    : Effect.fail(invalid(`top_logprobs is ${asked}, expected 0 where ${switchedOn}`))
 
 const kinds: Readonly<Record<number, string>> = {
   401: "authentication_error",

@@ -83,11 +83,6 @@ const streamed = Effect.fnUntraced(function*(
   )
 })
 
-const topLogprobs = ({ logprobs, top_logprobs }: Wire.ChatCompletion) =>
-  logprobs === true || (top_logprobs ?? 0) === 0
-    ? Effect.succeed(top_logprobs ?? 0)
-    : Effect.fail(invalid(`top_logprobs is ${top_logprobs}, expected 0 where logprobs is not true`))
-
 export const handler = (parts: Parts) =>
   Effect.gen(function*() {
     const value = yield* ClientBody.read(Wire.ChatCompletion, Wire.chatRefusals)
@@ -95,7 +90,11 @@ export const handler = (parts: Parts) =>
     const tools = value.tool_choice === "none" ? [] : (value.tools ?? []).map(OpenAi.toToolSpec)
     const prompted = yield* Conversation.prompted(parts, value.model, { messages, tools }, {
       ...settingsOf({ ...value, max_tokens: value.max_completion_tokens ?? value.max_tokens ?? null }),
-      topLogprobs: yield* topLogprobs(value)
+      topLogprobs: yield* OpenAiAnswer.topLogprobs(
+        value.top_logprobs,
+        value.logprobs === true,
+        "logprobs is not true"
+      )
     })
     return yield* value.stream === true ? streamed(parts, prompted, value) : whole(parts, prompted, value)
   })

@@ -1,5 +1,5 @@
 /** Responses: OpenAI's newer form of a chat, without anything stored. */
-import { OpenAi } from "@effect-rl/core"
+import { OpenAi, type Sampling } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
@@ -14,6 +14,9 @@ import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Reply from "./Reply.ts"
 import * as ResponseEvents from "./ResponseEvents.ts"
 import * as ResponseItems from "./ResponseItems.ts"
+
+/** What `include` says to have log-probabilities. */
+const logprobs = "message.output_text.logprobs"
 
 /** What a response says before anything is sampled. */
 const opening = ({ id, created, model }: { id: string; created: number; model: string }, value: Wire.Create) => ({
@@ -36,6 +39,7 @@ const opening = ({ id, created, model }: { id: string; created: number; model: s
   text: { format: { type: "text" } },
   tool_choice: value.tool_choice ?? "auto",
   tools: value.tools ?? [],
+  top_logprobs: value.top_logprobs ?? 0,
   top_p: value.top_p ?? 1,
   truncation: "disabled",
   usage: null
@@ -63,20 +67,28 @@ const finished = (
   usage: usageOf(prompted, sampled)
 })
 
-const whole = Effect.fnUntraced(function*(parts: Parts, prompted: Conversation.Prompted, response: Opening) {
+/** Log-probabilities of what was sampled, where they were asked for. */
+type Shown = (sequences: ReadonlyArray<Sampling.SampledTokens>) => ReadonlyArray<OpenAiAnswer.Logprob>
+
+const whole = Effect.fnUntraced(function*(
+  parts: Parts,
+  prompted: Conversation.Prompted,
+  response: Opening,
+  shown: Shown
+) {
   const [reply] = yield* Reply.whole(parts, prompted)
   if (reply === undefined) return yield* new Refusal({ status: 500, detail: "the backend sampled nothing" })
-  const { ended } = reply
-  const items = ResponseItems.fromMessage(ended.parsed.message)
+  const { ended, sequences } = reply
+  const items = ResponseItems.fromMessage(ended.parsed.message, shown(sequences))
   return HttpServerResponse.jsonUnsafe(finished(response, prompted, ended, items))
 })
 
-const eventsOf = (prompted: Conversation.Prompted, response: Opening) =>
+const eventsOf = (prompted: Conversation.Prompted, response: Opening, shown: Shown) =>
 (
   output: ResponseEvents.Output,
   event: Reply.Event
 ): readonly [ResponseEvents.Output, ReadonlyArray<ResponseEvents.Event>] => {
-  if (event._tag === "Sampled") return [output, []]
+  if (event._tag === "Sampled") return [ResponseEvents.sampled(output, shown([event.sequence])), []]
   if (event._tag !== "Ended") return ResponseEvents.added(response.id, output, event)
   const last = finished(response, prompted, event, ResponseEvents.all(output))
   return [output, [...ResponseEvents.closed(response.id, output), {
@@ -96,7 +108,12 @@ const failed = (response: Opening) => (refusal: Refusal): ReadonlyArray<EventStr
   return [{ event: event.type, data: JSON.stringify(event) }]
 }
 
-const streamed = Effect.fnUntraced(function*(parts: Parts, prompted: Conversation.Prompted, response: Opening) {
+const streamed = Effect.fnUntraced(function*(
+  parts: Parts,
+  prompted: Conversation.Prompted,
+  response: Opening,
+  shown: Shown
+) {
   const context = yield* Effect.context<Caller>()
   const opened: ReadonlyArray<ResponseEvents.Event> = [
     { type: "response.created", response },
@@ -104,7 +121,7 @@ const streamed = Effect.fnUntraced(function*(parts: Parts, prompted: Conversatio
   ]
   const events = Stream.fromIterable(opened).pipe(
     Stream.concat(
-      Stream.mapAccum(Reply.stream(parts, prompted), () => ResponseEvents.nothing, eventsOf(prompted, response))
+      Stream.mapAccum(Reply.stream(parts, prompted), () => ResponseEvents.nothing, eventsOf(prompted, response, shown))
     ),
     Stream.zipWithIndex,
     Stream.map(([event, index]) => sent(event, index)),
@@ -122,12 +139,20 @@ export const handler = (parts: Parts) =>
     const tools = value.tool_choice === "none"
       ? []
       : (value.tools ?? []).map((tool) => OpenAi.toToolSpec(ResponseItems.toTool(tool)))
+    const hasLogprobs = (value.include ?? []).includes(logprobs)
     const prompted = yield* Conversation.prompted(parts, value.model, { messages, tools }, {
       maxTokens: value.max_output_tokens,
       temperature: value.temperature,
       topP: value.top_p,
+      topLogprobs: yield* OpenAiAnswer.topLogprobs(
+        value.top_logprobs,
+        hasLogprobs,
+        `include has not "${logprobs}"`
+      ),
       stops: []
     })
+    const { tokenizer } = prompted.source.chatModel
+    const shown: Shown = (sequences) => hasLogprobs ? OpenAiAnswer.logprobs(tokenizer, sequences) : []
     const response = opening(yield* OpenAiAnswer.head(parts, "resp_", value.model), value)
-    return yield* value.stream === true ? streamed(parts, prompted, response) : whole(parts, prompted, response)
+    return yield* (value.stream === true ? streamed : whole)(parts, prompted, response, shown)
   })

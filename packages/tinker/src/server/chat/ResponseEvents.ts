@@ -1,5 +1,6 @@
 /** The events of OpenAI's Responses API: items that open, grow and close. */
 import type { ResponseStream } from "@effect-rl/core"
+import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as ResponseItems from "./ResponseItems.ts"
 
 export interface Event {
@@ -7,13 +8,23 @@ export interface Event {
   readonly [field: string]: unknown
 }
 
+type Logprobs = ReadonlyArray<OpenAiAnswer.Logprob>
+
 /** Items that are complete, and the one that grows. */
 export interface Output {
   readonly items: ReadonlyArray<ResponseItems.Item>
   readonly open: ResponseItems.Item | undefined
+  /** Of tokens that no piece of text has come with yet. */
+  readonly unsent: Logprobs
 }
 
-export const nothing: Output = { items: [], open: undefined }
+export const nothing: Output = { items: [], open: undefined, unsent: [] }
+
+/** The next piece of text comes with them. */
+export const sampled = (output: Output, logprobs: Logprobs): Output => ({
+  ...output,
+  unsent: [...output.unsent, ...logprobs]
+})
 
 const names = {
   message: "response.output_text",
@@ -41,17 +52,23 @@ const begun = (id: string, item: ResponseItems.Item, index: number): ReadonlyArr
   }])
 ]
 
-const grown = (id: string, item: ResponseItems.Item, index: number, delta: string): Event => ({
+const grown = (id: string, { logprobs = [], ...item }: ResponseItems.Item, index: number): Event => ({
   type: `${names[item.kind]}.delta`,
   ...placeOf(id, item, index),
-  delta,
-  ...(item.kind === "message" ? { logprobs: [] } : {})
+  delta: item.text,
+  ...(item.kind === "message" ? { logprobs } : {})
 })
 
+/** A message that is over has the tokens that brought it no more text, such as the model's stop. */
+const completed = ({ open, unsent }: Output): ResponseItems.Item | undefined =>
+  open?.kind === "message" ? { ...open, logprobs: [...open.logprobs ?? [], ...unsent] } : open
+
 /** Closes the item that is open, if any. */
-export const closed = (id: string, { items, open }: Output): ReadonlyArray<Event> => {
+export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
+  const { items } = output
+  const open = completed(output)
   if (open === undefined) return []
-  const { kind, text } = open
+  const { kind, logprobs = [], text } = open
   const index = items.length
   const place = placeOf(id, open, index)
   const done = { type: `${names[kind]}.done`, ...place }
@@ -59,7 +76,7 @@ export const closed = (id: string, { items, open }: Output): ReadonlyArray<Event
   const item = ResponseItems.shown(id, open, index, "completed")
   if (kind === "function_call") return [{ ...done, name: open.call?.name, arguments: text }, { ...last, item }]
   return [
-    { ...done, text, ...(kind === "message" ? { logprobs: [] } : {}) },
+    { ...done, text, ...(kind === "message" ? { logprobs } : {}) },
     { type: "response.content_part.done", ...place, part: ResponseItems.partOf(open) },
     { ...last, item }
   ]
@@ -79,9 +96,18 @@ const itemOf = (delta: ResponseStream.Delta, calls: number): ResponseItems.Item 
 }
 
 /** The items so far. */
-export const all = ({ items, open }: Output) => open === undefined ? items : [...items, open]
+export const all = (output: Output) => {
+  const open = completed(output)
+  return open === undefined ? output.items : [...output.items, open]
+}
 
 const callsIn = (output: Output) => all(output).filter(({ kind }) => kind === "function_call").length
+
+const joined = (open: ResponseItems.Item, next: ResponseItems.Item): ResponseItems.Item => ({
+  ...open,
+  text: open.text + next.text,
+  ...(open.kind === "message" ? { logprobs: [...open.logprobs ?? [], ...next.logprobs ?? []] } : {})
+})
 
 /** Calls are whole; text and reasoning grow. */
 export const added = (
@@ -89,15 +115,19 @@ export const added = (
   output: Output,
   delta: ResponseStream.Delta
 ): readonly [Output, ReadonlyArray<Event>] => {
-  const { items, open } = output
-  const next = itemOf(delta, callsIn(output))
+  const { items, open, unsent } = output
+  const item = itemOf(delta, callsIn(output))
+  const isText = item.kind === "message"
+  const next = isText ? { ...item, logprobs: unsent } : item
+  const left = isText ? [] : unsent
   if (open !== undefined && open.kind === next.kind && next.kind !== "function_call") {
-    return [{ items, open: { ...open, text: open.text + next.text } }, [grown(id, open, items.length, next.text)]]
+    return [{ items, open: joined(open, next), unsent: left }, [grown(id, next, items.length)]]
   }
+  const isAfterText = open?.kind === "message"
   const complete = all(output)
   const index = complete.length
   return [
-    { items: complete, open: next },
-    [...closed(id, output), ...begun(id, next, index), grown(id, next, index, next.text)]
+    { items: complete, open: next, unsent: isAfterText ? [] : left },
+    [...closed(id, output), ...begun(id, next, index), grown(id, next, index)]
   ]
 }

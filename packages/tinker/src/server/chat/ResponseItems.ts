@@ -1,6 +1,7 @@
 /** Conversations and replies as items of OpenAI's Responses API. */
 import { Message, type OpenAi } from "@effect-rl/core"
 import type * as Wire from "../../wire/OpenAiResponse.ts"
+import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 
 const toPart = (part: Wire.Part): OpenAi.Part =>
   part.type === "input_image"
@@ -61,6 +62,8 @@ export interface Item {
   readonly kind: "message" | "reasoning" | "function_call"
   readonly text: string
   readonly call?: { readonly call_id: string; readonly name: string }
+  /** Of a message, where they were asked for. */
+  readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
 }
 
 export const called = ({ function: { arguments: text, name }, id }: Message.ToolCall, index: number): Item => ({
@@ -76,10 +79,10 @@ export const idOf = (response: string, { kind }: Item, index: number) =>
   `${prefixes[kind]}_${response.replace(/^resp_/, "")}_${index}`
 
 /** The part that holds the item's text; calls have none. */
-export const partOf = ({ kind, text }: Item) =>
+export const partOf = ({ kind, logprobs = [], text }: Item) =>
   kind === "reasoning"
     ? { type: "reasoning_text", text }
-    : { type: "output_text", text, annotations: [], logprobs: [] }
+    : { type: "output_text", text, annotations: [], logprobs }
 
 /** The item as clients read it. */
 export const shown = (response: string, item: Item, index: number, status: "completed" | "in_progress") => {
@@ -95,13 +98,16 @@ export const shown = (response: string, item: Item, index: number, status: "comp
 }
 
 /** The items of a message: reasoning, text, calls. */
-export const fromMessage = (message: Message.Message): ReadonlyArray<Item> => {
+export const fromMessage = (
+  message: Message.Message,
+  logprobs: ReadonlyArray<OpenAiAnswer.Logprob>
+): ReadonlyArray<Item> => {
   const reasoning = Message.thinking(message)
   const text = Message.text(message)
   const calls = (message.toolCalls ?? []).map(called)
   return [
     ...(reasoning === "" ? [] : [{ kind: "reasoning", text: reasoning } as const]),
-    ...(text === "" && calls.length > 0 ? [] : [{ kind: "message", text } as const]),
+    ...(text === "" && calls.length > 0 ? [] : [{ kind: "message", text, logprobs } as const]),
     ...calls
   ]
 }

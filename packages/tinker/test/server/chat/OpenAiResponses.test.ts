@@ -78,4 +78,39 @@ describe("responses", () => {
       assert.deepInclude(done, { arguments: "{\"a\": 1}", name: "add" })
       assert.deepInclude(events.at(-1)?.response.output.at(-1), { type: "function_call", status: "completed" })
     }).pipe(server(call)))
+
+  const include = ["message.output_text.logprobs"]
+  const counted = { script: { models: { [Chat.model]: { contextLength: 4096 } } } }
+  type Logprobs = ReadonlyArray<{ readonly top_logprobs: ReadonlyArray<unknown> }>
+
+  it.effect("have the log-probability of each token and the most likely ones beside it, whole and streamed", () =>
+    Effect.gen(function*() {
+      const asked = { include, top_logprobs: 2, max_output_tokens: 40, temperature: 0 }
+      const { body } = yield* respond(asked)
+      const [item] = body["output"] as ReadonlyArray<{ readonly content: ReadonlyArray<{ logprobs: Logprobs }> }>
+      const tokens = item?.content[0]?.logprobs ?? []
+      assert.strictEqual(tokens.length, (body["usage"] as { readonly output_tokens: number }).output_tokens)
+      assert.isTrue(tokens.every(({ top_logprobs }) => top_logprobs.length === 2))
+      const events = yield* streamed(asked)
+      const pieces = events.filter(({ type }) => type === "response.output_text.delta")
+      assert.isAbove(pieces.length, 1)
+      const done = events.find(({ type }) => type === "response.output_text.done")
+      assert.lengthOf(done?.logprobs, 40)
+      assert.deepStrictEqual(
+        pieces.flatMap(({ logprobs }) => logprobs),
+        done?.logprobs.slice(0, pieces.flatMap(({ logprobs }) => logprobs).length)
+      )
+      assert.deepStrictEqual(events.at(-1)?.response.output[0].content[0].logprobs, done?.logprobs)
+    }).pipe(Effect.provide(Api.server(counted))))
+
+  it.effect("have none that were not asked for, and no alternatives without them", () =>
+    Effect.gen(function*() {
+      const { body } = yield* respond({ top_logprobs: 2 })
+      assert.include(
+        (body["error"] as { readonly message: string }).message,
+        "top_logprobs is 2, expected 0 where include has not \"message.output_text.logprobs\""
+      )
+      const output = (yield* respond({ include }))["body"]["output"] as ReadonlyArray<Api.Body>
+      assert.strictEqual((yield* respond({ input: [{ role: "user", content: "Hi" }, ...output] })).status, 200)
+    }).pipe(server("Hello<|im_end|>")))
 })
