@@ -188,6 +188,7 @@ export const routes = (parts: Parts, links: Links.Links) => [
   HttpRouter.route("GET", "/training_runs", listRuns(parts)),
   HttpRouter.route("GET", "/training_runs/:run", getRun(parts)),
   HttpRouter.route("GET", "/training_runs/:run/checkpoints/*", ofRun(parts, links)),
+  HttpRouter.route("HEAD", "/training_runs/:run/checkpoints/*", ofRun(parts, links)),
   HttpRouter.route("DELETE", "/training_runs/:run/checkpoints/*", removeOrUnpublish(parts)),
   HttpRouter.route("POST", "/training_runs/:run/checkpoints/*", setPublic(parts, true)),
   HttpRouter.route("PUT", "/training_runs/:run/checkpoints/*", setTtl(parts)),

@@ -43,7 +43,7 @@ export const send = (request: HttpClientRequest.HttpClientRequest) =>
 
 type Headers = Readonly<Record<string, string>>
 
-export const request = (method: "GET" | "POST" | "PUT" | "DELETE", path: string, headers: Headers = {}) =>
+export const request = (method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE", path: string, headers: Headers = {}) =>
   HttpClientRequest.setHeaders(HttpClientRequest.make(method)(`/api/v1${path}`), headers)
 
 export const postText = (path: string, text: string, headers: Headers = {}) =>

@@ -53,8 +53,12 @@ const link = Effect.gen(function*() {
   return { path: pathname.replace("/api/v1", ""), expires: Date.parse(headers["expires"] ?? "") }
 })
 
-const download = Effect.fnUntraced(function*(path: string, headers: Readonly<Record<string, string>> = {}) {
-  const response = yield* Api.execute(Api.request("GET", path, headers))
+const download = Effect.fnUntraced(function*(
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  method: "GET" | "HEAD" = "GET"
+) {
+  const response = yield* Api.execute(Api.request(method, path, headers))
   const content = new Uint8Array(yield* response.arrayBuffer)
   return { status: response.status, headers: response.headers, content }
 })
@@ -77,6 +81,24 @@ describe("an archive", () => {
           assert.strictEqual(part.headers["content-range"], `bytes ${start}-${end - 1}/${size}`)
           assert.deepStrictEqual(part.content, whole.content.slice(start, end))
         }
+      }))
+
+    it.effect("says how long it is, without its content, to who asks with HEAD", () =>
+      Effect.gen(function*() {
+        const { path } = yield* link
+        const whole = yield* download(path)
+        const { content, headers, status } = yield* download(path, {}, "HEAD")
+        assert.strictEqual(status, 200)
+        assert.lengthOf(content, 0)
+        for (const name of ["content-length", "content-type", "accept-ranges", "etag"]) {
+          assert.strictEqual(headers[name], whole.headers[name], name)
+        }
+        assert.strictEqual((yield* download(path.replace("/final", "/other"), {}, "HEAD")).status, 404)
+        const { headers: { location = "" }, status: linked } = yield* unfollowed(
+          Api.execute(Api.request("HEAD", archive))
+        )
+        assert.strictEqual(linked, 302)
+        assert.include(location, "/archives/")
       }))
 
     it.effect("comes as its files as well, each in parts", () =>
