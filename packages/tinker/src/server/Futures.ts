@@ -53,6 +53,8 @@ export interface Futures {
   readonly sessionFinished: (session: string) => Effect.Effect<void>
   /** The number of requests under way. */
   readonly unfinished: Effect.Effect<number>
+  /** Asks a client to slow down where too many requests are under way. */
+  readonly hasRoom: Effect.Effect<void, Refusal>
   /** Accepts nothing more, returns when everything accepted is finished, and ends polls. */
   readonly stop: Effect.Effect<void>
 }
@@ -85,6 +87,9 @@ export const mostTokens = 2 ** 25
 
 /** One tenant may hold half of them. */
 export const mostTokensOfTenant = mostTokens / 2
+
+/** Requests under way, above which clients that sample are asked to slow down. */
+const mostUnfinished = 20_000
 
 const cancelled = new TinkerError.TinkerError({
   operation: "server",
@@ -269,6 +274,11 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
         }
       }),
     unfinished: Effect.sync(() => unfinished),
+    hasRoom: Effect.suspend(() =>
+      unfinished < mostUnfinished
+        ? Effect.void
+        : Effect.fail(tooMany(`${unfinished} requests are waiting: try again later`, 1))
+    ),
     stop: Effect.suspend(() => {
       isStopping = true
       return Effect.forEach(open(), ({ done }) => Effect.exit(Deferred.await(done)), { discard: true })

@@ -15,7 +15,7 @@ import * as FutureRoutes from "./FutureRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PieceSampling from "./PieceSampling.ts"
 import * as PromptScores from "./PromptScores.ts"
-import { badRequest, fromTinkerError, tooMany } from "./Refusal.ts"
+import { badRequest, fromTinkerError } from "./Refusal.ts"
 import type { Sampler, Session } from "./Sessions.ts"
 import { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
@@ -86,17 +86,8 @@ const getSampler = ({ sessions }: Parts) =>
     )
   })
 
-/** Requests under way; above this many, clients are asked to slow down. */
-const mostUnfinished = 20_000
-
-const hasRoom = ({ futures }: Parts) =>
-  Effect.flatMap(futures.unfinished, (unfinished) =>
-    unfinished < mostUnfinished
-      ? Effect.void
-      : Effect.fail(tooMany(`${unfinished} requests are waiting: try again later`, 1)))
-
 /** Lets a request to sample in, unless there are too many. */
-export const enter = (parts: Parts) => Effect.andThen(hasRoom(parts), parts.rateLimit.take)
+export const enter = ({ futures, rateLimit }: Parts) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
 /** Samples in the caller's turn; what the backend does not have is put around it. */
 export const sampled = (

@@ -74,6 +74,21 @@ describe("checkpoints", () => {
         }
       }))
 
+    it.effect("whose names are longer than file systems allow are refused, and those of 200 letters kept", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const longest = "a".repeat(200)
+        assert.property(yield* Api.saved(model_id, 1, longest), "path")
+        assert.include(yield* names, `weights/${longest}`)
+        const name = "a".repeat(255)
+        const state = yield* Api.saved(model_id, 2, name)
+        const sampler = yield* Api.result(yield* Api.saveForSampler(model_id, 3, { path: name }))
+        for (const { category, error } of [state, sampler]) {
+          assert.strictEqual(category, "user")
+          assert.strictEqual(error, "path has 255 characters, expected at most 200")
+        }
+      }))
+
     it.effect("are published and taken back", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model

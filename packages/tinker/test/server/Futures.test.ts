@@ -100,6 +100,19 @@ describe("Futures", () => {
       assert.strictEqual(yield* futures.unfinished, 0)
     }).pipe(local))
 
+  it.effect("clients are asked to slow down while 20,000 requests are under way, and no longer", () =>
+    Effect.gen(function*() {
+      const futures = yield* Futures.make("here")
+      for (let count = 1; count < 20_000; count++) yield* futures.begin({ work: Effect.never })
+      yield* futures.hasRoom
+      const last = yield* futures.begin({ work: Effect.never })
+      const { detail, headers, status } = yield* Effect.flip(futures.hasRoom)
+      assert.deepStrictEqual([status, detail], [429, "20000 requests are waiting: try again later"])
+      assert.deepStrictEqual(headers, { "retry-after": "1" })
+      yield* futures.cancel(last)
+      yield* futures.hasRoom
+    }).pipe(local))
+
   it.effect("a cancelled request stops, and its result says so", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")

@@ -38,6 +38,17 @@ describe("one poll for all requests of a sampling session", () => {
         ])
       }))
 
+    it.effect("gives each client that joins a session the next number, and knows no other session", () =>
+      Effect.gen(function*() {
+        const sampler = yield* Api.sampler(yield* Api.session)
+        const join = (sampling_session_id: string) => Api.post("/join_sampling_session", { sampling_session_id })
+        assert.deepStrictEqual((yield* join(sampler)).body, { type: "join_sampling_session", client_counter: 1 })
+        assert.strictEqual((yield* join(sampler)).body["client_counter"], 2)
+        const other = yield* Api.sampler(yield* Api.session)
+        assert.strictEqual((yield* join(other)).body["client_counter"], 1)
+        assert.strictEqual((yield* join("nothing")).status, 404)
+      }))
+
     it.effect("lets go of results that its client has", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
