@@ -1,46 +1,21 @@
 // Runs the official Python SDK, unmodified, against our server. Without versions all are run and the table is written down.
 //   node scripts/conformance/run.mjs [version …]      versions of the SDK on PyPI; "latest" is the newest
-// Virtual environments are kept in $CONFORMANCE_ENVIRONMENTS (default: effect-rl-conformance in the temporary folder). Where
-// they see a torch (Debian: python3-torch), custom losses are checked as well. $CONFORMANCE_PYTHON is the Python to use.
+// Where Python sees a torch (Debian: python3-torch), custom losses are checked as well. $CONFORMANCE_PYTHON is the Python to use.
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { base, prepare } from "./environment.mjs"
 import { serve } from "./serve.mjs"
 
 const chosen = process.argv.slice(2)
-const versions = chosen.length > 0 ? chosen : ["latest", "0.25.0", "0.24.1"]
-const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance")
+const usual = ["latest", "0.33.1", "0.30.4", "0.25.0", "0.24.1", "0.22.7", "0.18.2", "0.16.1"]
+const versions = chosen.length > 0 ? chosen : usual
 const model = "effect-rl/tiny-64"
 
-const runs = (python, code) => spawnSync(python, ["-c", code], { stdio: "ignore" }).status === 0
-
-/** Debian's torch is seen by Debian's Python alone, which need not be the first one. */
-const candidates = process.env.CONFORMANCE_PYTHON === undefined
-  ? ["python3", "/usr/bin/python3"].filter((python) => runs(python, "import venv, ensurepip"))
-  : [process.env.CONFORMANCE_PYTHON]
-const base = candidates.find((python) => runs(python, "import torch")) ?? candidates[0]
 if (base === undefined) {
   console.log("skipped: python3 with venv absent")
   process.exit(0)
-}
-
-const prepare = (version) => {
-  const folder = join(environments, version)
-  const python = join(folder, "bin/python")
-  if (!existsSync(python)) {
-    mkdirSync(environments, { recursive: true })
-    execFileSync(base, ["-m", "venv", "--system-site-packages", folder])
-  }
-  const name = version === "latest" ? "tinker" : `tinker==${version}`
-  const pip = spawnSync(python, ["-m", "pip", "install", "-q", "--upgrade", name], {
-    stdio: ["ignore", "ignore", "inherit"]
-  })
-  if (pip.status !== 0) {
-    console.log(`skipped: ${name} cannot be installed from PyPI`)
-    process.exit(0)
-  }
-  return python
 }
 
 const check = (python, url) => {
@@ -48,12 +23,20 @@ const check = (python, url) => {
   const { stdout } = spawnSync(python, ["scripts/conformance/conformance.py"], {
     env,
     encoding: "utf8",
-    timeout: 240_000
+    timeout: 600_000
   })
   return stdout.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line))
 }
 
-const prepared = versions.map((version) => ({ version, python: prepare(version) }))
+const installed = (version) => {
+  const name = version === "latest" ? "tinker" : `tinker==${version}`
+  const python = prepare(version, [name])
+  if (python !== undefined) return { version, python }
+  console.log(`skipped: ${name} cannot be installed from PyPI`)
+  process.exit(0)
+}
+
+const prepared = versions.map(installed)
 const checkpoints = mkdtempSync(join(tmpdir(), "conformance-checkpoints-"))
 const { stop, url } = await serve(checkpoints)
 const results = prepared.map(({ python, version }) => {
