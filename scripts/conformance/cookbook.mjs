@@ -1,157 +1,142 @@
-// Trains with the tinker-cookbook, unmodified, against our server, and writes down how it went.
-//   node scripts/conformance/cookbook.mjs [runs]      runs of reinforcement learning; 3 unless given
-// Installs tinker-cookbook into $CONFORMANCE_ENVIRONMENTS/cookbook, which brings PyTorch and with it gigabytes. Where a Python
-// already has it, name it in $COOKBOOK_PYTHON.
-import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+// Runs recipes of the tinker-cookbook, unmodified, against our server, and writes down how they went.
+//   npm run conformance:cookbook              all recipes; writes COOKBOOK.md beside this script
+//   npm run conformance:cookbook -- rl_loop   those whose names begin so
+// The cookbook comes from PyPI, and with it gigabytes of PyTorch where $CONFORMANCE_PYTHON has none. A Python that already has the
+// cookbook is named in $COOKBOOK_PYTHON.
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
+import * as Folder from "./cookbook/folder.mjs"
+import { left, model, other, recipes } from "./cookbook/recipes.mjs"
+import { hasTorch, prepare, versions } from "./environment.mjs"
 import { serve } from "./serve.mjs"
 
-const runs = Number(process.argv[2] ?? 3)
-const environments = process.env.CONFORMANCE_ENVIRONMENTS ?? join(tmpdir(), "effect-rl-conformance")
-const model = resolve("packages/engine/presets/tiny-64")
+const version = "0.6.1"
+const chosen = process.argv.slice(2)
 
-const install = () => {
-  const folder = join(environments, "cookbook")
-  const python = join(folder, "bin/python")
-  if (!existsSync(python)) execFileSync("python3", ["-m", "venv", folder])
-  execFileSync(python, ["-m", "pip", "install", "-q", "tinker-cookbook[math-rl]"], { stdio: "inherit" })
-  return python
+/** What the cookbook requires, but for tml-renderers 0.4.1, which PyPI does not have: the newest there is 0.2.1. */
+const required = [
+  ..."aiohttp anyio blobfile chz cloudpickle datasets huggingface-hub math-verify numpy pandas pillow pydantic pylatexenc"
+    .split(" "),
+  ..."pyrage rich safetensors sympy termcolor textarena tiktoken tinker tml-renderers tqdm transformers".split(" "),
+  ...(hasTorch ? [] : ["torch"])
+]
+const python = process.env.COOKBOOK_PYTHON ??
+  prepare("cookbook", ["--upgrade-strategy", "only-if-needed", ...required], [
+    "--no-deps",
+    `tinker-cookbook==${version}`
+  ])
+if (python === undefined) {
+  console.log("skipped: tinker-cookbook cannot be installed from PyPI")
+  process.exit(0)
 }
 
-const python = process.env.COOKBOOK_PYTHON ?? install()
 const folder = mkdtempSync(join(tmpdir(), "cookbook-"))
+const models = Folder.fill(folder, [model, other])
 
-/** Runs a recipe and returns its metrics, step by step. */
-const train = (name, url, recipe, overrides) => {
-  const log = join(folder, name)
-  const shown = Object.entries(overrides).map(([key, value]) => `${key}=${value}`)
-  const { status, stderr } = spawnSync(python, [
-    "-m",
-    recipe,
+const slug = (name) => name.replaceAll(/\W+/g, "-")
+
+const lines = (file) => readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line))
+
+const lastOf = (name) => lines(join(folder, slug(name), "checkpoints.jsonl")).at(-1)
+
+/** The last sampler checkpoint of a recipe that has run. */
+const checkpoint = (name) => lastOf(name).sampler_path
+
+/** Lets a recipe begin with the last state of another. */
+const resume = (name, other) => {
+  mkdirSync(join(folder, slug(name)))
+  writeFileSync(join(folder, slug(name), "checkpoints.jsonl"), `${JSON.stringify({ ...lastOf(other), batch: 0 })}\n`)
+}
+
+const metricsOf = (log, metric) => {
+  const file = join(log, "metrics.jsonl")
+  if (!existsSync(file)) return []
+  return lines(file).map((metrics) => metrics[metric]).filter((value) => typeof value === "number")
+}
+
+const offline = { HF_HUB_OFFLINE: "1", HF_HOME: join(folder, "hf"), TINKER_COOKBOOK_RUNS_DIR: join(folder, "runs") }
+
+/** Recipes without `log_path` write under $TINKER_COOKBOOK_RUNS_DIR; small programs of our own have no `behavior_if_log_dir_exists`. */
+const run = (url, { log, metric, module, name, resumes, script, settings }) => {
+  if (resumes !== undefined) resume(name, resumes)
+  const own = settings(checkpoint)
+  const shown = Object.entries(own).map(([key, value]) => `${key}=${value}`)
+  const added = log === undefined ? [`log_path=${slug(name)}`] : []
+  const { signal, status, stderr } = spawnSync(python, [
+    ...(script === undefined ? ["-m", module] : [script]),
     ...shown,
-    `log_path=${log}`,
-    "behavior_if_log_dir_exists=delete"
+    ...added
   ], {
-    env: { ...process.env, TINKER_BASE_URL: url, TINKER_API_KEY: "tml-local", HF_HUB_OFFLINE: "1" },
+    cwd: folder,
+    env: { ...process.env, ...offline, TINKER_BASE_URL: url, TINKER_API_KEY: "tml-local" },
     encoding: "utf8",
+    timeout: 600_000,
     maxBuffer: 1 << 28
   })
-  if (status !== 0) throw new Error(`${recipe} ended with ${status}:\n${stderr.slice(-3000)}`)
-  return readFileSync(join(log, "metrics.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
+  const values = metricsOf(join(folder, log ?? slug(name)), metric)
+  return { name, shown, values, ended: status === 0, stderr: signal === null ? stderr : `${stderr}\n${signal}` }
 }
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
+const lastLine = (text) => text.trim().split("\n").at(-1).trim()
 
-const reinforcement = {
-  env: "arithmetic",
-  model_name: model,
-  renderer_name: "qwen3_instruct",
-  learning_rate: "1e-3",
-  max_tokens: 32,
-  groups_per_batch: 32,
-  group_size: 8,
-  max_steps: 15,
-  loss_fn: "importance_sampling",
-  eval_every: 0,
-  save_every: 0
-}
-
-/** Sums that are answered in a sentence, which the model has never done. */
-const conversations = Array.from({ length: 640 }, (_, index) => {
-  const [left, right] = [(index * 37) % 50, (index * 61) % 50]
-  return {
-    messages: [
-      { role: "user", content: `What is ${left} + ${right}?` },
-      { role: "assistant", content: `The sum of ${left} and ${right} is ${left + right}.` }
-    ]
+const resultOf = ({ metric, refused }, { ended, stderr, values }) => {
+  if (refused !== undefined) {
+    return !ended && stderr.includes(refused) ? "refused by name" : "expected to be refused"
   }
-})
-const dataset = join(folder, "sums.jsonl")
-writeFileSync(dataset, conversations.map((one) => `${JSON.stringify(one)}\n`).join(""))
-
-const supervision = {
-  model_name: model,
-  renderer_name: "qwen3_instruct",
-  dataset,
-  learning_rate: "1e-3",
-  batch_size: 32,
-  max_length: 256,
-  num_epochs: 1,
-  eval_every: 0,
-  save_every: 0
+  if (!ended) return `failed: ${lastLine(stderr).slice(0, 200)}`
+  if (values.length === 0) return `failed: ${metric} is in no metrics`
+  return `${values.length} steps, \`${metric}\` ${values[0].toFixed(3)} → ${values.at(-1).toFixed(3)}`
 }
 
-const { stop, url } = await serve(join(folder, "checkpoints"), ["--model", model])
-const rewards = Array.from({ length: runs }, (_, run) => {
-  const steps = train(`rl-${run}`, url, "tinker_cookbook.recipes.math_rl.train", reinforcement)
-  const rewardS = steps.map((metrics) => metrics["env/all/reward/total"]).filter((reward) => reward !== undefined)
-  return { steps: rewardS.length, first: mean(rewardS.slice(0, 5)), last: mean(rewardS.slice(-5)) }
-})
-const nllS = train("sl", url, "tinker_cookbook.recipes.chat_sl.train", supervision)
-  .map((metrics) => metrics.train_mean_nll)
-  .filter((nll) => nll !== undefined)
+const asked = recipes.filter(({ name }) => chosen.length === 0 || chosen.some((one) => name.startsWith(one)))
+const { stop, url } = await serve(join(folder, "checkpoints"), models.flatMap((one) => ["--model", one]))
+const results = []
+for (const recipe of asked) {
+  const outcome = run(url, recipe)
+  const result = resultOf(recipe, outcome)
+  console.log(`${recipe.name}: ${result}`)
+  if (result.startsWith("failed") || result.startsWith("expected")) console.error(outcome.stderr.slice(-6000))
+  results.push({ recipe, result, settings: outcome.shown })
+}
 await stop()
 
-const packages = ["tinker-cookbook", "tinker", "torch", "transformers", "tml-renderers", "numpy"]
-const versions = execFileSync(python, [
-  "-c",
-  `import importlib.metadata as m, platform; print(platform.python_version()); [print(n, m.version(n)) for n in ${
-    JSON.stringify(packages)
-  }]`
-], { encoding: "utf8" }).trim().split("\n")
+const row = (cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`
+const table = (head, rows) => [row(head), row(head.map(() => "---")), ...rows.map(row)].join("\n")
+const date = new Date().toISOString().slice(0, 10)
+const packages = ["tinker-cookbook", "tinker", "torch", "transformers", "datasets", "tml-renderers"]
 
-const command = (recipe, overrides) =>
-  [
-    `python -m ${recipe}`,
-    ...Object.entries(overrides).map(([key, value]) =>
-      `  ${key}=${
-        value === model ? "\"$PWD/packages/engine/presets/tiny-64\"" : value === dataset ? "sums.jsonl" : value
-      }`
-    )
-  ].join(" \\\n")
-const fell = 1 - nllS.at(-1) / nllS[0]
-const page = `# tinker-cookbook against \`effect-rl serve --backend engine\`
+const page = () =>
+  `# tinker-cookbook against \`effect-rl serve --backend engine\`
 
-Run on ${
-  new Date().toISOString().slice(0, 10)
-} by \`node scripts/conformance/cookbook.mjs\`, everything from PyPI and unmodified: Python
-${versions[0]}, ${versions.slice(1).join(", ")}; Node ${process.version}.
+Run on ${date} by \`npm run conformance:cookbook\`, everything from PyPI and unmodified: ${versions(python, packages)};
+Node ${process.version}.
 
-\`\`\`sh
-effect-rl serve --port 8000 --model "$PWD/packages/engine/presets/tiny-64"
-export TINKER_BASE_URL=http://127.0.0.1:8000 TINKER_API_KEY=tml-local
-\`\`\`
+The recipes run offline, in a folder that has for every model and dataset of the hub a folder of the same name: the preset tiny-64 with a
+context of 4,096 for \`${model}\` and \`${other}\`, and rows of sums in the columns that the dataset has. The server serves those
+folders under the same names (\`--model ${model}=FOLDER\`). Everything is small, so that a result says that a recipe runs from its first
+step to its last checkpoint; that it learns is said only where it had steps enough.
 
-## Reinforcement learning
+${table(["recipe", "result"], results.map(({ recipe, result }) => [recipe.name, result]))}
 
-\`\`\`sh
-${command("tinker_cookbook.recipes.math_rl.train", reinforcement)}
-\`\`\`
+\`math_rl\` and \`rubric\` default to \`loss_fn=stable_reinforce\`, which needs what the hosted service records when it samples; they are run with
+another, and the last row shows what the default says. \`math_rl\` has no setting for a reference, so
+[a program of a page](cookbook/math_rl_with_kl.py) gives its configuration one. \`rl_loop\` goes on from the state of \`sl_loop\`, by a line in its
+\`checkpoints.jsonl\`: the tiny model by itself boxes no answer to its question, and no reward differs.
 
-\`env/all/reward/total\`, mean over steps. The runs differ in what was sampled: the problems are the same, as this environment does not
-read \`seed\`. The recipe's own loss, \`stable_reinforce\`, is not served, so \`loss_fn\` is set.
+## Settings
 
-| run | steps | first 5 | last 5 | difference |
-| --- | --- | --- | --- | --- |
 ${
-  rewards.map(({ first, last, steps }, run) =>
-    `| ${run} | ${steps} | ${first.toFixed(3)} | ${last.toFixed(3)} | ${(last - first).toFixed(3)} |`
-  ).join("\n")
-}
+    results.map(({ recipe, settings }) => `- ${recipe.name}: \`${settings.join(" ").replaceAll(process.cwd(), ".")}\``)
+      .join("\n")
+  }
 
-## Supervised learning
+## Not run
 
-\`\`\`sh
-${command("tinker_cookbook.recipes.chat_sl.train", supervision)}
-\`\`\`
-
-\`sums.jsonl\` holds ${conversations.length} conversations that answer a sum in a sentence, which the script writes. \`train_mean_nll\` fell from
-${nllS[0].toFixed(3)} to ${nllS.at(-1).toFixed(3)} in ${nllS.length} steps, by ${(100 * fell).toFixed(0)} %.
+${table(["recipes", "what they need"], left)}
 `
-console.log(page)
-if (runs >= 3) writeFileSync("scripts/conformance/COOKBOOK.md", page)
+if (chosen.length === 0) writeFileSync("scripts/conformance/COOKBOOK.md", page())
 rmSync(folder, { recursive: true, force: true })
-const learned = rewards.every(({ first, last }) => last - first >= 0.3) && fell >= 0.2
-process.exit(learned ? 0 : 1)
+const isGood = results.every(({ result }) => !result.startsWith("failed") && !result.startsWith("expected"))
+process.exit(isGood ? 0 : 1)
