@@ -20,7 +20,8 @@ export const fromExamples = <X extends LossExpression.Extras>(
   Array.map(data, (example) => ({
     modelInput: example.modelInput,
     targetTokens: example.inputs.targetTokens,
-    inputs: LossExpression.values(expression, example)
+    inputs: LossExpression.values(expression, example),
+    counted: LossExpression.counted(expression, example)
   }))
 
 /** The targets alone, as a pass forward reads them. */

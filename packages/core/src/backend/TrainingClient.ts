@@ -63,6 +63,8 @@ export interface GraphDatum {
   readonly modelInput: ModelInput.ModelInput
   readonly targetTokens: Int32Array
   readonly inputs: Readonly<Record<string, LossGraph.Values>>
+  /** 1 at the positions whose log-probability the loss depends on, 0 where it may be NaN; unless given it depends on all. */
+  readonly counted?: Uint8Array
 }
 
 /** Retention of a checkpoint on backends that expire them; forever unless given. */

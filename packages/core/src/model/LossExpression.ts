@@ -25,7 +25,7 @@ import * as Emit from "./expression/Emit.ts"
 import * as Formula from "./expression/Formula.ts"
 import type * as Loss from "./Loss.ts"
 import * as LossGraph from "./LossGraph.ts"
-import type { Shape, Term } from "./LossTerm.ts"
+import type { Any, Shape, Term } from "./LossTerm.ts"
 
 /** Inputs beyond those every policy loss has, by name: a number per token, or one per sequence. */
 export type Extras = Readonly<Record<string, Shape>>
@@ -184,6 +184,42 @@ export const values = <X extends Extras>(
     ])
   ]
   return Object.fromEntries(all.filter(([name]) => read.has(name)))
+}
+
+/** What the sums and means of a term go over: the mask, or the weights that they are given. */
+const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
+  const { node } = term
+  switch (node._tag) {
+    case "Apply":
+      return node.operands.flatMap(reductions)
+    case "Clamp":
+      return [node.of, node.low, node.high].flatMap((operand) => operand === undefined ? [] : reductions(operand))
+    case "Named":
+      return reductions(node.of)
+    case "Sum":
+    case "Mean":
+      return [...reductions(node.of), node.weights ?? "mask"]
+    default:
+      return []
+  }
+}
+
+/**
+ * 1 at the positions whose log-probabilities the loss of a datum depends on: where a sum or a mean counts them, by the mask or by an input
+ * as its weights. All positions, where weights are computed.
+ */
+export const counted = <X extends Extras>(expression: LossExpression<X>, example: Example<X>): Uint8Array => {
+  const { body } = expression
+  const inputs = values(expression, example)
+  const found = new Uint8Array(example.inputs.mask.length)
+  for (const over of new Set([...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])])) {
+    const name = over === "mask" ? over : over.node._tag === "Input" ? over.node.name : ""
+    const weights = name === "mask" ? example.inputs.mask : inputs[name]?.data
+    found.forEach((_, t) => {
+      if (weights?.[t] !== 0) found[t] = 1
+    })
+  }
+  return found
 }
 
 /** Value and gradient for the log-probabilities `[T]` of one datum. */

@@ -64,6 +64,22 @@ describe("an expression", () => {
     assert.deepStrictEqual([...gradient].map((slope) => slope + 0), [-2, 0, -1, 0])
   })
 
+  it("depends on the positions that its sums and means count, by the mask or by weights of their own", () => {
+    const extras = { weights: "token" } as const
+    const weighted = { ...example, extras: { weights: Float32Array.of(1, 0, 0, 0) } }
+    const summed = LossExpression.make("summed", { extras }, ({ logprobs, weights }) => sum(logprobs, weights))
+    const both = LossExpression.make(
+      "both",
+      { extras },
+      ({ logprobs, weights }) => mul(logprobs, mean(logprobs, weights))
+    )
+    const computed = LossExpression.make("computed", { extras }, ({ logprobs, weights }) => sum(logprobs, neg(weights)))
+    assert.deepStrictEqual(LossExpression.counted(PolicyLoss.ppo(), example), Uint8Array.of(0, 1, 1, 1))
+    assert.deepStrictEqual(LossExpression.counted(summed, weighted), Uint8Array.of(1, 0, 0, 0))
+    assert.deepStrictEqual(LossExpression.counted(both, weighted), Uint8Array.of(1, 1, 1, 1))
+    assert.deepStrictEqual(LossExpression.counted(computed, weighted), Uint8Array.of(1, 1, 1, 1))
+  })
+
   it("is written as LaTeX, each symbol defined once", () => {
     const ratio = ({ logprobs, samplerLogprobs }: LossExpression.Inputs<{}>) =>
       named("\\rho_t", exp(sub(logprobs, samplerLogprobs)))

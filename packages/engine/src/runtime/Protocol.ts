@@ -61,6 +61,7 @@ export interface SampleResult {
 export interface GraphInputs {
   readonly targetTokens: Int32Array
   readonly values: TrainingClient.GraphDatum["inputs"]
+  readonly counted: TrainingClient.GraphDatum["counted"]
 }
 
 /** A datum as a thread reads it. */

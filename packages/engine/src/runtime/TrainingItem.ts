@@ -29,13 +29,22 @@ export const fromData = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) =>
         : Effect.map(Text.tokens(modelInput), (tokens) => fromInputs(inputs, tokens))
   )
 
+const misfit = (index: number, { length }: Uint8Array, expected: number) =>
+  new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
+
 /** Of data for a loss graph. */
 export const fromGraphData = (data: ReadonlyArray<TrainingClient.GraphDatum>) =>
   Effect.forEach(
     data,
-    ({ inputs: values, modelInput, targetTokens }) =>
-      Effect.map(
-        Text.tokens(modelInput),
-        (tokens): Item => ({ kind: "Graph", tokens, inputs: { targetTokens, values } })
-      )
+    Effect.fnUntraced(function*({ counted, inputs: values, modelInput, targetTokens }, index) {
+      if (counted !== undefined && counted.length !== targetTokens.length) {
+        return yield* misfit(index, counted, targetTokens.length)
+      }
+      const item: Item = {
+        kind: "Graph",
+        tokens: yield* Text.tokens(modelInput),
+        inputs: { targetTokens, values, counted }
+      }
+      return item
+    })
   )

@@ -18,9 +18,9 @@ export interface TrainingPass {
   readonly gradients: Memory.Address | undefined
 }
 
-/** Where a loss reads log-probabilities: everywhere for a graph, whose inputs say nothing of that. */
+/** Where a loss reads log-probabilities; everywhere for a graph whose data do not say it. */
 const countedBy = (item: Item): Uint8Array | undefined => {
-  if (item.kind === "Graph") return undefined
+  if (item.kind === "Graph") return item.inputs.counted
   if (item.kind === "PolicyTokens") return Uint8Array.from(item.inputs.mask, (value) => value === 0 ? 0 : 1)
   const { inputs: { weights }, tokens } = item
   const candidates = weights.length / tokens.length
@@ -42,7 +42,9 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
   const example = { tokens, targets, candidates: targets.length / tokens.length }
   const counted = countedBy(item)
   if (counted === undefined) return example
-  return { ...example, learned: learnedBy(loss, item, counted), ...(logprobs === "all" ? {} : { read: counted }) }
+  const learned = learnedBy(loss, item, counted)
+  const isAllRead = logprobs === "all" && item.kind !== "Graph"
+  return isAllRead ? { ...example, learned } : { ...example, learned, read: counted }
 }
 
 interface Evaluated extends Losses.Result {
@@ -58,13 +60,23 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
   refusal
 })
 
-const graphLoss = (graph: LossGraph.LossGraph, { values }: GraphInputs, logprobs: Float32Array): Evaluated => {
-  const inputs = { ...values, logprobs: { data: logprobs, shape: [logprobs.length] } }
+/** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
+const likely = -1
+
+const graphLoss = (
+  graph: LossGraph.LossGraph,
+  { counted, values }: GraphInputs,
+  logprobs: Float32Array
+): Evaluated => {
+  const present = counted === undefined ? logprobs : logprobs.map((value, t) => counted[t] === 0 ? likely : value)
+  const inputs = { ...values, logprobs: { data: present, shape: [present.length] } }
   const evaluated = Result.flatMap(Interpreter.compile(graph), (compiled) => Interpreter.evaluate(compiled, inputs))
   if (Result.isFailure(evaluated)) return refused(logprobs, evaluated.failure.message)
   const problem = Interpreter.problem(evaluated.success)
   if (problem !== undefined) return refused(logprobs, problem)
   const { gradient, loss, metrics } = evaluated.success
+  const uncounted = gradient.findIndex((slope, t) => slope !== 0 && counted?.[t] === 0)
+  if (uncounted >= 0) return refused(logprobs, `the loss depends on token ${uncounted}, where counted is 0`)
   return { loss, gradient: Float32Array.from(gradient), metrics }
 }
 

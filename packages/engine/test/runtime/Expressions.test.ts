@@ -126,6 +126,10 @@ layer(TestEngine.layer(2))((it) => {
           yield* run(onePass(inputs, negated(expression).graph))
           assert.isAbove(size, 1e-4)
           assert.isBelow(yield* norm, 1e-5 * size)
+          const counted = yield* run(onePass(LossGraphPass.fromExamples(data, expression), expression.graph))
+          assert.closeTo(counted.metrics["loss:sum"] ?? NaN, single.metrics["loss:sum"] ?? NaN, 1e-5)
+          yield* run(onePass(inputs, negated(expression).graph))
+          assert.isBelow(yield* norm, 1e-5 * size)
           const { equivalent } = expression
           if (equivalent !== undefined) {
             const named = yield* run(client.forwardBackward([...data], equivalent))
@@ -141,6 +145,22 @@ layer(TestEngine.layer(2))((it) => {
           assert.strictEqual(row?.[2], equivalent === undefined ? "" : `\`${equivalent.name}\``)
         }))
     }
+
+    it.effect("is refused where it depends on a token that its data do not count", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
+        const { graph } = PolicyLoss.importanceSampling
+        const [example] = yield* examples(client)
+        const [datum] = LossGraphPass.fromExamples([example], PolicyLoss.importanceSampling)
+        const onePass = (counted: Uint8Array) =>
+          client.forwardBackwardGraph === undefined
+            ? Effect.die("the engine computes no graphs")
+            : run(client.forwardBackwardGraph([{ ...datum, counted }], graph))
+        const message = (counted: Uint8Array) => Effect.map(Effect.flip(onePass(counted)), ({ message }) => message)
+        assert.match(yield* message(new Uint8Array(8)), /the loss depends on token 3, where counted is 0/)
+        assert.match(yield* message(new Uint8Array(3)), /data\[0\]\.counted has 3 values, expected 8/)
+      }))
 
     it.effect("is refused whole where the gradient of one datum is not finite", () =>
       Effect.gen(function*() {
