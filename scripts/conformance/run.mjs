@@ -9,7 +9,7 @@ import { base, prepare } from "./environment.mjs"
 import { serve } from "./serve.mjs"
 
 const chosen = process.argv.slice(2)
-const usual = ["latest", "0.33.1", "0.30.4", "0.25.0", "0.24.1", "0.22.7", "0.18.2", "0.16.1"]
+const usual = ["latest", "0.30.4", "0.22.7", "0.16.1"]
 const versions = chosen.length > 0 ? chosen : usual
 const model = "effect-rl/tiny-64"
 
