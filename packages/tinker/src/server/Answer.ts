@@ -16,7 +16,7 @@ const total = <A>(all: ReadonlyArray<A>, size: (one: A) => number) => all.reduce
 /** A small answer counts as this many tokens. */
 const smallest = 16
 
-/** Tokens whose numbers the answer has, as a measure of its memory. */
+/** The memory that an answer takes, counted in tokens. */
 export const size = match({
   Plain: () => smallest,
   Pass: ({ result }) => smallest + 2 * total(result.outputs, ({ logprobs }) => logprobs.length),

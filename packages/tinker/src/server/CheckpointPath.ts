@@ -24,7 +24,7 @@ export interface Paths {
 const clientScheme = "tinker://"
 const clientPath = /^tinker:\/\/([^/]+)\/(.+)$/
 
-/** Names that lead out of no folder. */
+/** Names that cannot lead out of a folder. */
 export const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 const checkpointId = /^(weights|sampler_weights|external_weights)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/
 

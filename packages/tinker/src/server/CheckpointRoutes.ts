@@ -84,7 +84,7 @@ const listAll = ({ checkpoints }: Parts) =>
     return HttpServerResponse.jsonUnsafe({ checkpoints: items, cursor } satisfies typeof Wire.CheckpointList.Type)
   })
 
-/** Ids have a slash, which is not escaped; the action follows after another. */
+/** A checkpoint's id has a slash that is not escaped; the action follows after another slash. */
 const target = (action: string) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest.endsWith(action)
@@ -128,7 +128,7 @@ const fileLinks = (parts: Parts, links: Links.Links) =>
     })
   })
 
-/** A wildcard matches nothing as well. */
+/** The wildcard also matches an empty path. */
 const ofRun = (parts: Parts, links: Links.Links) =>
   Effect.flatMap(HttpRouter.params, ({ "*": rest = "", run = "" }) =>
     rest === ""

@@ -123,7 +123,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
 
   const leftOut = new Set<string>()
 
-  /** Files of others in the folder, and damaged records, hide themselves alone; each is named once. */
+  /** Leaves a foreign file or a damaged record out of the listing, and names it once in a warning. */
   const leaveOut = (what: string) => ({ message, status }: Refusal) =>
     Effect.suspend(() => {
       if (status === 404 || leftOut.has(what)) return Effect.void
@@ -165,7 +165,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     return found.flat()
   })
 
-  /** A server without keys is asked by its owner, and runs without a tenant are shared by all. */
+  /** A server without keys shows every run, and a run without a tenant is shown to everybody. */
   const isVisible: Checkpoints["isVisible"] = (folder) =>
     Effect.map(Caller, ({ tenant }) => {
       const owner = runs.inFolder(folder).tenant

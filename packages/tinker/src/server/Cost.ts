@@ -18,7 +18,7 @@ const leastPerSample = 16
 
 const holds = (condition: boolean, detail: () => string) => condition ? Effect.void : Effect.fail(invalid(detail()))
 
-/** The first limit that the stops of a request break. */
+/** Fails with the first limit that the stops of a request exceed. */
 export const stops = (field: string, stop: Wire.SamplingParams["stop"]) => {
   const all = typeof stop === "string" ? [stop] : stop ?? []
   const characters = all.reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 0), 0)

@@ -21,7 +21,7 @@ export interface Content<E> {
   readonly read: (range: Range.Range) => Stream.Stream<Uint8Array, E>
 }
 
-/** A part is of use only to who has the other parts of the same content. */
+/** A part is of use only to a client that has the other parts of the same content. */
 const asked = ({ headers }: HttpServerRequest.HttpServerRequest, etag: string) =>
   (headers["if-range"] ?? etag) === etag ? headers["range"] : undefined
 

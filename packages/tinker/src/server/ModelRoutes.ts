@@ -77,7 +77,7 @@ const unloadModel = ({ futures, sessions }: Parts) =>
     return Accept.promised({ request_id: yield* futures.begin({ work, session: model.session.id }), model_id })
   })
 
-/** JSON cannot say other numbers. */
+/** JSON has no NaN and no infinity. */
 const finite = (metrics: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 

@@ -1,6 +1,6 @@
 /** Parts of a download, so that one that broke off can be resumed. */
 
-/** From `start` to before `end`. */
+/** Bytes from `start` up to `end`, which is not included. */
 export interface Range {
   readonly start: number
   readonly end: number
@@ -8,7 +8,7 @@ export interface Range {
 
 const oneRange = /^bytes=(\d*)-(\d*)$/
 
-/** Of a body of `size` bytes: all of it where no single range is asked for, nothing where the range lies outside. */
+/** The range of `size` bytes that a header asks for: all of them where it names no single range, undefined where it lies outside. */
 export const parse = (header: string | undefined, size: number): Range | undefined => {
   const [, first = "", last = ""] = oneRange.exec(header ?? "") ?? []
   if (first === "" && last === "") return { start: 0, end: size }

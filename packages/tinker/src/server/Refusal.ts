@@ -23,11 +23,11 @@ export const badRequest = (detail: string) => new Refusal({ status: 400, detail 
 export const notFound = (kind: string, id: string) =>
   new Refusal({ status: 404, detail: `no ${kind} "${id}" on this server` })
 
-/** Not now: the same request is welcome after `seconds`. */
+/** Refuses a request for now: its client may repeat it after `seconds`. */
 export const tooMany = (detail: string, seconds: number) =>
   new Refusal({ status: 429, detail, headers: { "retry-after": String(seconds) } })
 
-/** The body can be read and does not say what is needed. */
+/** The body can be read, but lacks a value or has a wrong one. */
 export const invalid = (detail: string) => new Refusal({ status: 422, detail })
 
 const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
@@ -47,7 +47,7 @@ const statusOf = ({ _tag }: TinkerError.Reason): typeof Status.Type => {
 export const fromTinkerError = ({ message, reason }: TinkerError.TinkerError) =>
   new Refusal({ status: statusOf(reason), detail: message, reason })
 
-/** Its response; the body has a length, without which clients take a 400 for one of a proxy. */
+/** The response to a refusal. Its body has a length: clients take a 400 without one for a proxy's. */
 export const respond = ({ detail, headers, reason, status }: Refusal) =>
   Effect.map(
     Effect.orDie(Future.encodeRefused(reason === undefined ? { detail } : { detail, reason })),

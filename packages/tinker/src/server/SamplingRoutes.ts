@@ -34,7 +34,7 @@ interface Named {
   readonly model_path?: string | null
 }
 
-/** A path has its model noted with it; a model that is named beside it must be the same. */
+/** The base model of a path is noted with its checkpoint; one that is named beside the path must be the same. */
 export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { base_model, model_path }: Named) {
   const name = base_model ?? undefined
   const path = model_path ?? undefined
@@ -122,7 +122,7 @@ const sampleFrom = Effect.fnUntraced(function*(
   return Answer.Sample({ response: PromptScores.lastOnly(response, promptLogprobsLastN) })
 })
 
-/** Weights named in the request itself are kept until five minutes after the last request for any such. */
+/** The session of samplers whose weights are named in the request itself. It ends five minutes after the last such request. */
 const unnamedSession = "requests without a session"
 
 export const samplerOf = Effect.fnUntraced(function*(
@@ -166,7 +166,7 @@ const lastProblem = ({ prompt, prompt_logprobs, prompt_logprobs_last_n: lastN }:
     : rejected(`prompt_logprobs_last_n is ${lastN}, expected 1 to ${most}`)
 }
 
-/** The first rule of the request's fields that it breaks. */
+/** The first rule about its fields that a request breaks. */
 const problem = (request: Wire.SampleRequest, capabilities: Capabilities.Capabilities) => {
   const field = Wire.unsupported(request, capabilities.sampling ?? [])
   return field === undefined

@@ -37,7 +37,7 @@ const capabilities = ({ tinker }: Parts) =>
     Effect.mapError(fromTinkerError)
   )
 
-/** Read and thrown away: a client without an answer here tries for ever. */
+/** Telemetry is thrown away. Clients that get no answer to it would send it for ever. */
 const telemetry = Effect.as(Body.bytes, HttpServerResponse.jsonUnsafe({ status: "accepted" }))
 
 const AuditParams = Schema.Struct({
@@ -71,7 +71,7 @@ export const routes = (parts: Parts) => [
   HttpRouter.route("GET", "/billing/*", notServed("bills"))
 ]
 
-/** Well while the backend can answer. */
+/** The server is healthy while its backend can answer. */
 const health = ({ tinker }: Parts) =>
   Effect.match(tinker.health, {
     onSuccess: () => HttpServerResponse.jsonUnsafe({ status: "ok" }),

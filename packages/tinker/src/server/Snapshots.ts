@@ -10,7 +10,7 @@ import type { Sampler } from "./Sessions.ts"
 const newest = 16
 const oldMillis = 30 * 60_000
 
-/** Shorter than this a client may only be thinking. */
+/** A snapshot that was used more recently may be used again soon. */
 const idleMillis = 60_000
 
 const dropped = Metric.counter("tinker_server_snapshots_dropped", {
@@ -34,7 +34,7 @@ const older = (samplers: Iterable<Sampler>, kept: number): ReadonlyArray<Sampler
 const unused = (samplers: ReadonlyArray<Sampler>, now: number, millis: number) =>
   samplers.filter(({ lastUsedAt, running }) => running === 0 && now - lastUsedAt > millis)
 
-/** Of the samplers, the newest last, that `close` ends. */
+/** Lets go of `samplers`, which come oldest first, by `close`. */
 export const make = (
   samplers: () => Iterable<Sampler>,
   close: (sampler: Sampler) => Effect.Effect<void>

@@ -75,7 +75,7 @@ describe("the server", () => {
         ) assert.isString(body["request_id"])
       }))
 
-    it.effect("3. answers in protobuf who accepts it, and in JSON who does not", () =>
+    it.effect("3. answers clients that accept protobuf in it, and others in JSON", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const pass = yield* Api.pass(model_id, 1, [1, 2])

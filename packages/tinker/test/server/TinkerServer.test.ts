@@ -102,7 +102,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* compressed("/create_session", `{"tags":"${"\0".repeat(100_000)}"}`)).status, 413)
       }))
 
-    it.effect("what is not what it says it is packed as is refused", () =>
+    it.effect("a body that is not packed as it says is refused", () =>
       Effect.gen(function*() {
         const packed = (encoding: string) => Api.postText("/create_session", "{}", { "content-encoding": encoding })
         assert.strictEqual((yield* packed("zstd")).status, 422)

@@ -108,7 +108,7 @@ const end = (reader: ResponseStream.ResponseStream, { closing }: Prompted, readi
     })
   })
 
-/** Sessions end that are silent, and a chat client sends nothing while it waits. */
+/** Silent sessions end, and a chat client sends nothing while it waits. */
 const heartbeat = ({ sessions }: Parts, { id }: Sampler) =>
   Effect.forever(Effect.delay(sessions.sampler(id), "1 minute"))
 
