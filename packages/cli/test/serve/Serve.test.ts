@@ -77,29 +77,34 @@ const rewards = (text: string) =>
   )
 
 describe("effect-rl serve", () => {
-  it.live("finishes what it accepted when interrupted, and answers who waits for it", () =>
-    Effect.gen(function*() {
-      const { child, found: url } = yield* serve(yield* temporary)
-      const { session_id } = yield* post(url, "/create_session", {})
-      const { sampling_session_id } = yield* post(url, "/create_sampling_session", {
-        session_id,
-        sampling_session_seq_id: 0,
-        base_model: "effect-rl/tiny-64"
+  it.live.each(
+    [["SIGINT", 130], ["SIGTERM", 143]] as const
+  )(
+    "finishes what it accepted on %s, answers who waits for it, and ends with %i",
+    ([signal, code]) =>
+      Effect.gen(function*() {
+        const { child, found: url } = yield* serve(yield* temporary)
+        const { session_id } = yield* post(url, "/create_session", {})
+        const { sampling_session_id } = yield* post(url, "/create_sampling_session", {
+          session_id,
+          sampling_session_seq_id: 0,
+          base_model: "effect-rl/tiny-64"
+        })
+        const { request_id } = yield* post(url, "/asample", {
+          sampling_session_id,
+          seq_id: 0,
+          num_samples: 100,
+          prompt: { chunks: [{ type: "encoded_text", tokens: [12, 7, 9] }] },
+          sampling_params: { max_tokens: 100, seed: 1 }
+        })
+        const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
+        yield* Effect.sleep("50 millis")
+        child.kill(signal)
+        const { sequences } = yield* Fiber.join(poll)
+        assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 100)
+        assert.strictEqual(yield* ended(child), code)
       })
-      const { request_id } = yield* post(url, "/asample", {
-        sampling_session_id,
-        seq_id: 0,
-        num_samples: 100,
-        prompt: { chunks: [{ type: "encoded_text", tokens: [12, 7, 9] }] },
-        sampling_params: { max_tokens: 100, seed: 1 }
-      })
-      const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
-      yield* Effect.sleep("50 millis")
-      child.kill("SIGINT")
-      const { sequences } = yield* Fiber.join(poll)
-      assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 100)
-      assert.strictEqual(yield* ended(child), 130)
-    }))
+  )
 
   it.live("keeps its checkpoints to itself: a second server of one folder does not start", () =>
     Effect.gen(function*() {

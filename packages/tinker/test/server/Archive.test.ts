@@ -83,7 +83,7 @@ describe("an archive", () => {
         }
       }))
 
-    it.effect("says how long it is, without its content, to who asks with HEAD", () =>
+    it.effect("says how long it is, without its content, to a client that asks with HEAD", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const whole = yield* download(path)
@@ -116,7 +116,7 @@ describe("an archive", () => {
         assert.strictEqual((yield* download(path.replace("model.safetensors", "config.json"))).status, 404)
       }))
 
-    it.effect("starts anew for who has the beginning of another one", () =>
+    it.effect("starts anew for a client that has the beginning of another one", () =>
       Effect.gen(function*() {
         const { path } = yield* link
         const { content, headers: { etag = "" } } = yield* download(path)
@@ -137,7 +137,7 @@ describe("an archive", () => {
   })
 
   layer(served)((it) => {
-    it.effect("is open to who has the link, for a quarter of an hour", () =>
+    it.effect("is open to everyone with the link, for a quarter of an hour", () =>
       Effect.gen(function*() {
         const { expires, path } = yield* link
         assert.strictEqual(expires, 15 * 60_000)
@@ -146,6 +146,50 @@ describe("an archive", () => {
         assert.strictEqual((yield* download(path)).status, 200)
         yield* TestClock.adjust("2 minutes")
         assert.strictEqual((yield* download(path)).status, 404)
+      }))
+  })
+})
+
+describe("a copy of weights", () => {
+  layer(served)((it) => {
+    const source_path = "tinker://run-1/sampler_weights/final"
+    const copy = (session_id: string, more: Api.Body = {}) =>
+      Api.post("/copy_weights", { source_path, session_id, model_seq_id: 3, ...more })
+
+    it.effect("is a run of its own, with the same files, also once the original is gone", () =>
+      Effect.gen(function*() {
+        const session_id = yield* Api.session
+        const path = `tinker://${session_id}:train:3/sampler_weights/final`
+        assert.deepStrictEqual((yield* copy(session_id)).body, { tinker_path: path })
+        assert.deepStrictEqual((yield* copy(session_id)).body, { tinker_path: path })
+        const whole = yield* download((yield* link).path)
+        yield* Api.remove("/training_runs/run-1/checkpoints/sampler_weights/final")
+        const { body } = yield* Api.get("/checkpoints")
+        const paths = (body["checkpoints"] as ReadonlyArray<Api.Body>).map(({ tinker_path }) => tinker_path)
+        assert.deepStrictEqual(paths, [path])
+        const copied = yield* unfollowed(
+          Api.execute(
+            Api.request("GET", `/training_runs/${session_id}:train:3/checkpoints/sampler_weights/final/archive`)
+          )
+        )
+        const { pathname } = new URL(copied.headers["location"] ?? "")
+        const { content } = yield* download(pathname.replace("/api/v1", ""))
+        assert.strictEqual(content.length, whole.content.length)
+      }))
+  })
+
+  layer(served)((it) => {
+    it.effect("needs a session to belong to, and a number that is not another model's", () =>
+      Effect.gen(function*() {
+        const source_path = "tinker://run-1/sampler_weights/final"
+        const nowhere = yield* Api.post("/copy_weights", { source_path, project_id: "p" })
+        assert.strictEqual(nowhere.status, 400)
+        assert.include(String(nowhere.body["detail"]), "this server has no projects to copy into")
+        const { session_id } = yield* Api.model
+        const taken = yield* Api.post("/copy_weights", { source_path, session_id, model_seq_id: 0 })
+        assert.strictEqual(taken.status, 409)
+        const missing = { source_path: "tinker://nobody/weights/a", session_id, model_seq_id: 5 }
+        assert.strictEqual((yield* Api.post("/copy_weights", missing)).status, 404)
       }))
   })
 })

@@ -1,5 +1,5 @@
 /** What official clients send that is easily misread, and what they are told. */
-import { TestTokenizer } from "@effect-rl/core/testing"
+import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -62,6 +62,40 @@ describe("the server, to official clients", () => {
           optimizer_params: { type: "dimuon", learning_rate: 1e-3 }
         })
         assert.include(yield* failure(step), "optimizer_params.type is \"dimuon\", expected adam_params")
+      }))
+
+    it.effect("takes the base model beside a checkpoint's path, and refuses any other by both names", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const { path } = yield* Effect.flatMap(Api.saveForSampler(model_id, 1, { path: "final" }), Api.result)
+        const create = (sampling_session_seq_id: number, base_model: string) =>
+          Api.post("/create_sampling_session", { session_id, sampling_session_seq_id, base_model, model_path: path })
+        const both = yield* create(8, Script.defaultModel)
+        const sampler = String(both.body["sampling_session_id"])
+        assert.property(yield* Api.result(yield* sample(sampler, [{ tokens: [1, 2] }])), "sequences")
+        const other = yield* create(9, "nobody/else")
+        assert.strictEqual(other.status, 400)
+        assert.include(
+          detail(other),
+          `base_model is "nobody/else", expected "${Script.defaultModel}", of which ${path}`
+        )
+      }))
+
+    it.effect("knows a model that was made from a state by one name: its own, its run's and its session's", () =>
+      Effect.gen(function*() {
+        const { model_id: source, session_id } = yield* Api.model
+        const { path } = yield* Api.saved(source, 1, "state")
+        const promise = yield* Api.post("/load_weights", { session_id, model_seq_id: 1, path })
+        const model_id = String((yield* Api.result(promise))["model_id"])
+        const saved = yield* Api.saved(model_id, 1, "own")
+        assert.strictEqual(saved["path"], `tinker://${model_id}/weights/own`)
+        const run = yield* Api.get(`/training_runs/${model_id}`)
+        assert.strictEqual(run.body["training_run_id"], model_id)
+        const { body } = yield* Api.get(`/training_runs/${model_id}/checkpoints`)
+        const ids = (body["checkpoints"] as ReadonlyArray<Api.Body>).map(({ checkpoint_id }) => checkpoint_id)
+        assert.deepStrictEqual(ids, ["weights/own"])
+        const session = yield* Api.get(`/sessions/${session_id}`)
+        assert.deepStrictEqual(session.body["training_run_ids"], [source, model_id])
       }))
 
     it.effect("says how many candidates a position may have", () =>

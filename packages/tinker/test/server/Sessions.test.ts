@@ -113,3 +113,58 @@ describe("what a session holds", () => {
       }))
   })
 })
+
+describe("a search for sessions", () => {
+  layer(Api.server())((it) => {
+    const named = (display_name: string, user_metadata = {}) =>
+      Effect.map(
+        Api.post("/create_session", { display_name, user_metadata }),
+        ({ body }) => String(body["session_id"])
+      )
+    const search = Effect.fnUntraced(function*(query: Api.Body) {
+      const { body } = yield* Api.post("/sessions/search", query)
+      const found = body["sessions"] as ReadonlyArray<Api.Body>
+      return { ids: found.map(({ session_id }) => String(session_id)), found, cursor: body["next_cursor"] }
+    })
+
+    it.effect("finds them by words of their names, by metadata and by how they ended", () =>
+      Effect.gen(function*() {
+        const first = yield* named("Sums of two digits", { task: "sums" })
+        const second = yield* named("sums of three", { task: "sums", lr: "1e-4" })
+        yield* named("Other")
+        assert.deepStrictEqual((yield* search({ display_name: "SUMS of" })).ids, [second, first])
+        assert.deepStrictEqual((yield* search({ display_name: "digits sums" })).ids, [first])
+        assert.deepStrictEqual((yield* search({ session_id: first })).ids, [first])
+        assert.deepStrictEqual((yield* search({ user_metadata: { lr: "1e-4" } })).ids, [second])
+        yield* Api.post(`/sessions/${first}/finish`, { reason: { type: "errored" }, detail: "out of data" })
+        const errored = { statuses: [{ type: "client_finished", reasons: ["errored"] }] }
+        const { found, ids } = yield* search(errored)
+        assert.deepStrictEqual(ids, [first])
+        const status = { type: "client_finished", reason: { type: "errored" }, detail: "out of data" }
+        assert.deepInclude(found[0], { status, checkpoints_count: 0, display_name: "Sums of two digits" })
+      }))
+
+    it.effect("goes on after the last one that was shown", () =>
+      Effect.gen(function*() {
+        const ids = yield* Effect.forEach(["a", "b", "c"], (letter) => named(`page ${letter}`))
+        const first = yield* search({ display_name: "page", limit: 2 })
+        const second = yield* search({ display_name: "page", limit: 2, cursor: first.cursor })
+        assert.deepStrictEqual([...first.ids, ...second.ids], ids.reverse())
+        assert.isNull(second.cursor)
+      }))
+
+    it.effect("refuses what this server has not: projects, and other users", () =>
+      Effect.gen(function*() {
+        for (
+          const [query, said] of [
+            [{ project_ids: ["p"] }, "this server has no projects"],
+            [{ owner: { type: "user", owner_urns: ["u"] } }, "owner.type is \"user\", expected own or accessible"]
+          ] as const
+        ) {
+          const { body, status } = yield* Api.post("/sessions/search", query)
+          assert.strictEqual(status, 400)
+          assert.include(String(body["detail"]), said)
+        }
+      }))
+  })
+})

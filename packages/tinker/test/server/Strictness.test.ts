@@ -1,6 +1,7 @@
 import * as Strictness from "@effect-rl/tinker/server/Strictness"
+import * as StrictRules from "@effect-rl/tinker/server/StrictRules"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Result } from "effect"
 import * as Api from "./Api.ts"
 
 const logging = <A, E, R>(use: Effect.Effect<A, E, R>) => {
@@ -22,6 +23,20 @@ describe("what a server does not read", () => {
       const refusal = yield* Effect.flip(Strictness.make(true).unread("colour"))
       assert.strictEqual(refusal.status, 422)
       assert.match(refusal.detail, /^colour \(strict: tinker 0\.38\.0, .*StrictBase/)
+    }))
+
+  it.effect("is refused with a public source by every rule, or is a warning", () =>
+    Effect.gen(function*() {
+      const rules = [StrictRules.loadedLate(2), StrictRules.trainedFromSampler("a"), StrictRules.sampledFromState("a")]
+      assert.lengthOf(rules, Object.keys(StrictRules).length)
+      for (const { detail, source } of rules) {
+        const checked = yield* Effect.result(Strictness.make(true).check(false, { detail, source }))
+        if (source === undefined) assert.isTrue(Result.isSuccess(checked), detail)
+        else {
+          assert.match(source, /^(tinker \d|tinker-docs\.)/)
+          assert.strictEqual(Result.isFailure(checked) ? checked.failure.detail : "", `${detail} (strict: ${source})`)
+        }
+      }
     }))
 
   it.effect("only likely to be refused by the hosted service is a warning on a strict server, and nothing on another", () =>
