@@ -116,8 +116,10 @@ const openAiChecks = {
   },
   "responses": async () => {
     const { client, model } = openAi(engine)
-    const { output_text, status, usage } = await client.responses.create({ model, input: "What is 25 + 59?" })
+    const asked = { model, input: "What is 25 + 59?", include: ["message.output_text.logprobs"], top_logprobs: 2 }
+    const { output: [message], output_text, status, usage } = await client.responses.create(asked)
     assert.ok(output_text.length > 0)
+    assert.equal(message.content[0].logprobs.length, usage.output_tokens)
     assert.ok(["completed", "incomplete"].includes(status))
     assert.equal(usage.total_tokens, usage.input_tokens + usage.output_tokens)
   },
