@@ -10,12 +10,25 @@ const preset = "packages/engine/presets/tiny-64"
 /** Longer than what the preset was trained on: some recipes ask for answers of up to 2,048 tokens behind their prompts. */
 const contextLength = 4096
 
+const change = (file, f) => writeFileSync(file, JSON.stringify(f(JSON.parse(readFileSync(file, "utf8")))))
+
+/** Renderers of models that think need tokens for it: they take the places of the last two merges. */
+const withThinking = ({ added_tokens, model, ...tokenizer }) => {
+  const last = model.merges.slice(-2).map((merge) => merge.replace(" ", ""))
+  const { [last[0]]: open, [last[1]]: close, ...vocab } = model.vocab
+  const token = (content, id) => ({ ...added_tokens[0], content, id, special: false })
+  return {
+    ...tokenizer,
+    added_tokens: [token("<think>", open), token("</think>", close), ...added_tokens],
+    model: { ...model, vocab, merges: model.merges.slice(0, -2) }
+  }
+}
+
 const addModel = (folder, name) => {
   const target = join(folder, name)
   cpSync(preset, target, { recursive: true })
-  const file = join(target, "config.json")
-  const config = JSON.parse(readFileSync(file, "utf8"))
-  writeFileSync(file, JSON.stringify({ ...config, max_position_embeddings: contextLength }))
+  change(join(target, "config.json"), (config) => ({ ...config, max_position_embeddings: contextLength }))
+  change(join(target, "tokenizer.json"), withThinking)
   return target
 }
 
