@@ -53,7 +53,7 @@ export const cispo = (config: Clip = {}) => clipped("cispo", config.clipLow ?? 0
 
 /**
  * L = −min(s·A, clip(s, clipLow, clipHigh)·A) with s = exp(mean(lp − q)) over the action tokens of the sequence, whose gradient each
- * token takes as its own ratio's; bounds 0.9997 and 1.0004. GSPO's token variant (arXiv 2507.18071).
+ * token takes as its own ratio's; bounds 0.9997 and 1.0004. GSPO's token variant (arXiv:2507.18071).
  */
 export const gspo = (config: Clip = {}) => clipped("gspo", config.clipLow ?? 0.9997, config.clipHigh ?? 1.0004)
 

@@ -1,6 +1,7 @@
 /** A reward curve as an SVG document. */
 import * as Axis from "./Axis.ts"
 import type { Report, RewardSeries } from "./RewardSeries.ts"
+import * as Svg from "./Svg.ts"
 
 const size = { width: 800, height: 450 }
 const plot = { left: 64, right: 776, top: 72, bottom: 396 }
@@ -13,25 +14,8 @@ const color = {
   held: "#d9622b"
 }
 
-const entities = new Map([["&", "&amp;"], ["<", "&lt;"], [">", "&gt;"], ["\"", "&quot;"], ["'", "&#39;"]])
-
-/** Text as XML: control characters are dropped, as XML cannot hold them. */
-const escape = (value: string) =>
-  value.replace(/\p{Cc}/gu, "").replace(/[&<>"']/g, (character) => entities.get(character) ?? "")
-
-const number = (value: number) => String(Number(value.toFixed(1)))
-
-type Attributes = Readonly<Record<string, string | number>>
-
-const element = (name: string, attributes: Attributes, content = "") => {
-  const written = Object.entries(attributes).map(([key, value]) =>
-    ` ${key}="${escape(typeof value === "number" ? number(value) : value)}"`
-  )
-  return `<${name}${written.join("")}${content === "" ? "/>" : `>${content}</${name}>`}`
-}
-
-const label = (x: number, y: number, value: string, attributes: Attributes = {}) =>
-  element("text", { x, y, fill: color.muted, "font-size": "12", ...attributes }, escape(value))
+const label = (x: number, y: number, value: string, attributes: Svg.Attributes = {}) =>
+  Svg.text(x, y, value, { fill: color.muted, ...attributes })
 
 interface Place {
   readonly x: (iteration: number) => number
@@ -39,15 +23,15 @@ interface Place {
 }
 
 const polyline = (place: Place, points: ReadonlyArray<Report>) =>
-  points.map(({ reward, iteration }) => `${number(place.x(iteration))},${number(place.y(reward))}`).join(" ")
+  points.map(({ reward, iteration }) => `${Svg.number(place.x(iteration))},${Svg.number(place.y(reward))}`).join(" ")
 
 const grid = (place: Place, iterations: Axis.Axis, values: Axis.Axis) => [
   ...values.ticks.flatMap((tick) => [
-    element("line", { x1: plot.left, x2: plot.right, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
+    Svg.element("line", { x1: plot.left, x2: plot.right, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
     label(plot.left - 8, place.y(tick) + 4, values.label(tick), { "text-anchor": "end" })
   ]),
   ...iterations.ticks.flatMap((tick) => [
-    element("line", {
+    Svg.element("line", {
       x1: place.x(tick),
       x2: place.x(tick),
       y1: plot.bottom,
@@ -56,7 +40,7 @@ const grid = (place: Place, iterations: Axis.Axis, values: Axis.Axis) => [
     }),
     label(place.x(tick), plot.bottom + 20, iterations.label(tick), { "text-anchor": "middle" })
   ]),
-  element("line", { x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom, stroke: color.muted }),
+  Svg.element("line", { x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom, stroke: color.muted }),
   label((plot.left + plot.right) / 2, plot.bottom + 42, "iteration", { "text-anchor": "middle" }),
   label(18, (plot.top + plot.bottom) / 2, "reward", {
     "text-anchor": "middle",
@@ -71,21 +55,21 @@ const band = (place: Place, reports: RewardSeries["reports"]) => {
       reward: reward + sign * rewardStandardError
     }))
   const points = polyline(place, [...edge(1), ...edge(-1).toReversed()])
-  return element("polygon", { points, fill: color.iteration, "fill-opacity": "0.3" })
+  return Svg.element("polygon", { points, fill: color.iteration, "fill-opacity": "0.3" })
 }
 
 const curves = (place: Place, { reports, runningMean }: RewardSeries) => [
   band(place, reports),
-  element("polyline", {
+  Svg.element("polyline", {
     points: polyline(place, reports),
     fill: "none",
     stroke: color.iteration,
     "stroke-width": "1.2"
   }),
   ...(reports.length === 1 ? reports : []).map(({ reward, iteration }) =>
-    element("circle", { cx: place.x(iteration), cy: place.y(reward), r: 3, fill: color.mean })
+    Svg.element("circle", { cx: place.x(iteration), cy: place.y(reward), r: 3, fill: color.mean })
   ),
-  element("polyline", {
+  Svg.element("polyline", {
     points: polyline(place, runningMean),
     fill: "none",
     stroke: color.mean,
@@ -97,9 +81,9 @@ const curves = (place: Place, { reports, runningMean }: RewardSeries) => [
 const heldOut = (place: Place, { evaluations }: RewardSeries) =>
   evaluations.flatMap(({ high, low, iteration, value }) => {
     const [x, y] = [place.x(iteration), place.y(value)]
-    const corners = [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]].map((corner) => corner.map(number).join(","))
+    const corners = [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]].map((corner) => corner.map(Svg.number).join(","))
     return [
-      element("line", {
+      Svg.element("line", {
         x1: x,
         x2: x,
         y1: place.y(low ?? value),
@@ -107,7 +91,7 @@ const heldOut = (place: Place, { evaluations }: RewardSeries) =>
         stroke: color.held,
         "stroke-width": "1.5"
       }),
-      element("polygon", { points: corners.join(" "), fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
+      Svg.element("polygon", { points: corners.join(" "), fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
     ]
   })
 
@@ -117,7 +101,7 @@ const legend = ({ evaluations, window }: RewardSeries) =>
     { x: 323, name: `mean of the last ${window}`, swatch: color.mean },
     ...(evaluations.length === 0 ? [] : [{ x: 497, name: "held out", swatch: color.held }])
   ].flatMap(({ name, swatch, x }) => [
-    element("line", { x1: x, x2: x + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
+    Svg.element("line", { x1: x, x2: x + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
     label(x + 22, 54, name)
   ])
 
@@ -140,22 +124,7 @@ const body = (series: RewardSeries) => {
 }
 
 export const draw = (series: RewardSeries, title: string): string =>
-  element(
-    "svg",
-    {
-      xmlns: "http://www.w3.org/2000/svg",
-      width: size.width,
-      height: size.height,
-      viewBox: `0 0 ${size.width} ${size.height}`,
-      role: "img",
-      "font-family": "DejaVu Sans, sans-serif"
-    },
-    [
-      "",
-      element("title", {}, escape(title)),
-      element("rect", { width: size.width, height: size.height, fill: "#fff" }),
-      label(plot.left, 28, title, { fill: color.text, "font-size": "16", "font-weight": "bold" }),
-      ...body(series),
-      ""
-    ].join("\n")
-  ) + "\n"
+  Svg.document(size, title, [
+    label(plot.left, 28, title, { fill: color.text, "font-size": "16", "font-weight": "bold" }),
+    ...body(series)
+  ])

@@ -76,7 +76,7 @@ export const masked = (
 
 /**
  * e^(π − q)·PPO(ℓ, π) with π = sg(q + α(ℓ − q)): the proximal policy is taken to lie between sampler and current policy, in
- * proportion to their ages, so that it costs no forward pass. `interpolation` gives α. Decoupled PPO (AReaL, arXiv 2505.24298) with
+ * proportion to their ages, so that it costs no forward pass. `interpolation` gives α. Decoupled PPO (AReaL, arXiv:2505.24298) with
  * the log-linear approximation.
  */
 export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>

@@ -24,7 +24,7 @@ import { clippedObjective, logRatio, ratio } from "./Ratio.ts"
 
 /**
  * −min(sA, clip(s, low, high)A), s = sg(e^mean(d))·e^(ℓ − sg ℓ), with the exponent at most 10: every token has the ratio of its
- * sequence, and a gradient of its own. GSPO's token variant (arXiv 2507.18071).
+ * sequence, and a gradient of its own. GSPO's token variant (arXiv:2507.18071).
  */
 export const gspo = (
   { clipHigh = 1.0004, clipLow = 0.9997 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
@@ -46,7 +46,7 @@ export const gspo = (
 
 /**
  * PPO without the sequences that have A < 0 and have drifted: those with mean(q − ℓ) > δ. Off-policy sequence masking (DeepSeek-V3.2,
- * arXiv 2512.02556).
+ * arXiv:2512.02556).
  */
 export const opsm = (
   { clipHigh = 1.2, clipLow = 0.8, delta = 0.05 }: {
@@ -75,7 +75,7 @@ export const opsm = (
 
 /**
  * −sg(φ)·A·ℓ, φ = exp(λ + k·log w − λw), w the ratio of the whole sequence with its log within [log 10⁻⁸, 20], and (k, λ) by the sign
- * of A. VESPO (arXiv 2602.10693).
+ * of A. VESPO (arXiv:2602.10693).
  */
 export const vespo = (
   { kNegative = 3, kPositive = 2, lambdaNegative = 2, lambdaPositive = 3 }: {
@@ -104,7 +104,7 @@ export const vespo = (
 
 /**
  * −Ā·exp(mean(sgn(A)·min(sgn(A)d, sgn(A)·clip(d, −ε, ε)))), Ā the mean advantage: one value per sequence, whatever its length. GMPO
- * (arXiv 2507.20673).
+ * (arXiv:2507.20673).
  */
 export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
   make(

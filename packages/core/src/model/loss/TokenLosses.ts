@@ -34,7 +34,7 @@ export const importanceSampling = make(
  * −min(ρA, clip(ρ, low, high)A), bounds on the ratio itself. A higher `clipHigh` is clip-higher; with `dualClip` c the loss of a token
  * with A < 0 is at most c·|A|.
  *
- * PPO (arXiv 1707.06347), DAPO's clip-higher (2503.14476), dual clip (1912.09729).
+ * PPO (arXiv:1707.06347), DAPO's clip-higher (arXiv:2503.14476), dual clip (arXiv:1912.09729).
  */
 export const ppo = (
   { clipHigh = 1.2, clipLow = 0.8, dualClip }: {
@@ -63,7 +63,7 @@ export const ppo = (
     }
   )
 
-/** −sg(clip(ρ, low, high))·A·ℓ: every token keeps a gradient. CISPO (MiniMax-M1, arXiv 2506.13585). */
+/** −sg(clip(ρ, low, high))·A·ℓ: every token keeps a gradient. CISPO (MiniMax-M1, arXiv:2506.13585). */
 export const cispo = (
   { clipHigh = 4, clipLow = 0 }: { readonly clipLow?: number; readonly clipHigh?: number } = {}
 ) =>
@@ -78,7 +78,7 @@ export const cispo = (
       neg(mul(stopGradient(clamp(ratio(logprobs, samplerLogprobs), { low, high })), advantages, logprobs))
   )
 
-/** −(ℓA − ½βd²). Direct reward optimisation (arXiv 2405.19107), for several updates on the same data. */
+/** −(ℓA − ½βd²). Direct reward optimisation (arXiv:2405.19107), for several updates on the same data. */
 export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
   make(
     "dro",
@@ -122,7 +122,7 @@ export const dppo = (
   )
 
 /**
- * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds train nothing. IcePop (Ring-1T, arXiv 2510.18855); SkyRL's
+ * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds train nothing. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
  * `rollout_is` has bounds 1 ± ε.
  */
 export const icePop = (
@@ -138,7 +138,7 @@ export const icePop = (
     }
   )
 
-/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `tauPositive` where A > 0, otherwise `tauNegative`. SAPO (arXiv 2511.20347): a soft gate instead of a clip. */
+/** −(4/τ)·σ(τ(ρ − 1))·A, τ = `tauPositive` where A > 0, otherwise `tauNegative`. SAPO (arXiv:2511.20347): a soft gate instead of a clip. */
 export const sapo = (
   { tauNegative = 1.05, tauPositive = 1 }: { readonly tauPositive?: number; readonly tauNegative?: number } = {}
 ) =>
@@ -153,7 +153,7 @@ export const sapo = (
   )
 
 /**
- * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere. TOPR (arXiv 2503.14286): good answers are learnt from as they are, bad
+ * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere. TOPR (arXiv:2503.14286): good answers are learnt from as they are, bad
  * ones only as far as the policy still gives them.
  */
 export const topr = make("topr", {}, ({ advantages, logprobs, samplerLogprobs }) => {

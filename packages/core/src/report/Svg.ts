@@ -1,0 +1,42 @@
+/** SVG documents as text. */
+
+const entities = new Map([["&", "&amp;"], ["<", "&lt;"], [">", "&gt;"], ["\"", "&quot;"], ["'", "&#39;"]])
+
+/** Text as XML: control characters are dropped, as XML cannot hold them. */
+const escape = (value: string) =>
+  value.replace(/\p{Cc}/gu, "").replace(/[&<>"']/g, (character) => entities.get(character) ?? "")
+
+export const number = (value: number) => String(Number(value.toFixed(1)))
+
+export type Attributes = Readonly<Record<string, string | number>>
+
+/** `content` is written as it is. */
+export const element = (name: string, attributes: Attributes, content = "") => {
+  const written = Object.entries(attributes).map(([key, value]) =>
+    ` ${key}="${escape(typeof value === "number" ? number(value) : value)}"`
+  )
+  return `<${name}${written.join("")}${content === "" ? "/>" : `>${content}</${name}>`}`
+}
+
+export const text = (x: number, y: number, value: string, attributes: Attributes = {}) =>
+  element("text", { x, y, "font-size": "12", ...attributes }, escape(value))
+
+/** A document on white, of some pixels, which needs nothing beside itself. */
+export const document = (
+  { height, width }: { readonly width: number; readonly height: number },
+  title: string,
+  elements: ReadonlyArray<string>
+) =>
+  element(
+    "svg",
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "font-family": "DejaVu Sans, sans-serif"
+    },
+    ["", element("title", {}, escape(title)), element("rect", { width, height, fill: "#fff" }), ...elements, ""]
+      .join("\n")
+  ) + "\n"
