@@ -1,6 +1,7 @@
 /** Credit: what an update trains on, made of the groups that were rolled out. */
 export type { Assigned, Credit, GroupCredit, Verdict } from "./credit/Assigned.ts"
 export * from "./credit/BatchRelative.ts"
+export * from "./credit/ByTag.ts"
 export * from "./credit/GroupRelative.ts"
 export * from "./credit/Pull.ts"
 export * from "./credit/RoleRelative.ts"

@@ -50,6 +50,14 @@ const meanings: Readonly<Record<string, string>> = {
   "dpo/accuracy": "Share of the pairs whose chosen answer the policy prefers",
   "dpo/margin": "Mean difference between the rewards of the chosen and the rejected answer",
   "dpo/*": "Mean implicit reward of the answers",
+  "kl_policy_base":
+    "Divergence of the sampler from the weights it is held near: log-probability less theirs, mean of the trained tokens",
+  "kl_pre_post_v1":
+    "How much less likely an update made the tokens it trained on, in the mean of their log-probabilities",
+  "kl_pre_post_v2": "Half the mean square of how far an update moved their log-probabilities",
+  "teacher_kl":
+    "Divergence of the student from its teacher: log-probability less the teacher's, mean of the trained tokens",
+  "teacher_kl/*": "Divergence of the student from the teacher of *, mean of the trained tokens",
   "service/*": "What the backend reports as *",
   "env/all/total_episodes": "Attempts that finished",
   "env/all/total_turns": "Turns of all attempts",

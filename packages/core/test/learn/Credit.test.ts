@@ -1,7 +1,7 @@
-import { Advantage, Credit, type ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Advantage, Credit, ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 import * as Samples from "./Samples.ts"
 
@@ -121,4 +121,93 @@ describe("Credit.distill", () => {
       const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
       assert.deepStrictEqual(advantages, [[0, 0.5, 0.5], [0, -0.5, -0.5]])
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
+  it.effect("lets the teacher read what the student wrote behind another prompt", () =>
+    Effect.gen(function*() {
+      const asked: Array<ReadonlyArray<number>> = []
+      const teacher = {
+        ...(yield* reference),
+        computeLogprobs: (sequence: ModelInput.ModelInput) =>
+          Effect.map(Effect.orDie(ModelInput.toTokens(sequence)), (tokens) => {
+            asked.push(Array.from(tokens))
+            return Float32Array.from(tokens, (token) => -token)
+          })
+      }
+      const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7, 8, 9])) }
+      const credit = Credit.distill({ teacher, prompt })
+      const { groups: [group] } = yield* credit.assign([Samples.group([1])], null)
+      assert.deepStrictEqual(asked, [[7, 8, 9, 3, 4]])
+      // The sampler's log-probabilities are −1, the teacher's −3 and −4.
+      assert.deepStrictEqual(Array.from(group?.data[0]?.inputs.advantages ?? []), [0, -2, -3])
+      assert.strictEqual(credit.config["prompt"], "told")
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
+  it.effect("refuses another prompt where an environment rewrites what was read before", () =>
+    Effect.gen(function*() {
+      const rewritten = Samples.trajectory(Samples.turn([1, 2], [3]), Samples.turn([9, 2], [4]))
+      const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7])) }
+      const credit = Credit.distill({ teacher: yield* reference, prompt })
+      const result = Samples.group([1], { members: [Option.some(rewritten)] })
+      const error = yield* Effect.flip(credit.assign([result], null))
+      assert.strictEqual(
+        error.message,
+        `prompt is turn 1 of "g", which does not begin with the first turn's prompt, expected left out for environments that rewrite what was read before`
+      )
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+})
+
+describe("Credit.byTag", () => {
+  const tagged = (...tags: ReadonlyArray<string>) => Samples.group([1, 0], { tags })
+  const credit = Credit.byTag({
+    code: Credit.groupRelative(Advantage.leaveOneOut),
+    math: Credit.groupRelative(Advantage.centered)
+  })
+
+  it.effect("gives each group the credit of its first tag that has one, in the order of the groups", () =>
+    Effect.gen(function*() {
+      const results = [tagged("math"), tagged("hard", "code"), tagged("math", "code")]
+      const assigned = yield* credit.assign(results, null)
+      assert.deepStrictEqual(advantages(assigned), [[0.5, -0.5], [1, -1], [0.5, -0.5]])
+      assert.deepStrictEqual(assigned.groups.map(({ result }) => result), results)
+      assert.deepStrictEqual(credit.config, {
+        code: { name: "group_relative", estimator: "leave_one_out" },
+        math: { name: "group_relative", estimator: "centered" }
+      })
+    }))
+
+  it.effect("has a teacher for each tag, and reports each one's divergence", () =>
+    Effect.gen(function*() {
+      const teacher = (logprob: number) =>
+        Effect.map(reference, (client) =>
+          Credit.distill({
+            teacher: {
+              ...client,
+              computeLogprobs: (prompt) => Effect.succeed(new Float32Array(prompt.length).fill(logprob))
+            }
+          }))
+      const credit = Credit.byTag({ code: yield* teacher(-3), math: yield* teacher(-2) })
+      const assigned = yield* credit.assign([tagged("math"), tagged("code")], null)
+      assert.deepStrictEqual(assigned.metrics, { "teacher_kl/code": 2, "teacher_kl/math": 1 })
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
+  it.effect("keeps what each credit remembers", () =>
+    Effect.gen(function*() {
+      const remembering = Credit.byTag({
+        code: Credit.roleRelative({ decay: 0.5, roleOf: () => "solver" }),
+        math: Credit.roleRelative({ decay: 0, roleOf: () => "solver" })
+      })
+      const first = yield* remembering.assign([tagged("math"), tagged("code")], null)
+      assert.deepStrictEqual(first.memory, { code: { solver: 0.25 }, math: { solver: 0 } })
+      const second = yield* remembering.assign([tagged("code")], first.memory)
+      assert.deepStrictEqual(advantages(second), [[0.75, -0.625]])
+    }))
+
+  it.effect("refuses a group without a tag that has a credit", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(credit.assign([tagged("law")], null))
+      assert.strictEqual(
+        error.message,
+        `tags of "g" is law, expected one of the tags code, math, for which there is a credit`
+      )
+    }))
 })
