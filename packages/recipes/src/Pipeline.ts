@@ -26,6 +26,7 @@ export interface Configured<out E, out R> extends BaseSettings {
 }
 
 export interface Pipeline<out E = never, out R = never> {
+  readonly _tag: "Pipeline"
   readonly name: string
   readonly description: string
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
@@ -56,6 +57,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     readonly stages: (settings: S["Type"]) => ReadonlyArray<Stage<E, R>>
   }
 ): Pipeline<E, R> => ({
+  _tag: "Pipeline",
   ...described,
   settings,
   configure: (given) =>

@@ -1,6 +1,6 @@
-/** Recipes of one's own, from a module that exports one as its default. */
+/** Recipes and pipelines of one's own, from a module that exports one as its default. */
 import type { Hub } from "@effect-rl/files"
-import type { Recipe } from "@effect-rl/recipes"
+import type { Pipeline, Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -23,12 +23,20 @@ export const isFile = (argument: string) => /[\\/]|\.[cm]?[jt]s$/.test(argument)
 /** The services that the CLI gives to recipes. */
 export type Services = Hub.Hub | FileSystem.FileSystem | Path.Path
 
-const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
+const isConfigurable = (value: unknown) =>
   Predicate.hasProperty(value, "configure")
   && Predicate.hasProperty(value, "settings")
   && Predicate.hasProperty(value, "name")
 
-/** The recipe that a module exports as its default, under the name of its file. */
+type OwnPipeline = Pipeline.Pipeline<unknown, Services>
+
+export const isPipeline = (value: unknown): value is OwnPipeline =>
+  isConfigurable(value) && Predicate.isTagged(value, "Pipeline")
+
+const isRecipe = (value: unknown): value is Recipe.Recipe<unknown, Services> =>
+  isConfigurable(value) && !isPipeline(value)
+
+/** The recipe or pipeline that a module exports as its default, under the name of its file. */
 export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
   const path = yield* Path.Path
   const url = yield* Effect.orDie(path.toFileUrl(path.resolve(file)))
@@ -36,8 +44,8 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
     try: (): Promise<unknown> => import(url.href),
     catch: (error) => new NoRecipe({ file, detail: Predicate.isError(error) ? error.message : String(error) })
   })
-  const recipe = Predicate.hasProperty(module, "default") ? module.default : undefined
-  return isRecipe(recipe)
-    ? recipe
-    : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make" })
+  const own = Predicate.hasProperty(module, "default") ? module.default : undefined
+  return isRecipe(own) || isPipeline(own)
+    ? own
+    : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make or Pipeline.make" })
 })

@@ -23,7 +23,8 @@ export class StageNotSaved extends Schema.TaggedError<StageNotSaved>()("StageNot
   }
 }
 
-interface Trained {
+/** A stage that has ended. */
+export interface Trained {
   readonly stage: string
   readonly folder: string
   readonly history: RunHistory.RunHistory
@@ -57,7 +58,10 @@ const report = Effect.fnUntraced(function*(folder: string, trained: ReadonlyArra
   })
 })
 
-/** Trains the stages in turn. Run again after it was cut short, it goes on where it was. */
+/** What is said beside the stages' own runs. */
+export const outputOf = (flags: TrainRun.Flags) => Layer.provide(Output.layer(flags), RunLog.layerNone)
+
+/** Trains the stages in turn, and gives what each has come to. Run again after it was cut short, it goes on where it was. */
 export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
   pipeline: Pipeline.Pipeline<E, R>,
   given: Readonly<Record<string, unknown>>,
@@ -74,7 +78,7 @@ export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
       statePath: `the weights of ${stage}`,
       samplerPath: `the sampler's weights of ${stage}`
     }
-  const output = Layer.provide(Output.layer(flags), RunLog.layerNone)
+  const output = outputOf(flags)
   for (const [index, { name, recipe, settings }] of stages.entries()) {
     const own = path.join(folder, name)
     const title = `stage ${index + 1} of ${stages.length}: ${name}`
@@ -83,4 +87,5 @@ export const run = Effect.fn("PipelineRun.run")(function*<E, R>(
     if (!flags.plan) trained.push(yield* read(name, own))
   }
   if (!flags.plan) yield* Effect.provide(report(folder, trained), output)
+  return { folder, trained }
 })

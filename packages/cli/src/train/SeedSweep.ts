@@ -93,23 +93,38 @@ const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
   yield* output.record({ type: "sweep", folders, band: points })
 })
 
-/** Trains the recipe with as many seeds as asked, each in a folder of its own, and shows their band. */
+/** Trains with `count` seeds from the first on, each in a folder of its own where one was named. */
+export const each = Effect.fnUntraced(function*<A, E, R>(
+  first: number,
+  count: number,
+  flags: TrainRun.Flags,
+  train: (seed: number, flags: TrainRun.Flags) => Effect.Effect<A, E, R>
+) {
+  const path = yield* Path.Path
+  const seeds = Array.from({ length: count }, (_, index) => first + index)
+  return yield* Effect.forEach(seeds, (seed) => {
+    const logPath = Option.map(flags.logPath, (folder) => path.join(folder, `seed-${seed}`))
+    return train(seed, { ...flags, logPath })
+  })
+})
+
+/** Trains the recipe with as many seeds as asked, and shows their band. */
 export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,
   flags: TrainRun.Flags,
   count: number
 ) {
-  const path = yield* Path.Path
   const { seed: first } = yield* TrainRun.configure(recipe, given, flags)
-  const seeds = Array.from({ length: count }, (_, index) => first + index)
-  const folders = yield* Effect.forEach(
-    seeds,
-    Effect.fnUntraced(function*(seed) {
-      const logPath = Option.map(flags.logPath, (folder) => path.join(folder, `seed-${seed}`))
-      yield* TrainRun.run(recipe, { ...given, seed }, { ...flags, logPath })
-      return yield* RunFolder.resolve({ ...flags, logPath, recipe: recipe.name, seed })
-    })
+  const folders = yield* each(
+    first,
+    count,
+    flags,
+    (seed, flags) =>
+      Effect.andThen(
+        TrainRun.run(recipe, { ...given, seed }, flags),
+        RunFolder.resolve({ ...flags, recipe: recipe.name, seed })
+      )
   )
   if (flags.plan) return
   yield* Effect.provide(report(folders), Layer.provide(Output.layer(flags), RunLog.layerNone))

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
+import * as PipelineSweep from "./PipelineSweep.ts"
 import * as RunFlags from "./RunFlags.ts"
 import * as SeedSweep from "./SeedSweep.ts"
 import * as SettingFlags from "./SettingFlags.ts"
@@ -25,20 +26,24 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
     }
   ).pipe(Command.withDescription([recipe.description, recipe.onEngine].filter(Predicate.isNotUndefined).join(". ")))
 
-const { seeds: _, ...pipelineFlags } = RunFlags.flags
-
-const commandOfPipeline = <E>(pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>) =>
+const commandOfPipeline = <E>(pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>, name = pipeline.name) =>
   Command.make(
-    pipeline.name,
-    { settings: SettingFlags.of(pipeline.settings), ...pipelineFlags },
-    ({ settings, ...flags }) =>
-      Effect.provide(PipelineRun.run(pipeline, SettingFlags.given(settings), flags), Hub.Hub.layer)
+    name,
+    { settings: SettingFlags.of(pipeline.settings), ...RunFlags.flags },
+    ({ seeds, settings, ...flags }) => {
+      const given = SettingFlags.given(settings)
+      const trained = Option.isSome(seeds)
+        ? PipelineSweep.run(pipeline, given, flags, seeds.value)
+        : PipelineRun.run(pipeline, given, flags)
+      return Effect.provide(trained, Hub.Hub.layer)
+    }
   ).pipe(Command.withDescription(pipeline.description))
 
 /** A command for each recipe and each pipeline, and for the module of one's own that the arguments name. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const named = args[args.indexOf("train") + 1] ?? ""
-  const owned = OwnRecipe.isFile(named) ? [commandOf(yield* OwnRecipe.load(named), named)] : []
+  const own = OwnRecipe.isFile(named) ? [yield* OwnRecipe.load(named)] : []
+  const owned = own.map((one) => OwnRecipe.isPipeline(one) ? commandOfPipeline(one, named) : commandOf(one, named))
   return Command.make("train").pipe(
     Command.withSubcommands([
       ...Recipes.all.map((recipe) => commandOf(recipe)),

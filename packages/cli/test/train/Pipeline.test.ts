@@ -4,7 +4,9 @@ import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Exit, Path, Stream } from "effect"
+import { fileURLToPath } from "node:url"
 import * as CommandLine from "../CommandLine.ts"
+import { launch } from "../Launch.ts"
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -77,6 +79,59 @@ describe("effect-rl train rlhf", () => {
       const { errors, exit } = yield* run(...brief, "--group-size", "1")
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.join("\n"), "--group-size is 1, expected a whole number from 2 on")
+    }))
+})
+
+const own = ["train", fileURLToPath(new URL("./own-pipeline.ts", import.meta.url)), "--workers", "2"]
+
+/** What each iteration of a stage came to. */
+const numbers = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).map(({ metrics, reward }) => [metrics["nll"], reward?.mean])
+
+describe("effect-rl train ./pipeline.ts", () => {
+  it.live("saves where Ctrl-C ends a stage, and goes on there as if nothing had been", () =>
+    Effect.gen(function*() {
+      const [folder, whole] = [yield* runFolder, yield* runFolder]
+      const cut = yield* launch([...own, "--log-path", folder], { acts: [{ when: "iteration 2/6", act: "SIGINT" }] })
+      assert.deepStrictEqual([cut.code, cut.errors], [130, ""])
+      assert.include(cut.out, `what is saved is kept in ${folder}/imitate`)
+      assert.notInclude(cut.out, "stage 2 of 2")
+
+      const resumed = yield* launch([...own, "--log-path", folder])
+      assert.deepStrictEqual([resumed.code, resumed.errors], [0, ""])
+      const records = yield* story(folder, "imitate")
+      const interrupted = records.filter(RunRecord.guards.Saved).find(({ kind }) => kind === "interrupted")
+      assert.include(
+        resumed.out,
+        `resuming the run in ${folder}/imitate after ${interrupted?.iteration} of 6 iterations`
+      )
+
+      yield* launch([...own, "--log-path", whole])
+      for (const stage of ["imitate", "reward"]) {
+        assert.deepStrictEqual(numbers(yield* story(folder, stage)), numbers(yield* story(whole, stage)), stage)
+      }
+    }))
+
+  it.effect("trains several seeds, and shows what each stage comes to over all of them", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { errors, exit, out } = yield* run(...own, "--seed", "5", "--seeds", "2", "--log-path", folder)
+      assert.deepStrictEqual([Exit.isSuccess(exit), errors], [true, []])
+      assert.match(
+        out.join("\n"),
+        /the stages over 2 seeds\nstage +evaluator +before +after +least +greatest\nimitate +held_out +0\.0 % /
+      )
+      for (const seed of [5, 6]) {
+        const [opened] = (yield* story(`${folder}/seed-${seed}`, "reward")).filter(RunRecord.guards.Opened)
+        assert.strictEqual(opened?.identity["seed"], seed)
+      }
+    }))
+
+  it.effect("plans the stages", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run(...own, "--plan", "--log-path", yield* runFolder)
+      assert.deepStrictEqual([Exit.isSuccess(exit), errors], [true, []])
+      assert.match(out.join("\n"), /stage 1 of 2: imitate[^]*6 iterations of 4 examples[^]*stage 2 of 2: reward/)
     }))
 })
 

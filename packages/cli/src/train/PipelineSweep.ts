@@ -1,0 +1,76 @@
+/** One pipeline trained with several seeds, and what its stages come to over all of them. */
+import type { Pipeline } from "@effect-rl/recipes"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as FinalReport from "../report/FinalReport.ts"
+import * as Columns from "../terminal/Columns.ts"
+import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
+import * as PipelineRun from "./PipelineRun.ts"
+import * as SeedSweep from "./SeedSweep.ts"
+import * as TrainRun from "./TrainRun.ts"
+
+/** Of one stage with one seed. */
+const measured = ({ history, stage }: PipelineRun.Trained) =>
+  Object.entries(FinalReport.record(history).evaluations).flatMap(([evaluator, { after, before }]) =>
+    after === undefined || before === undefined ? [] : [{ stage, evaluator, before: before.value, after: after.value }]
+  )
+
+/** Means over the seeds, and how far these lie apart. */
+const overSeeds = (seeds: ReadonlyArray<ReadonlyArray<PipelineRun.Trained>>) => {
+  const all = seeds.flatMap((trained) => trained.flatMap(measured))
+  const byStage = Object.values(Arr.groupBy(all, ({ evaluator, stage }) => `${stage} ${evaluator}`))
+  return byStage.map((same) => {
+    const after = same.map(({ after }) => after)
+    const { evaluator, stage } = same[0]
+    return {
+      stage,
+      evaluator,
+      before: mean(same.map(({ before }) => before)),
+      after: mean(after),
+      least: Math.min(...after),
+      greatest: Math.max(...after)
+    }
+  })
+}
+
+const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
+
+const headings = ["stage", "evaluator", "before", "after", "least", "greatest"]
+
+/** Trains the pipeline with as many seeds as asked, each in a folder of its own, and shows what the stages come to over all. */
+export const run = Effect.fn("PipelineSweep.run")(function*<E, R>(
+  pipeline: Pipeline.Pipeline<E, R>,
+  given: Readonly<Record<string, unknown>>,
+  flags: TrainRun.Flags,
+  count: number
+) {
+  const { seed: first } = yield* TrainRun.configure(pipeline, given, flags)
+  const runs = yield* SeedSweep.each(
+    first,
+    count,
+    flags,
+    (seed, flags) => PipelineRun.run(pipeline, { ...given, seed }, flags)
+  )
+  if (flags.plan) return
+  const stages = overSeeds(runs.map(({ trained }) => trained))
+  const cells = stages.map(({ evaluator, stage, ...shares }) => [
+    stage,
+    evaluator,
+    ...Object.values(shares).map((share) => Quantity.percent(share, 1))
+  ])
+  const folders = runs.map(({ folder }) => folder)
+  yield* Effect.provide(
+    Output.use((output) =>
+      Effect.andThen(
+        output.lines([
+          "",
+          output.style.bold(`the stages over ${count} seeds`),
+          ...Columns.aligned([headings, ...cells])
+        ]),
+        output.record({ type: "sweep", folders, stages })
+      )
+    ),
+    PipelineRun.outputOf(flags)
+  )
+})

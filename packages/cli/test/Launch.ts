@@ -1,0 +1,52 @@
+/** The command in a process of its own. */
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+export const bin = fileURLToPath(new URL("../src/bin.ts", import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly errors: string
+}
+
+/** What to do once the output has a text. */
+export interface Act {
+  readonly when: string
+  readonly act: NodeJS.Signals | "close output"
+  /** Milliseconds later. */
+  readonly after?: number
+}
+
+export interface Options {
+  readonly env?: NodeJS.ProcessEnv
+  /** What it reads, before the end of its input. */
+  readonly input?: string
+  /** One after the other. */
+  readonly acts?: ReadonlyArray<Act>
+}
+
+/** Runs the command to its end, in a process of its own, and acts on it meanwhile. */
+export const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input }: Options = {}) =>
+  Effect.callback<Ended>((resume) => {
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+      env: { ...process.env, ...env }
+    })
+    if (input !== undefined) child.stdin.end(input)
+    let [out, errors] = ["", ""]
+    const left = [...acts]
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      out += text
+      for (let next = left[0]; next !== undefined && out.includes(next.when); next = left[0]) {
+        const { act, after = 0 } = next
+        left.shift()
+        setTimeout(() => act === "close output" ? child.stdout.destroy() : child.kill(act), after)
+      }
+    })
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      errors += text
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code, out, errors })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
