@@ -16,7 +16,7 @@ const engine = (models: ReadonlyArray<string>) =>
 const services = (models: ReadonlyArray<string>) =>
   Layer.provideMerge(Layer.merge(Hub.Hub.layer, engine(models)), NodeServices.layer)
 
-type Services = Layer.Success<ReturnType<typeof services>> | Scope.Scope
+export type Services = Layer.Success<ReturnType<typeof services>> | Scope.Scope
 
 /** Logs warnings only, because another process may read what the program prints. */
 export const runMain = <E>(program: Effect.Effect<void, E, Services>, models: ReadonlyArray<string> = []) =>

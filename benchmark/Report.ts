@@ -36,19 +36,27 @@ export const progress = (line: string) => void process.stderr.write(`${line}\n`)
 
 export const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** Prints the page and keeps it in `benchmark/results`. */
-export const publish = (name: string, title: string, parts: ReadonlyArray<string>) => {
+/** When and where this is measured. */
+export const machine = () => {
   const [processor] = cpus()
   const load = loadavg().map((value) => value.toFixed(1)).join(", ")
-  const machine = [
+  return [
     new Date().toISOString().slice(0, 16).replace("T", " ") + " UTC",
     `${cpus().length} × ${processor?.model ?? "unknown processor"}`,
     `Node ${process.versions.node}`,
     `load ${load} at the end`
   ].join("; ")
-  const page = [`# ${title}`, `Measured ${machine}.`, ...parts].join("\n\n")
+}
+
+/** Prints a page and keeps it in `benchmark/results`. */
+export const write = (name: string, title: string, parts: ReadonlyArray<string>) => {
+  const page = [`# ${title}`, ...parts].join("\n\n")
   print(page)
   const folder = join(import.meta.dirname, "results")
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${name}.md`), `${page}\n`)
 }
+
+/** Writes a page of what was measured just now. */
+export const publish = (name: string, title: string, parts: ReadonlyArray<string>) =>
+  write(name, title, [`Measured ${machine()}.`, ...parts])

@@ -1,39 +1,70 @@
-/** Sums on tiny-64, trained with some settings on three seeds: what is the reward, and how many held-out answers are right. */
-import { ChatModel, Evaluator, Proportion, RunRecord, RunStore, Tinker, Weights } from "@effect-rl/core"
-import { BoxedAddition, Recipes } from "@effect-rl/recipes"
-import { Effect, Stream } from "effect"
+/** Sums on tiny-64, trained with some settings: what is the reward, and how many held-out answers are right. */
+import {
+  ChatModel,
+  type Credit,
+  Evaluator,
+  type InvalidOption,
+  Proportion,
+  Rl,
+  RunRecord,
+  RunStore,
+  Setting,
+  Tinker,
+  type TinkerError,
+  Weights
+} from "@effect-rl/core"
+import { BoxedAddition, TrainingSettings } from "@effect-rl/recipes"
+import { Effect, Schema, Stream } from "effect"
 import * as Report from "../Report.ts"
 
-const seeds = [0, 1, 2]
+export const seeds = [0, 1, 2]
 export const problems = 512
-const model = "effect-rl/tiny-64"
+export const model = "effect-rl/tiny-64"
 
 /** What all begin with; settings of one row win. */
 export const usual = { iterations: 12, groupsPerBatch: 16, groupSize: 8, maxTokens: 40, learningRate: 1e-3 }
+
+const Settings = Schema.Struct(TrainingSettings.fields({ ...usual, model, evalEvery: 0 }))
 
 export interface Outcome {
   readonly updates: ReadonlyArray<RunRecord.Updated>
   readonly correct: number
 }
 
-const trainOne = Effect.fnUntraced(
-  function*(settings: object, seed: number) {
-    const { build } = yield* Recipes.arithmetic.configure({ ...usual, model, evalEvery: 0, ...settings, seed })
+type AnyCredit = Credit.Credit<InvalidOption.InvalidOption | TinkerError.TinkerError>
+
+/** Makes another credit of the one that the settings name. */
+export type Change = (credit: AnyCredit, seed: number) => AnyCredit
+
+/** How many of the held-out answers of a checkpoint are right. */
+export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
+  const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+  const { maxTokens } = usual
+  const { score } = yield* Evaluator.testSet({ name: "held_out", groups: BoxedAddition.heldOut(chat), maxTokens })
+    .evaluate(Weights.fromSamplingClient(sampler))
+  return Math.round((score?.value ?? NaN) * problems)
+}, Effect.scoped)
+
+/** Trains with one seed. */
+export const trainOne = Effect.fnUntraced(
+  function*(settings: object, seed: number, change: Change = (credit) => credit) {
+    const decoded = yield* Setting.decode(Settings, { ...settings, seed })
+    yield* TrainingSettings.check(decoded)
+    const { groupSize, groupsPerBatch: groups, iterations: batches } = decoded
     const chat = yield* ChatModel.resolve(model)
-    const records = yield* Stream.runCollect((yield* build(chat)).run)
-    const modelPath = records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
-    const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
-    const { maxTokens } = usual
-    const { score } = yield* Evaluator.testSet({ name: "held_out", groups: BoxedAddition.heldOut(chat), maxTokens })
-      .evaluate(Weights.fromSamplingClient(sampler))
+    const { update, ...options } = TrainingSettings.options(chat, decoded)
+    const records = yield* Stream.runCollect(Rl.run({
+      ...options,
+      dataset: BoxedAddition.dataset({ model: chat, batches, groups, groupSize }),
+      update: { ...update, credit: change(update.credit, seed) }
+    }))
     const outcome: Outcome = {
       updates: records.filter(RunRecord.guards.Updated),
-      correct: Math.round((score?.value ?? NaN) * problems)
+      correct: yield* rightAnswers(chat, records.findLast(RunRecord.guards.Saved)?.samplerPath ?? "")
     }
     Report.progress(`${JSON.stringify(settings)}, seed ${seed}: ${outcome.correct} of ${problems}`)
     return outcome
   },
-  Effect.scoped,
   Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 )
 
@@ -49,12 +80,8 @@ const curve = (outcomes: ReadonlyArray<Outcome>) =>
     return blocks[Math.min(blocks.length - 1, Math.max(0, Math.floor(reward * blocks.length)))] ?? "–"
   }).join("")
 
-/** Right answers of all seeds with Wilson's interval, and of each; then whatever the page adds, and the curve. */
-export const row = (
-  title: string,
-  outcomes: ReadonlyArray<Outcome>,
-  ...others: ReadonlyArray<string>
-): ReadonlyArray<string> => {
+/** Right answers of all seeds with Wilson's interval, and of each; then the curve. */
+export const row = (title: string, outcomes: ReadonlyArray<Outcome>): ReadonlyArray<string> => {
   const correct = Proportion.wilson(
     outcomes.reduce((sum, { correct }) => sum + correct, 0),
     outcomes.length * problems
@@ -63,7 +90,6 @@ export const row = (
     title,
     Report.interval(correct),
     outcomes.map(({ correct }) => (correct / problems).toFixed(3)).join(", "),
-    ...others,
     curve(outcomes)
   ]
 }

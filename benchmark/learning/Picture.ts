@@ -1,0 +1,108 @@
+/** Small curves side by side, each with its control, as an SVG document. */
+import * as Axis from "@effect-rl/core/report/Axis"
+import * as Svg from "@effect-rl/core/report/Svg"
+import * as Report from "../Report.ts"
+
+/** One value per iteration, of each seed. */
+type Curves = ReadonlyArray<ReadonlyArray<number>>
+
+export interface Panel {
+  readonly title: string
+  readonly measured: Curves
+  readonly control: Curves
+}
+
+export interface Labels {
+  readonly title: string
+  /** What the curves show. */
+  readonly value: string
+  /** What the control is. */
+  readonly control: string
+}
+
+const color = { text: "#1f2933", muted: "#5f6c7b", grid: "#e4e8ee", measured: "#1f5fa8", control: "#9a8a78" }
+const width = 800
+const [left, right, top] = [56, 12, 92]
+const [gap, head, foot] = [16, 22, 30]
+const plotHeight = 104
+
+/** Mean, least and greatest of the seeds, iteration by iteration. */
+const band = (curves: Curves) =>
+  Array.from({ length: Math.max(0, ...curves.map(({ length }) => length)) }, (_, iteration) => {
+    const values = curves.flatMap((curve) => curve[iteration] ?? []).filter(Number.isFinite)
+    return { iteration, mean: Report.mean(values), least: Math.min(...values), greatest: Math.max(...values) }
+  }).filter((point) => Number.isFinite(point.mean))
+
+interface Place {
+  readonly x: (iteration: number) => number
+  readonly y: (value: number) => number
+}
+
+const curve = (place: Place, curves: Curves, stroke: string) => {
+  const points = band(curves)
+  const line = (at: (point: (typeof points)[number]) => number, order = points) =>
+    order.map((point) => `${Svg.number(place.x(point.iteration))},${Svg.number(place.y(at(point)))}`).join(" ")
+  const edges = `${line(({ greatest }) => greatest)} ${line(({ least }) => least, points.toReversed())}`
+  return points.length === 0 ? [] : [
+    Svg.element("polygon", { points: edges, fill: stroke, "fill-opacity": "0.22" }),
+    Svg.element("polyline", {
+      points: line((point) => point.mean),
+      fill: "none",
+      stroke,
+      "stroke-width": "2",
+      "stroke-linejoin": "round"
+    })
+  ]
+}
+
+const legend = ({ control, value }: Labels, seeds: number) =>
+  [
+    { y: 50, name: `${value}: mean of ${seeds} seeds, from least to greatest`, stroke: color.measured },
+    { y: 70, name: `control: ${control}`, stroke: color.control }
+  ].flatMap(({ name, stroke, y }) => [
+    Svg.element("line", { x1: left, x2: left + 16, y1: y - 4, y2: y - 4, stroke, "stroke-width": "4" }),
+    Svg.text(left + 22, y, name, { fill: color.muted })
+  ])
+
+const valuesOf = ({ control, measured }: Panel) => [...measured, ...control].flat().filter(Number.isFinite)
+
+/** A picture of 800 pixels across, whose panels share their axes. */
+export const draw = (labels: Labels, panels: ReadonlyArray<Panel>): string => {
+  const columns = Math.min(4, panels.length)
+  const rows = Math.ceil(panels.length / columns)
+  const panelWidth = (width - left - right - (columns - 1) * gap) / columns
+  const values = Axis.ofValues(panels.flatMap(valuesOf), 6)
+  const last = Math.max(...panels.flatMap(({ measured }) => measured.map(({ length }) => length - 1)))
+  const iterations = Axis.ofIterations(0, last, 4)
+  const drawn = panels.flatMap((panel, index) => {
+    const x0 = left + (index % columns) * (panelWidth + gap)
+    const y0 = top + Math.floor(index / columns) * (head + plotHeight + foot) + head
+    const place: Place = {
+      x: (iteration) => x0 + Axis.place(iterations, iteration) * panelWidth,
+      y: (value) => y0 + (1 - Axis.place(values, value)) * plotHeight
+    }
+    return [
+      Svg.text(x0, y0 - 8, panel.title, { fill: color.text, "font-weight": "bold" }),
+      ...values.ticks.flatMap((tick) => [
+        Svg.element("line", { x1: x0, x2: x0 + panelWidth, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
+        ...(index % columns > 0
+          ? []
+          : [Svg.text(x0 - 8, place.y(tick) + 4, values.label(tick), { fill: color.muted, "text-anchor": "end" })])
+      ]),
+      ...iterations.ticks.map((tick) =>
+        Svg.text(place.x(tick), y0 + plotHeight + 16, iterations.label(tick), {
+          fill: color.muted,
+          "text-anchor": tick === 0 ? "start" : tick === last ? "end" : "middle"
+        })
+      ),
+      ...curve(place, panel.control, color.control),
+      ...curve(place, panel.measured, color.measured)
+    ]
+  })
+  const height = top + rows * (head + plotHeight + foot) + 6
+  return Svg.document({ width, height }, labels.title, [
+    Svg.text(left, 28, labels.title, { fill: color.text, "font-size": "16", "font-weight": "bold" }),
+    ...legend(labels, Math.max(...panels.map(({ measured }) => measured.length))),
+    ...drawn
+  ])
+}

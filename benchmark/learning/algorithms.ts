@@ -1,0 +1,51 @@
+/**
+ * Whether every algorithm learns, and its control does not, on several seeds: measures the rows that `benchmark/results/curves` lacks, of
+ * the figures that are named or of all, draws their curves into `docs/images/curves`, and writes the table of all.
+ */
+import { Effect } from "effect"
+import * as OnEngine from "../OnEngine.ts"
+import * as Report from "../Report.ts"
+import * as Figure from "./Figure.ts"
+import * as Distillation from "./figures/Distillation.ts"
+import * as Examples from "./figures/Examples.ts"
+import * as Held from "./figures/Held.ts"
+import * as Rewards from "./figures/Rewards.ts"
+import * as Rlhf from "./figures/Rlhf.ts"
+import * as Sums from "./Sums.ts"
+
+const { groupSize, groupsPerBatch, iterations, learningRate } = Sums.usual
+
+const program = Effect.gen(function*() {
+  const { offPolicy, onPolicy } = yield* Distillation.onPolicyFigure
+  const { prompt, self } = yield* Distillation.promptFigure
+  const figures = [
+    Rewards.paces,
+    Rewards.credits,
+    Rewards.batchCredits,
+    Held.length,
+    Rewards.dynamic,
+    Held.kl,
+    Rewards.losses,
+    Rewards.streaming,
+    Examples.supervised,
+    Examples.dpo,
+    onPolicy,
+    offPolicy,
+    prompt,
+    self,
+    yield* Rlhf.figure
+  ]
+  const named = process.argv.slice(2)
+  const chosen = named.length === 0 ? figures : figures.filter(({ name }) => named.includes(name))
+  yield* Effect.forEach(chosen, (figure) => Figure.measure<unknown, OnEngine.Services>(figure), { discard: true })
+  yield* Effect.forEach(figures, (figure) => Figure.draw(figure), { discard: true })
+  const tables = yield* Effect.forEach(figures, (figure) => Figure.table(figure))
+  Report.write("algorithms", "Does every algorithm learn?", [
+    `Where nothing else is said: tiny-64 on sums, ${iterations} iterations of ${groupsPerBatch} groups × ${groupSize} attempts, learning rate ${learningRate}, importance sampling, credit
+centred on the group. Before training 0.379 of the answers to the ${Sums.problems} held-out problems are right. Shares are of all seeds together, with
+Wilson's interval; other numbers are means. [The curves](../../docs/algorithms.md).`,
+    Report.table(Figure.header, tables.flatMap(({ rows }) => rows))
+  ])
+})
+
+OnEngine.runMain(program)

@@ -1,0 +1,53 @@
+/** Figures of training on examples: supervised training and preferences, as the recipes do it. */
+import { ChatModel, RunRecord, RunStore } from "@effect-rl/core"
+import { type Recipe, Recipes } from "@effect-rl/recipes"
+import { Effect, Stream } from "effect"
+import type * as Figure from "../Figure.ts"
+import * as Sums from "../Sums.ts"
+
+/** The records of a recipe's run. */
+export const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, settings: object) {
+  const { build, model } = yield* recipe.configure(settings)
+  return yield* Stream.runCollect((yield* build(yield* ChatModel.resolve(model))).run)
+}, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+
+/** What was measured last under a name, of those that are there. */
+export const evaluated = (records: ReadonlyArray<RunRecord.RunRecord>, metric: string) =>
+  records.filter(RunRecord.guards.Evaluated).flatMap(({ metrics }) => metrics[metric] ?? [])
+
+const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunRecord.RunRecord>): Figure.Outcome => {
+  const scores = evaluated(records, score)
+  return {
+    curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics[curve] ?? NaN),
+    before: { value: scores.at(0) ?? NaN },
+    after: { value: scores.at(-1) ?? NaN },
+    besides: { "right answers": evaluated(records, "held_out/correct").at(-1) ?? NaN }
+  }
+}
+
+/** The recipe as it is; the control learns next to nothing. */
+const row = <E, R>(recipe: Recipe.Recipe<E, R>, curve: string, score: string) => ({
+  title: recipe.name,
+  measure: (seed: number) => Effect.map(train(recipe, { seed }), outcomeOf(curve, score)),
+  control: (seed: number) => Effect.map(train(recipe, { seed, learningRate: 1e-12 }), outcomeOf(curve, score))
+})
+
+const figure = { seeds: Sums.seeds, control: "learning rate 10⁻¹²" }
+
+export const supervised = {
+  ...figure,
+  name: "supervised",
+  title: "Supervised training on worked sums",
+  value: "NLL by iteration, nats per token",
+  score: "NLL of held-out answers, nats per token",
+  rows: [row(Recipes.supervised, "nll", "held_out_examples/nll")]
+}
+
+export const dpo = {
+  ...figure,
+  name: "dpo",
+  title: "DPO on right and wrong sums",
+  value: "margin by iteration, times β",
+  score: "margin of held-out right over wrong answers, nats",
+  rows: [row(Recipes.dpo, "dpo/margin", "held_out_preferences/margin")]
+}
