@@ -1,5 +1,6 @@
 // Compares the embedded engine with torch, transformers, peft and gguf on random models of every shape that it loads, and on
-// SmolLM2 where it has been fetched: log-probabilities, ten updates, the adapter in peft and the merged model in transformers.
+// SmolLM2 where it has been fetched: log-probabilities, logits, ten updates with each loss, the adapter in peft, the merged model in
+// transformers, how often tokens are drawn, and the blocks of GGUF files.
 //   node scripts/conformance/twin.mjs
 // $CONFORMANCE_PYTHON is a Python that has them; where there is none, it says so and ends.
 import { execFileSync, spawnSync } from "node:child_process"
@@ -14,31 +15,45 @@ const python = process.env.CONFORMANCE_PYTHON ?? "python3"
 const needed = ["torch", "transformers", "peft", "safetensors", "gguf"]
 const { status } = spawnSync(python, ["-c", `import ${needed.join(", ")}`], { stdio: "ignore" })
 if (status !== 0) {
-  console.log(`skipped: ${python} has not all of ${needed.join(", ")}: pip install them, or set CONFORMANCE_PYTHON`)
+  console.log(`SKIPPED: ${python} has not all of ${needed.join(", ")}: pip install them, or set CONFORMANCE_PYTHON`)
   process.exit(0)
 }
 
-/** Largest differences: of log-probabilities, and of adapter weights after ten updates. */
-const limits = { base: 1e-4, adapter: 1e-4, merged: 1e-4, weights: 1e-4 }
+/** The losses that the engine computes by name. */
+const losses = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
+
+/** Largest difference of log-probabilities, of logits, and of adapter weights after ten updates. */
+const limit = 1e-4
+
+/** Draws as far from their probabilities as this are no chance: seeds are fixed, so that a run never fails by chance. */
+const leastChance = 1e-4
 
 const folder = mkdtempSync(join(tmpdir(), "effect-rl-twin-"))
-const script = "scripts/conformance/twin/twin.py"
+const scripts = "scripts/conformance/twin"
+const report = (isNear, text) => {
+  console.log(`${isNear ? "ok  " : "FAIL"} ${text}`)
+  if (!isNear) process.exitCode = 1
+}
 try {
-  execFileSync(python, [script, "make", folder, "packages/engine/presets/tiny-64"], {
-    env,
-    stdio: ["ignore", "ignore", "inherit"]
-  })
-  const node = ["--conditions=@effect-rl/source", "scripts/conformance/twin/engine.ts", folder]
-  execFileSync(process.execPath, node, { stdio: ["ignore", "ignore", "inherit"] })
-  const rows = JSON.parse(
-    execFileSync(python, [script, "compare", folder], { encoding: "utf8", env, stdio: ["ignore", "pipe", "inherit"] })
+  const stdio = ["ignore", "ignore", "inherit"]
+  execFileSync(python, [`${scripts}/models.py`, folder, "packages/engine/presets/tiny-64", ...losses], { env, stdio })
+  execFileSync(process.execPath, ["--conditions=@effect-rl/source", `${scripts}/engine.ts`, folder], { stdio })
+  const { models, types, unequal } = JSON.parse(
+    execFileSync(python, [`${scripts}/compare.py`, folder], {
+      encoding: "utf8",
+      env,
+      stdio: ["ignore", "pipe", "inherit"]
+    })
   )
-  for (const { name, ...distances } of rows) {
+  for (const { chance, distances, name } of models) {
     const text = Object.entries(distances).map(([what, distance]) => `${what} ${distance.toExponential(1)}`).join(", ")
-    const isNear = Object.entries(distances).every(([what, distance]) => distance <= limits[what])
-    console.log(`${isNear ? "ok  " : "FAIL"} ${name}: ${text}`)
-    if (!isNear) process.exitCode = 1
+    const isNear = Object.values(distances).every((distance) => distance <= limit) && chance >= leastChance
+    report(isNear, `${name}: ${text}, draws p = ${chance.toPrecision(2)}`)
   }
+  report(
+    unequal.length === 0,
+    `blocks of ${types.join(", ")}: ${unequal.length === 0 ? "equal" : `not ${unequal.join(", ")}`}`
+  )
 } finally {
   rmSync(folder, { recursive: true })
 }

