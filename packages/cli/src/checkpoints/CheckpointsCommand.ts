@@ -12,9 +12,15 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as Downloading from "./Downloading.ts"
 import * as Listing from "./Listing.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
+import * as ServiceCheckpoints from "./ServiceCheckpoints.ts"
 import * as ServiceFlags from "./ServiceFlags.ts"
 
 const path = Argument.String("path").pipe(Argument.withDescription("Path of the checkpoint, as list shows it"))
+
+const paths = Argument.String("path").pipe(
+  Argument.withDescription("Paths of checkpoints, as list shows them"),
+  Argument.variadic({ min: 1 })
+)
 
 const run = Flag.String("run").pipe(
   Flag.withMetavar("folder"),
@@ -28,19 +34,27 @@ const list = Command.make(
   "list",
   {
     run: Argument.String("run").pipe(
-      Argument.withDescription("Folder of a run, or a run's id on the service (default: all on the service)"),
+      Argument.withDescription("Folder of a run, or a run's id on the service (default: every run on the service)"),
       Argument.optional
+    ),
+    limit: Flag.Int("limit").pipe(
+      Flag.filter((limit) => limit >= 0, () => "a whole number from 0 on"),
+      Flag.withMetavar("number"),
+      Flag.withDescription("Most checkpoints to list of every run together; 0 lists all (default: 20)"),
+      Flag.withDefault(20)
     ),
     ...ServiceFlags.flags
   },
-  ({ run, ...flags }) =>
+  ({ limit, run, ...flags }) =>
     Effect.gen(function*() {
       const folder = Option.getOrElse(run, () => "")
       if (yield* RunCheckpoints.isRun(folder)) return yield* Listing.tell(yield* RunCheckpoints.list(folder))
-      const listed = Option.isSome(run)
-        ? RestClient.RestClient.use((rest) => rest.listCheckpoints(run.value))
-        : RestClient.RestClient.use((rest) => rest.listUserCheckpoints())
-      yield* Listing.tell((yield* ServiceFlags.provide(listed, flags)).checkpoints.map(Listing.ofService))
+      const listed = Option.match(run, {
+        onNone: () => ServiceCheckpoints.newest(limit === 0 ? Infinity : limit),
+        onSome: ServiceCheckpoints.ofRun
+      })
+      const { checkpoints, more } = yield* ServiceFlags.provide(listed, flags)
+      yield* Listing.tell(checkpoints.map(Listing.ofService), more)
     }).pipe(Effect.provide(outputOf(flags)))
 ).pipe(Command.withDescription("List checkpoints with their size and when they are deleted"))
 
@@ -73,14 +87,16 @@ const unpublish = asking(
 
 const remove = Command.make(
   "delete",
-  { path, run, ...ServiceFlags.flags },
-  ({ path, run, ...flags }) =>
+  { paths, run, ...ServiceFlags.flags },
+  ({ paths, run, ...flags }) =>
     Effect.gen(function*() {
-      if (Option.isSome(run)) yield* RunCheckpoints.remove(run.value, path)
-      else yield* ServiceFlags.provide(RestClient.RestClient.use((rest) => rest.deleteCheckpoint(path)), flags)
-      yield* Listing.done("deleted", path)
+      for (const path of paths) {
+        if (Option.isSome(run)) yield* RunCheckpoints.remove(run.value, path)
+        else yield* ServiceFlags.provide(RestClient.RestClient.use((rest) => rest.deleteCheckpoint(path)), flags)
+        yield* Listing.done("deleted", path)
+      }
     }).pipe(Effect.provide(outputOf(flags)))
-).pipe(Command.withDescription("Delete a checkpoint for good"))
+).pipe(Command.withDescription("Delete checkpoints for good"))
 
 const ttl = Command.make(
   "ttl",

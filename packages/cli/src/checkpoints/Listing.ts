@@ -33,23 +33,26 @@ export const ofService = (
   state: isPublic ? "public" : ""
 })
 
-const headings = ["path", "kind", "saved", "bytes", "kept until", ""]
+/** Paths are long: they stand last, so that the columns before them fit on a terminal. */
+const headings = ["type", "bytes", "public", "saved", "kept until", "path"]
 
 const time = (milliseconds: number) =>
   DateTime.formatIso(DateTime.makeUnsafe(milliseconds)).slice(0, 16).replace("T", " ")
 
 const cells = ({ at, bytes, expiresAt, kind, path, state }: Line) => [
-  Untrusted.show(path),
   kind,
+  state === "gone" ? "gone" : Quantity.count(bytes ?? NaN),
+  state === "public" ? "yes" : "no",
   time(at),
-  Quantity.count(bytes ?? NaN),
-  expiresAt === null ? "" : time(expiresAt),
-  state
+  expiresAt === null ? "for ever" : time(expiresAt),
+  Untrusted.show(path)
 ]
 
-export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>) {
+/** The checkpoints, and how many more the service has. */
+export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>, more = 0) {
   const output = yield* Output
   yield* output.lines(lines.length === 0 ? ["no checkpoints"] : Columns.aligned([headings, ...lines.map(cells)]))
+  if (more > 0) yield* output.lines([`${more} more: --limit 0 lists all`])
   yield* Effect.forEach(lines, (line) => output.record({ type: "checkpoint", ...line }), { discard: true })
 })
 

@@ -41,7 +41,7 @@ describe("effect-rl checkpoints", () => {
       assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
     }))
 
-  it.effect("refuses a time that is none", () =>
+  it.effect("refuses what is not a time", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("checkpoints", "ttl", "tinker://run/weights/1", "soon")
       assert.isTrue(Exit.isFailure(exit))

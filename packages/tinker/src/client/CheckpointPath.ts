@@ -1,32 +1,35 @@
-/** The path of a checkpoint: `tinker://<run>/weights/<name>`, or `sampler_weights` in the middle. */
+/** The path of a checkpoint: `tinker://<run>/<kind>/<name>`. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+
+const types = { weights: "training", sampler_weights: "sampler", external_weights: "external" } as const
+
+type Kind = keyof typeof types
 
 /** @see tinker `ParsedCheckpointTinkerPath` */
 export interface CheckpointPath {
   readonly run: string
-  readonly type: "training" | "sampler"
-  /** `weights/<name>` or `sampler_weights/<name>`. */
+  readonly type: (typeof types)[Kind]
+  /** The kind and the name: `weights/<name>`, `sampler_weights/<name>` or `external_weights/<name>`. */
   readonly id: string
-  /** The same, or the name alone where the path has no middle: such a server finds archives by it. */
+  /** The same, or the name alone where the path has no kind: such a server finds archives by it. */
   readonly archiveId: string
 }
 
-const shape = /^tinker:\/\/([^/]+)\/(?:(weights|sampler_weights)\/)?([^/]+)$/
+const shape = /^tinker:\/\/([^/]+)\/(?:([^/]+)\/)?([^/]+)$/
 
-/** SkyRL leaves the middle out of paths for sampling. Fails as `Rejected` where it is no path. */
+const isKind = (text: string): text is Kind => Object.hasOwn(types, text)
+
+/** SkyRL leaves the kind out of paths for sampling. Fails as `Rejected` where the text is not a path. */
 export const parse = (path: string): Effect.Effect<CheckpointPath, TinkerError.Rejected> => {
-  const [, run, middle, name] = shape.exec(path) ?? []
-  const kind = middle ?? "sampler_weights"
-  if (run === undefined || name === undefined) {
-    const detail = `path is "${path}", expected tinker://<run>/weights/<name> or tinker://<run>/sampler_weights/<name>`
+  const [, run, given, name] = shape.exec(path) ?? []
+  const kind = given ?? "sampler_weights"
+  if (run === undefined || name === undefined || !isKind(kind)) {
+    const detail = `path is "${path}", expected tinker://<run>/<kind>/<name>, with one of ${
+      Object.keys(types).join(", ")
+    } as kind`
     return Effect.fail(new TinkerError.Rejected({ detail }))
   }
   const id = `${kind}/${name}`
-  return Effect.succeed({
-    run,
-    type: kind === "weights" ? "training" : "sampler",
-    id,
-    archiveId: middle === undefined ? name : id
-  })
+  return Effect.succeed({ run, type: types[kind], id, archiveId: given === undefined ? name : id })
 }

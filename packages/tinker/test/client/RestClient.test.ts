@@ -46,7 +46,18 @@ describe("a checkpoint's path", () => {
         id: "sampler_weights/name",
         archiveId: "name"
       })
-      for (const wrong of ["", "run/weights/a", "tinker://run", "tinker://run/weights/a/b", "tinker:///weights/a"]) {
+      const { id, type } = yield* CheckpointPath.parse("tinker://run/external_weights/name")
+      assert.deepStrictEqual([type, id], ["external", "external_weights/name"])
+      for (
+        const wrong of [
+          "",
+          "run/weights/a",
+          "tinker://run/other/a",
+          "tinker://run",
+          "tinker://run/weights/a/b",
+          "tinker:///weights/a"
+        ]
+      ) {
         assert.include((yield* Effect.flip(CheckpointPath.parse(wrong))).detail, JSON.stringify(wrong))
       }
     }))

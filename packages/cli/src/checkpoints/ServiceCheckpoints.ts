@@ -1,0 +1,27 @@
+/** The checkpoints that a service keeps. */
+import { RestClient } from "@effect-rl/tinker"
+import * as Effect from "effect/Effect"
+
+/** Services answer slowly, but give long pages. */
+const page = 1000
+
+/** Those of a run, and how many others it has. */
+export const ofRun = Effect.fnUntraced(function*(run: string) {
+  const rest = yield* RestClient.RestClient
+  return { checkpoints: (yield* rest.listCheckpoints(run)).checkpoints, more: 0 }
+})
+
+/** The newest of every run, at most so many, and how many more there are. */
+export const newest = Effect.fnUntraced(function*(limit: number) {
+  const rest = yield* RestClient.RestClient
+  const first = yield* rest.listUserCheckpoints({ limit: Math.min(page, limit) })
+  const total = first.cursor?.totalCount ?? first.checkpoints.length
+  const checkpoints = [...first.checkpoints]
+  while (checkpoints.length < Math.min(limit, total)) {
+    const asked = Math.min(page, limit - checkpoints.length)
+    const next = yield* rest.listUserCheckpoints({ limit: asked, offset: checkpoints.length })
+    if (next.checkpoints.length === 0) break
+    checkpoints.push(...next.checkpoints)
+  }
+  return { checkpoints, more: Math.max(0, total - checkpoints.length) }
+})

@@ -1,0 +1,117 @@
+/** The checkpoints of a service: our server before the engine, in this process. */
+import { Tinker } from "@effect-rl/core"
+import { Engine } from "@effect-rl/engine"
+import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, Exit, FileSystem, Layer, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { createServer } from "node:http"
+import * as CommandLine from "../CommandLine.ts"
+
+const server = Layer.unwrap(Effect.gen(function*() {
+  const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+  return TinkerServer.layer({ checkpoints: { folder, scheme: "engine" } }).pipe(
+    Layer.provide(Engine.layerOptions({ checkpoints: folder, workers: 0 }))
+  )
+})).pipe(
+  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(NodeServices.layer)
+)
+
+const key = ConfigProvider.fromUnknown({ TINKER_API_KEY: "tml-test" })
+
+const address = Effect.map(HttpServer.HttpServer, ({ address }) => HttpServer.formatAddress(address))
+
+/** Checkpoints of a run on the service, in the order of the names. */
+const saved = (...names: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const client = yield* tinker.createLoraTrainingClient({ baseModel: "effect-rl/tiny-64", loraRank: 2, seed: 1 })
+    return yield* Effect.forEach(names, (name) =>
+      Effect.gen(function*() {
+        const { path } = yield* Effect.flatMap(client.saveState(name), (pending) => pending.await)
+        return path
+      }))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Layer.unwrap(Effect.map(address, (baseUrl) =>
+      TinkerHttp.layerOptions({ baseUrl, apiKey: Redacted.make("tml-test") })))),
+    Effect.provide(NodeHttpClient.layerUndici)
+  )
+
+const checkpoints = (...args: ReadonlyArray<string>) =>
+  Effect.flatMap(address, (url) => CommandLine.run("checkpoints", ...args, "--base-url", url)).pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, key)
+  )
+
+const succeeded = (...args: ReadonlyArray<string>) =>
+  Effect.map(checkpoints(...args), ({ errors, exit, out }) => {
+    assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+    return out
+  })
+
+const runOf = (path = "") => path.split("/")[2] ?? ""
+
+const listed = (run: string) => Effect.map(succeeded("list", run), ([, ...rows]) => rows)
+
+describe("effect-rl checkpoints on a service", () => {
+  layer(server, { excludeTestServices: true })((it) => {
+    it.effect("lists a checkpoint with its size, and says that it is public once it is published", () =>
+      Effect.gen(function*() {
+        const [path = ""] = yield* saved("one")
+        const [headings = "", row = ""] = yield* succeeded("list", runOf(path))
+        assert.match(headings, /^type +bytes +public +saved +kept until +path$/)
+        assert.match(row, /^training +\d+(\.\d)? k +no +\d{4}-\d\d-\d\d \d\d:\d\d +for ever +tinker:/)
+        assert.isTrue(row.endsWith(path))
+        assert.deepStrictEqual(yield* succeeded("publish", path), [`published: ${path}`])
+        assert.match((yield* listed(runOf(path))).join(), / yes /)
+        yield* succeeded("unpublish", path)
+        assert.match((yield* listed(runOf(path))).join(), / no /)
+      }))
+
+    it.effect("keeps a checkpoint for a time, and then for ever again", () =>
+      Effect.gen(function*() {
+        const [path = ""] = yield* saved("brief")
+        assert.deepStrictEqual(yield* succeeded("ttl", path, "7 days"), [`kept for 7d: ${path}`])
+        assert.match((yield* listed(runOf(path))).join(), /no +[\d-]+ [\d:]+ +\d{4}-\d\d-\d\d \d\d:\d\d +tinker:/)
+        yield* succeeded("ttl", path, "never")
+        assert.match((yield* listed(runOf(path))).join(), / for ever /)
+      }))
+
+    it.effect("deletes several at once", () =>
+      Effect.gen(function*() {
+        const [first = "", second = "", third = ""] = yield* saved("a", "b", "c")
+        assert.deepStrictEqual(yield* succeeded("delete", first, second), [`deleted: ${first}`, `deleted: ${second}`])
+        const [left = "", ...others] = yield* listed(runOf(first))
+        assert.isTrue(left.endsWith(third))
+        assert.deepStrictEqual(others, [])
+        const again = yield* checkpoints("delete", first)
+        assert.isTrue(Exit.isFailure(again.exit))
+        assert.include(again.errors.join(), first)
+      }))
+
+    it.effect("downloads the files of a checkpoint as a tar", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const file = `${yield* fs.makeTempDirectoryScoped()}/one.tar`
+        const [path = ""] = yield* saved("downloaded")
+        assert.deepStrictEqual(yield* succeeded("download", path, "--out", file), [`written to ${file}: ${path}`])
+        assert.include(yield* fs.readFileString(file), "adapter_model.safetensors")
+      }))
+  })
+
+  layer(server, { excludeTestServices: true })((it) => {
+    it.effect("lists the newest of every run, and says how many more there are", () =>
+      Effect.gen(function*() {
+        yield* saved("older", "newer")
+        const [, ...all] = yield* succeeded("list", "--limit", "0")
+        assert.strictEqual(all.length, 2)
+        const [, newest, more] = yield* succeeded("list", "--limit", "1")
+        assert.isTrue(newest?.endsWith("/weights/newer"))
+        assert.strictEqual(more, "1 more: --limit 0 lists all")
+      }))
+  })
+})
