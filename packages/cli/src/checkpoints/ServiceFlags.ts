@@ -2,14 +2,24 @@
 import { CredentialCommand, type RestClient, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as CliError from "effect/cli/CliError"
+import * as Flag from "effect/cli/Flag"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as RunFlags from "../train/RunFlags.ts"
 
-export const flags = { baseUrl: RunFlags.flags.baseUrl, json: RunFlags.flags.json }
+export const flags = {
+  baseUrl: Flag.String("base-url").pipe(
+    Flag.withMetavar("address"),
+    Flag.withDescription("Address of the service (default: TINKER_BASE_URL, or the hosted one)"),
+    Flag.optional
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Write one JSON record per checkpoint in place of text"),
+    Flag.withDefault(false)
+  )
+}
 
 export interface Flags {
   readonly baseUrl: Option.Option<string>

@@ -16,7 +16,7 @@ export interface Options {
   readonly seed: number
 }
 
-/** There is nothing of that name to measure, or nothing in it. */
+/** No evaluator has that name, or it has no questions. */
 export class NothingToMeasure extends Schema.TaggedError<NothingToMeasure>()("NothingToMeasure", {
   evaluation: Schema.String,
   detail: Schema.String
@@ -80,7 +80,7 @@ const ofRecipe = Effect.fnUntraced(function*(
     return yield* new InvalidOption.InvalidOption({
       field: `--${other[0]}`,
       found: String(Option.getOrNull(other[1])),
-      expected: `nothing: the recipe "${recipe.name}" says how many problems it holds out`
+      expected: `no value: the recipe "${recipe.name}" says how many problems it holds out`
     })
   }
   const folder = Option.match(data, { onNone: () => ({}), onSome: (data) => ({ data }) })
@@ -99,7 +99,7 @@ export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.Cha
   if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
   const recipe = Recipes.all.find((recipe) => recipe.name === name)
   if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
-  const known = [...Benchmarks.all, ...Recipes.all].map(({ name }) => name)
-  const detail = `is no benchmark and no recipe; ${Suggestion.describe(name, known)}`
+  const known = new Set([...Benchmarks.all, ...Recipes.all].map(({ name }) => name))
+  const detail = `is neither a benchmark nor a recipe; ${Suggestion.describe(name, [...known])}`
   return yield* new NothingToMeasure({ evaluation: name, detail })
 })

@@ -88,7 +88,7 @@ const ruleOf = (name: string) => {
       new InvalidOption.InvalidOption({
         field: "--rule",
         found: `"${name}"`,
-        expected: Suggestion.describe(name, names)
+        expected: `a rule that exists: ${Suggestion.describe(name, names)}`
       })
     )
     : Effect.succeed(credit)

@@ -31,9 +31,13 @@ const cells = (line: RolloutFilter.Line) => [
 export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter: RolloutFilter.Filter) {
   const output = yield* Output
   const { found, lines } = RolloutFilter.select(yield* Stream.runCollect(run.read), filter)
-  yield* output.lines(Columns.aligned([headings, ...lines.map(cells)]))
-  if (found > lines.length) yield* output.lines([`the newest ${lines.length} of ${found}; --limit shows more`])
-  yield* output.lines([`one of them: effect-rl show ${run.name} --rollout ${lines.at(-1)?.id ?? "ID"}`])
+  const last = lines.at(-1)
+  if (last === undefined) yield* output.lines(["no rollout matches the filters"])
+  else {
+    yield* output.lines(Columns.aligned([headings, ...lines.map(cells)]))
+    if (found > lines.length) yield* output.lines([`the newest ${lines.length} of ${found}; --limit shows more`])
+    yield* output.lines([`to see one of them: effect-rl show ${run.name} --rollout ${last.id}`])
+  }
   yield* Effect.forEach(lines, (line) => output.record({ type: "rollout", ...line }), { discard: true })
 })
 

@@ -6,8 +6,8 @@ import * as SinkFlag from "./SinkFlag.ts"
 export const flags = {
   backend: Flag.Literals("backend", ["engine", "mock", "tinker"]).pipe(
     Flag.withDescription(
-      "engine trains in this process; tinker at a service, with its TINKER_API_KEY; mock answers half of the problems " +
-        "from a script, to try the rest (default: engine)"
+      "engine computes in this process; tinker at a service, with its TINKER_API_KEY; mock answers half of the problems " +
+        "from a script, to try everything else (default: engine)"
     ),
     Flag.withDefault("engine")
   ),
@@ -34,7 +34,7 @@ export const flags = {
     Flag.withDescription("Only say what would run: iterations, tokens and price"),
     Flag.withDefault(false)
   ),
-  prices: Flag.File("prices", { mustExist: true }).pipe(
+  prices: Flag.File("prices").pipe(
     Flag.withMetavar("file"),
     Flag.withDescription(
       "JSON or YAML file of dollars per million tokens, such as `Qwen/Qwen3-8B: {prefill: 0.1, sample: 0.4, train: 0.4}`"
@@ -61,7 +61,7 @@ export const flags = {
     Flag.withDescription("Show the run in a browser while it goes on: prints the address of its page"),
     Flag.withDefault(false)
   ),
-  config: Flag.File("config", { mustExist: true }).pipe(
+  config: Flag.File("config").pipe(
     Flag.withMetavar("file"),
     Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags win over it"),
     Flag.optional

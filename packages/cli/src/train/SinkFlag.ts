@@ -27,7 +27,11 @@ interface Flags {
 type Attached = Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Output | FileSystem.FileSystem | Path.Path>
 
 const unknown = (name: string, names: ReadonlyArray<string>) =>
-  new InvalidOption.InvalidOption({ field: "--sink", found: `"${name}"`, expected: Suggestion.describe(name, names) })
+  new InvalidOption.InvalidOption({
+    field: "--sink",
+    found: `"${name}"`,
+    expected: `a tool that exists: ${Suggestion.describe(name, names)}`
+  })
 
 /** The sinks as a Layer beside the run in the folder. Fails where a sink has another name. */
 export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags, folder: string) {

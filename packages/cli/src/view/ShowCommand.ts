@@ -72,9 +72,9 @@ const amounts = (tokens: Summary["tokens"]) =>
 const spending = ({ dollars, judgeCalls, seconds }: Summary["spent"]): ReadonlyArray<string> => {
   if (seconds === null) return []
   return [[
-    dollars === null ? "no dollars, for want of prices" : Quantity.dollars(dollars),
+    Quantity.duration(1000 * seconds),
     ...(judgeCalls === null || judgeCalls === 0 ? [] : [`${Quantity.count(judgeCalls)} calls of judges`]),
-    Quantity.duration(1000 * seconds)
+    dollars === null ? "dollars unknown: the run was given no prices" : Quantity.dollars(dollars)
   ].join(", ")]
 }
 
