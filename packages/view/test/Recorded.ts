@@ -137,14 +137,16 @@ export const opened = (
 export const updated = (
   iteration: number,
   mean: number,
-  metrics: Readonly<Record<string, number>> = {}
+  metrics: Readonly<Record<string, number>> = {},
+  dollars: { readonly spent?: number; readonly expected?: number } = {}
 ): RunRecord.Entry => ({
   _tag: "Updated",
   iteration,
   metrics: { "optim/entropy": 0.005, "optim/lr": NaN, "env/all/truncated": 0, ...metrics },
   reward: { mean, standardError: 0.1 },
   updates: [],
-  spent
+  spent: { ...spent, ...(dollars.spent === undefined ? {} : { dollars: dollars.spent }) },
+  ...(dollars.expected === undefined ? {} : { forecast: { ...spent, dollars: dollars.expected } })
 })
 
 const append = Effect.fnUntraced(function*(entry: RunRecord.Entry, payload?: GroupResult.GroupResult) {

@@ -1,30 +1,10 @@
 /** What the run has cost, what it will cost, and its caps. */
 import * as Spending from "../story/Spending.ts"
 import type * as Story from "../story/Story.ts"
-import { type Child, h, panel, table } from "./Dom.ts"
-import type * as Route from "./Route.ts"
-import { go } from "./Screen.ts"
+import { cell, type Child, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as Text from "./Text.ts"
 
-const kinds = [["prefilled", "prompt"], ["sampled", "sampled"], ["trained", "trained"]] as const
-
-const priceField = (route: Route.Route) =>
-  h(
-    "label",
-    { class: "price" },
-    "$ per million tokens ",
-    h("input", {
-      type: "number",
-      min: "0",
-      step: "any",
-      key: String(route.price),
-      defaultValue: route.price ?? "",
-      onChange: ({ target }) => {
-        const value = target instanceof HTMLInputElement && target.value !== "" ? target.valueAsNumber : undefined
-        go({ ...route, price: value })
-      }
-    })
-  )
+const kinds = [["prefilled", "prompt tokens"], ["sampled", "sampled tokens"], ["trained", "trained tokens"]] as const
 
 const capNames = {
   max_tokens_total: "tokens",
@@ -45,34 +25,17 @@ const verdict = (spending: Spending.Spending, hasEnded: boolean) => {
   return forecast + stops.join("")
 }
 
-type Row = readonly [name: string, number: string, dollars: string]
+type Row = readonly [what: string, amount: string, dollars: string]
 
-/** Where the run had no prices, what the route's price would make of its tokens. */
-const dollarsOf = (tokens: number | null | undefined, { price }: Route.Route) =>
-  price === undefined || tokens === undefined ? undefined : ((tokens ?? 0) / 1e6) * price
-
-const tokenRows = (
-  story: Story.Story,
-  { dollars, tokens }: Spending.Spending,
-  route: Route.Route
-): ReadonlyArray<Row> => {
-  const row = (name: string, count: number | undefined, recorded: number | undefined): Row => [
-    name,
-    Text.count(count),
-    Text.dollars(recorded ?? dollarsOf(count, route))
-  ]
+const tokenRows = (story: Story.Story, { dollars, tokens }: Spending.Spending): ReadonlyArray<Row> => {
   const isCapped = tokens.limit !== undefined || dollars.limit !== undefined
   return [
-    ...kinds.map(([kind, name]): Row => [
-      name,
-      Text.count(story.spent[kind]),
-      Text.dollars(dollarsOf(story.spent[kind], route))
-    ]),
-    row("all", tokens.spent, dollars.spent),
+    ...kinds.map(([kind, name]): Row => [name, Text.count(story.spent[kind]), ""]),
+    ["all tokens", Text.count(tokens.spent), Text.dollars(dollars.spent)],
     ...(story.end === undefined && tokens.expected !== undefined
-      ? [row("forecast", tokens.expected, dollars.expected)]
+      ? [["forecast", Text.count(tokens.expected), Text.dollars(dollars.expected)] as const]
       : []),
-    ...(isCapped ? [row("cap", tokens.limit, dollars.limit)] : [])
+    ...(isCapped ? [["cap", Text.count(tokens.limit), Text.dollars(dollars.limit)] as const] : [])
   ]
 }
 
@@ -90,26 +53,21 @@ const otherRows = ({ judgeCalls, minutes }: Spending.Spending, hasEnded: boolean
     }
   )
 
-export const panelOf = (story: Story.Story, route: Route.Route): Child => {
+export const panelOf = (story: Story.Story): Child => {
   const spending = Spending.make(story)
   const hasEnded = story.end !== undefined
-  const rows = [...tokenRows(story, spending, route), ...otherRows(spending, hasEnded)]
+  const rows = [...tokenRows(story, spending), ...otherRows(spending, hasEnded)]
+  const hasPrices = spending.dollars.spent !== undefined
   return panel(
     "Cost",
     table(
-      ["tokens", "number", "dollars"],
-      rows.map(([name, number, dollars]) =>
-        h(
-          "tr",
-          { key: name },
-          h("td", {}, name),
-          h("td", { class: "number" }, number),
-          h("td", { class: "number" }, dollars)
-        )
+      ["what", "amount", ...(hasPrices ? ["dollars"] : [])],
+      rows.map(([what, amount, dollars]) =>
+        row(cell(what), numberCell(amount), hasPrices ? numberCell(dollars) : undefined)
       ),
       "cost"
     ),
     h("p", { class: "verdict" }, verdict(spending, hasEnded)),
-    priceField(route)
+    hasPrices ? undefined : h("p", { class: "facts" }, "The run knew no prices: train --prices records dollars.")
   )
 }

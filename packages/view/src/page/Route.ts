@@ -41,8 +41,6 @@ export interface Route {
   readonly text?: string | undefined
   /** Another rule of credit, to see what it would change. */
   readonly rule?: string | undefined
-  /** Dollars for a million tokens. */
-  readonly price?: number | undefined
 }
 
 const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member", "search", "compare"]
@@ -86,8 +84,7 @@ export const parse = (hash: string): Route => {
     least: whole(fields.get("least")),
     most: whole(fields.get("most")),
     text: text("text"),
-    rule: text("rule"),
-    price: decimal(fields.get("price"))
+    rule: text("rule")
   }
 }
 

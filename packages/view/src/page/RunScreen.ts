@@ -114,7 +114,7 @@ export const render = (data: Data): Screen => {
       iterationTable(all, selected, route),
       evaluationTable(story, route),
       Health.panelOf(story),
-      columns(CostPanel.panelOf(story, route), Events.failurePanel(story, route))
+      columns(CostPanel.panelOf(story), Events.failurePanel(story, route))
     ],
     choices: all.map(({ index }) => choiceOf(route, index)),
     selected

@@ -25,24 +25,23 @@ const heldOutTile = (story: Story.Story) => {
   const { reward, score } = last.evaluated
   const value = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
   const more = score === undefined ? "" : `${Text.percent(score.low)} to ${Text.percent(score.high)}, `
-  return tile("held out", value, `${more}${Text.foreign(last.evaluator)} before iteration ${last.iteration}`)
+  return tile(
+    "held out",
+    value,
+    `${more}${Text.foreign(last.evaluator)} after ${Text.plural(last.iteration, "iteration")}`
+  )
 }
 
-const costTile = (story: Story.Story, price: number | undefined) => {
+const amount = (tokens: number | undefined, dollars: number | undefined) =>
+  `${Text.count(tokens)}${dollars === undefined ? "" : ` (${Text.dollars(dollars)})`}`
+
+const costTile = (story: Story.Story) => {
   const { dollars, tokens: { expected, limit, spent } } = Spending.make(story)
-  const cost = (tokens: number | undefined, recorded: number | undefined) => {
-    const amount = recorded ?? (price === undefined ? undefined : ((tokens ?? 0) / 1e6) * price)
-    return amount === undefined ? "" : ` (${Text.dollars(amount)})`
-  }
   const forecast = story.end !== undefined || expected === undefined
     ? ""
-    : `about ${Text.count(expected)}${cost(expected, dollars.expected)} in all`
+    : `about ${amount(expected, dollars.expected)} in all`
   const cap = limit === undefined ? "no cap" : `cap ${Text.count(limit)}`
-  return tile(
-    "tokens",
-    `${Text.count(spent)}${cost(spent, dollars.spent)}`,
-    forecast === "" ? cap : `${forecast}, ${cap}`
-  )
+  return tile("tokens", amount(spent, dollars.spent), forecast === "" ? cap : `${forecast}, ${cap}`)
 }
 
 const progressTile = (story: Story.Story) => {
@@ -66,7 +65,7 @@ const healthTile = (story: Story.Story) => {
     : tile("health", `✗ look at ${bad.length}`, bad.map(({ title }) => title).join(", "))
 }
 
-export const draw = ({ isWritten, now, route }: Data, story: Story.Story) =>
+export const draw = ({ isWritten, now }: Data, story: Story.Story) =>
   h(
     "dl",
     { class: "tiles" },
@@ -78,6 +77,6 @@ export const draw = ({ isWritten, now, route }: Data, story: Story.Story) =>
     progressTile(story),
     rewardTile(story),
     heldOutTile(story),
-    costTile(story, route.price),
+    costTile(story),
     healthTile(story)
   )

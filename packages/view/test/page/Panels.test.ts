@@ -36,12 +36,29 @@ describe.skipIf(isMissing)("the page of a run", () => {
           const failures = (await panel("Failures by reason").textContent()) ?? ""
           assert.match(failures, /retried11/)
           assert.match(failures, /TimedOut2/)
-          assert.match((await panel("Cost").textContent()) ?? "", /all60.*cap100/)
-          await page.getByLabel("$ per million tokens").fill("1000000")
-          await page.keyboard.press("Tab")
-          await panel("Cost").getByText("$60.00").waitFor()
+          assert.match((await panel("Cost").textContent()) ?? "", /all tokens60.*cap100/)
+          await panel("Cost").getByText("The run knew no prices").waitFor()
         })
       }))
+
+    it.effect("tells dollars where the run recorded them", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/priced`
+        yield* Effect.gen(function*() {
+          const store = yield* RunStore.RunStore
+          yield* store.append(Recorded.opened(-1))
+          yield* store.append(Recorded.updated(0, 0.5, {}, { spent: 1.5, expected: 4.5 }))
+        }).pipe(Effect.provide(RunDirectory.layer(run)))
+        const { visit } = yield* Browser
+        yield* visit(at(yield* Served.serve(folder), { at: "run", run }), async (page) => {
+          const cost = page.getByRole("table", { name: "cost" })
+          await cost.getByRole("row", { name: "all tokens 60 $1.50" }).waitFor()
+          await cost.getByRole("row", { name: "forecast 60 $4.50" }).waitFor()
+          await page.locator(".tiles").getByText("60 ($1.50)").waitFor()
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
 
     it.effect("says what has drifted since the first iterations, and what to do", () =>
       Effect.gen(function*() {
