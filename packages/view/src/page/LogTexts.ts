@@ -38,15 +38,38 @@ export const block = (text: string): Child => part(Block, { text }, `block ${tex
 
 const textOf = (value: string | number | null) => typeof value === "string" ? value : Text.short(value)
 
-/** Every logged value under its name. */
-export const all = (logs: Entry.Logs): Child => {
-  const entries = Object.entries(logs)
+type Named = ReadonlyArray<readonly [name: string, value: string | number | null]>
+
+const list = (entries: Named): Child => {
   if (entries.length === 0) return empty("The environment logged no texts for this turn.")
   return h(
     "dl",
     { class: "logs" },
     ...entries.flatMap(([name, value]) => [h("dt", {}, Text.foreign(name)), h("dd", {}, block(textOf(value)))])
   )
+}
+
+/** Every logged value under its name. */
+export const all = (logs: Entry.Logs): Child => list(Object.entries(logs))
+
+const kinds: Readonly<Record<Entry.SaidPart["kind"], string>> = {
+  thinking: "thinking",
+  text: "answer",
+  call: "call of a tool",
+  unread_call: "call that cannot be read"
+}
+
+/** What a turn logged; its response part by part, where it is more than text. */
+export const ofTurn = ({ logs, said }: Entry.TurnView): Child => {
+  const parts = said ?? []
+  if (parts.every(({ kind }) => kind === "text")) return all(logs)
+  const response: Named = parts.map(({ kind, text }) => [kinds[kind], text])
+  const entries: Named = Object.entries(logs)
+  const has = entries.some(([name]) => name === "response")
+  return list([
+    ...entries.flatMap((entry): Named => entry[0] === "response" ? response : [entry]),
+    ...(has ? [] : response)
+  ])
 }
 
 const asked = ["question", "reference"]

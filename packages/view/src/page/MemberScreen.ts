@@ -72,7 +72,7 @@ const turnPanel = ({ isLive, route, transcript }: Data, turn: Entry.TurnView, in
         }),
         TokenStrip.promptStrip(turn)
       ]
-      : [LogTexts.all(turn.logs), metricTable(turn.metrics, `metrics of turn ${index}`)])
+      : [LogTexts.ofTurn(turn), metricTable(turn.metrics, `metrics of turn ${index}`)])
   )
 
 const summary = (

@@ -10,6 +10,7 @@ import * as Story from "../story/Story.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
+import * as Said from "./Said.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
@@ -26,6 +27,7 @@ const fromBothEnds = (groups: ReadonlyArray<Entry.Group>): ReadonlyArray<Entry.G
 
 const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
   const texts = yield* TokenTexts.of(Story.model(story))
+  const reading = yield* Said.of(Story.model(story), Story.renderer(story))
   const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
   const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
@@ -35,7 +37,14 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
     if (length === null || offset === null) continue
     if (characters > mostCharacters) break
     const payload = yield* reader.payload({ length, offset })
-    const view = yield* Transcript.decode(payload, { story, group, texts, loss, datums: yield* datumsOf(group) })
+    const view = yield* Transcript.decode(payload, {
+      story,
+      group,
+      texts,
+      reading,
+      loss,
+      datums: yield* datumsOf(group)
+    })
     transcripts[group.sequence] = view
     characters += JSON.stringify(view).length
   }

@@ -13,6 +13,7 @@ import * as Comparing from "./Comparing.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
 import { entry, RunCache } from "./RunCache.ts"
+import * as Said from "./Said.ts"
 import * as Search from "./Search.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
@@ -77,6 +78,7 @@ export const transcript = Effect.fnUntraced(
         story,
         group,
         texts,
+        reading: yield* Said.of(Story.model(story), Story.renderer(story)),
         datums,
         loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
       })

@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import type * as LossTerms from "./LossTerms.ts"
+import type { Reading } from "./Said.ts"
 import type { TokenTexts } from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 
@@ -37,6 +38,7 @@ export interface Context {
   readonly story: Story.Story
   readonly group: Entry.Group
   readonly texts: TokenTexts
+  readonly reading: Reading
   /** What the update did with tokens of the group; empty where the run did not record it. */
   readonly datums: ReadonlyArray<TrainedTokens.Datum>
   /** The loss to show; undefined where it cannot be computed. */
@@ -91,17 +93,21 @@ const creditOf = (
   }
 }
 
-const turnOf =
-  (context: Context, advantage: number | null | undefined, trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>) =>
-  (transition: Trajectory.Transition, index: number): Entry.TurnView => {
+const turnOf = (
+  context: Context,
+  advantage: number | null | undefined,
+  trained: ReadonlyMap<number, TrainedTurns.TrainedTurn>
+) =>
+  Effect.fnUntraced(function*(transition: Trajectory.Transition, index: number) {
     const { action, fork = null, logs, metrics, observation, reward, times = null, trainable } = transition
     const prompt = promptOf(observation)
     const tokens = Array.from(action.tokens)
-    return {
+    const view: Entry.TurnView = {
       prompt,
       tokens,
       promptPieces: context.texts(prompt),
       pieces: context.texts(tokens),
+      said: yield* context.reading(action.tokens),
       logprobs: Array.from(action.logprobs, finite),
       stopReason: action.stopReason,
       reward: finite(reward),
@@ -112,25 +118,38 @@ const turnOf =
       times,
       credit: creditOf(context, transition, advantage, trained.get(index))
     }
-  }
+    return view
+  })
 
-const memberOf = (
+const memberOf = Effect.fnUntraced(function*(
   context: Context,
   index: number,
   { logs = {}, stepReward, stopReason, transitions }: Trajectory.Trajectory,
   metrics: Metric.Metrics,
   advantage: number | null | undefined
-): Entry.MemberView => ({
-  stepReward: finite(stepReward),
-  stopReason: Option.getOrNull(stopReason),
-  logs: logsOf(logs),
-  metrics: metricsOf(metrics),
-  turns: transitions.map(turnOf(context, advantage, TrainedTurns.ofMember(context.datums, index, transitions)))
+) {
+  const trained = TrainedTurns.ofMember(context.datums, index, transitions)
+  const view: Entry.MemberView = {
+    stepReward: finite(stepReward),
+    stopReason: Option.getOrNull(stopReason),
+    logs: logsOf(logs),
+    metrics: metricsOf(metrics),
+    turns: yield* Effect.forEach(transitions, turnOf(context, advantage, trained))
+  }
+  return view
 })
 
-const viewOf = (context: Context, result: GroupResult.GroupResult): Entry.GroupView => {
+const membersOf = (context: Context, { members, metricsG }: GroupResult.Group) => {
   const advantages = Story.advantages(context.story, context.group)
-  return {
+  return Effect.forEach(members, (member, index) =>
+    Option.match(member, {
+      onNone: () => Effect.succeed(null),
+      onSome: (trajectory) => memberOf(context, index, trajectory, metricsG[index] ?? {}, advantages[index])
+    }))
+}
+
+const viewOf = Effect.fnUntraced(function*(context: Context, result: GroupResult.GroupResult) {
+  const view: Entry.GroupView = {
     key: result.key,
     outcome: result._tag,
     milliseconds: context.group.milliseconds,
@@ -141,20 +160,15 @@ const viewOf = (context: Context, result: GroupResult.GroupResult): Entry.GroupV
         samplerStep: result.samplerStep,
         grading: result.grading ?? null,
         rewards: Array.from(result.rewardsG, finite),
-        members: result.members.map((member, index) =>
-          Option.match(member, {
-            onNone: () => null,
-            onSome: (trajectory) =>
-              memberOf(context, index, trajectory, result.metricsG[index] ?? {}, advantages[index])
-          })
-        )
+        members: yield* membersOf(context, result)
       })
   }
-}
+  return view
+})
 
 /** The transcripts of a group from the payload of its record. */
 export const decode = (
   payload: string,
   context: Context
 ): Effect.Effect<Entry.GroupView, GroupPayload.GroupPayloadError> =>
-  Effect.map(GroupPayload.decode(payload), (result) => viewOf(context, result))
+  Effect.flatMap(GroupPayload.decode(payload), (result) => viewOf(context, result))

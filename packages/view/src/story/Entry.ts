@@ -80,6 +80,12 @@ export interface Piece {
   readonly isSpecial: boolean
 }
 
+/** A part of what a policy said in a turn, as the model's renderer reads it. */
+export interface SaidPart {
+  readonly kind: "thinking" | "text" | "call" | "unread_call"
+  readonly text: string
+}
+
 /** What an update did with the tokens of a turn, one number for each sampled token. */
 export interface TurnCredit {
   /** Why no token of the turn is trained on; null where they are. */
@@ -109,6 +115,8 @@ export interface TurnView {
   /** Texts of the prompt's and of the sampled tokens; null where the model's tokenizer is not here. */
   readonly promptPieces: ReadonlyArray<Piece> | null
   readonly pieces: ReadonlyArray<Piece> | null
+  /** Null where the model's tokenizer or its renderer is not here. */
+  readonly said: ReadonlyArray<SaidPart> | null
   readonly logprobs: ReadonlyArray<number | null>
   readonly stopReason: string
   readonly reward: number | null

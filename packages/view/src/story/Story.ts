@@ -245,8 +245,13 @@ export const lastUpdated = (story: Story): Entry.Updated | undefined =>
 export const tokens = ({ spent: { prefilled, sampled, trained } }: Story): number =>
   (prefilled ?? 0) + (sampled ?? 0) + (trained ?? 0)
 
-/** The name of the model, where the program's identity has one. */
-export const model = (story: Story): string => {
-  const name = story.opened?.identity["model"]
+const named = (story: Story, field: string): string => {
+  const name = story.opened?.identity[field]
   return typeof name === "string" ? name : ""
 }
+
+/** The name of the model, where the program's identity has one. */
+export const model = (story: Story): string => named(story, "model")
+
+/** The name of the model's renderer, where the program's identity has one. */
+export const renderer = (story: Story): string => named(story, "renderer")

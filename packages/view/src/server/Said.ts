@@ -1,0 +1,51 @@
+/** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
+import { Renderers, type ResponseStream, Tokenizer } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Entry from "../story/Entry.ts"
+
+/** The parts of a response; null where the model's tokenizer or its renderer is not here. */
+export type Reading = (tokens: Int32Array) => Effect.Effect<ReadonlyArray<Entry.SaidPart> | null>
+
+const unread: Reading = () => Effect.succeed(null)
+
+const partOf = (delta: ResponseStream.Delta): Entry.SaidPart => {
+  switch (delta._tag) {
+    case "Text":
+      return { kind: "text", text: delta.text }
+    case "Thinking":
+      return { kind: "thinking", text: delta.thinking }
+    case "ToolCall":
+      return { kind: "call", text: `${delta.toolCall.function.name}(${delta.toolCall.function.arguments})` }
+    case "UnparsedToolCall":
+      return { kind: "unread_call", text: delta.unparsedToolCall.rawText }
+  }
+}
+
+/** Text and reasoning come piece by piece; each call is whole. */
+const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entry.SaidPart> => {
+  const parts: Array<Entry.SaidPart> = []
+  for (const { kind, text } of deltas.map(partOf)) {
+    const last = parts.at(-1)
+    const goesOn = last?.kind === kind && (kind === "text" || kind === "thinking")
+    if (goesOn) parts[parts.length - 1] = { kind, text: last.text + text }
+    else parts.push({ kind, text })
+  }
+  return parts.map(({ kind, text }) => ({ kind, text: text.trim() })).filter(({ text }) => text !== "")
+}
+
+/** Reads responses of a model whose run used the renderer. Tokenizers come from the service `Tokenizers`, where there is one. */
+export const of = Effect.fnUntraced(function*(model: string, renderer: string) {
+  const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
+  if (Option.isNone(tokenizers) || model === "" || renderer === "") return unread
+  const made = Effect.flatMap(tokenizers.value.load(model), (tokenizer) => Renderers.byName(renderer, tokenizer))
+  return yield* Effect.match(made, {
+    onFailure: () => unread,
+    onSuccess: (found): Reading => (tokens) =>
+      Effect.gen(function*() {
+        const response = found.stream([])
+        const first = response.push(tokens)
+        return joined([...first, ...(yield* response.end).deltas])
+      }).pipe(Effect.orElseSucceed(() => null))
+  })
+})

@@ -1,0 +1,37 @@
+import { TestTokenizer } from "@effect-rl/core/testing"
+import * as Said from "@effect-rl/view/server/Said"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+
+const read = Effect.fnUntraced(function*(renderer: string, text: string) {
+  const reading = yield* Said.of("test/words", renderer)
+  return yield* reading(TestTokenizer.characters.encode(text))
+}, Effect.provide(TestTokenizer.layer()))
+
+describe("what a policy said", () => {
+  it.effect("is reasoning, text and calls, each for itself", () =>
+    Effect.gen(function*() {
+      const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call>"
+      assert.deepStrictEqual(yield* read("qwen3", `<think>\n2 and 3\n</think>\n\nfive\n${call}<|im_end|>`), [
+        { kind: "thinking", text: "2 and 3" },
+        { kind: "text", text: "five" },
+        { kind: "call", text: "add({\"a\": 2})" }
+      ])
+    }))
+
+  it.effect("is told apart where the response was cut, or holds a call that cannot be read", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* read("qwen3", "<think>\nlet me"), [{ kind: "thinking", text: "let me" }])
+      const [part] = (yield* read("qwen3", "<tool_call>\n{oops\n</tool_call><|im_end|>")) ?? []
+      assert.strictEqual(part?.kind, "unread_call")
+      assert.include(part?.text, "{oops")
+    }))
+
+  it.effect("is unknown without the renderer or the tokenizer of the model", () =>
+    Effect.gen(function*() {
+      assert.isNull(yield* read("unheard-of", "five"))
+      assert.isNull(yield* read("", "five"))
+      const reading = yield* Said.of("test/words", "qwen3")
+      assert.isNull(yield* reading(Int32Array.of(1)))
+    }))
+})
