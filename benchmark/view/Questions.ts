@@ -52,7 +52,7 @@ const numbersAlone = "numbers without what they mean or where they should lie"
 export const questions: ReadonlyArray<Question> = [
   {
     text: "Is it learning? The mean reward of every iteration",
-    effectRl: inSight("svg.reward polyline"),
+    effectRl: inSight("svg.plot polyline"),
     inspect: { ...inSight("text=\"train iteration 4\""), note: "as numbers, without a curve or an error" },
     trackio: { ...chart("reward/total"), note: "among 65 charts" },
     primeRl: "step bar and curves",
@@ -76,7 +76,7 @@ export const questions: ReadonlyArray<Question> = [
   },
   {
     text: "How good is it on held-out problems, within which interval?",
-    effectRl: inSight(".tile >> text=/before iteration/"),
+    effectRl: inSight(".tile >> text=/after \\d+ iteration/"),
     inspect: { ...inSight("text=\"held_out before iteration 5\""), note: "without the interval" },
     trackio: { ...chart("score_high"), note: "a chart for each end" },
     primeRl: "avg@k of each evaluation",

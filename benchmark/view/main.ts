@@ -48,7 +48,7 @@ const firstChart = (folder: string, run: string) =>
     const { stop, url } = await serve(folder)
     const start = performance.now()
     await page.goto(place(url, { at: "run", run }))
-    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    await page.locator("svg.plot polyline").waitFor({ state: "attached", timeout: 60_000 })
     const time = performance.now() - start
     stop()
     return time
@@ -61,7 +61,7 @@ const transcripts = (folder: string, run: string) =>
   open(async (page) => {
     const { stop, url } = await serve(folder)
     await page.goto(place(url, { at: "run", run }))
-    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    await page.locator("svg.plot polyline").waitFor({ state: "attached", timeout: 60_000 })
     const times: Array<number> = []
     for (const iteration of [0, 30, 60, 90, 124, 7, 77, 101]) {
       await page.evaluate(
@@ -92,7 +92,7 @@ const live = (folder: string, run: string) =>
         for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
       }).observe({ entryTypes: ["longtask"] })`)
     await page.goto(place(url, { at: "run", run }))
-    await page.locator("svg.reward polyline").waitFor({ state: "attached", timeout: 60_000 })
+    await page.locator("svg.plot polyline").waitFor({ state: "attached", timeout: 60_000 })
     await page.evaluate("window.longest = 0")
     if (writer.exitCode === null) await once(writer, "exit")
     await page.waitForTimeout(2000)

@@ -1,11 +1,12 @@
 /** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
+import * as Plot from "./Plot.ts"
+import type { Route } from "./Route.ts"
 import * as Series from "./Series.ts"
-import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 
-const size: Series.Size = { width: 1180, height: 320, left: 48, right: 16, top: 12, bottom: 30 }
+const size: Series.Size = { width: 1180, height: 342, left: 64, right: 16, top: 12, bottom: 52 }
 
 const pointOf = (iteration: number, value: number, error: number): Series.Point => ({
   iteration,
@@ -39,32 +40,28 @@ export const nameOf = (run: string) => Text.foreign(run.split(/[\\/]/).findLast(
 export const methodName = (runs: ReadonlyArray<string>) =>
   runs.length === 1 ? nameOf(runs[0] ?? "") : `${runs.map(nameOf).join(", ")} (${runs.length} seeds)`
 
-export const draw = ({ methods, runs }: Comparison): Child => {
-  const curves = methods.map((_, method) => Series.thinned(curveOf(runs.filter((run) => run.method === method))))
-  if (curves.every((curve) => curve.length === 0)) return empty("None of the runs has finished an iteration.")
-  const scale = Series.scales(curves.flat(), size)
-  return h(
-    "figure",
-    {},
-    picture(
-      "Mean reward of each iteration of every method",
-      size.width,
-      size.height,
-      {},
-      ...Series.axes(scale, size),
-      ...curves.map((curve, method) =>
-        svg("polygon", { class: `band method-${method}`, points: Series.band(curve, scale) })
-      ),
-      ...curves.map((curve, method) =>
-        svg("polyline", { class: `curve method-${method}`, points: Series.line(curve, scale) })
-      )
-    ),
-    h(
-      "figcaption",
-      {},
-      ...methods.map((names, method) =>
-        h("span", { class: `key key-method method-${method}` }, `${methodName(names)} ± SE`)
-      )
-    )
-  )
+export const draw = ({ methods, runs }: Comparison, route: Route): Child => {
+  const curves = methods.map((_, method) => ({
+    shade: `method-${method}`,
+    points: curveOf(runs.filter((run) => run.method === method))
+  }))
+  if (curves.every(({ points }) => points.length === 0)) return empty("None of the runs has finished an iteration.")
+  const names = methods.map(methodName)
+  const read = (iteration: number) =>
+    curves.flatMap(({ points }, method) => {
+      const near = Series.nearest(points, iteration)
+      if (near?.iteration !== iteration) return []
+      return [`${names[method]} ${Text.fixed(near.value)} ± ${Text.fixed(near.high - near.value)}`]
+    }).join("; ")
+  return Plot.draw({
+    label: "Mean reward of each iteration of every method",
+    size,
+    curves,
+    marked: [],
+    marks: () => [],
+    least: [0, 1],
+    read,
+    legend: names.map((name, method) => h("span", { class: `key key-method method-${method}` }, `${name} ± SE`)),
+    route
+  })
 }

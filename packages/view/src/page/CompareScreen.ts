@@ -2,6 +2,7 @@
 import type { ComparedRecords, ComparedScore, Comparison, FieldDifference } from "../story/Entry.ts"
 import * as CompareChart from "./CompareChart.ts"
 import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
+import * as PlotControls from "./PlotControls.ts"
 import { type Data, link, plain, type Screen } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
@@ -96,14 +97,15 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
   )
 }
 
-export const render = ({ comparison, route: { others = [], run } }: Data): Screen => {
+export const render = ({ comparison, route }: Data): Screen => {
+  const { others = [], run } = route
   if (run === undefined || others.length === 0) {
     return plain("Comparison", h("p", {}, "Mark 2 to 4 runs in ", link({ at: "runs" }, "the list"), "."))
   }
   if (comparison === undefined) return plain("Comparison", empty("Reading the records …"))
   return plain(
     `Comparison of ${others.length + 1} runs`,
-    panel("Reward", CompareChart.draw(comparison)),
+    panel("Reward", CompareChart.draw(comparison, route), PlotControls.draw(route)),
     scorePanel(comparison),
     ...comparison.records.map(recordsPanel(run))
   )

@@ -2,6 +2,8 @@
 import * as Signs from "@effect-rl/core/rl/Health"
 import * as Story from "../story/Story.ts"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
+import type * as Route from "./Route.ts"
+import { link } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 type Metrics = Readonly<Record<string, number | null>>
@@ -49,11 +51,23 @@ const range = ({ least, most }: Signs.Range = {}) =>
     ? `at least ${least}`
     : `${least} to ${most}`
 
-const row = ({ isHealthy, metric, sign: { advice, healthy, meaning, title }, value }: Reading) =>
+/** The metric's name, which leads to its curve; evaluations have none. */
+const curve = (metric: string, metrics: Metrics, route: Route.Route) => {
+  const name = Text.foreign(metric)
+  const { evaluator, iteration, run } = route
+  const hasCurve = evaluator === undefined && Object.hasOwn(metrics, metric)
+  const open = route.at === "run" ? { ...route, metric } : { at: "run", run, iteration, metric } as const
+  return h("code", {}, hasCurve ? link(open, name) : name)
+}
+
+const row = (metrics: Metrics, route: Route.Route) =>
+(
+  { isHealthy, metric, sign: { advice, healthy, meaning, title }, value }: Reading
+) =>
   h(
     "tr",
     { key: metric },
-    h("td", {}, title, h("br", {}), h("code", {}, metric)),
+    h("td", {}, title, h("br", {}), curve(metric, metrics, route)),
     h("td", { class: "number" }, Text.short(value)),
     h("td", { class: "short" }, verdict(isHealthy)),
     h("td", { class: "short" }, range(healthy)),
@@ -65,18 +79,18 @@ const row = ({ isHealthy, metric, sign: { advice, healthy, meaning, title }, val
     )
   )
 
-export const panelOf = (story: Story.Story): Child => {
+export const panelOf = (story: Story.Story, route: Route.Route): Child => {
   const updated = Story.lastUpdated(story)
   if (updated === undefined) return panel("Health", empty("No iteration is done yet."))
   return panel(
     `Health, iteration ${updated.iteration}`,
-    table(["sign", "value", "verdict", "healthy", "meaning"], newest(story).map(row), "health"),
-    allMetrics(updated.metrics)
+    table(["sign", "value", "verdict", "healthy", "meaning"], newest(story).map(row(updated.metrics, route)), "health"),
+    allMetrics(updated.metrics, route)
   )
 }
 
 /** Every metric of an iteration with what it counts, folded away. */
-export const allMetrics = (metrics: Metrics): Child =>
+export const allMetrics = (metrics: Metrics, route: Route.Route): Child =>
   h(
     "details",
     {},
@@ -87,7 +101,7 @@ export const allMetrics = (metrics: Metrics): Child =>
         h(
           "tr",
           { key: name },
-          h("td", {}, h("code", {}, Text.foreign(name))),
+          h("td", {}, curve(name, metrics, route)),
           h("td", { class: "number" }, Text.short(value)),
           h("td", { class: "meaning" }, Text.foreign(Signs.meaning(name) ?? ""))
         )

@@ -41,9 +41,9 @@ const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story, ro
   )
 }
 
-const headings = [
+const headings = ([low, high]: DotStrip.Extent) => [
   "group",
-  "a dot per member, by reward",
+  `a dot per member, by reward from ${Text.short(low)} to ${Text.short(high)}`,
   "mean",
   "signal",
   "training",
@@ -76,7 +76,7 @@ const groupPanel = (
       ? empty("No group is rolled out yet.")
       : shown.length === 0
       ? empty("No group is as the filter asks.")
-      : table(headings, part.map((group) => row(group, extent, story, route)), "groups")
+      : table(headings(extent), part.map((group) => row(group, extent, story, route)), "groups")
   )
 }
 
@@ -137,7 +137,7 @@ export const render = (data: Data): Screen => {
         RegradePanel.panelOf(data, story)
       ),
       groupPanel(groups, shown, story, route),
-      metrics === undefined ? undefined : panel("Metrics", allMetrics(metrics))
+      metrics === undefined ? undefined : panel("Metrics", allMetrics(metrics, route))
     ],
     choices: shown.map((group) => choiceOf(route, group)),
     selected: shown.findIndex(({ sequence }) => sequence === route.group)

@@ -4,6 +4,7 @@ import { h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 import * as RunsScreen from "./RunsScreen.ts"
 import type { Data, Screen } from "./Screen.ts"
+import * as Zoom from "./Zoom.ts"
 
 const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["j  ↓", "next iteration, group or member"],
@@ -13,6 +14,8 @@ const keys: ReadonlyArray<readonly [keys: string, meaning: string]> = [
   ["← →", "previous / next token under the microscope"],
   ["Enter", "open what is selected"],
   ["Escape", "back to the level above"],
+  ["+ / −", "a smaller / larger part of the curves, around the selected iteration"],
+  ["0", "curves of the whole run"],
   ["t", "texts or exact tokens"],
   ["/", "search the transcripts"],
   ["x", "mark a run for comparison"],
@@ -82,6 +85,16 @@ const otherToken = ({ route, transcript }: Data, by: number): Route.Route | unde
 const compared = ({ others: [run, ...others] = [] }: Route.Route): Route.Route | undefined =>
   run === undefined || others.length === 0 ? undefined : { at: "compare", run, others }
 
+/** Curves of a part of the run so many times as long. */
+const zoomed = ({ comparison, route, story }: Data, factor: number): Route.Route | undefined => {
+  if (route.at === "run" && story !== undefined) {
+    return Zoom.scaled(route, Story.iterations(story).at(-1)?.index ?? 0, factor)
+  }
+  if (route.at !== "compare" || comparison === undefined) return undefined
+  const last = Math.max(...comparison.runs.map(({ points }) => points.at(-1)?.iteration ?? 0))
+  return Zoom.scaled(route, last, factor)
+}
+
 /** Where the key leads; undefined where it means nothing here. */
 const target = (key: string, screen: Screen, data: Data): Route.Route | undefined => {
   const { route } = data
@@ -104,6 +117,12 @@ const target = (key: string, screen: Screen, data: Data): Route.Route | undefine
       return otherToken(data, 1)
     case "ArrowLeft":
       return otherToken(data, -1)
+    case "+":
+      return zoomed(data, 0.5)
+    case "-":
+      return zoomed(data, 2)
+    case "0":
+      return Zoom.whole(route)
     case "Enter":
       return screen.choices[screen.selected]?.open
     case "Escape":

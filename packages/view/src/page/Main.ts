@@ -59,7 +59,8 @@ const start = (source: Source.Source) => {
     const before = model.state().data.route
     const route = Route.parse(location.hash)
     model.open(route)
-    if (before.at !== route.at || before.iteration !== route.iteration) scrollTo(0, 0)
+    const isElsewhere = before.at !== route.at || before.iteration !== route.iteration || before.metric !== route.metric
+    if (isElsewhere) scrollTo(0, 0)
     document.querySelector("tr[aria-current], article[aria-current], .token[aria-current]")
       ?.scrollIntoView({ block: "nearest" })
     if (route.at === "search" && route.text === undefined) document.querySelector("input")?.focus()

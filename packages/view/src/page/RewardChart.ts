@@ -1,13 +1,13 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
 import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
 import { type Child, empty, h } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
+import * as Plot from "./Plot.ts"
 import type * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Series from "./Series.ts"
-import { picture, svg } from "./Svg.ts"
+import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
-
-const size: Series.Size = { width: 760, height: 250, left: 48, right: 16, top: 12, bottom: 30 }
 
 export const rewardOf = ({ index, updated }: Iteration): ReadonlyArray<Series.Point> => {
   const reward = updated?.reward
@@ -28,21 +28,15 @@ export const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Ser
   return mean === undefined ? [] : [{ iteration, value: mean, low: mean, high: mean }]
 }
 
-const rewardDot = (point: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {
-  const { iteration, value } = point
+const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {
   const isSelected = route.iteration === iteration
-  return svg(
-    "circle",
-    {
-      key: `reward ${iteration}`,
-      class: isSelected ? "point selected" : "point",
-      cx: x(iteration),
-      cy: y(value),
-      r: isSelected ? 6 : 4,
-      onClick: () => go({ ...route, at: "iteration", iteration, evaluator: undefined })
-    },
-    svg("title", {}, `iteration ${iteration}: reward ${Text.fixed(value)} ± ${Text.fixed(point.high - value)}`)
-  )
+  return svg("circle", {
+    key: `reward ${iteration}`,
+    class: isSelected ? "point selected" : "point",
+    cx: x(iteration),
+    cy: y(value),
+    r: isSelected ? 6 : 4
+  })
 }
 
 /** Colours for so many evaluators; further ones share the last. */
@@ -63,7 +57,10 @@ const evaluationMark = (
       {
         key: `${evaluation.evaluator} ${iteration}`,
         class: `evaluation ${colourOf(evaluation.evaluator, all)}`,
-        onClick: () => go({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
+        onClick: (event) => {
+          event.stopPropagation()
+          go({ ...route, at: "iteration", iteration, evaluator: evaluation.evaluator })
+        }
       },
       svg("line", { x1: x(iteration), x2: x(iteration), y1: y(low), y2: y(high) }),
       svg("rect", { x: x(iteration) - 4, y: y(value) - 4, width: 8, height: 8 }),
@@ -80,36 +77,51 @@ const evaluationMark = (
 /** Beyond so many iterations single dots only hide the line. */
 const mostDots = 150
 
+/** What is known of the reward before and after the iteration. */
+const reading =
+  (rewards: ReadonlyArray<Series.Point>, measured: ReadonlyArray<Evaluation>) => (iteration: number): string => {
+    const reward = Series.nearest(rewards, iteration)
+    const isThere = reward?.iteration === iteration
+    return [
+      ...(isThere ? [`mean reward ${Text.fixed(reward.value)} ± ${Text.fixed(reward.high - reward.value)}`] : []),
+      ...measured.filter((evaluation) => evaluation.iteration === iteration).flatMap((evaluation) =>
+        scoreOf(evaluation).map(({ high, low, value }) =>
+          `${Text.foreign(evaluation.evaluator)} ${Text.fixed(value)} [${Text.fixed(low)}, ${Text.fixed(high)}]`
+        )
+      )
+    ].join("; ")
+  }
+
 export const draw = (story: Story, route: Route.Route): Child => {
-  const rewards = iterations(story).flatMap(rewardOf)
+  const points = iterations(story).flatMap(rewardOf)
   const measured = evaluations(story)
   const names = evaluators(story)
-  const all = [...rewards, ...measured.flatMap(scoreOf)]
-  if (all.length === 0) return empty("No iteration is done yet.")
-  const scale = Series.scales(all, size)
-  const curve = Series.thinned(rewards)
-  const dots = rewards.filter(({ iteration }) => rewards.length <= mostDots || iteration === route.iteration)
-  return h(
-    "figure",
-    {},
-    picture(
-      `Mean reward of ${rewards.length} iterations`,
-      size.width,
-      size.height,
-      { class: "reward" },
-      ...Series.axes(scale, size),
-      svg("polygon", { class: "band", points: Series.band(curve, scale) }),
-      svg("polyline", { class: "curve", points: Series.line(curve, scale) }),
-      ...dots.map((point) => rewardDot(point, scale, route)),
-      ...measured.flatMap((evaluation) => evaluationMark(evaluation, scale, route, names))
-    ),
-    h(
-      "figcaption",
-      {},
+  const marked = measured.flatMap(scoreOf)
+  if (points.length + marked.length === 0) return empty("No iteration is done yet.")
+  const dots = (scales: Series.Scales, options: Series.Options) => {
+    const visible = Series.inside(points, options)
+    return visible.filter(({ iteration }) => visible.length <= mostDots || iteration === route.iteration)
+      .map((point) => rewardDot(point, scales, route))
+  }
+  return Plot.draw({
+    label: `Mean reward of ${Text.plural(points.length, "iteration")}`,
+    size: MetricChart.size,
+    curves: [{ shade: "", points }],
+    marked,
+    marks: (scales, options) => [
+      ...dots(scales, options),
+      ...measured.filter((evaluation) => Series.inside(scoreOf(evaluation), options).length > 0)
+        .flatMap((evaluation) => evaluationMark(evaluation, scales, route, names))
+    ],
+    least: [0, 1],
+    read: reading(points, measured),
+    open: (iteration) => go({ ...route, at: "iteration", iteration, evaluator: undefined }),
+    legend: [
       h("span", { class: "key key-reward" }, "mean reward ± standard error"),
       ...names.map((name) =>
         h("span", { class: `key key-evaluation ${colourOf(name, names)}` }, `${Text.foreign(name)} [95 %]`)
       )
-    )
-  )
+    ],
+    route
+  })
 }

@@ -17,7 +17,7 @@ const known = (groups: ReadonlyArray<Entry.Group>) =>
   groups.flatMap(({ rewards }) => rewards.filter((reward) => reward !== null))
 
 /** A bar for each reward where there are few different ones, otherwise for equal ranges. */
-const bars = (rewards: ReadonlyArray<number>): ReadonlyArray<Bar> => {
+const barsOf = (rewards: ReadonlyArray<number>): ReadonlyArray<Bar> => {
   const values = [...new Set(rewards)].toSorted((left, right) => left - right)
   const count = (low: number, high: number) => rewards.filter((reward) => reward >= low && reward <= high).length
   if (values.length <= mostBars) return values.map((value) => ({ low: value, high: value, count: count(value, value) }))
@@ -34,10 +34,10 @@ const bars = (rewards: ReadonlyArray<number>): ReadonlyArray<Bar> => {
 const title = ({ high, low }: Bar) => low === high ? Text.short(low) : `${Text.short(low)} to ${Text.short(high)}`
 
 export const draw = (groups: ReadonlyArray<Entry.Group>, route: Route.Route): Child => {
-  const all = bars(known(groups))
+  const all = barsOf(known(groups))
   if (all.length === 0) return empty("No member has a reward yet.")
   const most = Math.max(...all.map(({ count }) => count))
-  return h(
+  const bars = h(
     "div",
     { class: "histogram", role: "group", "aria-label": "members by reward" },
     ...all.map((bar) => {
@@ -67,4 +67,5 @@ export const draw = (groups: ReadonlyArray<Entry.Group>, route: Route.Route): Ch
       )
     })
   )
+  return [bars, h("p", { class: "facts" }, "Members with each reward; a click shows their groups alone.")]
 }

@@ -41,6 +41,14 @@ export interface Route {
   readonly text?: string | undefined
   /** Another rule of credit, to see what it would change. */
   readonly rule?: string | undefined
+  /** The metric whose curve is shown in place of the reward's. */
+  readonly metric?: string | undefined
+  /** The part of the run that curves show. */
+  readonly from?: number | undefined
+  readonly to?: number | undefined
+  /** Iterations that smooth curves take the mean of. */
+  readonly smooth?: number | undefined
+  readonly log?: boolean | undefined
 }
 
 const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member", "search", "compare"]
@@ -84,7 +92,12 @@ export const parse = (hash: string): Route => {
     least: whole(fields.get("least")),
     most: whole(fields.get("most")),
     text: text("text"),
-    rule: text("rule")
+    rule: text("rule"),
+    metric: text("metric"),
+    from: whole(fields.get("from")),
+    to: whole(fields.get("to")),
+    smooth: whole(fields.get("smooth")),
+    log: fields.get("log") === "true" ? true : undefined
   }
 }
 

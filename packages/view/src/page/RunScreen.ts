@@ -1,10 +1,10 @@
 /** One run: whether it learns, whether it is healthy, what it costs, and what it is doing now. */
 import * as Story from "../story/Story.ts"
 import * as CostPanel from "./CostPanel.ts"
+import * as CurvePanel from "./CurvePanel.ts"
 import { type Child, columns, empty, h, numberCell, panel, table } from "./Dom.ts"
 import * as Events from "./Events.ts"
 import * as Health from "./Health.ts"
-import * as RewardChart from "./RewardChart.ts"
 import type { Route } from "./Route.ts"
 import * as RunTiles from "./RunTiles.ts"
 import { type Choice, choosable, type Data, link, plain, type Screen } from "./Screen.ts"
@@ -107,13 +107,13 @@ export const render = (data: Data): Screen => {
     body: [
       RunTiles.draw(data, story),
       columns(
-        panel("Reward", RewardChart.draw(story, route)),
+        CurvePanel.panelOf(story, route),
         panel("Signal of groups", SignalChart.draw(story, route))
       ),
       columns(TimelinePanel.panelOf(story, route), Events.noticePanel(story)),
       iterationTable(all, selected, route),
       evaluationTable(story, route),
-      Health.panelOf(story),
+      Health.panelOf(story, route),
       columns(CostPanel.panelOf(story), Events.failurePanel(story, route))
     ],
     choices: all.map(({ index }) => choiceOf(route, index)),

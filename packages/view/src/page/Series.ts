@@ -1,6 +1,7 @@
 /** Points of a curve, and the scales that put them on a picture. */
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
+import type { Part } from "./Zoom.ts"
 
 export interface Point {
   readonly iteration: number
@@ -21,44 +22,116 @@ export interface Size {
 export interface Scales {
   readonly x: (iteration: number) => number
   readonly y: (value: number) => number
-  readonly ticks: ReadonlyArray<number>
-  readonly last: number
+  /** The iteration at a place of the picture. */
+  readonly iterationAt: (x: number) => number
+  /** Values and iterations that the axes name. */
+  readonly values: ReadonlyArray<number>
+  readonly iterations: ReadonlyArray<number>
+}
+
+export interface Options {
+  readonly part: Part
+  readonly isLog: boolean
+  /** The axis of values has at least these. */
+  readonly least: ReadonlyArray<number>
 }
 
 const niceStep = (span: number) => {
   const rough = span / 4
   const power = 10 ** Math.floor(Math.log10(rough))
-  return power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10)
+  return power * ([1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999) ?? 10)
 }
 
-/** Scales for the points, at least from 0 to 1. */
-export const scales = (points: ReadonlyArray<Point>, size: Size): Scales => {
-  let [low, high, last] = [0, 1, 1]
-  for (const point of points) {
-    low = Math.min(low, point.low)
-    high = Math.max(high, point.high)
-    last = Math.max(last, point.iteration)
-  }
-  const step = niceStep(high - low)
+const multiples = (from: number, to: number, step: number) => {
+  const first = Math.ceil(from / step - 1e-9)
+  return Array.from({ length: Math.floor(to / step + 1e-9) - first + 1 }, (_, index) => (first + index) * step)
+}
+
+/** What an axis spans, and what it names. */
+interface Axis {
+  readonly low: number
+  readonly high: number
+  readonly names: ReadonlyArray<number>
+}
+
+const linearAxis = (low: number, high: number): Axis => {
+  const step = niceStep(high > low ? high - low : Math.abs(low) || 1)
   const [bottom, top] = [Math.floor(low / step) * step, Math.ceil(high / step) * step]
-  const { height, left, right, width } = size
+  const widened = top > bottom ? top : bottom + step
+  return { low: bottom, high: widened, names: multiples(bottom, widened, step) }
+}
+
+const mostNames = 6
+
+/** In powers of ten. */
+const logAxis = (low: number, high: number): Axis => {
+  const [bottom, top] = high > low
+    ? [Math.log10(low), Math.log10(high)]
+    : [Math.log10(low) - 0.5, Math.log10(low) + 0.5]
+  const powers = Array.from({ length: Math.ceil(top) - Math.floor(bottom) + 1 }, (_, at) => Math.floor(bottom) + at)
+  const inside = (value: number) => Math.log10(value) >= bottom - 1e-9 && Math.log10(value) <= top + 1e-9
+  const fine = powers.flatMap((power) => [1, 2, 5].map((factor) => factor * 10 ** power)).filter(inside)
+  const coarse = powers.map((power) => 10 ** power).filter(inside)
+  const every = Math.ceil(coarse.length / mostNames)
   return {
-    x: (iteration) => left + (iteration / last) * (width - left - right),
-    y: (value) => height - size.bottom - ((value - bottom) / (top - bottom)) * (height - size.top - size.bottom),
-    ticks: Array.from({ length: Math.round((top - bottom) / step) + 1 }, (_, index) => bottom + index * step),
-    last
+    low: bottom,
+    high: top,
+    names: fine.length <= mostNames ? fine : coarse.filter((_, at) => at % every === 0)
   }
 }
 
-export const axes = ({ last, ticks, x, y }: Scales, size: Size) => [
-  ...ticks.flatMap((tick) => [
-    svg("line", { class: "grid", x1: size.left, x2: size.width - size.right, y1: y(tick), y2: y(tick) }),
-    svg("text", { class: "tick", x: size.left - 6, y: y(tick) + 4, "text-anchor": "end" }, Text.short(tick))
+const valueAxis = (points: ReadonlyArray<Point>, { isLog, least }: Options): Axis => {
+  let [low, high] = [Math.min(...least), Math.max(...least)]
+  for (const point of points) {
+    low = Math.min(low, isLog ? point.value : point.low)
+    high = Math.max(high, isLog ? point.value : point.high)
+  }
+  if (low > high) [low, high] = [isLog ? 0.1 : 0, 1]
+  return isLog ? logAxis(low, high) : linearAxis(low, high)
+}
+
+export const scales = (points: ReadonlyArray<Point>, size: Size, options: Options): Scales => {
+  const { isLog, part: { from, to } } = options
+  const { high, low, names } = valueAxis(points, options)
+  const { height, left, right, top, width } = size
+  const [across, up] = [width - left - right, height - top - size.bottom]
+  const share = (value: number) => {
+    const place = isLog ? Math.log10(value) : value
+    return Math.min(1, Math.max(0, ((Number.isNaN(place) ? low : place) - low) / (high - low)))
+  }
+  return {
+    x: (iteration) => left + ((iteration - from) / (to - from)) * across,
+    y: (value) => height - size.bottom - share(value) * up,
+    iterationAt: (x) => from + ((x - left) / across) * (to - from),
+    values: names,
+    iterations: multiples(from, to, Math.max(1, niceStep(to - from)))
+  }
+}
+
+export const axes = ({ iterations, values, x, y }: Scales, size: Size) => [
+  ...values.flatMap((value) => [
+    svg("line", { class: "grid", x1: size.left, x2: size.width - size.right, y1: y(value), y2: y(value) }),
+    svg("text", { class: "tick", x: size.left - 6, y: y(value) + 4, "text-anchor": "end" }, Text.short(value))
   ]),
-  ...[...new Set([0, Math.round(last / 2), last])].map((tick) =>
-    svg("text", { class: "tick", x: x(tick), y: size.height - 8, "text-anchor": "middle" }, String(tick))
-  )
+  ...iterations.map((iteration) =>
+    svg("text", { class: "tick", x: x(iteration), y: size.height - 30, "text-anchor": "middle" }, String(iteration))
+  ),
+  svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
 ]
+
+/** The points of a part of the run that the scale can show. */
+export const inside = (points: ReadonlyArray<Point>, { isLog, part: { from, to } }: Options): ReadonlyArray<Point> =>
+  points.filter(({ iteration, value }) => iteration >= from && iteration <= to && (!isLog || value > 0))
+
+/** The mean of each point and of those before it, `over` points in all. */
+export const smoothed = (points: ReadonlyArray<Point>, over: number): ReadonlyArray<Point> => {
+  let sum = 0
+  return points.map(({ iteration, value }, at) => {
+    sum += value - (points[at - over]?.value ?? 0)
+    const mean = sum / Math.min(at + 1, over)
+    return { iteration, value: mean, low: mean, high: mean }
+  })
+}
 
 /** Points that a picture of some hundred pixels can show: neighbours are joined to their mean, lowest and highest value. */
 export const thinned = (points: ReadonlyArray<Point>, most = 400): ReadonlyArray<Point> => {
@@ -73,6 +146,19 @@ export const thinned = (points: ReadonlyArray<Point>, most = 400): ReadonlyArray
       high: part.reduce((high, point) => Math.max(high, point.high), -Infinity)
     }
   })
+}
+
+/** The point nearest to the iteration; points are in order. */
+export const nearest = (points: ReadonlyArray<Point>, iteration: number): Point | undefined => {
+  let [low, high] = [0, points.length - 1]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((points[middle]?.iteration ?? 0) < iteration) low = middle + 1
+    else high = middle
+  }
+  const [before, after] = [points[low - 1], points[low]]
+  if (before === undefined || after === undefined) return after ?? before
+  return iteration - before.iteration < after.iteration - iteration ? before : after
 }
 
 const at = ({ x, y }: Scales, iteration: number, value: number) => `${x(iteration).toFixed(1)},${y(value).toFixed(1)}`

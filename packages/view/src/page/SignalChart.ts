@@ -2,12 +2,16 @@
 import { noGroups, type Tally, type Verdict, verdicts } from "../story/GroupVerdict.ts"
 import { type Iteration, iterations, type Story } from "../story/Story.ts"
 import { type Child, empty, h } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
 import type * as Route from "./Route.ts"
 import { go } from "./Screen.ts"
 import { picture, svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
+import * as Zoom from "./Zoom.ts"
 
-const size = { width: 760, height: 110 }
+const { size } = MetricChart
+
+const [across, up] = [size.width - size.left - size.right, size.height - size.top - size.bottom]
 
 export const names: Readonly<Record<Verdict, string>> = {
   informative: "informative",
@@ -41,9 +45,9 @@ const column = ({ first, last, tally }: Column, x: number, width: number, route:
   const text = verdicts.map((verdict) => `${Text.percent(tally[verdict] / all)} ${names[verdict]}`).join(", ")
   let top = 0
   const parts = verdicts.filter((verdict) => tally[verdict] > 0).map((verdict) => {
-    const height = (tally[verdict] / all) * size.height
+    const height = (tally[verdict] / all) * up
     top += height
-    return svg("rect", { class: `fill-${verdict}`, x, y: top - height, width, height })
+    return svg("rect", { class: `fill-${verdict}`, x, y: size.top + top - height, width, height })
   })
   const place = first === last ? `iteration ${first}` : `iterations ${first} to ${last}`
   return svg(
@@ -58,11 +62,32 @@ const column = ({ first, last, tally }: Column, x: number, width: number, route:
   )
 }
 
+/** Names shares of the groups, and the iteration of the first column, of one in the middle and of the last. */
+const axes = (shown: ReadonlyArray<Column>, center: (index: number) => number) => [
+  ...[0, 0.5, 1].map((share) =>
+    svg(
+      "text",
+      { class: "tick", x: size.left - 6, y: size.top + (1 - share) * up + 4, "text-anchor": "end" },
+      `${100 * share} %`
+    )
+  ),
+  ...[...new Set([0, (shown.length - 1) >> 1, shown.length - 1])].map((index) =>
+    svg(
+      "text",
+      { class: "tick", x: center(index), y: size.height - 30, "text-anchor": "middle" },
+      String(shown[index]?.first)
+    )
+  ),
+  svg("text", { class: "tick", x: size.left, y: size.height - 6 }, "iteration")
+]
+
 export const draw = (story: Story, route: Route.Route): Child => {
-  const sampled = iterations(story).filter(({ groups }) => groups.length > 0)
-  if (sampled.length === 0) return empty("No group is rolled out yet.")
+  const all = iterations(story).filter(({ groups }) => groups.length > 0)
+  if (all.length === 0) return empty("No group is rolled out yet.")
+  const { from, to } = Zoom.part(route, all.at(-1)?.index ?? 0)
+  const sampled = all.filter(({ index }) => index >= from && index <= to)
   const shown = columnsOf(sampled)
-  const slot = size.width / shown.length
+  const slot = across / shown.length
   const gap = slot > 4 ? 2 : 0
   return h(
     "figure",
@@ -71,8 +96,9 @@ export const draw = (story: Story, route: Route.Route): Child => {
       "Shares of groups by what their rewards teach",
       size.width,
       size.height,
-      { preserveAspectRatio: "none", class: "shares" },
-      ...shown.map((part, index) => column(part, index * slot, slot - gap, route))
+      { class: "shares" },
+      ...axes(shown, (index) => size.left + (index + 0.5) * slot),
+      ...shown.map((part, index) => column(part, size.left + index * slot, slot - gap, route))
     ),
     h("figcaption", {}, ...verdicts.map((verdict) => h("span", { class: `key key-${verdict}` }, names[verdict])))
   )

@@ -11,6 +11,6 @@ export const picture = (
   label: string,
   width: number,
   height: number,
-  attributes: Readonly<Record<string, string>>,
+  attributes: Parameters<typeof h>[1],
   ...children: Parameters<typeof h> extends [unknown, unknown?, ...infer C] ? C : never
 ) => h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, ...attributes }, ...children)

@@ -3,9 +3,13 @@
 export const fixed = (value: number | null | undefined, digits = 3): string =>
   value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits)
 
-/** Up to three decimals, without zeros at the end. */
-export const short = (value: number | null | undefined): string =>
-  value === null || value === undefined || !Number.isFinite(value) ? "–" : String(Number(value.toFixed(3)))
+/** Up to three decimals, of smaller numbers three digits; without zeros at the end. */
+export const short = (value: number | null | undefined): string => {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–"
+  const size = Math.abs(value)
+  const rounded = Number(size < 0.1 ? value.toPrecision(3) : value.toFixed(3))
+  return size > 0 && size < 1e-4 ? rounded.toExponential() : String(rounded)
+}
 
 export const percent = (share: number | null | undefined): string =>
   share === null || share === undefined || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(1)} %`

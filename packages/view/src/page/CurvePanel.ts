@@ -1,0 +1,41 @@
+/** The reward of each iteration, or one of its metrics. */
+import * as Signs from "@effect-rl/core/rl/Health"
+import type { Story } from "../story/Story.ts"
+import { type Child, h, panel } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
+import * as PlotControls from "./PlotControls.ts"
+import * as RewardChart from "./RewardChart.ts"
+import type { Route } from "./Route.ts"
+import { go } from "./Screen.ts"
+import * as Text from "./Text.ts"
+
+const chooser = (story: Story, route: Route): Child => {
+  const names = MetricChart.names(story)
+  return names.length === 0 ? undefined : h(
+    "label",
+    {},
+    "show ",
+    h(
+      "select",
+      {
+        onChange: ({ target }) => {
+          const chosen = target instanceof HTMLSelectElement ? target.value : ""
+          go({ ...route, metric: chosen === "" ? undefined : chosen })
+        }
+      },
+      h("option", { value: "", selected: route.metric === undefined }, "reward"),
+      ...names.map((name) => h("option", { value: name, selected: name === route.metric }, Text.foreign(name)))
+    )
+  )
+}
+
+export const panelOf = (story: Story, route: Route): Child => {
+  const { metric } = route
+  const meaning = metric === undefined ? undefined : Signs.meaning(metric)
+  return panel(
+    metric === undefined ? "Reward" : Text.foreign(metric),
+    metric === undefined ? RewardChart.draw(story, route) : MetricChart.draw(story, route, metric),
+    meaning === undefined ? undefined : h("p", { class: "facts" }, `${Text.foreign(meaning)}.`),
+    PlotControls.draw(route, chooser(story, route))
+  )
+}

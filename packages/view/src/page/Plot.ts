@@ -1,0 +1,170 @@
+/**
+ * Curves over the iterations of a run: pointing tells the values of an iteration, a click opens it, and dragging shows the part
+ * of the run that was dragged over.
+ */
+import { useMemo, useRef, useState } from "preact/hooks"
+import { type Child, h, part } from "./Dom.ts"
+import type { Route } from "./Route.ts"
+import { go } from "./Screen.ts"
+import * as Series from "./Series.ts"
+import { picture, svg } from "./Svg.ts"
+import * as Zoom from "./Zoom.ts"
+
+export interface Curve {
+  /** The class that colours it. */
+  readonly shade: string
+  /** In order of their iterations. */
+  readonly points: ReadonlyArray<Series.Point>
+}
+
+export interface Props {
+  readonly label: string
+  readonly size: Series.Size
+  readonly curves: ReadonlyArray<Curve>
+  /** Points that are drawn otherwise. */
+  readonly marked: ReadonlyArray<Series.Point>
+  readonly marks: (scales: Series.Scales, options: Series.Options) => ReadonlyArray<Child>
+  /** Values that the axis has, where the whole run is shown. */
+  readonly least: ReadonlyArray<number>
+  /** What is told of an iteration. */
+  readonly read: (iteration: number) => string
+  readonly open?: (iteration: number) => void
+  readonly legend: ReadonlyArray<Child>
+  readonly route: Route
+}
+
+const optionsOf = ({ curves, least, marked, route }: Props): Series.Options => {
+  const last = Math.max(
+    1,
+    ...[...curves.map(({ points }) => points), marked].map((points) => points.at(-1)?.iteration ?? 0)
+  )
+  const isLog = route.log === true
+  return { part: Zoom.part(route, last), isLog, least: isLog || !Zoom.isWhole(route) ? [] : least }
+}
+
+/** A curve as it is with its band or, where it is smoothed, the smooth curve over it. */
+const curveShapes = ({ points, shade }: Curve, scales: Series.Scales, options: Series.Options, over = 1) => {
+  const shown = Series.thinned(Series.inside(points, options))
+  const line = (kind: string, points: ReadonlyArray<Series.Point>) =>
+    svg("polyline", { class: `${kind} ${shade}`, points: Series.line(points, scales) })
+  return over > 1
+    ? [line("curve rough", shown), line("curve", Series.thinned(Series.inside(Series.smoothed(points, over), options)))]
+    : [svg("polygon", { class: `band ${shade}`, points: Series.band(shown, scales) }), line("curve", shown)]
+}
+
+/** The drawing without what follows the pointer, which moves more often than records arrive. */
+const drawingOf = (props: Props) => {
+  const { curves, marked, marks, route, size } = props
+  const options = optionsOf(props)
+  const visible = curves.map(({ points }) => Series.inside(points, options))
+  const scales = Series.scales([...visible.flat(), ...Series.inside(marked, options)], size, options)
+  const shapes = [
+    ...Series.axes(scales, size),
+    ...curves.flatMap((curve) => curveShapes(curve, scales, options, route.smooth)),
+    ...marks(scales, options)
+  ]
+  const all = curves.flatMap(({ points }) => Series.inside(points, { ...options, isLog: false }))
+  return { scales, visible, shapes, hidden: all.length - visible.flat().length }
+}
+
+const hiddenText = (count: number) =>
+  count === 1
+    ? "1 value is not above 0: a log scale cannot show it"
+    : `${count} values are not above 0: a log scale cannot show them`
+
+const nearestOf = (curves: ReadonlyArray<ReadonlyArray<Series.Point>>, iteration: number): number | undefined => {
+  const found = curves.flatMap((points) => Series.nearest(points, iteration)?.iteration ?? [])
+  return found.toSorted((left, right) => Math.abs(left - iteration) - Math.abs(right - iteration))[0]
+}
+
+/** Pixels that a press may move and still be a click. */
+const still = 5
+
+interface Press {
+  readonly began: number
+  readonly iteration: number
+}
+
+const View = (props: Props) => {
+  const { curves, label, legend, marked, open, read, route, size } = props
+  const [pointed, point] = useState<number>()
+  const [dragged, drag] = useState<readonly [from: number, to: number]>()
+  const press = useRef<Press | undefined>(undefined)
+  const wasDragged = useRef(false)
+  const { hidden, scales, shapes, visible } = useMemo(() => drawingOf(props), [curves])
+  const { x, y } = scales
+
+  const iterationAt = (event: Event) => {
+    if (!(event instanceof MouseEvent) || !(event.currentTarget instanceof Element)) return 0
+    const { left, width } = event.currentTarget.getBoundingClientRect()
+    return scales.iterationAt(((event.clientX - left) / width) * size.width)
+  }
+  const handlers = {
+    onPointerDown: (event: Event) => {
+      wasDragged.current = false
+      if (event instanceof PointerEvent && event.button === 0) {
+        press.current = { began: event.clientX, iteration: iterationAt(event) }
+      }
+    },
+    onPointerMove: (event: Event) => {
+      if (!(event instanceof PointerEvent) || !(event.currentTarget instanceof Element)) return
+      const iteration = iterationAt(event)
+      point(nearestOf(visible, iteration))
+      const { current } = press
+      if (current === undefined || Math.abs(event.clientX - current.began) < still) return
+      wasDragged.current = true
+      event.currentTarget.setPointerCapture(event.pointerId)
+      drag([current.iteration, iteration])
+    },
+    onPointerUp: () => {
+      press.current = undefined
+      drag(undefined)
+      if (dragged !== undefined) go(Zoom.between(route, ...dragged))
+    },
+    onPointerCancel: () => {
+      press.current = undefined
+      drag(undefined)
+    },
+    onPointerLeave: () => point(undefined),
+    onClick: (event: Event) => {
+      const iteration = wasDragged.current ? undefined : nearestOf(visible, iterationAt(event))
+      if (iteration !== undefined) open?.(iteration)
+    }
+  }
+
+  const told = pointed ?? nearestOf([...visible, marked], route.iteration ?? Number.MAX_SAFE_INTEGER)
+  return h(
+    "figure",
+    {},
+    picture(
+      label,
+      size.width,
+      size.height,
+      { class: open === undefined ? "plot" : "plot opens", ...handlers },
+      ...shapes,
+      dragged === undefined ? undefined : svg("rect", {
+        class: "dragged",
+        x: Math.min(...dragged.map(x)),
+        width: Math.abs(x(dragged[1]) - x(dragged[0])),
+        y: size.top,
+        height: size.height - size.top - size.bottom
+      }),
+      pointed === undefined ? undefined : svg("line", {
+        class: "pointed",
+        x1: x(pointed),
+        x2: x(pointed),
+        y1: size.top,
+        y2: size.height - size.bottom
+      }),
+      ...(pointed === undefined ? [] : visible.flatMap((points, at) => {
+        const near = Series.nearest(points, pointed)
+        if (near?.iteration !== pointed) return []
+        return [svg("circle", { class: `reading ${curves[at]?.shade}`, cx: x(pointed), cy: y(near.value), r: 5 })]
+      }))
+    ),
+    h("p", { class: "told", role: "status" }, told === undefined ? "" : `iteration ${told}: ${read(told)}`),
+    h("figcaption", {}, ...legend, hidden === 0 ? undefined : h("span", {}, hiddenText(hidden)))
+  )
+}
+
+export const draw = (props: Props): Child => part(View, props, `plot ${props.label}`)
