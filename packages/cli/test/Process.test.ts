@@ -83,7 +83,7 @@ describe("the process", () => {
       })
   )
 
-  it.live("saves too when nobody reads on", () =>
+  it.live("saves also when its output is closed", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const args = [...short, "--iterations", "40000", "--log-path", folder]
@@ -93,7 +93,7 @@ describe("the process", () => {
       assert.notStrictEqual(readFileSync(`${folder}/checkpoints.jsonl`, "utf8"), "")
     }))
 
-  it.live("lets whoever is at the other end of a pipe play, and ends with its input", () =>
+  it.live("reads answers from a pipe, and ends with its input", () =>
     Effect.gen(function*() {
       const won = yield* launch(["play", "guess-number"], { input: "Guess: 800\nGuess: 788\nand more\n" })
       assert.deepStrictEqual([won.code, won.errors], [0, ""])

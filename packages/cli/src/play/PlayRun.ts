@@ -83,7 +83,7 @@ const problems = Effect.fnUntraced(function*<E, R>(
 const attempt = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> =>
   builder.coupled === true ? builder : { ...builder, size: 1 }
 
-/** Plays one problem after the other until there is none left, or nothing more to read. */
+/** Plays one problem after the other, until all are played or the input ends. */
 export const run = Effect.fn("PlayRun.run")(function*<E, R>(
   recipe: string,
   { build, model: name, seed }: Recipe.Configured<E, R>,

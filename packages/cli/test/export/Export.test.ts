@@ -45,7 +45,7 @@ describe("effect-rl export", () => {
       assert.strictEqual(errors.at(-1), `error: place is ${file}, which exists, expected a new file`)
     }))
 
-  it.effect("names a folder that is no run", () =>
+  it.effect("names a folder without a run", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("export", "packages", "unused", "--format", "chat")
       assert.isTrue(Exit.isFailure(exit))

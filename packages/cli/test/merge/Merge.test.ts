@@ -39,7 +39,7 @@ describe("effect-rl merge", () => {
       assert.match(again.errors.at(-1) ?? "", /^error: cannot merge: .*merged is in the way/)
     }))
 
-  it.effect("says what is no adapter", () =>
+  it.effect("refuses a folder without an adapter", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("merge", "packages", "--model", model, "--out", "unused")
       assert.isTrue(Exit.isFailure(exit))

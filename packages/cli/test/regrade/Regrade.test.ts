@@ -25,7 +25,7 @@ describe("effect-rl regrade", () => {
       assert.match(out.at(-1) ?? "", /^1 +0\.500 +2 → 2 +0\.500 → 0\.667 +0 +8$/)
     }))
 
-  it.effect("suggests a rule for a name that is none", () =>
+  it.effect("suggests a rule for an unknown name", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("regrade", yield* recorded, "--rule", "centred")
       assert.isTrue(Exit.isFailure(exit))

@@ -87,7 +87,7 @@ describe("Transcripts", () => {
       }])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
-  it.effect("are none where nothing was evaluated", () =>
+  it.effect("are empty where nothing was evaluated", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read, [])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))

@@ -118,7 +118,7 @@ describe("effect-rl show", () => {
       assert.deepInclude(told, { type: "run", run: folder, state: "completed", done: 2, reward: 0.5, failures: {} })
     }))
 
-  it.effect("names a folder that is no run", () =>
+  it.effect("names a folder without a run", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("show", "packages")
       assert.isTrue(Exit.isFailure(exit))

@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as RowError from "./RowError.ts"
 
-/** Characters of a line; what is longer is no file of JSON lines. */
+/** Characters of a line; a file with a longer line is refused. */
 const longestLine = 64 * 2 ** 20
 
 /** Fails where a line goes on for too long, before all of it is in memory. */

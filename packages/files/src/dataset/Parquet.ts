@@ -41,7 +41,7 @@ const open = Effect.fnUntraced(function*(file: string) {
     }
     return bytes.buffer
   })
-  /** hyparquet also reads ahead, and leaves the failures of that to nobody. */
+  /** hyparquet also reads ahead, and does not handle failures of that. */
   const read = (start: number, end = byteLength) => {
     const bytes = runPromise(slice(start, end))
     bytes.catch(() => undefined)
@@ -93,7 +93,7 @@ const checkCompression = (file: string, { foreign }: Plan) =>
       `write the file again with one of ${readable.join(", ")}`
   })
 
-/** The columns one after the other: hyparquet leaves failures of columns that it reads at once to nobody. */
+/** The columns one after the other: hyparquet does not handle failures of columns that it reads at the same time. */
 const readGroup = Effect.fnUntraced(function*(
   path: string,
   source: { readonly file: AsyncBuffer; readonly metadata: FileMetaData },

@@ -40,7 +40,7 @@ const makeSplitting = (definition: TokenizerDefinition, full: Implementation): I
   return splitting
 }
 
-/** Half of a surrogate pair is no character and reads as U+FFFD, as in Rust. */
+/** Half of a surrogate pair reads as U+FFFD, as in Rust. */
 const wellFormed = (text: string) => text.replace(/\p{Surrogate}/gu, "\ufffd")
 
 const makeTokenBytes = (definition: TokenizerDefinition, full: Implementation) => {

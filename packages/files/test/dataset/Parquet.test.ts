@@ -66,7 +66,7 @@ layer(Files.layer)("Parquet", (it) => {
       assert.deepStrictEqual(rows.map(({ answer }) => answer), [0, 2, 4])
     }))
 
-  it.effect("refuses what is no parquet file, wherever it was cut", () =>
+  it.effect("refuses a file that is not Parquet, or was cut anywhere", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       const whole = yield* fs.readFile(fixture("snappy"))

@@ -71,7 +71,7 @@ layer(Files.layer)("a run directory", (it) => {
       )
     }))
 
-  it.effect("refuses a payload of two lines and a range that is no payload", () =>
+  it.effect("refuses a payload of two lines and a range without a payload", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* withStore(run, (store) =>

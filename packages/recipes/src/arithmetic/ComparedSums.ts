@@ -51,7 +51,7 @@ const conversation = ({ comparison, verdict }: Compared): SupervisedDataset.Conv
   Message.assistant(verdict)
 ]
 
-/** The most likely verdict of a model that `preferenceModel` has trained; an answer that is no verdict is a tie. */
+/** The most likely verdict of a model that `preferenceModel` has trained; any other answer is a tie. */
 export const judge = (
   model: ChatModel.ChatModel,
   client: SamplingClient.SamplingClient

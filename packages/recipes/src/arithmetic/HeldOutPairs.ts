@@ -2,7 +2,7 @@
  * Addition problems that are, in either order, neither in what the embedded models were pretrained on nor in `BoxedAddition`'s
  * training problems. `PlainAddition` draws upstream's problems and leaves none out.
  *
- * The pairs come from a fixed seed, so whoever needs them computes them: operands are the first two draws below 100
+ * The pairs come from a fixed seed, so they are computed where they are needed: operands are the first two draws below 100
  * from `Seed.uniform` (mulberry32) of `heldOutSeed`, put in ascending order, skipping a pair already drawn and
  * `4 + 5` (the worked example of the few-shot prompt), until there are 256 of the 5050 unordered pairs.
  */

@@ -55,7 +55,7 @@ export interface FromSourceOptions<Row> {
   readonly description: string
   readonly source: Source.Source<Row>
   readonly split: string
-  /** Undefined for a row that is no question, such as one without an answer. */
+  /** Undefined for a row without a question, or without an answer. */
   readonly question: (row: Row) => Question | undefined
 }
 

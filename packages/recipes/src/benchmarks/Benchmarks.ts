@@ -203,6 +203,6 @@ export const all: ReadonlyArray<Benchmark.Benchmark> = [
   humaneval
 ]
 
-/** None where there is no benchmark of that name. */
+/** None for an unknown name. */
 export const byName = (name: string): Option.Option<Benchmark.Benchmark> =>
   Option.fromUndefinedOr(all.find((benchmark) => benchmark.name === name))

@@ -121,7 +121,7 @@ const Rated = Schema.Struct({
   overall_preference: Schema.Union([Schema.Int, Schema.BigInt])
 })
 
-/** A negative preference is for the first answer; 0 is none. */
+/** A negative preference is for the first answer; 0 is for neither. */
 export const helpSteer3: PreferenceSet<typeof Rated.Type> = {
   source: Source.make({
     name: "helpsteer3",

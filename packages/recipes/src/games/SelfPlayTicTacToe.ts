@@ -8,7 +8,7 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 import * as TicTacToe from "./TicTacToe.ts"
 import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 
-/** A match has two sides, so that there is no size of a group to choose. */
+/** A match has two sides, so the size of a group is fixed. */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
   model: "Qwen/Qwen3-4B-Instruct-2507",
   iterations: 80,

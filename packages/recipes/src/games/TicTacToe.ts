@@ -8,7 +8,7 @@ export interface Board {
 
 const lines = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6]] as const
 
-/** Undefined where nobody has three in a row. */
+/** Undefined while neither player has three in a row. */
 export const winner = ({ cells }: Board): number | undefined => {
   const line = lines.find(([a, b, c]) => cells[a] !== undefined && cells[a] === cells[b] && cells[b] === cells[c])
   return line === undefined ? undefined : cells[line[0]]
@@ -26,7 +26,7 @@ const picture = (board: Board) => [0, 3, 6].map((first) => row(board, first)).jo
 
 const rows = /([OX\d]) \| ([OX\d]) \| ([OX\d])/g
 
-/** The newest board in a text; an empty one where there is none. */
+/** The newest board in a text; an empty one where the text has no board. */
 export const read = (text: string): Board => {
   const shown = [...text.matchAll(rows)].slice(-3).flatMap(([, ...cells]) => cells)
   return {

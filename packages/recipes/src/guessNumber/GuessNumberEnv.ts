@@ -14,7 +14,7 @@ const rules = Message.system(
 
 const unread = Message.user("That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".")
 
-/** As Python's `int` reads it; undefined where there is none. */
+/** As Python's `int` reads it; undefined for other text. */
 const guessIn = (said: string): number | undefined => {
   const [, text] = /^Guess: (.*)/.exec(said) ?? []
   return text !== undefined && /^\s*[-+]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll("_", "")) : undefined
@@ -33,7 +33,7 @@ const judge = (said: string, answer: number): Verdict => {
 }
 
 /**
- * Each turn earns 1 for the right number, 0 for another and −1 for what is no guess; so an episode earns from −10 to 1. What
+ * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode earns from −10 to 1. What
  * was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders it anew, and
  * each turn is a training sequence of its own.
  *

@@ -170,7 +170,7 @@ describe("Gsm8kSource.load", () => {
       assert.include(error.message, "row 13")
     }))
 
-  it.effect("names the row that is no problem, and a file and a folder without problems", () =>
+  it.effect("names a row without a problem, and a file and a folder without problems", () =>
     Effect.gen(function*() {
       const noProblem = yield* Effect.flip(load({ "train.jsonl": [{ question: 3 }] }))
       assert.strictEqual(noProblem._tag, "RowError")
