@@ -7,7 +7,8 @@ import * as PubSub from "effect/PubSub"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-export type Pool = "connections" | "samples" | "dispatch" | "sample_bytes" | "pass_bytes" | "response_bytes"
+const pools = ["connections", "samples", "dispatch", "sample_bytes", "pass_bytes", "response_bytes"] as const
+export type Pool = typeof pools[number]
 
 export type Event = Data.TaggedEnum<{
   /** The service says why a result is not there yet: `active`, `paused_capacity` or `paused_rate_limit`. */
@@ -58,10 +59,12 @@ const queueStates = Metric.counter("tinker_client_queue_states", {
   description: "Answers of \"not yet\", by the state of the service's queue",
   incremental: true
 })
-const permits = Metric.gauge("tinker_client_permits_in_use", { description: "Permits in use, by pool" })
-const waiting = Metric.gauge("tinker_client_permits_waiting", {
-  description: "Requests that wait for permits, by pool"
-})
+/** Made once for every pool: permits change hands several times per request, and a metric computes its key when it is new. */
+const byPool = (id: string, description: string) =>
+  new Map(pools.map((pool) => [pool, Metric.gauge(id, { description, attributes: { pool } })]))
+
+const permits = byPool("tinker_client_permits_in_use", "Permits in use, by pool")
+const waiting = byPool("tinker_client_permits_waiting", "Requests that wait for permits, by pool")
 const heartbeats = Metric.counter("tinker_client_heartbeats_failed", { incremental: true })
 
 const measure = (event: Event, context: Context.Context<never>) => {
@@ -73,8 +76,8 @@ const measure = (event: Event, context: Context.Context<never>) => {
     case "QueueState":
       return Metric.withAttributes(queueStates, { state: event.state }).updateUnsafe(1, context)
     case "Permits":
-      Metric.withAttributes(permits, { pool: event.pool }).updateUnsafe(event.inUse, context)
-      return Metric.withAttributes(waiting, { pool: event.pool }).updateUnsafe(event.waiting, context)
+      permits.get(event.pool)?.updateUnsafe(event.inUse, context)
+      return waiting.get(event.pool)?.updateUnsafe(event.waiting, context)
     case "HeartbeatFailed":
       return heartbeats.updateUnsafe(1, context)
   }
