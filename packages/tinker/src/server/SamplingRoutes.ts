@@ -135,11 +135,15 @@ export const samplerOf = Effect.fnUntraced(function*(
   const source = yield* sourceOf(parts, value)
   const { tenant = "" } = yield* Caller
   const name = `${tenant} ${JSON.stringify(source.from)}`
-  const made = yield* Effect.option(sessions.sampler(name))
+  const known = Effect.option(sessions.sampler(name))
+  const made = yield* known
   if (Option.isSome(made)) return made.value
   const session = yield* sessions.create(`${unnamedSession} ${tenant}`.trim(), { idempotencyKey: unnamedSession })
-  return yield* createSampler(parts, session, name, source).pipe(
+  const create = createSampler(parts, session, name, source).pipe(
     Effect.catchTag("TinkerError", (error) => Effect.fail(Accept.refused(parts, error)))
+  )
+  return yield* session.namedSamplers.withPermit(
+    Effect.flatMap(known, Option.match({ onNone: () => create, onSome: (sampler) => Effect.succeed(sampler) }))
   )
 })
 

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import type * as Wire from "../wire/Checkpoints.ts"
 import type * as SessionWire from "../wire/Session.ts"
 import { Caller } from "./Caller.ts"
@@ -58,6 +59,8 @@ export interface Session {
   readonly usedIds: Set<string>
   /** Graphs that its clients sent, by the ids of the losses. */
   readonly losses: Map<string, LossGraph.LossGraph>
+  /** Held by the request that makes a sampler of weights which several requests may name at once. */
+  readonly namedSamplers: Semaphore.Semaphore
   lastSeenAt: number
 }
 
@@ -197,6 +200,7 @@ export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect
       scope: yield* Scope.fork(parent),
       usedIds: new Set(),
       losses: new Map(),
+      namedSamplers: Semaphore.makeUnsafe(1),
       lastSeenAt: now
     }
     yield* Scope.addFinalizer(session.scope, Effect.sync(() => SessionLog.end(session.entry)))

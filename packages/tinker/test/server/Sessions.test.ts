@@ -21,6 +21,12 @@ const fullAt = (call: number) =>
     Fault.fail(new TinkerError.Unavailable({ lacks: "memory", detail: "the memory is full" }))
   )
 
+/** A sampling client is not made before other requests arrive. */
+const slowToSample = Fault.every(
+  "CreateSamplingClient",
+  (call) => Effect.andThen(TestClock.withLive(Effect.sleep("50 millis")), call)
+)
+
 /** Snapshots that were dropped for want of memory, by any server in this process. */
 const dropped = Effect.map(
   Metric.snapshot,
@@ -110,6 +116,21 @@ describe("what a session holds", () => {
         assert.deepStrictEqual(yield* held, {})
         assert.strictEqual((yield* Api.post("/asample", { ...body, base_model: "nobody" })).status, 404)
         assert.strictEqual((yield* Api.post("/asample", { ...body, model_path: "x" })).status, 404)
+      }))
+  })
+
+  layer(Api.server({ script: { faults: [slowToSample] } }))((it) => {
+    it.effect("is one sampler of weights that several first requests name at once", () =>
+      Effect.gen(function*() {
+        const body = {
+          base_model: Script.defaultModel,
+          prompt: { chunks: [{ type: "encoded_text", tokens: [1, 2] }] },
+          sampling_params: { max_tokens: 2 }
+        }
+        const ask = Effect.flatMap(Api.post("/asample", body), Api.result)
+        const answers = yield* Effect.forEach([1, 2, 3], () => ask, { concurrency: "unbounded" })
+        for (const answer of answers) assert.property(answer, "sequences")
+        assert.deepStrictEqual(yield* held, { SamplingClient: 1 })
       }))
   })
 })
