@@ -159,7 +159,9 @@ const copy = (parts: Parts) =>
     const work = Effect.gen(function*() {
       yield* sessions.claimId(session, id)
       checkpoints.runs.add({ id, folder: to.folder, ...(tenant === undefined ? {} : { tenant }) })
-      yield* checkpoints.copy(from, to, Saving.savedOptions(value))
+      yield* checkpoints.copy(from, to, Saving.savedOptions(value)).pipe(
+        Effect.ensuring(Effect.sync(() => checkpoints.runs.end(to.folder)))
+      )
       yield* audit.note("checkpoint_copied", body)
     }).pipe(Saving.asFailure("copyWeights"), Effect.provideService(Caller, { tenant }))
     return yield* Accept.awaited(parts, work, body, session.id, {

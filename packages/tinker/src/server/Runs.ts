@@ -21,6 +21,8 @@ const File = Schema.fromJsonString(Run)
 export interface Runs {
   /** Notes a new run; it is forgotten with the server unless it is kept. */
   readonly add: (run: Run) => void
+  /** Notes that a run will save nothing more: of those that saved nothing only the latest are remembered. */
+  readonly end: (folder: string) => void
   /** Writes a run down before its first checkpoint, so that a restart knows it. */
   readonly keep: (folder: string) => Effect.Effect<void, Refusal>
   /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
@@ -28,6 +30,9 @@ export interface Runs {
   /** The folder of a run, if any has this id. */
   readonly folderOf: (id: string) => string
 }
+
+/** Ended runs without a checkpoint that are remembered: a save of a model that has just ended may still be under way. */
+const mostEnded = 1000
 
 const unavailable = ({ message }: { readonly message: string }) => new Refusal({ status: 500, detail: message })
 
@@ -37,6 +42,8 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   const { join } = yield* Path.Path
   const byFolder = new Map<string, Run>()
   const byId = new Map<string, Run>()
+  const kept = new Set<string>()
+  const ended = new Set<string>()
   const fileOf = (of: string) => join(folder, of, "run.json")
 
   const add = (run: Run) => {
@@ -44,26 +51,46 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     byId.set(run.id, run)
   }
 
+  const forget = (of: string) => {
+    byId.delete(byFolder.get(of)?.id ?? "")
+    byFolder.delete(of)
+    ended.delete(of)
+  }
+
+  const end = (of: string) => {
+    if (kept.has(of)) return
+    ended.add(of)
+    const [oldest = ""] = ended
+    if (ended.size > mostEnded) forget(oldest)
+  }
+
   const restore = (of: string) =>
     fs.readFileString(fileOf(of)).pipe(
       Effect.flatMap(Schema.decodeEffect(File)),
-      Effect.map(add),
+      Effect.map((run) => {
+        add(run)
+        kept.add(of)
+      }),
       Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
       Effect.catch((error) => Effect.logWarning(`${fileOf(of)} is not read: ${error.message}`))
     )
 
-  const kept = yield* Effect.orElseSucceed(CheckpointRecords.entries(folder), () => [])
-  yield* Effect.forEach(kept, restore, { discard: true })
+  const folders = yield* Effect.orElseSucceed(CheckpointRecords.entries(folder), () => [])
+  yield* Effect.forEach(folders, restore, { discard: true })
 
   const keep = Effect.fnUntraced(function*(of: string) {
     const run = byFolder.get(of)
-    if (run === undefined || (yield* fs.exists(fileOf(of)))) return
+    if (run === undefined) return
+    kept.add(of)
+    ended.delete(of)
+    if (yield* fs.exists(fileOf(of))) return
     yield* fs.makeDirectory(join(folder, of), { recursive: true })
     yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
   }, Effect.mapError(unavailable))
 
   return {
     add,
+    end,
     keep,
     inFolder: (folder) => byFolder.get(folder) ?? { id: folder, folder },
     folderOf: (id) => byId.get(id)?.folder ?? (byFolder.has(id) ? "" : id)

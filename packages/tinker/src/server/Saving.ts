@@ -1,7 +1,7 @@
 /** Shared rules of saved weights: their names, lifetimes and runs, and the note of each save. */
 import { type Pending, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Answer from "./Answer.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 import type { SavedOptions } from "./Checkpoints.ts"
@@ -65,15 +65,11 @@ export const addModel = (
 ) =>
   asFailure("createModel")(sessions.claimId(session, model.id)).pipe(
     Effect.andThen(sessions.addModel(session, model, make)),
-    Effect.tap(({ client, id }) =>
-      Effect.sync(() =>
-        checkpoints.runs.add({
-          id,
-          folder: client.info.modelId,
-          ...(session.tenant === undefined ? {} : { tenant: session.tenant })
-        })
-      )
-    )
+    Effect.tap(({ client, id, scope }) => {
+      const folder = client.info.modelId
+      checkpoints.runs.add({ id, folder, ...(session.tenant === undefined ? {} : { tenant: session.tenant }) })
+      return Scope.addFinalizer(scope, Effect.sync(() => checkpoints.runs.end(folder)))
+    })
   )
 
 /** A checkpoint that is not there, or is not the caller's to read. */

@@ -1,0 +1,36 @@
+import * as Runs from "@effect-rl/tinker/server/Runs"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem } from "effect"
+
+const temporary = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+const run = (name: string) => ({ id: `${name} of a client`, folder: name, tenant: "alice" })
+
+describe("training runs", () => {
+  it.effect("are remembered while they are used and once they have a checkpoint; of all others the latest thousand", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const runs = yield* Runs.make(folder)
+      for (const name of ["used", "kept", "ended"]) runs.add(run(name))
+      yield* runs.keep("kept")
+      runs.end("kept")
+      runs.end("ended")
+      const endRuns = (from: number, to: number) => {
+        for (let index = from; index < to; index++) {
+          runs.add(run(`run-${index}`))
+          runs.end(`run-${index}`)
+        }
+      }
+      endRuns(0, 999)
+      assert.deepStrictEqual(runs.inFolder("ended"), run("ended"))
+      endRuns(999, 1000)
+      assert.deepStrictEqual(runs.inFolder("ended"), { id: "ended", folder: "ended" })
+      for (const name of ["used", "kept", "run-0"]) {
+        assert.deepStrictEqual(runs.inFolder(name), run(name))
+        assert.strictEqual(runs.folderOf(`${name} of a client`), name)
+      }
+      const restarted = yield* Runs.make(folder)
+      assert.deepStrictEqual(restarted.inFolder("kept"), run("kept"))
+    }).pipe(Effect.provide(NodeServices.layer)))
+})
