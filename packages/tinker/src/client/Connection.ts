@@ -1,16 +1,18 @@
 /** Requests to one service: credentials, time limits, and attempts again after failures that pass. */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Headers from "effect/http/Headers"
-import type * as HttpClient from "effect/http/HttpClient"
+import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
+import * as Tracer from "effect/Tracer"
 import { Refused as RefusedBody } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import type { Observe } from "./Activity.ts"
@@ -179,10 +181,17 @@ const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomO
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
 
 /** No redirect takes credentials elsewhere, and no span shows them. */
+const discreet = Context.make(FetchHttpClient.RequestInit, { redirect: "manual" }).pipe(
+  Context.add(Headers.CurrentRedactedNames, secretHeaders)
+)
+
+const untraced = Context.add(discreet, HttpClient.TracerDisabledWhen, () => true)
+
+/** A span costs as much as a request, so that requests have one only where a tracer takes it. */
 const quietly = <A>(request: Wired<A>): Wired<A> =>
-  request.pipe(
-    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-    Effect.provideService(Headers.CurrentRedactedNames, secretHeaders)
+  Effect.flatMap(
+    Tracer.Tracer,
+    (tracer) => Effect.provideContext(request, tracer === Tracer.nativeTracer ? untraced : discreet)
   )
 
 /** Ends work that takes longer, and says what it met with at last. */

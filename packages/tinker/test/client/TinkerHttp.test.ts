@@ -1,7 +1,7 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Activity, RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Clock, Effect, Layer, Logger, Redacted } from "effect"
+import { Array, Clock, Effect, Layer, Logger, Redacted, Tracer } from "effect"
 import { elapse, withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
@@ -79,6 +79,26 @@ describe("the client", () => {
       assert.strictEqual(failure.reason._tag, "Rejected")
       assert.include(failure.message, "TINKER_API_KEY")
       assert.notInclude(failure.message, "secret")
+    }))
+
+  it.effect("takes part in a trace where a tracer takes its spans, and else makes none for its requests", () =>
+    Effect.gen(function*() {
+      const service = FakeService.make()
+      const parents = (since: number) => service.received.slice(since).map(({ headers }) => headers["traceparent"])
+      yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
+      assert.isTrue(parents(0).every((parent) => parent === undefined))
+      const untraced = service.received.length
+      const names: Array<string> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          names.push(options.name)
+          return Tracer.nativeTracer.span(options)
+        }
+      })
+      const sample = withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
+      yield* Effect.withTracer(sample, tracer)
+      assert.includeMembers(names, ["SamplingClient.sample", "POST"])
+      assert.isTrue(parents(untraced).every((parent) => parent !== undefined))
     }))
 
   it.effect("is one of several in a program, each with its own service", () =>
