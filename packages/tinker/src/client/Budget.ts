@@ -1,16 +1,19 @@
 /** Something of which only so much may be in use at once. */
 import * as Effect from "effect/Effect"
 import { Event, type Observe, type Pool } from "./Activity.ts"
+import type { WireError } from "./WireError.ts"
 
 export interface Budget {
   /** Waits its turn, first come, first served; what is larger than the whole goes alone. */
-  readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | WireError, R>
+  /** Fails all that wait. */
+  readonly dismiss: (error: WireError) => void
 }
 
 interface Waiter {
   readonly amount: number
   state: "new" | "waiting" | "granted" | "gone"
-  resume: () => void
+  resume: (turn: Effect.Effect<void, WireError>) => void
 }
 
 /** Each step costs the same however many wait, which effect's Semaphore does not promise. */
@@ -39,7 +42,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
         next.state = "granted"
         waiting--
         inUse += next.amount
-        next.resume()
+        next.resume(Effect.void)
       }
     }
     forget()
@@ -63,8 +66,8 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   const wait = (amount: number) =>
     Effect.suspend(() => {
       const waiter: Waiter = { amount, state: "new", resume: () => {} }
-      return Effect.callback<void>((resume) => {
-        waiter.resume = () => resume(Effect.void)
+      return Effect.callback<void, WireError>((resume) => {
+        waiter.resume = resume
         waiter.state = "waiting"
         waiters.push(waiter)
         waiting++
@@ -80,7 +83,20 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
       return Effect.void
     })
 
+  const dismiss = (error: WireError) => {
+    const all = waiters.slice(first).filter(({ state }) => state === "waiting")
+    waiters = []
+    first = 0
+    waiting = 0
+    for (const waiter of all) {
+      waiter.state = "gone"
+      waiter.resume(Effect.fail(error))
+    }
+    tell()
+  }
+
   return {
+    dismiss,
     use: (amount) => (self) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(take(amount)), () => Effect.ensuring(restore(self), release(amount)))

@@ -66,7 +66,9 @@ export interface Connection {
   ) => Wired<HttpClientResponse.HttpClientResponse>
   /** Attempts as often as the policy says; `what` names them to who watches. */
   readonly retry: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
-  /** The same until the deadline; failures know whether an earlier attempt may have been carried out. */
+  /** The same; failures know whether an earlier attempt may have been carried out. */
+  readonly repeat: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
+  /** The same until the deadline. */
   readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
 
@@ -75,7 +77,9 @@ export const protobuf = "application/x-protobuf"
 export const post = (path: string, body: object): Request =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyText(JSON.stringify(body), "application/json"))
 
-export const textOf = ({ bytes }: Answer) => new TextDecoder().decode(bytes)
+const utf8 = new TextDecoder()
+
+export const textOf = ({ bytes }: Answer) => utf8.decode(bytes)
 
 export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "").includes(protobuf)
 
@@ -197,15 +201,17 @@ const quietly = <A>(request: Wired<A>): Wired<A> =>
 /** Ends work that takes longer, and says what it met with at last. */
 export const within =
   (limit: Duration.Duration, last: () => WireError.WireError | undefined = () => undefined) =>
-  <A, E>(work: Effect.Effect<A, E>) =>
-    Effect.timeoutOrElse(work, {
-      duration: limit,
-      orElse: () => {
-        const error = last()
-        const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
-        return Effect.fail(WireError.make(new WireError.NoAnswer({ detail })))
-      }
-    })
+  <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | WireError.WireError> =>
+    Duration.isFinite(limit)
+      ? Effect.timeoutOrElse(work, {
+        duration: limit,
+        orElse: () => {
+          const error = last()
+          const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
+          return Effect.fail(WireError.make(new WireError.NoAnswer({ detail })))
+        }
+      })
+      : work
 
 /** Sooner, it is a hiccup. */
 const worryingAttempt = 3
@@ -277,30 +283,45 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
     yield* Effect.logWarning(`${baseUrl} is asked again: ${Said.line(input.message)}`)
   })
 
-  const retry: Connection["retry"] = (policy, what, attempt) =>
-    attempt.pipe(
-      Effect.retry(Schedule.tap(RetryPolicy.observed(RetryPolicy.billing(billingPause), what, observe), warn)),
-      Effect.retry(Schedule.tap(RetryPolicy.observed(policy, what, observe), warn))
-    )
+  const retry: Connection["retry"] = (policy, what, attempt) => {
+    const told = (policy: RetryPolicy.RetryPolicy) => () =>
+      Schedule.tap(RetryPolicy.observed(policy, what, observe), warn)
+    return attempt.pipe(RetryPolicy.retry(told(RetryPolicy.billing(billingPause))), RetryPolicy.retry(told(policy)))
+  }
 
-  const persist: Connection["persist"] = (policy, what, attempt) =>
+  const repeat: Connection["repeat"] = (policy, what, attempt) =>
     Effect.suspend(() => {
-      let last: WireError.WireError | undefined
       let isRepeated = false
       const noted = attempt.pipe(
         Effect.mapError((error) => new WireError.WireError({ ...error, isRepeated })),
         Effect.tapError((error) =>
           Effect.sync(() => {
-            last = error
             isRepeated ||= error.isAmbiguous
           })
         )
       )
-      return within(deadline, () => last)(retry(policy, what, noted))
+      return retry(policy, what, noted)
     })
 
-  return { options, exchange, attempt, open, retry, persist }
+  const persist: Connection["persist"] = (policy, what, attempt) =>
+    Effect.suspend(() => {
+      let last: WireError.WireError | undefined
+      const noted = Effect.tapError(attempt, (error) =>
+        Effect.sync(() => {
+          last = error
+        }))
+      return within(deadline, () => last)(repeat(policy, what, noted))
+    })
+
+  return { options, exchange, attempt, open, retry, repeat, persist }
 }
+
+/** The same connection for requests of which many together have a deadline. */
+export const unhurried = (connection: Connection): Connection => ({
+  ...connection,
+  options: { ...connection.options, deadline: Duration.infinity },
+  persist: connection.repeat
+})
 
 /** Sends, and reads the answer. */
 export const call = <S extends Schema.Decoder<unknown>>(

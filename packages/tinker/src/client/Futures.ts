@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { Failed, Metadata, Promised, TryAgain } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
@@ -115,6 +116,13 @@ const noise = 3
 const isNoise = ({ reason }: WireError.WireError) =>
   reason._tag === "Unreadable" || (reason._tag === "Refused" && reason.status === 400 && reason.said === undefined)
 
+const throughNoise = RetryPolicy.retry(() =>
+  Schedule.recurs(noise).pipe(
+    Schedule.setInputType<WireError.WireError>(),
+    Schedule.while(({ input }) => isNoise(input))
+  )
+)
+
 /** A promise that the service lets go, or does not know, will never have a result. */
 const lost = (error: WireError.WireError) => {
   const status = [404, 410].find((status) => WireError.hasStatus(error, status))
@@ -147,7 +155,7 @@ export const retrieve = <A>(
       Effect.flatMap((answer) => interpret(connection, kind, answer, read)),
       Effect.mapError((error) => error._tag === "MalformedBody" ? Connection.unreadable(error) : lost(error)),
       Effect.catchIf(({ reason }) => reason._tag === "NoAnswer", () => Effect.succeed(notYet)),
-      Effect.retry({ times: noise, while: isNoise }),
+      throughNoise,
       Effect.tapError((error) =>
         Effect.sync(() => {
           last = error

@@ -1,5 +1,6 @@
 /** Samples from the weights of one sampling session. */
 import { type ModelInput, RequestRules, type Sampling, type SamplingClient, TinkerError } from "@effect-rl/core"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Json from "../wire/Json.ts"
@@ -18,6 +19,8 @@ import { named } from "./WireError.ts"
 /** What all sampling clients of a session share. */
 export interface Shared {
   readonly futures: Futures.Futures
+  /** How long a sample is waited for once it has its place. */
+  readonly deadline: Duration.Duration
   /** Bounds the samples that are under way: each has at most one request open. */
   readonly places: Budget
   readonly dispatch: SampleDispatch.SampleDispatch
@@ -149,7 +152,19 @@ const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number)
 
 /** Can be used until its scope closes. */
 export const make = Effect.fnUntraced(function*(parts: Parts) {
-  const { cancels, dispatch, futures, limits, modelPath, needsStops, places, resamples, sessionId, watchdog } = parts
+  const {
+    cancels,
+    deadline,
+    dispatch,
+    futures,
+    limits,
+    modelPath,
+    needsStops,
+    places,
+    resamples,
+    sessionId,
+    watchdog
+  } = parts
   let isClosed = false
   let isWarned = !needsStops
   let nextSeqId = 0
@@ -175,19 +190,25 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
       )
     })
 
-  const anew = RetryPolicy.observed(RetryPolicy.resampling, "sample", futures.connection.options.observe)
+  const anew = RetryPolicy.retry(() =>
+    RetryPolicy.observed(RetryPolicy.resampling, "sample", futures.connection.options.observe)
+  )
 
+  const whilePlaced = (request: Sampling.SampleRequest) =>
+    Effect.suspend(() =>
+      once(request).pipe(
+        resamples ? anew : (same) => same,
+        Connection.within(deadline),
+        watchdog.watch
+      )
+    )
+
+  /** Most of many requests wait for a place: nothing is made for them until they have it. */
   const ask = (request: Sampling.SampleRequest) =>
     Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> =>
       isClosed
         ? Effect.fail(new TinkerError.Closed({ detail: "the scope of the sampling client closed" }))
-        : once(request).pipe(
-          resamples ? Effect.retry(anew) : (same) => same,
-          Connection.within(futures.connection.options.deadline),
-          places.use(1),
-          watchdog.watch,
-          Effect.flatMap((result) => toResponse(result, request))
-        )
+        : Effect.flatMap(places.use(1)(whilePlaced(request)), (result) => toResponse(result, request))
     )
 
   const warn = ({ stop = [] }: Sampling.SamplingParams) =>

@@ -60,11 +60,13 @@ const open = Effect.fnUntraced(function*(options: Options) {
   const kind = options.server ?? Dialect.detect(baseUrl, sessionId, yield* modelsOf(connection))
   const dialect = Dialect.make(kind, options)
   yield* Effect.logDebug(`the server at ${baseUrl} is taken for "${kind}"`)
+  const places = Budget.make("samples", Math.min(config.maximumSamples, options.maxSamples), observe)
   const sampling: HttpSamplingClient.Shared = {
-    futures,
-    places: Budget.make("samples", Math.min(config.maximumSamples, options.maxSamples), observe),
+    futures: { ...futures, connection: Connection.unhurried(connection) },
+    deadline: connection.options.deadline,
+    places,
     dispatch: SampleDispatch.make(config.sampleBytes, observe),
-    watchdog: config.watchesSamples ? yield* Watchdog.make(options.progressTimeout) : Watchdog.none,
+    watchdog: config.watchesSamples ? yield* Watchdog.make(options.progressTimeout, places.dismiss) : Watchdog.none,
     resamples: config.resamples,
     needsStops: dialect.needsStops,
     cancels: () => dynamic.cancelsSamples

@@ -86,3 +86,15 @@ const eventOf = (request: string, { attempt, duration, input }: Schedule.Metadat
 /** Tells of every repetition. */
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
   Schedule.tap(policy, (metadata) => Effect.sync(() => observe(eventOf(request, metadata))))
+
+/** Attempts again as often as the policy says, which is set up by the first failure: most attempts meet with none. */
+export const retry = (policy: () => RetryPolicy) => <A>(attempt: Effect.Effect<A, WireError>) =>
+  Effect.catch(attempt, (failure) => {
+    let isFirst = true
+    const next = Effect.suspend(() => {
+      if (!isFirst) return attempt
+      isFirst = false
+      return Effect.fail(failure)
+    })
+    return Effect.retry(next, policy())
+  })

@@ -10,8 +10,14 @@ export interface Watchdog {
   readonly watch: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | WireError.WireError>
 }
 
-/** The clock starts anew with every success, and when something begins while nothing is under way. */
-export const make = Effect.fnUntraced(function*(limit: Duration.Duration) {
+/**
+ * The clock starts anew with every success, and when something begins while nothing is under way. `dismiss` is told the
+ * failure first, for what waits its turn to begin.
+ */
+export const make = Effect.fnUntraced(function*(
+  limit: Duration.Duration,
+  dismiss: (error: WireError.WireError) => void = () => {}
+) {
   const longest = Duration.toMillis(limit)
   let underWay = 0
   let lastProgress = yield* Clock.currentTimeMillis
@@ -21,7 +27,9 @@ export const make = Effect.fnUntraced(function*(limit: Duration.Duration) {
 
   const bite = () => {
     const detail = `nothing of ${underWay} under way has ended for ${Duration.format(limit)}`
-    Deferred.doneUnsafe(stuck, Effect.fail(WireError.make(new WireError.Stuck({ detail }))))
+    const error = WireError.make(new WireError.Stuck({ detail }))
+    dismiss(error)
+    Deferred.doneUnsafe(stuck, Effect.fail(error))
     stuck = Deferred.makeUnsafe()
   }
 

@@ -150,6 +150,19 @@ describe("what a service asks for", () => {
       assert.include((yield* withTinker(service, sample, options)).message, "10m")
     }))
 
+  it.effect("sample_max_concurrent_requests: samples that wait their turn fail with those that get nowhere", () =>
+    Effect.gen(function*() {
+      const config = { sample_max_concurrent_requests: 1 }
+      const three = Effect.flatMap(
+        sampler,
+        (client) => Effect.forEach([1, 2, 3], () => Effect.flip(client.sample(request)), { concurrency: "unbounded" })
+      )
+      const options = { deadline: "10 minutes", progressTimeout: "2 minutes" } as const
+      const service = FakeService.make({ faults: silent, config })
+      const failures = yield* withTinker(service, Effect.timeout(three, "3 minutes"), options)
+      assert.deepStrictEqual(failures.map(({ message }) => message.includes("2m")), [true, true, true])
+    }))
+
   it.effect("billing_exception_max_pause_duration_sec: an account that cannot pay is waited for so long", () =>
     Effect.gen(function*() {
       const config = { billing_exception_max_pause_duration_sec: 60 }
