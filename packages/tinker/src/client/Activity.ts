@@ -1,4 +1,4 @@
-/** What the client is doing, to watch: a Stream of events, and metrics. */
+/** Events and metrics of what the client is doing. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ export type Event = Data.TaggedEnum<{
     readonly error: string
     readonly detail: string
   }
-  /** All sampling waits. */
+  /** No sample is posted for this long. */
   Paused: { readonly because: "rate_limit" | "billing"; readonly millis: number }
   Permits: { readonly pool: Pool; readonly inUse: number; readonly size: number; readonly waiting: number }
   /** The session may end at the service. */
@@ -31,7 +31,7 @@ export type Event = Data.TaggedEnum<{
 }>
 export const Event = Data.taggedEnum<Event>()
 
-/** Never blocks: who listens too slowly misses the oldest events. */
+/** Never blocks: a listener that is too slow misses the oldest events. */
 export type Observe = (event: Event) => void
 
 /**
@@ -59,7 +59,7 @@ const queueStates = Metric.counter("tinker_client_queue_states", {
   description: "Answers of \"not yet\", by the state of the service's queue",
   incremental: true
 })
-/** Made once for every pool: permits change hands several times per request, and a metric computes its key when it is new. */
+/** Made once for each pool, because a new metric computes its key, and permits change hands several times per request. */
 const byPool = (id: string, description: string) =>
   new Map(pools.map((pool) => [pool, Metric.gauge(id, { description, attributes: { pool } })]))
 

@@ -41,7 +41,7 @@ export const link = (connection: Connection.Connection, { archiveId, run }: Chec
   return connection.persist(RetryPolicy.control, "archive", ready)
 }
 
-/** Nothing for so long is as good as a cut. */
+/** A connection that is silent for this long counts as cut. */
 const silence = "60 seconds"
 
 const cut = (detail: string) => WireError.make(new WireError.ConnectionFailed({ detail }))

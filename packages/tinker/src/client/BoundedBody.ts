@@ -1,4 +1,4 @@
-/** The body of an answer, up to a limit: a service may send for ever. */
+/** The body of an answer, up to a limit: a service may never stop sending. */
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
@@ -7,7 +7,7 @@ import * as WireError from "./WireError.ts"
 
 type Response = HttpClientResponse.HttpClientResponse
 
-/** The length that the connection itself holds the service to: that of a compressed body says nothing. */
+/** The length that the connection enforces; that of a compressed body says nothing about its contents. */
 const framedLength = ({ headers }: Response) => {
   const length = Number(headers["content-length"] ?? NaN)
   return headers["content-encoding"] === undefined && Number.isSafeInteger(length) ? length : undefined

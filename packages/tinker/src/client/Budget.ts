@@ -1,12 +1,12 @@
-/** Something of which only so much may be in use at once. */
+/** A pool of permits that limits what is in use at once. */
 import * as Effect from "effect/Effect"
 import { Event, type Observe, type Pool } from "./Activity.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Budget {
-  /** Waits its turn, first come, first served; what is larger than the whole goes alone. */
+  /** Runs the work with `amount` permits, first come, first served; an amount above the whole budget runs alone. */
   readonly use: (amount: number) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E | WireError, R>
-  /** Fails all that wait. */
+  /** Fails the work that waits for permits. */
   readonly dismiss: (error: WireError) => void
 }
 
@@ -16,7 +16,7 @@ interface Waiter {
   resume: (turn: Effect.Effect<void, WireError>) => void
 }
 
-/** Each step costs the same however many wait, which effect's Semaphore does not promise. */
+/** Each step takes constant time however much work waits, which effect's Semaphore does not promise. */
 export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   let inUse = 0
   let waiters: Array<Waiter> = []
@@ -33,7 +33,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
     first = 0
   }
 
-  /** Who is resumed may release at once, and so admit others before the loop goes on. */
+  /** A waiter that is resumed may release its permits at once, and so admit others before the loop goes on. */
   const admit = () => {
     for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
       if (next.state === "waiting" && !fits(next.amount)) break

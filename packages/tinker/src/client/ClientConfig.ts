@@ -24,9 +24,9 @@ export interface Negotiated {
   readonly sampleBytes: number
   readonly responseBytes: number
   readonly maximumSamples: number
-  /** A sample whose result is lost is made anew. */
+  /** A sample whose result is lost is requested again. */
   readonly resamples: boolean
-  /** Samples fail when none has ended for long. */
+  /** Samples fail when no sample has ended for a long time. */
   readonly watchesSamples: boolean
   readonly billingPause: Duration.Duration
   /** A checkpoint is loaded by the request that creates its model. */
@@ -76,7 +76,7 @@ const dynamicRequest = Connection.post("/client/dynamic_config", { sdk_version }
 
 /** What may change while a client is in use. */
 export interface Dynamic {
-  /** Whether the service wants to be told of samples that nobody waits for any more. */
+  /** Whether the service wants to be told of samples whose callers no longer wait. */
   cancelsSamples: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Requests to one service: credentials, time limits, and attempts again after failures that pass. */
+/** Requests to one service: credentials, time limits, and retries of transient failures. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -33,7 +33,7 @@ export interface Options {
   readonly baseUrl: string
   readonly cloudflareAccess?: CloudflareAccess
   readonly credential: Effect.Effect<Redacted.Redacted, WireError.WireError>
-  /** How long a request, or the work behind it, is tried before it fails as `Unavailable`. */
+  /** How long a request, or the work behind it, is attempted before it fails as `Unavailable`. */
   readonly deadline: Duration.Duration
   /** How long an account that cannot pay is waited for. */
   readonly billingPause: Duration.Duration
@@ -59,12 +59,12 @@ export interface Connection {
   readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer>
   /** The good answer of one attempt of at most `limit`. */
   readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer>
-  /** Begins to read from any address; credentials go to the service's own alone. */
+  /** Begins to read from any address; credentials go to the service's own address alone. */
   readonly open: (
     url: string,
     headers: Readonly<Record<string, string>>
   ) => Wired<HttpClientResponse.HttpClientResponse>
-  /** Attempts as often as the policy says; `what` names them to who watches. */
+  /** Attempts as often as the policy says; events name the request `what`. */
   readonly retry: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
   /** The same; failures know whether an earlier attempt may have been carried out. */
   readonly repeat: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
@@ -130,7 +130,7 @@ const reasonOf = (status: number, detail: string, said: WireError.Refused["said"
   }
 }
 
-/** What an answer with a status that is no success means. A 400 without any body comes from something in between. */
+/** The error that an unsuccessful answer means. A 400 without a body comes from a proxy. */
 export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   const { headers, status } = answer
   const text = textOf(answer)
@@ -146,7 +146,7 @@ export const refusal = Effect.fnUntraced(function*(answer: Answer) {
   return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
 })
 
-/** Where an answer sends elsewhere. */
+/** The address that a redirect names. */
 export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
   status >= 300 && status < 400 ? headers["location"] : undefined
 
@@ -179,7 +179,7 @@ const answering = (limit: Duration.Input) => <A>(attempt: Wired<A>): Wired<A> =>
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
-/** What the system says, such as ECONNREFUSED, lies below what the HTTP client says. */
+/** The HTTP client's error has the system's, such as ECONNREFUSED, as its last cause. */
 const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomOf(error.cause) : error
 
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
@@ -191,14 +191,14 @@ const discreet = Context.make(FetchHttpClient.RequestInit, { redirect: "manual" 
 
 const untraced = Context.add(discreet, HttpClient.TracerDisabledWhen, () => true)
 
-/** A span costs as much as a request, so that requests have one only where a tracer takes it. */
+/** Requests have spans only where a tracer takes them, because a span costs as much as the request. */
 const quietly = <A>(request: Wired<A>): Wired<A> =>
   Effect.flatMap(
     Tracer.Tracer,
     (tracer) => Effect.provideContext(request, tracer === Tracer.nativeTracer ? untraced : discreet)
   )
 
-/** Ends work that takes longer, and says what it met with at last. */
+/** Fails work that takes longer than `limit`, with the last error that it met. */
 export const within =
   (limit: Duration.Duration, last: () => WireError.WireError | undefined = () => undefined) =>
   <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | WireError.WireError> =>
@@ -213,7 +213,7 @@ export const within =
       })
       : work
 
-/** Sooner, it is a hiccup. */
+/** The attempt from which a failure is worth a warning. */
 const worryingAttempt = 3
 
 const betweenWarnings = Duration.minutes(1)
@@ -248,7 +248,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
     return Effect.map(credential, (credential) => isOwn ? signed(options, credential)(request) : request)
   }
 
-  /** Followed here, for `fetch` would take the credentials along. */
+  /** Redirects are followed here, because `fetch` would send the credentials along. */
   const follow = (
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -274,7 +274,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
 
   let warnedAt = -Infinity
 
-  /** Who waits may have given a wrong address, or can start the service; requests that wait together are one outage. */
+  /** A warning lets the user correct the address or start the service; requests that wait together are one outage. */
   const warn = Effect.fnUntraced(function*({ attempt, input }: Schedule.Metadata<unknown, WireError.WireError>) {
     const now = yield* Clock.currentTimeMillis
     const isPatient = attempt < worryingAttempt && input.reason._tag !== "BillingPaused"
@@ -316,7 +316,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   return { options, exchange, attempt, open, retry, repeat, persist }
 }
 
-/** The same connection for requests of which many together have a deadline. */
+/** The same connection without its deadline, for requests that are part of work with a deadline. */
 export const unhurried = (connection: Connection): Connection => ({
   ...connection,
   options: { ...connection.options, deadline: Duration.infinity },

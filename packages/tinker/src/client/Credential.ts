@@ -1,4 +1,4 @@
-/** Who asks: an API key, or a token that one is exchanged for. */
+/** The credential of requests: an API key, or a token that a key is exchanged for. */
 import { TinkerError } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import type { Negotiated } from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
 import * as WireError from "./WireError.ts"
 
-/** At least one of both. */
+/** At least one of the two. */
 export interface Source {
   readonly apiKey?: Redacted.Redacted
   /** Runs a command that prints a credential, whenever one is needed. */
@@ -116,7 +116,7 @@ const tokens = Effect.fnUntraced(function*(
 
   const left = Effect.map(Clock.currentTimeMillis, (now) => current.expiresAtMillis - now)
 
-  /** Where it fails the old token is the best there is. */
+  /** A failure leaves the old token in use. */
   const refresh = (whenLeft: number) =>
     one.withPermit(Effect.flatMap(left, (millis) =>
       millis > whenLeft
@@ -158,7 +158,7 @@ const Identity = Schema.fromJsonString(Schema.Struct({
 }))
 const decodeIdentity = Schema.decodeUnknownEffect(Identity)
 
-/** Who a token says it is for. */
+/** The identity that a token claims. */
 export const identity = (credential: Redacted.Redacted) =>
   isToken(credential)
     ? payload(Redacted.value(credential)).pipe(

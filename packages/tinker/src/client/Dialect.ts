@@ -5,8 +5,8 @@ import * as Wire from "../wire/Session.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 
 /**
- * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server of which nobody said
- * how it trains, `skyrl-jax` and `skyrl-train` one that trains with JAX, or with FSDP or Megatron.
+ * `hosted` is Thinking Machines' service, `effect-rl` a server of this project, `skyrl` a SkyRL server whose
+ * way of training is unknown, `skyrl-jax` and `skyrl-train` one that trains with JAX, or with FSDP or Megatron.
  */
 export type Kind = "hosted" | "effect-rl" | "skyrl" | "skyrl-jax" | "skyrl-train" | "other"
 
@@ -107,7 +107,7 @@ const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
     load: () => Effect.void
   }) satisfies Omit<Dialect, "kind">
 
-/** SkyRL fails within over what is no path. */
+/** SkyRL answers a malformed path with an internal error. */
 const skyRLPath: Dialect["path"] = (path, type) =>
   Effect.matchEffect(CheckpointPath.parse(path), {
     onFailure: () => Effect.fail(new TinkerError.NotFound({ kind: "checkpoint", name: path, available: [] })),

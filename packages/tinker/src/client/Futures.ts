@@ -20,7 +20,7 @@ export type Read<A> = (result: { readonly bytes: Uint8Array } | { readonly json:
   Json.MalformedBody
 >
 
-/** What the service calls the kinds of work it promises. */
+/** The service's names of the kinds of work that it promises. */
 export type Kind =
   | "CreateModel"
   | "ForwardBackward"
@@ -188,14 +188,14 @@ export const retrieve = <A>(
   return Connection.within(connection.options.deadline, () => last)(Effect.suspend(() => wait(true)))
 }
 
-/** Submits and gives the promise, which is of no other request. */
+/** Submits and gives the promise; fails where it is that of another request. */
 export const submit = (
   { connection, promises }: Futures,
   request: Connection.Request,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.training
 ) => Effect.tap(Connection.call(connection, request, Promised, policy), promises.claim)
 
-/** Lets go of a result that nobody waits for any more, where the service can be told. */
+/** Cancels a result whose caller no longer waits. */
 export const cancel = ({ connection }: Futures, request_id: string) =>
   connection.attempt(Connection.post("/cancel_future", { request_id }), "5 seconds").pipe(
     Effect.catch(({ message }) => Effect.logDebug(`the request was not cancelled: ${Said.line(message)}`)),
@@ -211,6 +211,6 @@ export const json = <S extends Schema.Decoder<unknown>>(schema: S): Read<S["Type
       : Effect.fail(new Json.MalformedBody({ detail: "protobuf, expected JSON" }))
 }
 
-/** Asked for in one request, kept in others. */
+/** Submits, and gives the effect that retrieves the result. */
 export const promised = <A>(futures: Futures, kind: Kind, request: Connection.Request, read: Read<A>) =>
   Effect.map(submit(futures, request), ({ request_id }) => retrieve(futures, kind, request_id, read))

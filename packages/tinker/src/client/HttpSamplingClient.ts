@@ -21,15 +21,15 @@ export interface Shared {
   readonly futures: Futures.Futures
   /** How long a sample is waited for once it has its place. */
   readonly deadline: Duration.Duration
-  /** Bounds the samples that are under way: each has at most one request open. */
+  /** Limits the samples under way: each has at most one request open. */
   readonly places: Budget
   readonly dispatch: SampleDispatch.SampleDispatch
   readonly watchdog: Watchdog
-  /** A sample whose result the service lost is made anew. */
+  /** A sample whose result the service lost is requested again. */
   readonly resamples: boolean
   /** Samples end only at stops that are asked for. */
   readonly needsStops: boolean
-  /** The service is told of samples that nobody waits for any more. */
+  /** Whether the service is told of samples whose callers no longer wait. */
   readonly cancels: () => boolean
 }
 
@@ -52,7 +52,7 @@ const read: Futures.Read<SampleResult.SampleResult> = (result) =>
 
 const untrusted = (detail: string) => WireError.make(new WireError.Untrusted({ detail }))
 
-/** A sequence as it may be trained on: of no more tokens than were asked for, each with a log-probability. */
+/** A sequence that may be trained on: at most as many tokens as were asked for, each with a log-probability. */
 const sampled = ({ params: { maxTokens } }: Sampling.SampleRequest, ids: ReadonlyArray<string> | undefined) =>
 (
   { logprobs, stopReason, tokens, topkLogprobs }: SampleResult.Sequence,
@@ -80,7 +80,7 @@ const sampled = ({ params: { maxTokens } }: Sampling.SampleRequest, ids: Readonl
   })
 }
 
-/** Some services leave the first position out, which has none. */
+/** Some services leave out the first position, which has no log-probability. */
 const whole = (logprobs: Float32Array, length: number) => {
   if (logprobs.length !== length - 1) return logprobs
   const padded = new Float32Array(length)
@@ -103,7 +103,7 @@ const complete = (
     : Effect.fail(untrusted(`${found[at]} as the log-probability of prompt token ${at}, ${Logprob.expected}`))
 }
 
-/** The first field that was asked for and did not come. */
+/** The first field that was asked for and is missing from the result. */
 const missing = (
   { sequences, ...result }: SampleResult.SampleResult,
   { promptAltTokens = 0, targetPromptLogprobs, topkPromptLogprobs = 0, topkSampleLogprobs = 0 }: Sampling.SampleRequest
@@ -203,7 +203,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
       )
     )
 
-  /** Most of many requests wait for a place: nothing is made for them until they have it. */
+  /** Nothing is made for a request before it has its place: thousands may wait for one. */
   const ask = (request: Sampling.SampleRequest) =>
     Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> =>
       isClosed

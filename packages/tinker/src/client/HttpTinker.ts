@@ -26,16 +26,16 @@ import { named, orNotFound } from "./WireError.ts"
 export interface Options extends Session.Labels, Dialect.Options {
   /** What kind of server it is; found out unless given. */
   readonly server?: Dialect.Kind
-  /** Longest that nothing which is under way ends. */
+  /** How long work under way may go without any of it ending. */
   readonly progressTimeout: Duration.Duration
   /** Samples under way at once. */
   readonly maxSamples: number
 }
 
-/** Services do not say; what is too large for theirs they refuse. */
+/** Services do not say how large their vocabulary is, and refuse tokens beyond it. */
 const vocabulary = 2 ** 31
 
-/** How long a goodbye to the service may take. */
+/** How long the last requests to the service may take. */
 const goodbye = "5 seconds"
 
 type Lora = Readonly<{
@@ -103,7 +103,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const limitsOf = (name: string) =>
     Effect.map(capabilitiesOf(name), (capabilities): RequestRules.Limits => ({ capabilities, vocabulary }))
 
-  /** Other servers keep it until the session ends. */
+  /** Other servers keep a sampling session until the client's session ends. */
   const releaseSampler = (id: string) =>
     dialect.kind === "effect-rl"
       ? connection.attempt(HttpClientRequest.delete(`/samplers/${id}`), goodbye).pipe(
@@ -175,7 +175,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Effect.catch((failure) => Effect.logDebug(`the model was not unloaded: ${failure.message}`))
     )
 
-  /** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
+  /** The client has a scope of its own, so that it can be unloaded before the surrounding one closes. */
   const trainingClient = Effect.fnUntraced(function*(
     baseModel: string,
     loraRank: number,

@@ -1,4 +1,4 @@
-/** The ids of promises, of which a service must give every request its own. */
+/** The ids of promises: a service must give each request its own. */
 import * as Effect from "effect/Effect"
 import type { Promised } from "../wire/Future.ts"
 import * as WireError from "./WireError.ts"
@@ -8,7 +8,7 @@ export interface Promises {
   readonly claim: (promised: typeof Promised.Type) => Effect.Effect<void, WireError.WireError>
 }
 
-/** Ids that are remembered: far more than requests under way at once. */
+/** How many ids are remembered: far more than there are requests under way. */
 const most = 100_000
 
 export const make = (): Promises => {

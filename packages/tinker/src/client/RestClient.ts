@@ -65,7 +65,7 @@ export class RestClient extends Context.Service<RestClient, {
   readonly deleteCheckpoint: (path: string) => Answer<void>
   readonly publishCheckpoint: (path: string) => Answer<void>
   readonly unpublishCheckpoint: (path: string) => Answer<void>
-  /** Without one it stays for ever. */
+  /** Without a `ttl` the checkpoint stays. */
   readonly setCheckpointTtl: (path: string, ttl?: Duration.Input) => Answer<void>
   readonly listSessions: (options?: Page & Scope) => Answer<ReadonlyArray<string>>
   readonly getSession: (sessionId: string, options?: Scope) => Answer<Wire.Session>
@@ -122,7 +122,7 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
   const get = <S extends Schema.Decoder<unknown>>(path: string, schema: S, params: Params = {}) =>
     Connection.call(connection, HttpClientRequest.setUrlParams(HttpClientRequest.get(path), params), schema)
 
-  /** Done however often it is sent. */
+  /** A request that may be sent more than once. */
   const command = (request: Connection.Request) =>
     Effect.asVoid(connection.persist(RetryPolicy.control, request.url, connection.attempt(request)))
 
@@ -137,7 +137,7 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
 
   const scope = ({ accessScope: access_scope = "owned" }: Scope) => ({ access_scope })
 
-  /** Gone is gone, where an earlier attempt may have done it. */
+  /** A 404 is a success where an earlier attempt may have deleted it. */
   const remove = (path: CheckpointPath.CheckpointPath) =>
     Effect.catchIf(
       command(HttpClientRequest.delete(resource(path))),

@@ -20,7 +20,7 @@ const paced = (first: Duration.Input, most: Duration.Input): RetryPolicy =>
 const onlyWhen = (holds: (error: WireError) => boolean) => (policy: RetryPolicy): RetryPolicy =>
   Schedule.while(policy, ({ input }) => holds(input))
 
-/** Longest that a request is sent again before it counts as failed. */
+/** How long a request is sent again before it counts as failed. */
 const patience = "5 minutes"
 
 /** Sessions, models, listings: anything answered at once. */
@@ -29,7 +29,7 @@ export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   Schedule.upTo({ duration: patience })
 )
 
-/** The first request of all: what does not answer it is more likely a wrong address than a service that will be back. */
+/** The first request of a client: no answer to it means a wrong address more often than a service that will be back. */
 export const firstContact: RetryPolicy = paced("500 millis", "2 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ duration: "15 seconds" })
@@ -44,12 +44,12 @@ export const sampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   Schedule.upTo({ duration: patience })
 )
 
-/** A result may take long: only the deadline ends asking for it. An answer that cannot be read was asked for again before. */
+/** A result may take long: only the deadline ends the polling. An unreadable answer was asked for again before. */
 export const polling: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen(({ isTransient, reason }) => isTransient && reason._tag !== "Unreadable")
 )
 
-/** A sample whose result is lost is made anew. */
+/** A sample whose result is lost is requested again. */
 export const resampling: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   onlyWhen(({ reason }) => reason._tag === "PromiseLost"),
   Schedule.upTo({ times: 10 })
@@ -70,7 +70,7 @@ export const archive: RetryPolicy = Schedule.spaced("30 seconds").pipe(
   Schedule.upTo({ times: 6 })
 )
 
-/** Ten cuts in a row without a byte between them. */
+/** Ends after ten failures in a row without a byte between them. */
 export const download: RetryPolicy = paced("1 second", "30 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ times: 10 })
@@ -83,11 +83,11 @@ const eventOf = (request: string, { attempt, duration, input }: Schedule.Metadat
     : Event.Retried({ request, attempt, delayMillis: millis, error: input.reason._tag, detail: input.message })
 }
 
-/** Tells of every repetition. */
+/** Reports each retry as an event. */
 export const observed = (policy: RetryPolicy, request: string, observe: Observe): RetryPolicy =>
   Schedule.tap(policy, (metadata) => Effect.sync(() => observe(eventOf(request, metadata))))
 
-/** Attempts again as often as the policy says, which is set up by the first failure: most attempts meet with none. */
+/** Retries as the policy says; its schedule is made by the first failure, because most attempts succeed. */
 export const retry = (policy: () => RetryPolicy) => <A>(attempt: Effect.Effect<A, WireError>) =>
   Effect.catch(attempt, (failure) => {
     let isFirst = true

@@ -1,4 +1,4 @@
-/** What a service says, as it may be shown in a log and on a terminal. */
+/** A service's words, safe to show in a log and on a terminal. */
 
 /** Characters that end a line or steer a terminal. */
 // oxlint-disable-next-line no-control-regex

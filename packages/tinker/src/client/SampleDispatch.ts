@@ -7,27 +7,27 @@ import * as Budget from "./Budget.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface SampleDispatch {
-  /** Holds what `bytes` need while it posts; a 429 is no failure but a pause of all sampling, after which it posts again. */
+  /** Posts with room for `bytes`; a 429 is no failure: it pauses all sampling, and the request is posted again. */
   readonly post: <A>(bytes: number, submit: Effect.Effect<A, WireError>) => Effect.Effect<A, WireError>
 }
 
 const bytesPerToken = 10
 
-/** Roughly what a request is on the wire. */
+/** Roughly the bytes of a request on the wire. */
 export const sizeOf = ({ prompt }: Sampling.SampleRequest) =>
   prompt.chunks.reduce(
     (size, chunk) => size + (chunk._tag === "Image" ? chunk.data.length : chunk.tokens.length * bytesPerToken),
     0
   )
 
-/** Posts under way at once: usually, and while the service was short of capacity a moment ago. */
+/** Posts under way at once: usually, and while the service counts as short of capacity. */
 const usual = 400
 const cautious = 10
 
-/** A moment. */
+/** Milliseconds after a pause for which the service counts as short of capacity. */
 const memory = 10_000
 
-/** How much more a request counts in that moment. */
+/** How many times its size a request counts meanwhile. */
 const caution = 20
 
 const isLarge = (bytes: number) => bytes > 128 * 1024

@@ -1,4 +1,4 @@
-/** Saves, which may be asked for twice and are carried out once. */
+/** Saves, which are carried out once even where they are requested twice. */
 import type { TrainingClient } from "@effect-rl/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** A service that was asked what it wants of its clients. */
+/** A service whose configuration for clients is known. */
 import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -43,7 +43,7 @@ const addressed = (baseUrl: string) =>
       })
     )
 
-/** The address is more likely wrong than the service away for long. */
+/** The first request fails more often for a wrong address than for a service that is down. */
 const noContact = (baseUrl: string) => (error: WireError.WireError) => {
   const { _tag, message } = error.reason
   if (_tag !== "ConnectionFailed" && _tag !== "NoAnswer") return error

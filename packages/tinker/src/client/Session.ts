@@ -21,7 +21,7 @@ const interval = "10 seconds"
 /** A session that is silent this long may have ended at the service. */
 const worrying = 120_000
 
-/** A missed beat is told; the next one is tried all the same, as a session may outlive it. */
+/** A missed heartbeat is reported, and the next one sent all the same: the session may have outlived it. */
 const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection, session_id: string) {
   const request = Connection.post("/session_heartbeat", { session_id, type: "session_heartbeat" })
   let lastHeard = yield* Clock.currentTimeMillis
@@ -39,7 +39,7 @@ const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection,
   yield* Effect.forever(Effect.delay(beat, interval)).pipe(Effect.forkScoped)
 })
 
-/** How long a goodbye to the service may take. */
+/** How long the last request to the service may take. */
 const goodbye = "5 seconds"
 
 const endOf = (exit: Exit.Exit<unknown, unknown>) =>

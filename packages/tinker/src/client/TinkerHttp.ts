@@ -15,7 +15,7 @@ import { serviceLayer, type TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 export type { Kind as Server } from "./Dialect.ts"
 export type { TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 
-/** Connections that samples leave to everything else. */
+/** Connections that samples leave to other requests. */
 const reserved = 32
 
 const tinkerLayer = (options: TinkerHttpOptions) => {
@@ -31,7 +31,7 @@ const tinkerLayer = (options: TinkerHttpOptions) => {
   )
 }
 
-/** Made anew for every client: a layer that is a constant is built once in a program, whatever it is provided with. */
+/** A function, because a layer that is a constant is built once per program, even where clients have different services. */
 const restLayer = () => Layer.effect(RestClient, RestClient.make)
 const activityLayer = () => Layer.effect(Activity, Activity.make)
 
@@ -44,7 +44,7 @@ export const layerOptions = (
     Layer.provideMerge(activityLayer())
   )
 
-/** Without a session, for who neither trains nor samples. */
+/** Without a session, for programs that neither train nor sample. */
 export const layerRest = (
   options: TinkerHttpOptions
 ): Layer.Layer<RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>

@@ -26,9 +26,9 @@ export interface TinkerHttpOptions {
   readonly allowUnmaskedLoss?: boolean
   /** How long a request, and the work behind it, is waited for until it fails as `Unavailable`; default two hours. */
   readonly deadline?: Duration.Input
-  /** Everything under way fails as `Unavailable` when none of it has ended for this long; default an hour. */
+  /** All work under way fails as `Unavailable` when none of it has ended for this long; default an hour. */
   readonly progressTimeout?: Duration.Input
-  /** Requests open at once; default 512. Nothing is lost above it: it waits. */
+  /** Requests open at once; default 512. Requests above it wait. */
   readonly maxConnections?: number
   /** Largest answer that is read, after it is unpacked; default 256 MiB. Archives of checkpoints are streams and have no limit. */
   readonly maxResponseSize?: ByteSize.Input

@@ -1,4 +1,4 @@
-/** Ends work of which none gets anywhere. */
+/** Ends work that makes no progress. */
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -6,13 +6,13 @@ import * as Effect from "effect/Effect"
 import * as WireError from "./WireError.ts"
 
 export interface Watchdog {
-  /** Fails as `Stuck` where nothing that is watched has succeeded for the whole time. */
+  /** Fails as `Stuck` when no watched work has succeeded for the whole time. */
   readonly watch: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | WireError.WireError>
 }
 
 /**
- * The clock starts anew with every success, and when something begins while nothing is under way. `dismiss` is told the
- * failure first, for what waits its turn to begin.
+ * The clock starts anew with every success, and when work begins while no other is under way. `dismiss` gets the error
+ * first, to fail work that still waits to begin.
  */
 export const make = Effect.fnUntraced(function*(
   limit: Duration.Duration,
@@ -59,5 +59,5 @@ export const make = Effect.fnUntraced(function*(
   return watchdog
 })
 
-/** Lets everything go on for ever. */
+/** Ends nothing. */
 export const none: Watchdog = { watch: (work) => work }

@@ -19,14 +19,14 @@ export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", { detai
   }
 }
 
-/** What came back is not what the API says. */
+/** The answer is not what the API says. */
 export class Unreadable extends Schema.TaggedError<Unreadable>()("Unreadable", { detail }) {
   override get message() {
     return this.detail
   }
 }
 
-/** More came back than any answer needs, of which nothing is used. */
+/** The answer is larger than any answer needs to be; nothing of it is used. */
 export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   /** In bytes. */
   limit: Schema.Int
@@ -36,14 +36,14 @@ export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   }
 }
 
-/** What came back can be read and cannot be true, so that nothing of it is used. */
+/** The answer can be read and cannot be true; nothing of it is used. */
 export class Untrusted extends Schema.TaggedError<Untrusted>()("Untrusted", { detail }) {
   override get message() {
     return `the service answered ${this.detail}; nothing of it is used`
   }
 }
 
-/** The credential is missing, wrong or not good for this. */
+/** The credential is missing, wrong or insufficient for the request. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", { status: Schema.Int, detail }) {
   override get message() {
     return `HTTP ${this.status}: ${this.detail}; check TINKER_API_KEY`
@@ -70,7 +70,7 @@ export class PromiseLost extends Schema.TaggedError<PromiseLost>()("PromiseLost"
   }
 }
 
-/** The work itself failed, by whose fault the service says. */
+/** The work itself failed; the service says whose fault it was. */
 export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestFailed", {
   category: Schema.Literals(["user", "server", "unknown"]),
   detail,
@@ -93,7 +93,7 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   }
 }
 
-/** Much is under way and nothing ends. */
+/** Work is under way and makes no progress. */
 export class Stuck extends Schema.TaggedError<Stuck>()("Stuck", { detail }) {
   override get message() {
     return this.detail

@@ -1,4 +1,4 @@
-/** What services tell about sessions, checkpoints, use and cost, as its readers get it. */
+/** Answers about sessions, checkpoints, use and cost. */
 import * as Schema from "effect/Schema"
 import { nullable } from "./Json.ts"
 

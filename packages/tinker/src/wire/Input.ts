@@ -64,7 +64,7 @@ const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, T
   }
   if (!("data" in chunk)) return rejected(`${at}.type is ${otherName(chunk)}, expected encoded_text or image`)
   if ((chunk.override_dimensions ?? undefined) !== undefined) {
-    return rejected(`${at}.override_dimensions is not supported by this server, expected none`)
+    return rejected(`${at}.override_dimensions is not supported by this server, expected it to be absent`)
   }
   const bytes = Base64.decode(chunk.data)
   if (Result.isFailure(bytes)) return rejected(`${at}.data is not base64`)

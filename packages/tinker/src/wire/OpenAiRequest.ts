@@ -42,7 +42,7 @@ const sampling = {
   user: nullable(Schema.String)
 }
 
-/** What is usual, for clients that say it. */
+/** The default, for clients that spell it out. */
 export const usual = {
   /** The model decides how many calls it makes. */
   parallel_tool_calls: nullable(Schema.Literal(true)),

@@ -28,7 +28,7 @@ const toChunk = (chunk: Chunk["chunk"], index: number): Effect.Effect<ModelInput
   const { data, expectedTokens, format, overrideDimensions } = chunk.value
   return overrideDimensions === undefined
     ? Input.image(at, data, format, expectedTokens)
-    : rejected(`${at}.override_dimensions is not supported by this server, expected none`)
+    : rejected(`${at}.override_dimensions is not supported by this server, expected it to be absent`)
 }
 
 const modelInput = (chunks: ReadonlyArray<Chunk>) =>

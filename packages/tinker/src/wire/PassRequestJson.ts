@@ -103,7 +103,7 @@ const chunk = (
   }
   if (!("data" in value)) return malformed(`${at}.type is ${Input.otherName(value)}, expected encoded_text or image`)
   if ((value.override_dimensions ?? undefined) !== undefined) {
-    return malformed(`${at}.override_dimensions is not supported by this server, expected none`)
+    return malformed(`${at}.override_dimensions is not supported by this server, expected it to be absent`)
   }
   return Effect.map(base64(`${at}.data`, value.data), (data) => ({
     chunk: {

@@ -1,4 +1,4 @@
-/** Matrices of which only some cells are given, row by row (CSR). */
+/** Sparse matrices in compressed rows (CSR). */
 import * as Result from "effect/Result"
 import * as Bytes from "./Bytes.ts"
 import type { SparseCsr } from "./gen/TinkerPublic.gen.ts"

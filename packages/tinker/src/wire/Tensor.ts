@@ -22,7 +22,7 @@ const product = (shape: ReadonlyArray<number>) => shape.reduce((cells, size) => 
 
 const isSize = (size: number) => Number.isSafeInteger(size) && size >= 0
 
-/** The declared shape, or that of a vector where none is declared. */
+/** The declared shape, or that of a vector without one. */
 const shapeOf = ({ shape }: Tensor, length: number) => shape.length === 0 ? [length] : shape.map(Number)
 
 const checked = (shape: ReadonlyArray<number>, allowance: Allowance): Result.Result<void, string> => {

@@ -7,7 +7,7 @@ const isMessage = (value: object): value is Message => "$typeName" in value
 const children = (value: object): ReadonlyArray<unknown> =>
   value instanceof Uint8Array || (Array.isArray(value) && typeof value[0] === "bigint") ? [] : Object.values(value)
 
-/** The first such field, as its message's name and its own number; undefined where there are none. */
+/** The first unknown field, as its message's name and its own number; undefined where every field is known. */
 export const find = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const [unknown] = isMessage(value) ? value.$unknown ?? [] : []
