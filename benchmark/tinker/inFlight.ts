@@ -1,12 +1,16 @@
-/** Samples `argv[3]` times at once at the service `argv[2]`; prints what failed, how long it took and what it cost. */
+/**
+ * Samples `argv[3]` times at once at the service `argv[2]`, over undici or, where `argv[4]` says so, over `fetch`; prints what
+ * failed, how long it took and what it cost.
+ */
 import { ModelInput, Tinker } from "@effect-rl/core"
 import { TinkerHttp } from "@effect-rl/tinker"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Exit, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as Report from "../Report.ts"
 import * as Workload from "./Workload.ts"
 
-const [, , baseUrl = "", count = "0"] = process.argv
+const [, , baseUrl = "", count = "0", transport = "undici"] = process.argv
 
 const request = {
   prompt: ModelInput.fromTokens(Workload.tokens(0).slice(0, 256)),
@@ -36,7 +40,7 @@ const measured = Effect.gen(function*() {
 })
 
 const client = TinkerHttp.layerOptions({ baseUrl, apiKey: Redacted.make("tml-benchmark") }).pipe(
-  Layer.provide(FetchHttpClient.layer)
+  Layer.provide(transport === "fetch" ? FetchHttpClient.layer : NodeHttpClient.layerUndici)
 )
 
 const result = await Effect.runPromise(Effect.scoped(Effect.provide(measured, client)))
