@@ -110,20 +110,24 @@ const packages = ["tinker-cookbook", "tinker", "torch", "transformers", "dataset
 const page = () =>
   `# tinker-cookbook against \`effect-rl serve --backend engine\`
 
-Run on ${date} by \`npm run conformance:cookbook\`, everything from PyPI and unmodified: ${versions(python, packages)};
-Node ${process.version}.
+Run on ${date} by \`npm run conformance:cookbook\`, everything from PyPI and unmodified:
+${versions(python, packages)}; Node ${process.version}.
+
+PyPI has tml-renderers up to 0.2.1, where the cookbook asks for 0.4.1: it is for models called Inkling, which no recipe here has.
 
 The recipes run offline, in a folder that has for every model and dataset of the hub a folder of the same name: the preset tiny-64 with a
 context of 4,096 for \`${model}\` and \`${other}\`, and rows of sums in the columns that the dataset has. The server serves those
 folders under the same names (\`--model ${model}=FOLDER\`). Everything is small, so that a result says that a recipe runs from its first
-step to its last checkpoint; that it learns is said only where it had steps enough.
+step to its last checkpoint; learning shows where there were steps enough.
 
 ${table(["recipe", "result"], results.map(({ recipe, result }) => [recipe.name, result]))}
 
 \`math_rl\` and \`rubric\` default to \`loss_fn=stable_reinforce\`, which needs what the hosted service records when it samples; they are run with
 another, and the last row shows what the default says. \`math_rl\` has no setting for a reference, so
-[a program of a page](cookbook/math_rl_with_kl.py) gives its configuration one. \`rl_loop\` goes on from the state of \`sl_loop\`, by a line in its
-\`checkpoints.jsonl\`: the tiny model by itself boxes no answer to its question, and no reward differs.
+[a short program](cookbook/math_rl_with_kl.py) gives its configuration one. \`rl_loop\` goes on from the state of \`sl_loop\`, by a line in its
+\`checkpoints.jsonl\`: the tiny model by itself boxes no answer to its question, and no reward differs. Rewards of
+\`rlhf_pipeline\` compare two answers and add up to 0; the tiny model knows no game, and wins none of \`text_arena\`, \`guess_number\` and
+\`twenty_questions\`.
 
 ## Settings
 

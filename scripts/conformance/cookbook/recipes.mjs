@@ -233,13 +233,14 @@ export const recipes = [
 /** Why the others are not run. */
 export const left = [
   ["`audio`, `vlm_classifier`", "models that hear or see, and their datasets"],
-  ["`code_rl`, `harbor_rl`, `on_policy_distillation_harbor_multi_turn`", "a sandbox of Modal or Docker"],
-  ["`search_tool`", "a Chroma server and embeddings of Google's"],
-  ["`verifiers_rl`", "environments of Prime Intellect's hub"],
+  ["`code_rl`, `harbor_rl`, `on_policy_distillation_harbor_multi_turn`", "a sandbox, by Modal or Docker"],
+  ["`search_tool`", "Google's embeddings and a Chroma server"],
+  ["`verifiers_rl`", "an environment of the package verifiers"],
+  ["`forecasting`, `decisions`", "a table of Prophet Arena's from the hub"],
   [
-    "`forecasting`, `decisions`, `true_thinking_score`, `rl_numerics_check`",
+    "`off_policy_reasoning`, `on_policy_multi_teacher`, `true_thinking_score`, `rl_numerics_check`",
     "datasets of the hub that no folder stands in for here"
   ],
-  ["`prompt_distillation`", "answers of a model of 30 billion parameters"],
-  ["`rl_basic`, `sl_basic`", "as `math_rl` and `chat_sl`, with fixed settings for the hosted service"]
+  ["`prompt_distillation`", "answers of Qwen3.6-35B-A3B, of which it makes its data"],
+  ["`rl_basic`, `sl_basic`", "nothing: the trainings of `math_rl` and `chat_sl` in larger batches"]
 ]
