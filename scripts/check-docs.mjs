@@ -1,6 +1,7 @@
-// Type-checks every TypeScript block of the READMEs and the guides, each as a module of its own.
+// Type-checks every TypeScript block of the READMEs and the guides, and every `@example` of the sources, each as a module of its own.
+// Examples name the modules of this repository and of effect without importing them, and the values of docs/given.ts.
 import { execFileSync } from "node:child_process"
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, sep } from "node:path"
 
 const pages = [
@@ -10,16 +11,118 @@ const pages = [
 ]
 const blocks = "docs/.blocks"
 
+const lineOf = (text, index) => text.slice(0, index).split("\n").length
+
+const write = (file, line, body) =>
+  writeFileSync(join(blocks, `${file.replaceAll(sep, "-")}-line-${line}.ts`), `${body}\nexport {}\n`)
+
+const writeGuides = () => {
+  let count = 0
+  for (const page of pages) {
+    const text = readFileSync(page, "utf8")
+    for (const match of text.matchAll(/```ts\n([\s\S]*?)```/g)) {
+      write(page, lineOf(text, match.index), match[1])
+      count++
+    }
+  }
+  return count
+}
+
+/** What a barrel exports: the module of each name. */
+const barrelOf = (name, barrel = "index") => {
+  const file = join("packages", name, "src", `${barrel}.ts`)
+  if (!existsSync(file)) return []
+  return [...readFileSync(file, "utf8").matchAll(/^export (?:type )?\* as (\w+) from "\.\/(.+)"$/gm)].map((
+    [, as, path]
+  ) => ({
+    as,
+    file: join("packages", name, "src", barrel === "index" ? "" : barrel.split("/")[0], path),
+    from: `@effect-rl/${name}${barrel === "index" ? "" : "/testing"}`
+  }))
+}
+
+const ofEffect = [
+  "Config",
+  "Console",
+  "Context",
+  "Duration",
+  "Effect",
+  "Exit",
+  "FileSystem",
+  "Layer",
+  "Option",
+  "Random",
+  "Redacted",
+  "Ref",
+  "Result",
+  "Schedule",
+  "Schema",
+  "Scope",
+  "Stream"
+]
+
+/** The modules that an example of a package may name, the first of equal names. */
+const namesOf = (name) => {
+  const given = [...readFileSync("docs/given.ts", "utf8").matchAll(/^export declare const (\w+)/gm)]
+  return new Map([
+    ...ofEffect.map((as) => [as, "effect"]),
+    ...["Decision", "DecisionModel", "LanguageModel"].map((as) => [as, "effect/ai"]),
+    ...given.map(([, as]) => [as, "../given.ts"]),
+    ...[...readdirSync("packages"), "core", name].flatMap((
+      of
+    ) => [...barrelOf(of, "testing/index"), ...barrelOf(of)]).map((
+      { as, from }
+    ) => [as, from])
+  ])
+}
+
+/** The lines of a comment without its frame and without the fences of code. */
+const linesOf = (comment) =>
+  comment.slice(3, -2).split("\n").map((line) => line.replace(/^\s*\* ?/, "").replace(/^```\w*$/, ""))
+
+const examplesOf = (text) =>
+  [...text.matchAll(/\/\*\*[\s\S]*?\*\//g)].flatMap((comment) => {
+    const lines = linesOf(comment[0])
+    return lines.flatMap((line, at) => {
+      if (line !== "@example") return []
+      const rest = lines.slice(at + 1)
+      const end = rest.findIndex((next) => next.startsWith("@"))
+      return [{ line: lineOf(text, comment.index) + at, body: rest.slice(0, end === -1 ? undefined : end).join("\n") }]
+    })
+  })
+
+const importsOf = (body, names) =>
+  [...new Set(body.replaceAll(/"[^"]*"|\.\.\./g, " ").match(/(?<![.\w])[A-Za-z]\w*/g) ?? [])]
+    .filter((word) => names.has(word) && !new RegExp(`(const|function|import .*) ${word}\\b`).test(body))
+    .map((word) => `import { ${word} } from "${names.get(word)}"`)
+    .join("\n")
+
+/** An example that yields Effects is the body of a generator. */
+const program = (body) => /^(const .+ = )?yield\*/m.test(body) ? `Effect.gen(function*() {\n${body}\n})` : body
+
+const writeExamples = () => {
+  let count = 0
+  for (const name of readdirSync("packages")) {
+    const names = namesOf(name)
+    for (const file of globSync(join("packages", name, "src/**/*.{ts,tsx}"))) {
+      for (const { body: written, line } of examplesOf(readFileSync(file, "utf8"))) {
+        const body = program(written)
+        write(file, line, `${importsOf(body, names)}\n${body}`)
+        count++
+      }
+    }
+  }
+  return count
+}
+
+const withoutExample = () =>
+  readdirSync("packages").flatMap((name) => barrelOf(name)).map(({ file }) => file)
+    .filter((file) => examplesOf(readFileSync(file, "utf8")).length === 0)
+
 rmSync(blocks, { recursive: true, force: true })
 mkdirSync(blocks)
-let count = 0
-for (const page of pages) {
-  for (const match of readFileSync(page, "utf8").matchAll(/```ts\n([\s\S]*?)```/g)) {
-    const line = readFileSync(page, "utf8").slice(0, match.index).split("\n").length
-    writeFileSync(join(blocks, `${page.replaceAll(sep, "-")}-line-${line}.ts`), `${match[1]}\nexport {}\n`)
-    count++
-  }
-}
+const guides = writeGuides()
+const examples = writeExamples()
 writeFileSync(
   join(blocks, "tsconfig.json"),
   JSON.stringify({
@@ -32,13 +135,18 @@ writeFileSync(
       incremental: false,
       declarationMap: false,
       noUnusedLocals: false,
+      verbatimModuleSyntax: false,
       types: ["node"]
     }
   })
 )
 try {
   execFileSync("npx", ["tsc", "-p", blocks], { stdio: "inherit" })
-  console.log(`${count} code blocks of ${pages.length} pages compile`)
+  console.log(`${guides} code blocks of ${pages.length} pages and ${examples} examples of the sources compile`)
 } catch {
+  process.exitCode = 1
+}
+for (const file of withoutExample()) {
+  console.error(`${file}: no @example, and a barrel exports it`)
   process.exitCode = 1
 }

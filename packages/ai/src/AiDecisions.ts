@@ -134,8 +134,11 @@ const failed = (error: Renderer.RendererError | TinkerError.TinkerError) =>
  * probabilities that of `true`. A question has 2 to 26 answers; images are refused.
  *
  * @example
- * const judge = AiDecisions.layer({ model, client })
- * DecisionModel.decide(TicketTriage, { input: ticket }).pipe(Effect.provide(judge))
+ * const triage = Decision.make({
+ *   input: Schema.String,
+ *   decisions: { urgent: Decision.probability({ instructions: "Must it be answered today?" }) }
+ * })
+ * DecisionModel.decide(triage, { input: "It is broken." }).pipe(Effect.provide(AiDecisions.layer({ model, client })))
  */
 export const make = (scorer: Scorer): Effect.Effect<DecisionModel.DecisionModel> =>
   DecisionModel.make({

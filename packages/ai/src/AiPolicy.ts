@@ -24,6 +24,9 @@ const tokensOf = ({ inputTokens, outputTokens }: Response.Usage): Metering.Token
 /**
  * A judge, a user or an opponent that any provider of `effect/ai` plays. It is not seeded: a provider decides what it says. A run counts
  * the tokens that the provider reports, at the prices of `name`.
+ *
+ * @example
+ * const judge = LanguageModel.LanguageModel.use((languageModel) => Effect.succeed(AiPolicy.fromLanguageModel(languageModel, "judge")))
  */
 export const fromLanguageModel = (
   model: LanguageModel.LanguageModel,

@@ -57,6 +57,14 @@ const answer = (
 /**
  * The tools of a toolkit whose handlers are there. Failures become errors that the policy is told, whether the toolkit returns or
  * raises them.
+ *
+ * @example
+ * import { Tool, Toolkit } from "effect/ai"
+ *
+ * const tools = Effect.gen(function*() {
+ *   const toolkit = yield* Toolkit.make(Tool.make("clock", { success: Schema.String }))
+ *   return AiTools.fromToolkit(toolkit, { timeout: "10 seconds" })
+ * })
  */
 export function fromToolkit<Tools extends AnyTools, F extends Failure<Tools> = never>(
   toolkit: Toolkit.WithHandler<Tools>,

@@ -72,6 +72,13 @@ const lastIndexOf = (tokens: Int32Array, part: ReadonlyArray<number>) =>
  * The conversation up to the letter of the answer. The answer is rendered as an assistant's whole message, so that a model
  * that thinks is asked without thinking.
  *
+ * @example
+ * const asked = ChoicePrompt.make(model, {
+ *   state: 91,
+ *   instructions: "Is the number prime?",
+ *   choices: [{ label: "yes" }, { label: "no" }]
+ * })
+ *
  * @see tinker-cookbook `recipes.decisions.decision: DecisionRenderer`
  */
 export const make = Effect.fnUntraced(function*(

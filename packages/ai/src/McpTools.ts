@@ -153,7 +153,12 @@ export const stdio = <F extends McpClientError = never>(
 ): Effect.Effect<ReadonlyArray<Tool.Tool<F>>, McpToolsError, ChildProcessSpawner | Scope.Scope> =>
   connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
 
-/** Speaks with a server over HTTP. A header that is a secret is `Redacted`. */
+/**
+ * Speaks with a server over HTTP. A header that is a secret is `Redacted`.
+ *
+ * @example
+ * const tools = McpTools.http("https://mcp.example.com/mcp", { name: "search", allow: ["query"], callTimeout: "20 seconds" })
+ */
 export const http = <F extends McpClientError = never>(
   url: string,
   options: Options<F> & { readonly headers?: Readonly<Record<string, string | Redacted.Redacted>> }

@@ -6,7 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Untrusted from "./terminal/Untrusted.ts"
 
-/** The message of an error, ours or not. */
+/**
+ * The message of an error, ours or not.
+ *
+ * @example
+ * Rl.run({ model, dataset }).pipe(Stream.runDrain, Effect.catch((error) => Console.error(Failure.message(error))))
+ */
 export const message = (error: unknown): string =>
   Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
 

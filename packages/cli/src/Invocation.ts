@@ -43,7 +43,12 @@ const present = Effect.fnUntraced(function*(event: CliOutput.Presenter.Event) {
   yield* Console.error(`see: ${event.commandPath.join(" ")} --help`)
 })
 
-/** In place of the whole help page before each error, and of flags that this command does not need. */
+/**
+ * In place of the whole help page before each error, and of flags that this command does not need.
+ *
+ * @example
+ * Root.run("1.0.0")(["runs", "out"]).pipe(Effect.provide(Invocation.layer))
+ */
 export const layer: Layer.Layer<never> = Layer.merge(
   CliOutput.layerPresenter({ present }),
   CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })

@@ -50,7 +50,12 @@ const asked = (args: ReadonlyArray<string>): Verb | undefined => {
   return isVerb(name) ? name : undefined
 }
 
-/** Runs a command line. Only the verb that is asked for is loaded. */
+/**
+ * Runs a command line. Only the verb that is asked for is loaded.
+ *
+ * @example
+ * const train = Root.run("1.0.0")(["train", "arithmetic", "--iterations", "5"])
+ */
 export const run = (version: string) =>
   Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
     const invoke = root(version)

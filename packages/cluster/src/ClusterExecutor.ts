@@ -66,7 +66,15 @@ const make: Effect.Effect<Executor.Executor, never, Sharding.Sharding | MessageS
     }
   })
 
-/** Rolls groups out on the runners of an effect/cluster, each on the runner that its shard is assigned to. */
+/**
+ * Rolls groups out on the runners of an effect/cluster, each on the runner that its shard is assigned to.
+ *
+ * @example
+ * const trained = Stream.runDrain(Rl.run({ model, dataset })).pipe(
+ *   Effect.provide(ClusterExecutor.layer),
+ *   Effect.provide(LocalCluster.client({ database: "cluster.db" }))
+ * )
+ */
 export const layer: Layer.Layer<never, never, Sharding.Sharding | MessageStorage.MessageStorage> = Layer.effect(
   Executor.Executor,
   make

@@ -39,7 +39,15 @@ const freePort = Effect.callback<number>((resume) => {
   })
 })
 
-/** A process that rolls groups out, at a port that is free. */
+/**
+ * A process that rolls groups out, at a port that is free.
+ *
+ * @example
+ * const worker = ClusterExecutor.worker.pipe(
+ *   Layer.provide(TaskRegistry.TaskRegistry.layer(task)),
+ *   Layer.provide(LocalCluster.runner({ database: "cluster.db" }))
+ * )
+ */
 export const runner = (
   { database }: Options
 ): Layer.Layer<Sharding | MessageStorage, ConfigError | SocketServerError> =>

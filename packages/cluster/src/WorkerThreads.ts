@@ -77,6 +77,12 @@ const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, S
     }
   })
 
-/** Rolls groups out in worker threads of this process, which end when the Layer's scope closes. */
+/**
+ * Rolls groups out in worker threads of this process, which end when the Layer's scope closes.
+ *
+ * @example
+ * const threads = WorkerThreads.layer({ file: new URL("./worker.ts", import.meta.url), threads: 8 })
+ * const trained = Stream.runDrain(Rl.run({ model, dataset })).pipe(Effect.provide(threads))
+ */
 export const layer = (options: Options): Layer.Layer<never, WorkerError> =>
   Layer.effect(Executor.Executor, make(options))

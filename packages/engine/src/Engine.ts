@@ -138,7 +138,13 @@ const wideVectorsFromEnvironment = Config.Boolean("EFFECT_RL_WIDE_VECTORS").pipe
   Effect.mapError(cannotStart)
 )
 
-/** The engine with its own threads; models are read when first used. */
+/**
+ * The engine with its own threads; models are read when first used.
+ *
+ * @example
+ * const engine = Engine.layerOptions({ checkpoints: "out/checkpoints", workers: 2, models: ["models/SmolLM2-135M.gguf"] })
+ * const names = Tinker.Tinker.use((tinker) => tinker.models).pipe(Effect.provide(engine))
+ */
 export const layerOptions = (
   { checkpoints, models = [], wideVectors, workers }: EngineOptions
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> =>

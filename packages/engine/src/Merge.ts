@@ -161,6 +161,9 @@ const placeOf = Effect.fnUntraced(function*(model: string) {
 /**
  * Writes base weights plus the adapter's change as a Hugging Face folder in F32, which rounds nothing. Weights of a GGUF
  * file are written as the values they stand for.
+ *
+ * @example
+ * Merge.write({ model: "models/Qwen3-0.6B", adapter: "out/checkpoints/run-1/final", target: "models/merged" })
  */
 export const write = Effect.fn("Merge.write")(function*({ adapter, model, target }: MergeOptions) {
   const fs = yield* FileSystem.FileSystem

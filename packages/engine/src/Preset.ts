@@ -2,7 +2,12 @@
 
 const names = ["tiny-64", "tiny-128"] as const
 
-/** Folder of each preset under the name it is asked for, in the layout of Hugging Face models. */
+/**
+ * Folder of each preset under the name it is asked for, in the layout of Hugging Face models.
+ *
+ * @example
+ * const folder = Preset.folders.get("effect-rl/tiny-64")
+ */
 export const folders: ReadonlyMap<string, URL> = new Map(
   names.map((name) => [`effect-rl/${name}`, new URL(`../presets/${name}/`, import.meta.url)])
 )

@@ -23,7 +23,12 @@ export const folder = Effect.gen(function*() {
   return path.join(cache, name)
 }).pipe(Effect.orDie)
 
-/** Where the engine looks for the file. */
+/**
+ * Where the engine looks for the file.
+ *
+ * @example
+ * const layer = Layer.unwrap(Effect.map(SmolLm2.file, (file) => Engine.layerOptions({ models: [{ name: SmolLm2.name, place: file }] })))
+ */
 export const file = Effect.gen(function*() {
   const path = yield* Path.Path
   return path.join(yield* folder, ...inside)

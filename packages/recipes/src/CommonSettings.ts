@@ -37,7 +37,18 @@ const lora = {
   trainUnembed: RunOptions.LoraSettings.fields.trainUnembed
 }
 
-/** The fields of a recipe's settings. */
+/**
+ * The fields of a recipe's settings.
+ *
+ * @example
+ * const Settings = Schema.Struct(CommonSettings.fields({
+ *   model: "effect-rl/tiny-64",
+ *   iterations: 20,
+ *   learningRate: 1e-3,
+ *   maxTokens: 16,
+ *   evalEvery: 5
+ * }))
+ */
 export const fields = (defaults: Defaults) => ({
   model: Setting.text({ default: defaults.model, help: "Base model to train" }),
   learningRate: Setting.number({ above: 0, default: defaults.learningRate, help: "Adam's step size, at its peak" }),

@@ -17,7 +17,15 @@ export const fields = (defaults: Defaults) => ({
   ...CommonSettings.fields(defaults)
 })
 
-/** Shuffled batches of some rows, as many epochs as the iterations need. */
+/**
+ * Shuffled batches of some rows, as many epochs as the iterations need.
+ *
+ * @example
+ * const dataset = SupervisedDataset.conversations(conversations, {
+ *   model,
+ *   ...ExampleSettings.batches(conversations, { batchSize: 32, iterations: 50 })
+ * })
+ */
 export const batches = (
   rows: ReadonlyArray<unknown>,
   { batchSize, iterations }: { readonly batchSize: number; readonly iterations: number }

@@ -42,7 +42,10 @@ export interface Pipeline<out E = never, out R = never> {
  * Pipeline.make({
  *   name: "imitate-then-prefer",
  *   description: "Supervised training, then preferences",
- *   settings: Schema.Struct({ model: Setting.text({ default: "effect-rl/tiny-64", help: "…" }), seed: … }),
+ *   settings: Schema.Struct({
+ *     model: Setting.text({ default: "effect-rl/tiny-64", help: "The model" }),
+ *     seed: Setting.int({ default: 0, least: 0, help: "The seed" })
+ *   }),
  *   stages: ({ model, seed }) => [
  *     { name: "supervised", recipe: Recipes.supervised, settings: () => ({ model, seed }) },
  *     { name: "dpo", recipe: Recipes.dpo, settings: (of) => ({ model, seed, loadCheckpointPath: of("supervised").statePath }) }

@@ -106,7 +106,15 @@ export interface Recipe<out E = never, out R = never> {
  * export default Recipe.make({
  *   name: "sums",
  *   description: "Sums of two digits",
- *   settings: Schema.Struct(TrainingSettings.fields({ model: "effect-rl/tiny-128", iterations: 20, … })),
+ *   settings: Schema.Struct(TrainingSettings.fields({
+ *     model: "effect-rl/tiny-128",
+ *     groupsPerBatch: 16,
+ *     groupSize: 8,
+ *     learningRate: 1e-3,
+ *     maxTokens: 16,
+ *     iterations: 20,
+ *     evalEvery: 5
+ *   })),
  *   build: (model, settings) => Recipe.task({ options: { ...TrainingSettings.options(model, settings), dataset } })
  * })
  */

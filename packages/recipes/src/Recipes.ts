@@ -1,4 +1,9 @@
-/** The recipes that come with effect-rl. */
+/**
+ * The recipes that come with effect-rl.
+ *
+ * @example
+ * const names = Recipes.all.map(({ name }) => name)
+ */
 import type { Hub } from "@effect-rl/files"
 import type { FileSystem } from "effect/FileSystem"
 import type { Path } from "effect/Path"

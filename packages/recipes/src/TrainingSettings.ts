@@ -56,7 +56,23 @@ const rollout = {
   ...DynamicSampling.DynamicSettings.fields
 }
 
-/** The fields of a recipe's settings. */
+/**
+ * The fields of a recipe's settings.
+ *
+ * @example
+ * const Settings = Schema.Struct({
+ *   ...TrainingSettings.fields({
+ *     model: "effect-rl/tiny-128",
+ *     groupsPerBatch: 16,
+ *     groupSize: 8,
+ *     learningRate: 1e-3,
+ *     maxTokens: 16,
+ *     iterations: 20,
+ *     evalEvery: 5
+ *   }),
+ *   digits: Setting.int({ default: 2, least: 1, help: "Digits of each number" })
+ * })
+ */
 export const fields = (defaults: Defaults) => ({
   groupsPerBatch: Setting.int({
     default: defaults.groupsPerBatch,

@@ -16,7 +16,12 @@ export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
 export const seeds = ["none", "duplicates", "request", "sample"] as const
 export type Seeds = typeof seeds[number]
 
-/** Whether one promise of seeds holds where another does. */
+/**
+ * Whether one promise of seeds holds where another does.
+ *
+ * @example
+ * const isRepeatable = ({ seeds }: Capabilities.Capabilities) => Capabilities.promise(seeds, "request")
+ */
 export const promise = (given: Seeds, least: Seeds): boolean => seeds.indexOf(given) >= seeds.indexOf(least)
 
 export interface Capabilities {

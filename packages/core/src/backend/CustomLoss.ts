@@ -34,6 +34,10 @@ const weighted = (datum: Datum.Datum<"WeightedTokens">, gradientT: Float32Array)
  * Calls the loss function with the log-probabilities of a forward pass and turns its gradient into the data of a cross
  * entropy. A backend runs this between its two passes, at the place of the call in the order of submission. Fails with the
  * error of the function, and as `Rejected` where the gradients do not match the data.
+ *
+ * @example
+ * const surrogate = CustomLoss.secondPass(weightedData, (_data, logprobs) =>
+ *   Effect.succeed({ loss: 0, gradients: logprobs.map(({ length }) => new Float32Array(length)) }), logprobs)
  */
 export const secondPass = Effect.fnUntraced(function*<E, R>(
   data: Data,

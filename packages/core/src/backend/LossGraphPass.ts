@@ -104,6 +104,11 @@ export const twoPass = Effect.fnUntraced(function*(
   return yield* client.forwardBackwardCustom(weighted(data), customLoss(compiled, data))
 })
 
-/** In one pass where the backend computes graphs, otherwise in two. */
+/**
+ * In one pass where the backend computes graphs, otherwise in two.
+ *
+ * @example
+ * const output = LossGraphPass.submit(training, graphData, lossGraph).pipe(Effect.flatMap((pending) => pending.await))
+ */
 export const submit = (client: TrainingClient, data: Data, graph: LossGraph.LossGraph): Submitted =>
   client.forwardBackwardGraph === undefined ? twoPass(client, data, graph) : client.forwardBackwardGraph(data, graph)

@@ -58,7 +58,7 @@ const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
  *
  * @example
  * ```ts
- * const { pending, route } = yield* LossSubmission.submit(client, data, PolicyLoss.dppo())
+ * const { pending, route } = yield* LossSubmission.submit(training, data, PolicyLoss.dppo())
  * ```
  */
 export const submit = Effect.fnUntraced(function*<X extends LossExpression.Extras = {}>(

@@ -1,4 +1,12 @@
-/** How a run counts what is asked beside the weights being trained: of reference policies, teachers and judges. */
+/**
+ * How a run counts what is asked beside the weights being trained: of reference policies, teachers and judges.
+ *
+ * @example
+ * const { metering, used } = Metering.counter()
+ * const answer = metering.meter(client).sample({ prompt, params: { maxTokens: 8 } }).pipe(
+ *   Effect.tap(() => Console.log(used()))
+ * )
+ */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -7,6 +7,14 @@ import type { TinkerError } from "./TinkerError.ts"
  * the request. A failure that is never awaited fails the client. A request that calls a function of the caller, such as a
  * custom loss, may fail with the error of that function as well.
  *
+ * @example
+ * Effect.gen(function*() {
+ *   const pass = yield* training.forwardBackward(data, Loss.importanceSampling)
+ *   const step = yield* training.optimStep({ learningRate: 1e-4 })
+ *   yield* pass.await
+ *   return yield* step.await
+ * })
+ *
  * @see tinker `APIFuture`
  */
 export interface Pending<out A, out E = TinkerError> {

@@ -46,7 +46,16 @@ const failureDetail = (cause: Cause.Cause<unknown>) =>
     onSome: (error) => error.reason.message
   })
 
-/** Runs calls until the scope closes, which waits for the running one. */
+/**
+ * Runs calls until the scope closes, which waits for the running one.
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const queue = yield* RequestQueue.make
+ *   const pending = yield* queue.submit("forward", Effect.succeed(1))
+ *   return yield* pending.await
+ * })
+ */
 export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(function*() {
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()

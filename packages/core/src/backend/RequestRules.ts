@@ -1,4 +1,9 @@
-/** What a request must be, whichever backend it goes to: each rule names the field, its value and what is expected. */
+/**
+ * What a request must be, whichever backend it goes to: each rule names the field, its value and what is expected.
+ *
+ * @example
+ * RequestRules.sample({ prompt, params: { maxTokens: 64 } }, { capabilities, vocabulary: 32_000 })
+ */
 import * as Effect from "effect/Effect"
 import { type AdamParams, defaults } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"

@@ -19,6 +19,9 @@ const equal = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
 /**
  * Samples nine sequences of at most 16 tokens after `prompt`. One that the model always answers alike says nothing of seeds and is found
  * to be `duplicates`.
+ *
+ * @example
+ * SeedProbe.probe(client, prompt).pipe(Effect.tap((seeds) => Console.log(`seeds: ${seeds}`)))
  */
 export const probe = Effect.fnUntraced(function*(
   client: SamplingClient,

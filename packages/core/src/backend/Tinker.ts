@@ -20,6 +20,13 @@ export interface LoraOptions {
 /**
  * The backend: hosted, embedded or scripted, decided by one Layer.
  *
+ * @example
+ * Effect.gen(function*() {
+ *   const tinker = yield* Tinker.Tinker
+ *   const training = yield* tinker.createLoraTrainingClient({ baseModel: "tiny-64", loraRank: 32 })
+ *   return yield* training.saveWeightsAndGetSamplingClient
+ * })
+ *
  * @see tinker `ServiceClient`
  */
 export class Tinker extends Context.Service<Tinker, {

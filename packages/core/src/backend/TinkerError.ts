@@ -102,7 +102,14 @@ export const Reason = Schema.Union([
 ])
 export type Reason = typeof Reason.Type
 
-/** What a call to a backend fails with: the operation and why. */
+/**
+ * What a call to a backend fails with: the operation and why.
+ *
+ * @example
+ * const patient = client.sample({ prompt, params: { maxTokens: 8 } }).pipe(
+ *   Effect.retry({ times: 3, while: (error) => error.isRetryable })
+ * )
+ */
 export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
   operation: Schema.String,
   reason: Reason,

@@ -75,6 +75,13 @@ export interface SaveOptions {
 /**
  * Calls are queued in submission order and return as soon as they are accepted; see `Pending`.
  *
+ * @example
+ * Effect.gen(function*() {
+ *   const pass = yield* training.forwardBackward(data, Loss.importanceSampling)
+ *   const step = yield* training.optimStep({ learningRate: 1e-4 })
+ *   return [yield* pass.await, yield* step.await]
+ * })
+ *
  * @see tinker `TrainingClient`
  */
 export interface TrainingClient {

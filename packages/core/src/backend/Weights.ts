@@ -46,6 +46,9 @@ const crossEntropy = (data: ReadonlyArray<Datum.Datum<"WeightedTokens">>, logpro
 /**
  * Fixed weights behind a sampling client, such as a base model's. Forward passes of cross entropy are log-probabilities of
  * prompts, so that held-out examples and preferences can be evaluated; other passes are refused as `Unsupported`.
+ *
+ * @example
+ * const evaluated = evaluator.evaluate(Weights.fromSamplingClient(client))
  */
 export const fromSamplingClient = (client: SamplingClient): Weights => ({
   sampler: Effect.succeed({ client, step: 0 }),

@@ -76,6 +76,12 @@ const checkFingerprint = (
 /**
  * Asks the backend for the model, then loads the tokenizer and renderer that go with it. Fails when the backend does not
  * have the model, the tokenizer is not the model's own, or no renderer is known for it.
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const model = yield* ChatModel.resolve("Qwen/Qwen3-8B", { renderer: "qwen3_disable_thinking" })
+ *   return yield* model.renderer.generationPrompt([Message.user("What is 2 + 2?")])
+ * })
  */
 export const resolve: (
   name: string,

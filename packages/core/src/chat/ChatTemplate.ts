@@ -1,4 +1,9 @@
-/** How one model family writes messages; every renderer is made from one. */
+/**
+ * How one model family writes messages; every renderer is made from one.
+ *
+ * @example
+ * const supervised = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make(template)
+ */
 import * as Effect from "effect/Effect"
 import * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"

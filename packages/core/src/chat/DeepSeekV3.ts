@@ -1,4 +1,9 @@
-/** DeepSeek V3.1, with and without thinking. Calls and their answers stand between special tokens. */
+/**
+ * DeepSeek V3.1, with and without thinking. Calls and their answers stand between special tokens.
+ *
+ * @example
+ * ChatModel.resolve("deepseek-ai/DeepSeek-V3.1", { renderer: DeepSeekV3.deepSeekV3Thinking })
+ */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as BlockReader from "./BlockReader.ts"

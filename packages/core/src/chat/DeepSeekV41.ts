@@ -1,4 +1,9 @@
-/** DeepSeek V4.1: the effort of reasoning begins every prompt, and calls are blocks of DSML. */
+/**
+ * DeepSeek V4.1: the effort of reasoning begins every prompt, and calls are blocks of DSML.
+ *
+ * @example
+ * DeepSeekV41.deepSeekV41LowReasoning(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as BlockReader from "./BlockReader.ts"
 import * as ChatTemplate from "./ChatTemplate.ts"

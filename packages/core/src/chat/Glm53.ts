@@ -1,4 +1,9 @@
-/** GLM-5.3: an assistant's turn ends with the token that begins the next one. */
+/**
+ * GLM-5.3: an assistant's turn ends with the token that begins the next one.
+ *
+ * @example
+ * Glm53.glm53LowReasoning(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"

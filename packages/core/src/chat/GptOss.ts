@@ -1,4 +1,11 @@
-/** gpt-oss in OpenAI's Harmony format: every message of the assistant names its channel. */
+/**
+ * gpt-oss in OpenAI's Harmony format: every message of the assistant names its channel.
+ *
+ * @example
+ * GptOss.gptOssHighReasoning(tokenizer, { currentDate: "2026-11-22" }).pipe(
+ *   Effect.flatMap((renderer) => renderer.generationPrompt(messages))
+ * )
+ */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"

@@ -1,4 +1,12 @@
-/** Images in prompts: how a family frames them and how many positions each takes. */
+/**
+ * Images in prompts: how a family frames them and how many positions each takes.
+ *
+ * @example
+ * const tokens = ImageTokens.patchTokens({ patchSize: 16, mergeSize: 2, minPixels: 65_536, maxPixels: 16_777_216 })({
+ *   width: 640,
+ *   height: 480
+ * })
+ */
 import * as Effect from "effect/Effect"
 import type * as ModelInput from "../model/ModelInput.ts"
 import * as ImageSize from "./ImageSize.ts"

@@ -1,4 +1,9 @@
-/** Kimi K2, K2.5 and K2.6. Thinking is kept from the last answer without calls onwards. */
+/**
+ * Kimi K2, K2.5 and K2.6. Thinking is kept from the last answer without calls onwards.
+ *
+ * @example
+ * ChatModel.resolve("moonshotai/Kimi-K2.5", { renderer: Kimi.kimiK25DisableThinking })
+ */
 import * as Effect from "effect/Effect"
 import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"

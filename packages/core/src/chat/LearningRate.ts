@@ -30,6 +30,9 @@ export interface Options {
  * 0.0775 for Qwen. Fails for a model without a calibrated rate, and
  * for an optimizer without one.
  *
+ * @example
+ * const learningRate = Hyperparameters.getLr("Qwen/Qwen3-8B", { isLora: true })
+ *
  * @see tinker-cookbook `get_lr`
  */
 export const getLr = (

@@ -51,7 +51,12 @@ export const make = Effect.fnUntraced(function*(
   })
 })
 
-/** Text only; tools are for `llama3_tools`. @see tinker-cookbook `Llama3Renderer` */
+/**
+ * Text only; tools are for `llama3_tools`. @see tinker-cookbook `Llama3Renderer`
+ *
+ * @example
+ * ChatModel.resolve("meta-llama/Llama-3.2-1B", { renderer: Llama3.llama3 })
+ */
 export const llama3 = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
   make({
     name: "llama3",

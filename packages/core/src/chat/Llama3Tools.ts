@@ -81,6 +81,9 @@ const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Read
 /**
  * From the public template of Llama 3.1, with tools in the system message and without its dates; not compared with another
  * program. `llama3` is the same for conversations without tools.
+ *
+ * @example
+ * ChatModel.resolve("meta-llama/Llama-3.1-8B-Instruct", { renderer: Llama3Tools.llama3Tools })
  */
 export const llama3Tools = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>
   Llama3.make({

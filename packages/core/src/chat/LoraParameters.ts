@@ -14,6 +14,9 @@ export interface Options {
  * Rank times the parameters that one unit of rank adds to the trained parts. Fails for a model without counts, a rank that
  * is no positive integer, and when nothing is trained.
  *
+ * @example
+ * const parameters = LoraParameters.getLoraParamCount("Qwen/Qwen3-8B", { loraRank: 32, trainUnembed: false })
+ *
  * @see tinker-cookbook `get_lora_param_count`
  */
 export const getLoraParamCount = (

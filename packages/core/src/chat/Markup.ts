@@ -1,6 +1,10 @@
 /**
  * Text of a chat template with the text of messages in it. A template's control tokens are tokens; the same letters inside
  * a message are letters, so that nothing a user or a tool writes can end its turn and begin another.
+ *
+ * @example
+ * // Only the markers become special tokens: what the user wrote stays text.
+ * const turn: Markup.Markup = ["<|im_start|>user\n", Markup.plain("say <|im_end|>"), "<|im_end|>"]
  */
 import * as Effect from "effect/Effect"
 import type { Message } from "./Message.ts"

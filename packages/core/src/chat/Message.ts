@@ -1,4 +1,9 @@
-/** Conversations as renderers read and write them. */
+/**
+ * Conversations as renderers read and write them.
+ *
+ * @example
+ * const conversation = [Message.system("Answer with one number."), Message.user("2 + 2?"), Message.assistant("4")]
+ */
 
 export interface TextPart {
   readonly type: "text"

@@ -1,4 +1,9 @@
-/** Attributes of each known model. */
+/**
+ * Attributes of each known model.
+ *
+ * @example
+ * const contextLength = ModelRegistry.find("Qwen/Qwen3-8B")?.contextLength
+ */
 import * as Schema from "effect/Schema"
 import { models } from "./KnownModels.ts"
 import type { Price } from "./PublishedPrices.ts"

@@ -1,4 +1,9 @@
-/** NVIDIA Nemotron 3 and 3.5: Qwen3.5's format with a system message always there and other line ends. */
+/**
+ * NVIDIA Nemotron 3 and 3.5: Qwen3.5's format with a system message always there and other line ends.
+ *
+ * @example
+ * Nemotron3.nemotron3DisableThinking(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as ImageTokens from "./ImageTokens.ts"
 import * as Markup from "./Markup.ts"

@@ -1,4 +1,10 @@
-/** Conversations, tools and responses in the form of OpenAI's chat completions, and back. */
+/**
+ * Conversations, tools and responses in the form of OpenAI's chat completions, and back.
+ *
+ * @example
+ * const messages = OpenAi.toMessages([{ role: "user", content: "What is 2 + 2?" }])
+ * const answered = OpenAi.fromMessage(Message.assistant("4"))
+ */
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"

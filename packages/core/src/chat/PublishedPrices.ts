@@ -1,6 +1,9 @@
 /**
  * What the hosted service charges for a model, as its page of models was quoted in autumn 2026. Prices change, and some carry a
  * discount for a time: the service publishes today's at `published`.
+ *
+ * @example
+ * const perMillionSampled = PublishedPrices.byModel.get("Qwen/Qwen3-8B")?.sample
  */
 
 /** US dollars for a million tokens. `train` is absent where no quotation of it was found. */

@@ -1,6 +1,9 @@
 /**
  * JSON as Python reads and writes it: what the models were trained on. Key order is kept, integers are exact, `1.0`
  * stays a float, `NaN` and infinities are allowed, and output is ASCII.
+ *
+ * @example
+ * const compact = Result.map(PythonJson.parse(`{"pi": 3.0}`), (value) => PythonJson.stringify(value))
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"

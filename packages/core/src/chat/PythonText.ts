@@ -1,4 +1,9 @@
-/** Python's notion of white space and words. White space differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF. */
+/**
+ * Python's notion of white space and words. White space differs from JavaScript's at U+001C–U+001F, U+0085 and U+FEFF.
+ *
+ * @example
+ * PythonText.strip("\x1c answer\n")
+ */
 
 /** A regular-expression class that matches what Python's `\s` matches. */
 export const space = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]"

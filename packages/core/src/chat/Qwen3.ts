@@ -1,4 +1,9 @@
-/** Qwen3: thinking, non-thinking and instruct variants. What a message says can never become a control token. */
+/**
+ * Qwen3: thinking, non-thinking and instruct variants. What a message says can never become a control token.
+ *
+ * @example
+ * ChatModel.resolve("Qwen/Qwen3-8B", { renderer: Qwen3.qwen3DisableThinking })
+ */
 import * as Effect from "effect/Effect"
 import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"

@@ -1,4 +1,9 @@
-/** Qwen3.5 and 3.6: the prompt opens the thinking block, and tool calls are XML. */
+/**
+ * Qwen3.5 and 3.6: the prompt opens the thinking block, and tool calls are XML.
+ *
+ * @example
+ * Qwen35.qwen35(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as BlockReader from "./BlockReader.ts"
 import * as ChatMl from "./ChatMl.ts"

@@ -1,4 +1,9 @@
-/** Qwen3.8: Qwen3.5's format with the effort of reasoning in the system message and thinking kept in history. */
+/**
+ * Qwen3.8: Qwen3.5's format with the effort of reasoning in the system message and thinking kept in history.
+ *
+ * @example
+ * Qwen38.qwen38Low(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import * as Message from "./Message.ts"

@@ -1,4 +1,9 @@
-/** Qwen3-VL: Qwen3's format with images, without the frame around thinking. */
+/**
+ * Qwen3-VL: Qwen3's format with images, without the frame around thinking.
+ *
+ * @example
+ * const tokens = Qwen3Vl.images.count?.({ width: 640, height: 480 })
+ */
 import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import * as ImageTokens from "./ImageTokens.ts"

@@ -51,7 +51,16 @@ export interface GenerationOptions {
   readonly prefill?: string
 }
 
-/** @see tinker-cookbook `Renderer` */
+/**
+ * @see tinker-cookbook `Renderer`
+ *
+ * @example
+ * Effect.gen(function*() {
+ *   const prompt = yield* renderer.generationPrompt([Message.user("What is 2 + 2?")])
+ *   const { sequences } = yield* client.sample({ prompt, params: { maxTokens: 16, stop: renderer.stop } })
+ *   return yield* Effect.forEach(sequences, ({ tokens }) => renderer.parse(tokens))
+ * })
+ */
 export interface Renderer {
   readonly name: string
   readonly stop: Sampling.Stop

@@ -88,7 +88,12 @@ export const whyUnavailable = (name: string): string | undefined => unavailable.
 /** The renderers that are available here. */
 export const names: ReadonlyArray<string> = Array.from(renderers.keys())
 
-/** Fails for an unknown name, with the nearest known one, for a name that is not available here, with the reason, and for a tokenizer that lacks the family's special tokens. */
+/**
+ * Fails for an unknown name, with the nearest known one, for a name that is not available here, with the reason, and for a tokenizer that lacks the family's special tokens.
+ *
+ * @example
+ * Renderers.byName("qwen3_instruct", tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 export const byName = (name: string, tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> => {
   const make = renderers.get(name)
   if (make !== undefined) return make(tokenizer)

@@ -62,6 +62,9 @@ export type Event = Delta | Done
  * `Renderer.parse`. The deltas add up to that message where the response ended at its stop and closed the blocks that it
  * opened; a response that was cut is raw text in `Done`, while its deltas tell reasoning from answer.
  *
+ * @example
+ * const deltas = ResponseStream.events(renderer, messages, Stream.make([12, 55], [3]))
+ *
  * @param conversation the messages that the response answers
  */
 export const events = <E, R>(

@@ -68,6 +68,9 @@ const reader: MakeReader = (sink) => {
  * The stop is text, so the next speaker's `User:` is trained as the end of an assistant's last turn. An example that ends
  * with another role ends with that message's own text: nothing stands in for the next speaker there.
  *
+ * @example
+ * RoleColon.roleColon(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ *
  * @see tinker-cookbook `RoleColonRenderer`
  */
 export const roleColon = (tokenizer: Tokenizer): Effect.Effect<Renderer, RendererError> =>

@@ -1,4 +1,9 @@
-/** The known name that a mistyped one most likely meant. */
+/**
+ * The known name that a mistyped one most likely meant.
+ *
+ * @example
+ * const message = Suggestion.describe("qwen3_instuct", Renderers.names)
+ */
 
 /** Insertions, deletions and replacements that turn one text into the other. */
 const distance = (left: string, right: string): number => {

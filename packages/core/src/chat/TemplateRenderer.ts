@@ -85,7 +85,12 @@ export const stream = (template: Streaming): ResponseStream => {
   }
 }
 
-/** A renderer that writes and reads as the template says. */
+/**
+ * A renderer that writes and reads as the template says.
+ *
+ * @example
+ * const terse = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make({ ...template, name: "terse" })
+ */
 export const make = (template: ChatTemplate.ChatTemplate): Renderer => ({
   name: template.name,
   stop: template.stop,

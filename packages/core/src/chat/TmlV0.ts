@@ -1,4 +1,9 @@
-/** TML v0, the format of Inkling: every message names its author and its kind, so that nothing depends on its place. */
+/**
+ * TML v0, the format of Inkling: every message names its author and its kind, so that nothing depends on its place.
+ *
+ * @example
+ * TmlV0.atEffort(0.5)(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
+ */
 import * as Effect from "effect/Effect"
 import * as ModelInput from "../model/ModelInput.ts"
 import * as ImageTokens from "./ImageTokens.ts"

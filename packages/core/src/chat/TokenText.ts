@@ -11,7 +11,13 @@ export interface TokenText {
   readonly end: () => string
 }
 
-/** Tokens are decoded behind those before them, as a vocabulary may write the first token of a text in its own way. */
+/**
+ * Tokens are decoded behind those before them, as a vocabulary may write the first token of a text in its own way.
+ *
+ * @example
+ * const text = TokenText.make(tokenizer)
+ * const shown = text.push([12, 55]) + text.push([3]) + text.end()
+ */
 export const make = (tokenizer: Tokenizer): TokenText => {
   let before: ReadonlyArray<number> = []
   let pending: Array<number> = []

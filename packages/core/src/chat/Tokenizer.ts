@@ -32,7 +32,20 @@ export class TokenizerError extends Schema.TaggedError<TokenizerError>()("Tokeni
   }
 }
 
-/** Loads a tokenizer by model name or folder. */
+/**
+ * Loads a tokenizer by model name or folder.
+ *
+ * @example
+ * const letters: Tokenizer.Tokenizer = {
+ *   encode: (text) => Int32Array.from(text, (letter) => letter.codePointAt(0) ?? 0),
+ *   decode: (tokens) => String.fromCodePoint(...Int32Array.from(tokens)),
+ *   specialToken: () => undefined,
+ *   bosToken: undefined,
+ *   eosTokenId: undefined,
+ *   fingerprint: "letters"
+ * }
+ * const layer = Layer.succeed(Tokenizer.Tokenizers, { load: () => Effect.succeed(letters) })
+ */
 export class Tokenizers extends Context.Service<Tokenizers, {
   readonly load: (id: string) => Effect.Effect<Tokenizer, TokenizerError>
 }>()("@effect-rl/core/chat/Tokenizers") {}

@@ -75,6 +75,9 @@ const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>)
  * Chooses each batch anew from all groups of a dataset, by weight and without replacement. `history` alone carries what was
  * learned of them, so that a resumed run chooses what an uninterrupted one would have. The first batch fails with `InvalidOption`
  * where `groupsPerBatch` or `batches` is not a whole number from 1 on; so does any batch where a weight is not a number from 0 on.
+ *
+ * @example
+ * const adaptive = Difficulty.sample(dataset, { weight: Difficulty.learnability({ success: 1 }), groupsPerBatch: 16 })
  */
 export const sample: {
   (options: Options): <E, R>(self: RLDataset.RLDataset<E, R>) => RLDataset.RLDataset<E | InvalidOption, R>

@@ -1,4 +1,10 @@
-/** What a run knows of its groups when it chooses the next. */
+/**
+ * What a run knows of its groups when it chooses the next.
+ *
+ * @example
+ * const history = History.fromOutcomes([{ key: "sum 17", iteration: 0, rewards: [1, 0, 0, 1] }])
+ * const visits = history.get("sum 17")?.visits
+ */
 
 /** How a group went when it was last rolled out. */
 export interface Seen {

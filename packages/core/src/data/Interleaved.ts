@@ -144,6 +144,12 @@ const interleave = <E, R>(
  * next order begins. Sources are asked for their first and last batch; of a source only the last batch may be shorter than
  * the others, and asking for a group that is not there fails.
  *
+ * @example
+ * const mixed = Interleaved.make(
+ *   [{ name: "sums", dataset, weight: 3 }, { name: "games", dataset, weight: 1 }],
+ *   { groupsPerBatch: 16 }
+ * )
+ *
  * @see tinker-cookbook `InterleavedRLDatasetBuilder`
  */
 export function make<S extends Source<unknown, unknown>>(

@@ -67,7 +67,12 @@ const formOf = ({ check, reward }: Problem<unknown, unknown>, { prefix = [] }: O
   return prefix.length === 0 ? graded : `${graded} after ${prefix.length} messages`
 }
 
-/** Several attempts at one problem. */
+/**
+ * Several attempts at one problem.
+ *
+ * @example
+ * const group = Problems.group("2+2", { question: "What is 2 + 2?", answer: "4" }, { model, groupSize: 8 })
+ */
 export const group = <E, R>(
   key: string,
   problem: Problem<E, R>,

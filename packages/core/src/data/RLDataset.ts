@@ -60,7 +60,11 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
  * `epochs` is not a whole number from 1 on; a batch outside of `length` dies.
  *
  * @example
- * RLDataset.fromArray(rows, { groupsPerBatch: 16, shuffle: true, group: (row, index) => groupOf(row, index) })
+ * RLDataset.fromArray(rows, {
+ *   groupsPerBatch: 16,
+ *   shuffle: true,
+ *   group: ([a, b]) => ProblemGroupBuilder.make({ key: `${a}+${b}`, size: 8, env: () => problemEnv })
+ * })
  */
 export function fromArray<A, B extends EnvGroupBuilder<unknown, unknown>>(
   rows: ReadonlyArray<A>,
@@ -97,7 +101,7 @@ export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArr
  * unless the problem has a `check`; a `reward` grades it instead.
  *
  * @example
- * RLDataset.problems([[1, 2], [3, 4]], {
+ * RLDataset.problems(rows, {
  *   model,
  *   groupsPerBatch: 2,
  *   groupSize: 8,

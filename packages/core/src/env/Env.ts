@@ -66,6 +66,12 @@ export type Step = Continue | Done
  * A task for a policy: observe, act, be rewarded, until done. The optional members are what an environment can do besides; where
  * a rollout is asked for something that its environment cannot do, it fails before the first turn.
  *
+ * @example
+ * const env: Env.Env = {
+ *   initialObservation: Effect.succeed(Env.prompt(ModelInput.fromTokens(tokenizer.encode("2 + 2 =")), ["\n"])),
+ *   step: ({ tokens }) => Effect.succeed({ _tag: "Done", reward: tokenizer.decode(tokens).trim() === "4" ? 1 : 0 })
+ * }
+ *
  * @see tinker-cookbook `Env`
  */
 export interface Env<out E = never, out R = never> {

@@ -61,7 +61,12 @@ export interface Options<E, R, AE, AR> {
   readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR | Scope.Scope>
 }
 
-/** A group whose members share nothing and earn the rewards of their own steps. */
+/**
+ * A group whose members share nothing and earn the rewards of their own steps.
+ *
+ * @example
+ * const group = EnvGroupBuilder.make({ key: "sum 4", size: 8, makeEnv: () => Effect.succeed(env) })
+ */
 export const make = <E, R, AE, AR>(
   { key, makeEnv, size, tags = [] }: Options<E, R, AE, AR>
 ): EnvGroupBuilder<E | AE, R | AR> => ({

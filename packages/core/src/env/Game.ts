@@ -1,7 +1,23 @@
 /** Several players who move in turns. */
 import * as Message from "../chat/Message.ts"
 
-/** The rules as pure functions of a position. Players are counted from 0. */
+/**
+ * The rules as pure functions of a position. Players are counted from 0.
+ *
+ * @example
+ * const nim: Game.Game<{ readonly left: number; readonly player: number }> = {
+ *   players: 2,
+ *   start: { left: 7, player: 0 },
+ *   toMove: ({ left, player }) => left > 0 ? player : undefined,
+ *   rules: () => "Take 1 to 3 stones. Who takes the last one wins.",
+ *   view: ({ left }) => `${left} stones are left.`,
+ *   move: ({ left, player }, said) => {
+ *     const taken = Number(said)
+ *     return taken >= 1 && taken <= Math.min(3, left) ? { left: left - taken, player: 1 - player } : undefined
+ *   },
+ *   rewards: ({ player }) => player === 1 ? [1, -1] : [-1, 1]
+ * }
+ */
 export interface Game<State> {
   readonly players: number
   readonly start: State

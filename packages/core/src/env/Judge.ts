@@ -1,4 +1,9 @@
-/** What graders that ask a model have in common. */
+/**
+ * What graders that ask a model have in common.
+ *
+ * @example
+ * const verdict = Judge.call(judge.respond({ messages, key: "tone" }), Message.assistant("no verdict"))
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Metering } from "../backend/Metering.ts"

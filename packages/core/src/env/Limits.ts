@@ -3,7 +3,12 @@ import * as Duration from "effect/Duration"
 import * as Check from "../record/Check.ts"
 import * as Fields from "../record/Fields.ts"
 
-/** @see tinker-cookbook `RolloutLimits` */
+/**
+ * @see tinker-cookbook `RolloutLimits`
+ *
+ * @example
+ * const limits: Limits.Limits = { maxTurns: 10, maxSampledTokens: 2048, rolloutTimeout: "2 minutes" }
+ */
 export interface Limits {
   /** Policy calls. */
   readonly maxTurns?: number

@@ -1,4 +1,12 @@
-/** An environment that speaks in messages. */
+/**
+ * An environment that speaks in messages.
+ *
+ * @example
+ * const env = MessageEnv.toEnv({
+ *   initialMessages: Effect.succeed([Message.user("What is 2 + 2?")]),
+ *   step: (message) => Effect.succeed({ _tag: "Done", reward: Message.text(message) === "4" ? 1 : 0 })
+ * }, { model })
+ */
 import * as Effect from "effect/Effect"
 import type * as Message from "../chat/Message.ts"
 import * as Renderer from "../chat/Renderer.ts"

@@ -69,6 +69,15 @@ const grade = Effect.fnUntraced(function*<E, R>(
  * Comparisons run at the same time; one that fails fails the group's grading. Opening the group fails with `InvalidOption` where
  * `matchupGroupSize` or `concurrency` is not a whole number from 1 on.
  *
+ * @example
+ * const group = PairwisePreferenceGroupBuilder.make({
+ *   key: "haiku",
+ *   size: 4,
+ *   model,
+ *   messages: [Message.user("Write a haiku.")],
+ *   preferenceModel: PreferenceModel.fromMessagePolicy(judge)
+ * })
+ *
  * @see tinker-cookbook `PairwisePreferenceGroupBuilder`
  */
 export const make = <E, R>(

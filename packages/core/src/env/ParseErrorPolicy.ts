@@ -7,6 +7,9 @@ import * as Check from "../record/Check.ts"
  * A response that did not end as it should ends the episode. One that ended well, but whose tool calls cannot be read, is
  * answered with `retryMessage`, up to `maxConsecutive` times in a row.
  *
+ * @example
+ * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: -0.1, maskErrorTurns: true }
+ *
  * @see tinker-cookbook `ParseErrorPolicy`
  */
 export interface ParseErrorPolicy {

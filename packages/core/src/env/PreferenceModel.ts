@@ -32,6 +32,13 @@ const verdicts = new Map([["A", -1], ["Tie", 0], ["B", 1]])
 /**
  * A model that was trained to continue `conversation` with `A`, `B` or `Tie`; anything else is a `JudgeError`.
  *
+ * @example
+ * const score = PreferenceModel.fromMessagePolicy(judge).compare({
+ *   prompt: [Message.user("Write a haiku.")],
+ *   completionA: [Message.assistant("An old pond: a frog …")],
+ *   completionB: [Message.assistant("No.")]
+ * }, "haiku")
+ *
  * @see tinker-cookbook `PreferenceModelFromChatRenderer`
  */
 export const fromMessagePolicy = <E, R>(judge: MessagePolicy<E, R>): PreferenceModel<E | Judge.JudgeError, R> => ({

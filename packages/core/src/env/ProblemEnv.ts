@@ -1,4 +1,14 @@
-/** One question, one answer, graded. */
+/**
+ * One question, one answer, graded.
+ *
+ * @example
+ * const env = ProblemEnv.make({
+ *   model,
+ *   question: "What is 2 + 2?",
+ *   referenceAnswer: "4",
+ *   checkAnswer: (text) => text.trim() === "4"
+ * })
+ */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"

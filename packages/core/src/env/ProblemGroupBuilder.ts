@@ -15,7 +15,12 @@ export interface Options<E, R> {
   readonly form?: string
 }
 
-/** @see tinker-cookbook `ProblemGroupBuilder` */
+/**
+ * @see tinker-cookbook `ProblemGroupBuilder`
+ *
+ * @example
+ * const group = ProblemGroupBuilder.make({ key: "sum 4", size: 8, env: () => problemEnv })
+ */
 export const make = <E, R>(options: Options<E, R>): EnvGroupBuilder.EnvGroupBuilder<E | Renderer.RendererError, R> => ({
   ...EnvGroupBuilder.make({
     key: options.key,

@@ -9,7 +9,12 @@ import type { Trajectory } from "./Trajectory.ts"
 
 type Model = Pick<ChatModel, "renderer">
 
-/** @see tinker-cookbook `PreferenceEnv` */
+/**
+ * @see tinker-cookbook `PreferenceEnv`
+ *
+ * @example
+ * const group = EnvGroupBuilder.make({ key: "haiku", size: 4, makeEnv: () => Effect.succeed(PromptEnv.make(model, messages)) })
+ */
 export const make = (
   { renderer }: Model,
   messages: ReadonlyArray<Message.Message>

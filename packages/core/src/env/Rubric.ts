@@ -4,7 +4,13 @@ import * as Message from "../chat/Message.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
 import * as Judge from "./Judge.ts"
 
-/** @see tinker-cookbook `Rubric` */
+/**
+ * @see tinker-cookbook `Rubric`
+ *
+ * @example
+ * const polite: Rubric.Rubric = { text: "Is the answer polite?", range: [1, 5] }
+ * const grade = Rubric.grade(judge, { rubric: polite, context: messages, completion: Message.assistant("Gladly!"), key: "polite" })
+ */
 export interface Rubric {
   readonly text: string
   /** Worst and best score that the judge may give; default 0 and 1. */

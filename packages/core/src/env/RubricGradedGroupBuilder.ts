@@ -63,6 +63,16 @@ const grade = Effect.fnUntraced(function*<E, R>(
  * own stop. Verdicts are asked for at the same time; one that fails, or cannot be read, fails the group's grading. Opening the group
  * fails with `InvalidOption` where `concurrency` is not a whole number from 1 on.
  *
+ * @example
+ * const group = RubricGradedGroupBuilder.make({
+ *   key: "haiku",
+ *   size: 4,
+ *   model,
+ *   messages: [Message.user("Write a haiku.")],
+ *   rubrics: [{ text: "Has three lines of 5, 7 and 5 syllables", range: [0, 1] }],
+ *   judge
+ * })
+ *
  * @see tinker-cookbook `RubricGradedEnvGroupBuilder`
  */
 export const make = <E, R>(

@@ -62,6 +62,9 @@ const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.M
  * `Game.illegalMoveReward` for whoever made it. Nobody waits for a player whose episode has ended: the match then ends too,
  * without a winner. Members fail and are retried together.
  *
+ * @example
+ * const group = SelfPlay.make({ key: "game 1", model, game })
+ *
  * @see tinker-cookbook `TwoPlayerEnvGroupBuilder`
  */
 export const make = <State>(options: Options<State>): EnvGroupBuilder<InvalidOption | RendererError> => ({

@@ -4,7 +4,13 @@ import type * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as Env from "./Env.ts"
 
-/** Reads the response and has it judged; a step after that is a defect. */
+/**
+ * Reads the response and has it judged; a step after that is a defect.
+ *
+ * @example
+ * const env = SingleTurn.make(model.renderer, messages, ({ message }) =>
+ *   Effect.succeed({ _tag: "Done", reward: Message.text(message).length < 100 ? 1 : 0 }))
+ */
 export const make = <E, R>(
   renderer: Renderer.Renderer,
   messages: ReadonlyArray<Message.Message>,

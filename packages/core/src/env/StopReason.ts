@@ -1,4 +1,9 @@
-/** Why an episode ended. */
+/**
+ * Why an episode ended.
+ *
+ * @example
+ * const isCut = (reason: StopReason.StopReason) => TerminationReward.limitStopReasons.includes(reason)
+ */
 import * as Schema from "effect/Schema"
 
 /** @see tinker-cookbook `StopReason` */

@@ -14,7 +14,12 @@ export const limitStopReasons: ReadonlyArray<StopReason> = [
   "rollout_timeout"
 ]
 
-/** @see tinker-cookbook `TerminationRewardPolicy` */
+/**
+ * @see tinker-cookbook `TerminationRewardPolicy`
+ *
+ * @example
+ * const strict: TerminationReward.TerminationReward = { zeroRewardOnLimit: true, skipGradingOnTimeout: true }
+ */
 export interface TerminationReward {
   /** A total above 0 of an episode that ended at a limit becomes exactly 0; default false. */
   readonly zeroRewardOnLimit?: boolean

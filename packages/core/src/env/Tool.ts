@@ -113,6 +113,14 @@ const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
  * A tool from a schema and a function. Arguments that are no JSON, that the schema does not accept, a handler that fails, dies or
  * takes too long: the policy is answered `{"error": …}` and goes on.
  *
+ * @example
+ * const add = Tool.make({
+ *   name: "add",
+ *   description: "Adds two numbers",
+ *   parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+ *   handler: ({ a, b }) => Effect.succeed(String(a + b))
+ * })
+ *
  * @see tinker-cookbook `FunctionTool`
  */
 export const make = <P, E, R, F extends E = never>(options: Options<P, E, R, F>): Tool<F, R> => {

@@ -165,6 +165,15 @@ const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>):
  * (`tool_stopped`), it asks for too many calls (`max_tool_calls`) or has had its turns (`max_turns`). Then, and only then, the
  * grader is asked. An episode that ends because of its length, or because a response cannot be read, is not graded.
  *
+ * @example
+ * const env = ToolEnv.make({
+ *   model,
+ *   tools: [tool],
+ *   messages: [Message.user("What is 17 · 23? Use the calculator.")],
+ *   maxTurns: 4,
+ *   grade: (said) => Effect.succeed({ reward: said.some((message) => Message.text(message).includes("391")) ? 1 : 0 })
+ * })
+ *
  * @see tinker-cookbook `build_agent_tool_env`, `AgentToolMessageEnv`
  */
 export function make<T extends Tool.Tool<unknown, unknown> = never, E = never, R = never>(

@@ -12,6 +12,10 @@ export interface Matchup {
 /**
  * All pairs inside of each run of `groupSize` members; a member alone at the end has none.
  *
+ * @example
+ * const pairs = Tournament.matchups(8, "all_pairs_both_ways", 4)
+ * const advantages = Tournament.winsMinusLosses(8, pairs, pairs.map(() => 1))
+ *
  * @see tinker-cookbook `get_pairs_chunked`
  */
 export const matchups = (members: number, pattern: Pattern, groupSize: number): ReadonlyArray<Matchup> => {

@@ -34,6 +34,10 @@ export interface Transition {
 /**
  * `transitions` in order; none when the episode ended before its first action. `stepReward` is their sum, or the overflow's reward.
  *
+ * @example
+ * const isShort = (trajectory: Trajectory.Trajectory) =>
+ *   Trajectory.actionTokens(trajectory) < 100 && !Trajectory.isTruncated(trajectory)
+ *
  * @see tinker-cookbook `Trajectory`
  */
 export interface Trajectory {

@@ -32,7 +32,23 @@ const fromUsersSide = (persona: string, messages: MessageEnv.Conversation): Mess
   ...messages.flatMap((message) => mirrored[message.role]?.(Message.text(message)) ?? [])
 ]
 
-/** The policy answers, the user answers back, until the user is done or the policy had its turns; then it is graded. */
+/**
+ * The policy answers, the user answers back, until the user is done or the policy had its turns; then it is graded.
+ *
+ * @example
+ * const env = MessageEnv.toEnv(
+ *   UserSimulator.make({
+ *     key: "refund",
+ *     user: judge,
+ *     persona: "You want your money back and are in a hurry.",
+ *     messages: [Message.system("You work at a shop.")],
+ *     maxTurns: 6,
+ *     isOver: (message) => Message.text(message).includes("Goodbye"),
+ *     grade: (said) => Effect.succeed({ reward: said.length < 8 ? 1 : 0 })
+ *   }),
+ *   { model }
+ * )
+ */
 export const make = <UE, UR, GE, GR>(
   options: Options<UE, UR, GE, GR>
 ): MessageEnv.MessageEnv<UE | GE, UR | GR> => {

@@ -84,6 +84,9 @@ const acquire = <State, E, R>({ game, model, opponent }: Options<State, E, R>, p
  * Matches against another policy, such as an earlier self or a stronger model; each member plays one of their own. What an
  * opponent says that is no move ends the match, and the member has neither won nor lost.
  *
+ * @example
+ * const group = Versus.make({ key: "game 1", size: 8, model, game, opponent: judge })
+ *
  * @see tinker-cookbook `TwoPlayerEnvGroupBuilder`
  */
 export const make = <State, E, R>(

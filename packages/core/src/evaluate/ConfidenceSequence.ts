@@ -20,6 +20,9 @@ const psi = (lambda: number) => (-Math.log1p(-lambda) - lambda) / 4
  * After each observation an interval for the mean, each inside the one before: with probability 1 − alpha all of them hold the mean.
  * Observations must come in an order that does not depend on them.
  *
+ * @example
+ * const intervals = ConfidenceSequence.empiricalBernstein([1, 0, 1, 1], { least: 0, most: 1, alpha: 0.05 })
+ *
  * @see Waudby-Smith and Ramdas 2023, "Estimating means of bounded random variables by betting" (arXiv:2010.09686), theorem 2
  */
 export const empiricalBernstein = (

@@ -130,6 +130,10 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
 /**
  * Rolls out fixed groups with fixed seeds.
  *
+ * @example
+ * const evaluator = Evaluator.testSet({ name: "held_out", groups: [builder], maxTokens: 64, temperature: 0 })
+ * Rl.run({ model, dataset, run: { evalEvery: 5, evaluators: [evaluator] } })
+ *
  * @see tinker-cookbook `RLTestSetEvaluator`
  */
 export const testSet = <E, R, HE = never, HR = never>(

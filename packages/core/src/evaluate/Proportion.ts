@@ -1,4 +1,9 @@
-/** A share of successes with its 95 % confidence interval. */
+/**
+ * A share of successes with its 95 % confidence interval.
+ *
+ * @example
+ * const { high, low, value } = Proportion.wilson(88, 100)
+ */
 
 export interface Proportion {
   readonly value: number

@@ -1,4 +1,9 @@
-/** Adam's settings beside the learning rate. */
+/**
+ * Adam's settings beside the learning rate.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { adam: { beta2: 0.99, gradClipNorm: 1 } } })
+ */
 import * as Schema from "effect/Schema"
 import type { AdamParams } from "../model/AdamParams.ts"
 import * as Setting from "../record/Setting.ts"

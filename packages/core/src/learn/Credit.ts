@@ -1,4 +1,9 @@
-/** Credit: what an update trains on, made of the groups that were rolled out. */
+/**
+ * Credit: what an update trains on, made of the groups that were rolled out.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { credit: Credit.groupRelative(Advantage.leaveOneOut) } })
+ */
 export type { Assigned, Credit, GroupCredit, Verdict } from "./credit/Assigned.ts"
 export * from "./credit/BatchRelative.ts"
 export * from "./credit/ByTag.ts"

@@ -1,4 +1,9 @@
-/** Learning rates over the iterations of a run. */
+/**
+ * Learning rates over the iterations of a run.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { learningRate: LearningRate.cosine({ peak: 2e-4, warmup: 10 }) } })
+ */
 import type { Json, JsonObject } from "../record/Json.ts"
 
 /** Where a run is: the index of an iteration, and how many there are (`Infinity` where there is no end). */

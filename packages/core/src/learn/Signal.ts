@@ -46,6 +46,9 @@ const rule = (source: Source, groups: ReadonlyArray<GroupResult.Group>): (group:
 /**
  * Tells informative groups from the others.
  *
+ * @example
+ * const { constant, informative, skipped } = Signal.partition([group])
+ *
  * @see tinker-cookbook `remove_constant_reward_groups`
  */
 export const partition = (results: ReadonlyArray<GroupResult.GroupResult>, source: Source = "members"): Partition => {

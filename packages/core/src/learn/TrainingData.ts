@@ -228,6 +228,10 @@ const advantagesOf = (
  * that are not trainable keep their log-probabilities but are 0 in both. A sequence that leaves nothing to predict gives no
  * datum, so there may be none at all. Dies where an estimator's answer is not one finite number per member.
  *
+ * @example
+ * const { informative: [first, ...others] } = Signal.partition([group])
+ * const data = first === undefined ? [] : TrainingData.assemble([first, ...others], Advantage.centered)
+ *
  * @see tinker-cookbook `assemble_training_data`, `trajectory_to_data`
  */
 export const assemble = (

@@ -1,4 +1,14 @@
-/** One training example: what the model reads and what the loss reads at each of its positions. */
+/**
+ * One training example: what the model reads and what the loss reads at each of its positions.
+ *
+ * @example
+ * Datum.policyTokens(ModelInput.fromTokens([1, 2, 3]), {
+ *   targetTokens: Int32Array.of(2, 3, 4),
+ *   logprobs: Float32Array.of(0, -0.5, -0.1),
+ *   advantages: Float32Array.of(0, 1, 1),
+ *   mask: Float32Array.of(0, 1, 1)
+ * })
+ */
 import type * as ModelInput from "./ModelInput.ts"
 
 /** Per-position inputs `[T]`, `T` the length of the model input. Missing log-probabilities are NaN. */

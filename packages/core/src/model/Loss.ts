@@ -1,4 +1,9 @@
-/** The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability. */
+/**
+ * The losses a backend computes, each a sum over tokens of L(lp) with ratio = exp(lp − q), q the sampler's log-probability.
+ *
+ * @example
+ * training.forwardBackward(data, Loss.ppo({ clipHigh: 1.28 }))
+ */
 import type * as Datum from "./Datum.ts"
 
 export type Name =

@@ -51,7 +51,13 @@ export type Evaluation = Interpreter.Evaluation
 
 const named = ({ detail, node }: Interpreter.Refusal) => new LossGraphError({ node, detail })
 
-/** Checks everything about a graph that does not depend on a datum. */
+/**
+ * Checks everything about a graph that does not depend on a datum.
+ *
+ * @example
+ * Result.map(LossGraph.compile(lossGraph), (compiled) =>
+ *   LossGraph.evaluate(compiled, { logprobs: { data: [-0.5, -0.1], shape: [2] } }))
+ */
 export const compile = (graph: LossGraph): Result.Result<Compiled, LossGraphError> =>
   Result.mapError(Interpreter.compile(graph), named)
 

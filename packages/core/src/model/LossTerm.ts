@@ -3,6 +3,13 @@
  * type, so that a condition used as a number, or a sum over what is already one value per sequence, does not compile.
  *
  * Reductions go over the action tokens, those whose mask is not 0, unless they are given weights of their own.
+ *
+ * @example
+ * const { clamp, minimum, mul, neg, sum } = LossTerm
+ * const clipped = LossExpression.make("clipped", {}, ({ advantages, logprobs, samplerLogprobs }) => {
+ *   const ratio = LossTerm.exp(LossTerm.sub(logprobs, samplerLogprobs))
+ *   return neg(sum(minimum(mul(ratio, advantages), mul(clamp(ratio, { low: 0.8, high: 1.2 }), advantages))))
+ * })
  */
 
 export type Shape = "token" | "sequence"

@@ -1,4 +1,9 @@
-/** What a model reads: text tokens and images in order. */
+/**
+ * What a model reads: text tokens and images in order.
+ *
+ * @example
+ * const prompt = ModelInput.append(ModelInput.fromTokens(tokenizer.encode("2 + 2 =")), [220])
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 

@@ -1,4 +1,9 @@
-/** What is asked of a sampler and what it answers. */
+/**
+ * What is asked of a sampler and what it answers.
+ *
+ * @example
+ * client.sample({ prompt, numSamples: 4, params: { maxTokens: 64, temperature: 1, seed: 7 } })
+ */
 import type * as ModelInput from "./ModelInput.ts"
 
 /**

@@ -32,6 +32,10 @@ export interface SamplingOptions extends Policy.SamplingOptions {
  * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`; a run counts what that reads and writes. A response that was cut or did not end well is
  * taken as it is.
  *
+ * @example
+ * const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 64, temperature: 0, seed: 1 })
+ * const verdict = judge.respond({ messages: [Message.user("Is 7 a prime? Answer yes or no.")], key: "prime" })
+ *
  * @see tinker-cookbook `TinkerMessageCompleter`
  */
 export const fromSamplingClient = (

@@ -51,7 +51,12 @@ export const onlySequence = (
     )
     : Effect.succeed(sequence)
 
-/** Samples every turn from one client. */
+/**
+ * Samples every turn from one client.
+ *
+ * @example
+ * const policy = Policy.fromSamplingClient(client, { maxTokens: 64, temperature: 1, seed: 1 })
+ */
 export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
   const { maxTokens, recordStabilityInfo = false, seed, ...shape } = options
   const record = recordStabilityInfo ? { recordStabilityInfo } : {}

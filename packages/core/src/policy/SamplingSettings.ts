@@ -1,4 +1,9 @@
-/** Settings of sampling: the length of a response, and what its tokens are drawn from. */
+/**
+ * Settings of sampling: the length of a response, and what its tokens are drawn from.
+ *
+ * @example
+ * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95 }, update: { learningRate: 1e-4 } })
+ */
 import * as Schema from "effect/Schema"
 import * as Setting from "../record/Setting.ts"
 

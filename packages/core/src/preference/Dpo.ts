@@ -82,7 +82,7 @@ const program = <E, R, EE, ER>(
  * weights being trained.
  *
  * @example
- * Dpo.run({ model, dataset: Preferences.pairs(rows, { model, batchSize: 32 }), beta: 0.1 })
+ * Dpo.run({ model, dataset: Preferences.pairs(preferences, { model, batchSize: 32 }), beta: 0.1 })
  *
  * @see tinker-cookbook `preference.train_dpo.main`
  */

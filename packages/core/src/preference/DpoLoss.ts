@@ -62,6 +62,11 @@ export const compute = (
   }
 }
 
-/** The loss against the reference's log-probabilities of the same data, `[T]` per datum. */
+/**
+ * The loss against the reference's log-probabilities of the same data, `[T]` per datum.
+ *
+ * @example
+ * training.forwardBackwardCustom(weightedData, DpoLoss.make(logprobs, 0.1))
+ */
 export const make = (referenceDT: ReadonlyArray<Float32Array>, beta: number): CustomLoss => (data, logprobsDT) =>
   Effect.sync(() => compute(data, logprobsDT, referenceDT, beta))

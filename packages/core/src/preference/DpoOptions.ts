@@ -7,7 +7,12 @@ import * as SupervisedOptions from "../supervised/SupervisedOptions.ts"
 import type { Preferences } from "./Preferences.ts"
 import * as Reference from "./Reference.ts"
 
-/** @see tinker-cookbook `preference.train_dpo.Config` */
+/**
+ * @see tinker-cookbook `preference.train_dpo.Config`
+ *
+ * @example
+ * const options: DpoOptions.DpoOptions = { model, dataset: pairs, beta: 0.1, update: { learningRate: 1e-5 } }
+ */
 export interface DpoOptions<out E = never, out R = never, out EE = never, out ER = never> extends RunOptions<EE, ER> {
   readonly dataset: Preferences<E, R>
   /** How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference; default 0.1. */

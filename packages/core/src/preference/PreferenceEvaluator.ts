@@ -18,6 +18,9 @@ export interface Options<E, R> {
  * How much more likely the chosen responses are than the rejected ones: `<name>/margin` is the mean difference of their
  * log-probabilities in nats, and the score is the share of pairs whose chosen response is the more likely one, with its 95 %
  * interval. The growth of the margin over a run is what DPO trains, before β.
+ *
+ * @example
+ * Dpo.run({ model, dataset: pairs, run: { evaluators: [PreferenceEvaluator.make({ name: "held_out", dataset: pairs })] } })
  */
 export const make = <E, R>({ dataset, name }: Options<E, R>): Evaluator<E | TinkerError, R> => ({
   name,

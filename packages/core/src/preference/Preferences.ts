@@ -57,7 +57,11 @@ const datumOf = Effect.fnUntraced(function*(
  * a conversation that cannot be rendered, or has nothing to train on, fails with its place in `rows`.
  *
  * @example
- * Preferences.pairs([{ chosen: [question, right], rejected: [question, wrong] }], { model, batchSize: 1 })
+ * const question = Message.user("What is 2 + 2?")
+ * Preferences.pairs(
+ *   [{ chosen: [question, Message.assistant("4")], rejected: [question, Message.assistant("5")] }],
+ *   { model, batchSize: 1 }
+ * )
  *
  * @see tinker-cookbook `DPODatasetBuilderFromComparisons`
  */

@@ -1,4 +1,9 @@
-/** One attempt at playing a member or grading a group: where in the run it happens, and the seed for everything random in it. */
+/**
+ * One attempt at playing a member or grading a group: where in the run it happens, and the seed for everything random in it.
+ *
+ * @example
+ * const order = ({ seed }: Attempt.Attempt) => Seed.permutation(52, seed)
+ */
 import type { MemberKey } from "./Key.ts"
 import * as Seed from "./Seed.ts"
 

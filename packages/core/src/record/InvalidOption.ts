@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
  * `field` names the option by its path, such as `sampling.maxTokens`.
  *
  * @example
- * new InvalidOption({ field: "groupSize", found: "0", expected: "a whole number from 1 on" }).message
+ * new InvalidOption.InvalidOption({ field: "groupSize", found: "0", expected: "a whole number from 1 on" }).message
  * // "groupSize is 0, expected a whole number from 1 on"
  */
 export class InvalidOption extends Schema.TaggedError<InvalidOption>()("InvalidOption", {

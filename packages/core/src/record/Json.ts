@@ -1,4 +1,9 @@
-/** JSON values. */
+/**
+ * JSON values.
+ *
+ * @example
+ * const config: Json.JsonObject = { clipHigh: Json.number(1.28) }
+ */
 
 export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }

@@ -1,4 +1,9 @@
-/** Who is who. Everything that happens has its key before it happens; seeds, records and span names come from it. */
+/**
+ * Who is who. Everything that happens has its key before it happens; seeds, records and span names come from it.
+ *
+ * @example
+ * Key.toString(Key.turn({ iteration: 3, group: "sum 17", member: 0, attempt: 0 }, 1))
+ */
 
 /** One attempt of one member of one group in one iteration. */
 export interface MemberKey {

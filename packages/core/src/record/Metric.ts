@@ -1,4 +1,9 @@
-/** Numbers that know how they add up. */
+/**
+ * Numbers that know how they add up.
+ *
+ * @example
+ * const metrics: Metric.Metrics = { correct: Metric.rate(true), "tool/calls": Metric.sum(2), depth: Metric.max(4) }
+ */
 
 /** A `rate` is over episodes: an episode that does not report it counts as a miss. */
 export type Metric =

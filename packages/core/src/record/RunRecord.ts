@@ -4,6 +4,12 @@
  * Every record carries the time it was written (`at`, milliseconds since 1970), the `segment` (1 for the first opening of the
  * run, one more for each later one) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a
  * record's `payload`: stored beside the records and read by byte range.
+ *
+ * @example
+ * const line = RunRecord.matchOrElse({
+ *   Updated: ({ iteration, reward }) => `${iteration}: ${reward?.mean}`,
+ *   Failed: ({ message }) => message
+ * }, () => "")
  */
 import * as Schema from "effect/Schema"
 import type { Json } from "./Json.ts"

@@ -33,6 +33,12 @@ export interface RunReader {
 /**
  * The records of one run. One writer at a time; a record that was appended survives a crash, and a record cut in the middle by
  * a crash was never there.
+ *
+ * @example
+ * const rewards = Effect.gen(function*() {
+ *   const { read } = yield* RunStore.RunStore
+ *   return yield* read.pipe(Stream.filter(RunRecord.guards.Updated), Stream.map(({ reward }) => reward?.mean), Stream.runCollect)
+ * }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
  */
 export class RunStore extends Context.Service<
   RunStore,

@@ -1,4 +1,9 @@
-/** Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency. */
+/**
+ * Seeds as pure functions of keys, so that one seed gives one run whatever the concurrency.
+ *
+ * @example
+ * const shuffled = Seed.permutation(rows.length, Seed.derive(7, "epoch", 2))
+ */
 import type { TurnKey } from "./Key.ts"
 
 /** Avalanche of 32 bits (MurmurHash3's finalizer). */

@@ -1,4 +1,9 @@
-/** What a run has paid for, iterations that a resume abandoned included. */
+/**
+ * What a run has paid for, iterations that a resume abandoned included.
+ *
+ * @example
+ * const remaining = (before: Spent.Spent, after: Spent.Spent) => Spent.times(Spent.since(before, after), 9)
+ */
 import * as Schema from "effect/Schema"
 import * as Usage from "./Usage.ts"
 

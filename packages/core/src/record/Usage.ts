@@ -1,4 +1,9 @@
-/** Tokens used: prefilled for prompts, sampled, and trained on. */
+/**
+ * Tokens used: prefilled for prompts, sampled, and trained on.
+ *
+ * @example
+ * const tokens = Usage.total(Usage.add(Usage.zero, { prefilled: 100, sampled: 64, trained: 0 }))
+ */
 import * as Schema from "effect/Schema"
 
 export const Usage = Schema.Struct({

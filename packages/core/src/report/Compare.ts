@@ -96,8 +96,8 @@ const seedVariance = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>)
  * several seeds on both sides the variance between their means is added, which errs on the side of caution.
  *
  * @example
- * const [left, right] = [Compare.heldOut(recordsOfA), Compare.heldOut(recordsOfB)]
- * Compare.paired([left[0].scores], [right[0].scores]) // { difference: 0.12, low: 0.08, high: 0.16, … }
+ * const last = (records: ReadonlyArray<RunRecord.RunRecord>) => Compare.heldOut(records).slice(-1).map(({ scores }) => scores)
+ * Compare.paired(last(recordsOfA), last(recordsOfB)) // { difference: 0.12, low: 0.08, high: 0.16, … }
  */
 export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>): Comparison => {
   const keys = shared([...left, ...right])

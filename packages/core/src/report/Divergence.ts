@@ -93,7 +93,12 @@ const order = ({ evaluator, iteration, key = "", record }: Placed) =>
 
 const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
 
-/** The first record that differs; undefined where one run is a beginning of the other. */
+/**
+ * The first record that differs; undefined where one run is a beginning of the other.
+ *
+ * @example
+ * const where = Divergence.first(recordsOfA, recordsOfB)?.record
+ */
 export const first = (
   left: ReadonlyArray<RunRecord.RunRecord>,
   right: ReadonlyArray<RunRecord.RunRecord>

@@ -2,6 +2,9 @@
  * Asynchronous training: groups are sampled while others are trained on. As many groups are on their way or waiting as
  * `maxStepsOffPolicy + 1` iterations train on; each update takes the oldest that have ended, and its groups make room for others
  * when newer weights are published.
+ *
+ * @example
+ * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 3 }) })
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,9 @@
-/** Dynamic sampling: further batches until enough groups say which tokens were better. */
+/**
+ * Dynamic sampling: further batches until enough groups say which tokens were better.
+ *
+ * @example
+ * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
+ */
 import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Signal from "../learn/Signal.ts"

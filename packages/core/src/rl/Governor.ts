@@ -1,4 +1,9 @@
-/** Holds a run back where its health is bad: by a lower learning rate, or by ending it. Off unless its settings are given. */
+/**
+ * Holds a run back where its health is bad: by a lower learning rate, or by ending it. Off unless its settings are given.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { governor: { essBase: 0.8, stopOn: "optim/effective_sample_size" } } })
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

@@ -1,4 +1,9 @@
-/** Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well. */
+/**
+ * Signs of a run's health: what each number means in plain words, and where it usually lies when training goes well.
+ *
+ * @example
+ * const concerns = Health.concerns({ "optim/entropy": 0.001 })
+ */
 
 import * as MetricMeaning from "./MetricMeaning.ts"
 

@@ -1,4 +1,9 @@
-/** The KL penalty of a run: its settings, and the weights that they name. */
+/**
+ * The KL penalty of a run: its settings, and the weights that they name.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { kl: { coefficient: 0.05, reference: model.name } } })
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Tinker } from "../backend/Tinker.ts"

@@ -1,4 +1,9 @@
-/** What an update minimises over the tokens that credit was given for. */
+/**
+ * What an update minimises over the tokens that credit was given for.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { loss: Objective.withObservations({ weight: 0.1 }) } })
+ */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Arr from "effect/Array"
 import type { CustomLoss } from "../backend/TrainingClient.ts"

@@ -73,6 +73,15 @@ export interface UpdateOptions<out CE, out CR> {
  * Each part is the options of the layer it is for. Errors and requirements come from the dataset's environments (E, R), the
  * evaluators (EE, ER), the hooks (HE, HR) and the credit (CE, CR).
  *
+ * @example
+ * const options: RlOptions.RlOptions = {
+ *   model,
+ *   dataset,
+ *   sampling: { maxTokens: 256, temperature: 1 },
+ *   update: { learningRate: 4e-5, substeps: 2 },
+ *   run: { iterations: 100 }
+ * }
+ *
  * @see tinker-cookbook `rl.train.Config`
  */
 export interface RlOptions<

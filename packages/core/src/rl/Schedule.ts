@@ -1,4 +1,9 @@
-/** When groups begin, and which are trained on next, where sampling goes on during training. */
+/**
+ * When groups begin, and which are trained on next, where sampling goes on during training.
+ *
+ * @example
+ * const groupsOf = Effect.map(Schedule.read, ({ batches }) => batches.get(3))
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

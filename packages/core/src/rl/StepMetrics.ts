@@ -1,4 +1,9 @@
-/** The numbers of one step. A number that is not defined, such as a mean over nothing, is absent. */
+/**
+ * The numbers of one step. A number that is not defined, such as a mean over nothing, is absent.
+ *
+ * @example
+ * const metrics = StepMetrics.rollouts([group])
+ */
 import * as Option from "effect/Option"
 import * as Trajectory from "../env/Trajectory.ts"
 import type { GroupCredit } from "../learn/Credit.ts"

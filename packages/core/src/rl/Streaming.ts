@@ -1,6 +1,9 @@
 /**
  * Streaming minibatches: the passes of an update are submitted while the rest of its groups are still being sampled. Groups are
  * taken as they end; gradients add up, so that the update is that of synchronous training up to the order of its sums.
+ *
+ * @example
+ * Rl.run({ model, dataset, pace: Pace.streaming({ minibatches: 4 }) })
  */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"

@@ -9,6 +9,9 @@ export type Substep = Arr.NonEmptyReadonlyArray<TrainingDatum>
 /**
  * Splits by group, so that a group's better and worse members meet in one update. Boundaries are trunc(i·n/k) over the `n` groups
  * that have datums.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { substeps: 4 } })
  */
 export const split = (groups: ReadonlyArray<GroupCredit>, count: number): ReadonlyArray<Substep> => {
   const credited = groups.filter(({ data }) => data.length > 0)

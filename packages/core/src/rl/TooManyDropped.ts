@@ -1,7 +1,14 @@
 /** An iteration lost more of its members than it may. */
 import * as Schema from "effect/Schema"
 
-/** `reasons` say how many members were lost for what, with an example of each. */
+/**
+ * `reasons` say how many members were lost for what, with an example of each.
+ *
+ * @example
+ * const run = Rl.run({ model, dataset, rollout: { maxDroppedShare: 0.1 } }).pipe(
+ *   Stream.catchTag("TooManyDropped", ({ message }) => Stream.fromEffect(Console.log(message)))
+ * )
+ */
 export class TooManyDropped extends Schema.TaggedError<TooManyDropped>()("TooManyDropped", {
   iteration: Schema.Int,
   dropped: Schema.Int,

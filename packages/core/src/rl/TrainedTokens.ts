@@ -1,6 +1,9 @@
 /**
  * What an iteration trained on, token by token: the payload of its `Updated` record, with a value for each trained token of each datum
  * as base64 of little-endian 32-bit floats.
+ *
+ * @example
+ * const tokens = TrainedTokens.decode("{\"datums\":[]}")
  */
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

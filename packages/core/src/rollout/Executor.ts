@@ -2,7 +2,8 @@
  * Where groups are rolled out: in this process unless a Layer provides an executor, which sends them to threads or other processes.
  *
  * @example
- * Rollout.stream(builders, policy).pipe(Stream.provide(WorkerThreads.layer({ file, threads: 8 })))
+ * const worker = new URL("./worker.ts", import.meta.url)
+ * Rollout.stream([builder], policy).pipe(Stream.provide(WorkerThreads.layer({ file: worker, threads: 8 })))
  */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

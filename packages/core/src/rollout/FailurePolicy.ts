@@ -34,6 +34,10 @@ export interface Description {
  * failure. A retry acquires one more member. A failed grader, or any failure in a coupled group, concerns the whole group: there
  * `drop` means `skip`. A rollout that needs a capability its environment lacks (`Unsupported`) always fails at once.
  *
+ * @example
+ * const rollout = { onFailure: FailurePolicy.minViableGroup({ minSuccessful: 4, maxRetries: 2 }) }
+ * Rl.run({ model, dataset, rollout })
+ *
  * @see tinker-cookbook `RolloutStrategy`
  */
 export interface FailurePolicy<in E = unknown, in PE = unknown> {

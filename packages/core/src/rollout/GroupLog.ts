@@ -1,4 +1,12 @@
-/** A log of finished groups: written as each group ends, and asked before a group is sampled again. */
+/**
+ * A log of finished groups: written as each group ends, and asked before a group is sampled again.
+ *
+ * @example
+ * const again = Effect.gen(function*() {
+ *   const { recall } = yield* GroupLog.GroupLog
+ *   return yield* recall({ iteration: 3, step: 3, key: "sum 17" })
+ * })
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

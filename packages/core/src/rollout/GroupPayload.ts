@@ -231,7 +231,12 @@ const toPayload = (result: GroupResult.GroupResult) => {
   }
 }
 
-/** The group as one line of JSON text. */
+/**
+ * The group as one line of JSON text.
+ *
+ * @example
+ * const copy = GroupPayload.decode(GroupPayload.encode(group))
+ */
 export const encode = (result: GroupResult.GroupResult): string => JSON.stringify(toPayload(result))
 
 const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>

@@ -75,7 +75,13 @@ export interface Skipped {
   readonly dropped: ReadonlyArray<FailureReport>
 }
 
-/** @see tinker-cookbook `TrajectoryGroup` */
+/**
+ * @see tinker-cookbook `TrajectoryGroup`
+ *
+ * @example
+ * const share = (result: GroupResult.GroupResult) =>
+ *   GroupResult.isSkipped(result) ? 0 : GroupResult.survivors(result).length / result.members.length
+ */
 export type GroupResult = Completed | Partial | Skipped
 
 /** Members that finished, with their index. */

@@ -24,6 +24,12 @@ export interface State {
 /**
  * Each is called where it is given; its failure fails the attempt.
  *
+ * @example
+ * const hooks: Hooks.Hooks = {
+ *   onTurnBegin: ({ transitions }) =>
+ *     Effect.succeed(transitions.length === 9 ? [Message.user("This is your last turn.")] : [])
+ * }
+ *
  * @see tinker-cookbook `RolloutHooks`
  */
 export interface Hooks<out E = never, out R = never> {

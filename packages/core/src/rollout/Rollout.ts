@@ -64,6 +64,9 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
  * Plays all members of a group at the same time, then asks for the group's rewards. Members come back in order. The group is
  * opened once; each member is acquired in a scope of its own, which closes before its retry, or after the group's rewards.
  *
+ * @example
+ * const result = Rollout.group(builder, Policy.fromSamplingClient(client, { maxTokens: 64, seed: 1 }))
+ *
  * @see tinker-cookbook `do_group_rollout`
  */
 export const group = <E, R, PE, PR, HE = never, HR = never>(

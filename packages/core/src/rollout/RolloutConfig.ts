@@ -6,6 +6,10 @@ import type * as GroupOptions from "./GroupOptions.ts"
  * Both halves are spread where they belong, so that what comes after them wins: `env` into `ToolEnv.make`, `rollout` into
  * `Rollout.group`, `Rollout.stream` or `Train.run`.
  *
+ * @example
+ * const { rollout } = RolloutConfig.agentic
+ * Rl.run({ model, dataset, rollout })
+ *
  * @see tinker-cookbook `RolloutConfig`
  */
 export interface RolloutConfig {

@@ -109,7 +109,14 @@ export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("Execut
   }
 }
 
-/** `member` is −1 where the group as a whole is at fault. */
+/**
+ * `member` is −1 where the group as a whole is at fault.
+ *
+ * @example
+ * const patient = Rollout.group(builder, policy).pipe(
+ *   Effect.catchTag("RolloutError", ({ reason }) => Console.log(`not rolled out: ${reason._tag}`))
+ * )
+ */
 export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutError", {
   group: Schema.String,
   member: Schema.Int,

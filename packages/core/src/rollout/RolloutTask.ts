@@ -4,7 +4,7 @@
  * @example
  * const task = RolloutTask.make("sums", {
  *   payload: Schema.Struct({ index: Schema.Int }),
- *   builder: ({ index }) => ProblemGroupBuilder.make({ key: `sum/${index}`, size: 8, env: () => sumEnv(index) })
+ *   builder: ({ index }) => ProblemGroupBuilder.make({ key: `sum/${index}`, size: 8, env: () => problemEnv })
  * })
  * RLDataset.fromArray(rows, { groupsPerBatch: 16, group: (_, index) => task.builder({ index }) })
  */

@@ -1,4 +1,9 @@
-/** What a worker knows to roll out. */
+/**
+ * What a worker knows to roll out.
+ *
+ * @example
+ * const worker = TaskRegistry.TaskRegistry.layer(task)
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

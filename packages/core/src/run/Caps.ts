@@ -1,4 +1,9 @@
-/** Limits on what a run may spend: it warns at a share of them, and ends where going on might exceed one. */
+/**
+ * Limits on what a run may spend: it warns at a share of them, and ends where going on might exceed one.
+ *
+ * @example
+ * Rl.run({ model, dataset, run: { maxTokensTotal: 1_000_000, maxMinutes: 30 } })
+ */
 import * as Schema from "effect/Schema"
 import * as Setting from "../record/Setting.ts"
 import type { Spent } from "../record/Spent.ts"

@@ -1,4 +1,9 @@
-/** What a run will have spent at its end, at the rate of what it has done since it was opened. */
+/**
+ * What a run will have spent at its end, at the rate of what it has done since it was opened.
+ *
+ * @example
+ * const spentOnce = Forecast.once(Forecast.nothing, Spent.zero)
+ */
 import * as Spent from "../record/Spent.ts"
 
 /** How often something was done since the run was opened, and what that took. */

@@ -1,4 +1,9 @@
-/** One forward and backward pass of an update. */
+/**
+ * One forward and backward pass of an update.
+ *
+ * @example
+ * const passes = Pass.ofArray(data, Loss.importanceSampling)
+ */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"

@@ -2,7 +2,7 @@
  * What tokens of a model cost. A table is a value, provided by its Layer; there is no price that is not in it.
  *
  * @example
- * Rl.run(options).pipe(Stream.provide(Prices.layer({
+ * Rl.run({ model, dataset }).pipe(Stream.provide(Prices.layer({
  *   "Qwen/Qwen3-8B": { prefill: 0.13, cached: 0.03, sample: 0.4, train: 0.4 }
  * })))
  */

@@ -82,14 +82,20 @@ export interface Iteration<out Cursor, out E = never, out R = never> {
  * (`Run.stream`); a program knows none of them.
  *
  * @example
- * const program: Program<number> = {
+ * const program: Program.Program<number> = {
  *   name: "repeat",
  *   identity: { datums: 4 },
  *   cursor: Schema.Int,
  *   start: 0,
  *   length: 100,
  *   ahead: 1,
- *   iterations: (from) => Stream.range(from, 99).pipe(Stream.map(iteration))
+ *   iterations: (from) =>
+ *     Stream.range(from, 99).pipe(Stream.map((index) => ({
+ *       _tag: "Iteration",
+ *       updates: [{ adam: { learningRate: 1e-4 }, tokens: 64, passes: Stream.make(Pass.make(data, Loss.importanceSampling)) }],
+ *       cursor: index + 1,
+ *       report: () => ({ metrics: {} })
+ *     })))
  * }
  */
 export interface Program<Cursor, out E = never, out R = never> {

@@ -1,4 +1,11 @@
-/** Why a stored run cannot be resumed. */
+/**
+ * Why a stored run cannot be resumed.
+ *
+ * @example
+ * const run = Rl.run({ model, dataset }).pipe(
+ *   Stream.catchTag("ResumeError", ({ message }) => Stream.fromEffect(Console.log(message)))
+ * )
+ */
 import * as Schema from "effect/Schema"
 
 /** The stored run was started with another value of an identifying option. */

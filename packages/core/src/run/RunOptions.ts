@@ -1,4 +1,9 @@
-/** Options of every run, whatever its program. */
+/**
+ * Options of every run, whatever its program.
+ *
+ * @example
+ * Rl.run({ model, dataset, lora: { rank: 8 }, run: { iterations: 50, saveEvery: 10, seed: 1 } })
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ChatModel } from "../chat/ChatModel.ts"

@@ -1,4 +1,9 @@
-/** The negative log-likelihood of target tokens. */
+/**
+ * The negative log-likelihood of target tokens.
+ *
+ * @example
+ * const { nll } = Nll.mean(Nll.sums(weightedData, logprobs))
+ */
 import type * as Datum from "../model/Datum.ts"
 
 /** Sums over the positions of datums: −w·logprob, w, and how many positions have a weight. */

@@ -17,6 +17,10 @@ export interface Options<E, R> {
  * The mean negative log-likelihood per trained token, in nats, as `<name>/nll`, by a forward pass, or by the log-probabilities of
  * prompts where the weights can only be sampled from.
  *
+ * @example
+ * const evaluator = NllEvaluator.make({ name: "held_out", dataset: examples })
+ * Supervised.run({ model, dataset: examples, run: { evalEvery: 5, evaluators: [evaluator] } })
+ *
  * @see tinker-cookbook `NLLEvaluator`
  */
 export const make = <E, R>({ dataset, name }: Options<E, R>): Evaluator<E | TinkerError, R> => ({

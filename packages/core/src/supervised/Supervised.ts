@@ -78,7 +78,7 @@ const program = <E, R>(
  * @example
  * Supervised.run({
  *   model,
- *   dataset: SupervisedDataset.conversations(rows, { model, batchSize: 32 }),
+ *   dataset: SupervisedDataset.conversations(conversations, { model, batchSize: 32 }),
  *   update: { learningRate: LearningRate.linear({ peak: 2e-4 }) }
  * })
  *

@@ -74,7 +74,7 @@ export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { reado
  * cannot be rendered, or has nothing to train on, fails with its place in `rows`.
  *
  * @example
- * SupervisedDataset.conversations(rows, { model, batchSize: 32, epochs: 2, shuffle: true })
+ * SupervisedDataset.conversations(conversations, { model, batchSize: 32, epochs: 2, shuffle: true })
  *
  * @see tinker-cookbook `conversation_to_datum`, `SupervisedDatasetFromHFDataset`
  */

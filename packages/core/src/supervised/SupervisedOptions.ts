@@ -16,7 +16,12 @@ export interface UpdateOptions {
   readonly adam?: Adam.AdamSettings
 }
 
-/** @see tinker-cookbook `supervised.train.Config` */
+/**
+ * @see tinker-cookbook `supervised.train.Config`
+ *
+ * @example
+ * const options: SupervisedOptions.SupervisedOptions = { model, dataset: examples, update: { learningRate: 2e-4 } }
+ */
 export interface SupervisedOptions<out E = never, out R = never, out EE = never, out ER = never>
   extends RunOptions.RunOptions<EE, ER>
 {

@@ -55,6 +55,11 @@ const reduced = (weightsT: Float32Array, reduction: Reduction) => {
  * The datum of an example: position `t` is to predict token `t + 1` with that token's weight. Fails where the weights are not one
  * per position, and where fewer than two positions are left.
  *
+ * @example
+ * const datum = renderer.supervisedExample(messages, "last_assistant_message").pipe(
+ *   Effect.flatMap((example) => WeightedDatum.fromExample(example, { maxLength: 1024 }))
+ * )
+ *
  * @see tinker-cookbook `datum_from_model_input_weights`
  */
 export const fromExample = Effect.fnUntraced(function*(

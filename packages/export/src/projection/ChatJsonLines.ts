@@ -18,6 +18,11 @@ const lineOf =
     tags: group.record.tags
   })
 
-/** Writes one line for each member that finished; `advantage` is null where no update used it. */
+/**
+ * Writes one line for each member that finished; `advantage` is null where no update used it.
+ *
+ * @example
+ * ChatJsonLines.write(reader, "chat.jsonl", { decode: tokenizer.decode })
+ */
 export const write: Projection.Projection = (run, out, { decode } = {}) =>
   Projection.writeLines(out, Projection.eachMember(run, (batch) => lineOf(batch, decode)))

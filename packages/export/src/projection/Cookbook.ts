@@ -126,6 +126,9 @@ const recordsOf = (run: RunStore.RunReader) => Effect.map(Stream.runCollect(run.
  * iteration, and for each iteration and evaluation summaries of its rollouts and a logtree of its conversations. The path may be the
  * run directory itself.
  *
+ * @example
+ * Cookbook.write(reader, "cookbook", { decode: tokenizer.decode })
+ *
  * @see tinker-cookbook `serialize_rollout_summaries`, `logtree`
  */
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {

@@ -157,7 +157,12 @@ const fileName = ({ evaluator, groups, iteration }: Rollouts.Batch) => {
   return `${at}_${task}_${String(iteration).padStart(6, "0")}.eval`
 }
 
-/** Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs. */
+/**
+ * Writes the logs into a folder. In each, a group is a sample, and its members are the sample's epochs.
+ *
+ * @example
+ * Inspect.write(reader, "logs", { decode: tokenizer.decode })
+ */
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
   const path = yield* Path.Path
   const model = Rollouts.model(yield* Stream.runCollect(run.read))

@@ -81,7 +81,12 @@ const schema: Array<SchemaElement> = [{ name: "root", num_children: columns.leng
 
 const settled = (write: () => void | Promise<void>) => Effect.promise(() => Promise.resolve(write()))
 
-/** Writes one row group for each iteration and evaluation. */
+/**
+ * Writes one row group for each iteration and evaluation.
+ *
+ * @example
+ * ParquetRollouts.write(reader, "rollouts.parquet", { decode: tokenizer.decode })
+ */
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
   const writer = new ByteWriter()
   const table = new ParquetWriter({ writer, schema })

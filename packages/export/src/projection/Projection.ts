@@ -25,7 +25,13 @@ export interface Options {
   readonly decode?: Conversation.Decode | undefined
 }
 
-/** Writes the run to the path, a file or a folder as the format has it. What is there is replaced as a whole. */
+/**
+ * Writes the run to the path, a file or a folder as the format has it. What is there is replaced as a whole.
+ *
+ * @example
+ * const keys: Projection.Projection = (run, out) =>
+ *   Projection.writeLines(out, Projection.eachMember(run, () => ({ group, member }) => ({ key: group.record.key, member })))
+ */
 export type Projection = (
   run: RunStore.RunReader,
   out: string,

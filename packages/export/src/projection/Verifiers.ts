@@ -113,7 +113,12 @@ const traceOf =
     }
   }
 
-/** Writes one trace for each member that finished: its message graph with exact tokens, log-probabilities and advantages. */
+/**
+ * Writes one trace for each member that finished: its message graph with exact tokens, log-probabilities and advantages.
+ *
+ * @example
+ * Verifiers.write(reader, "traces.jsonl", { decode: tokenizer.decode })
+ */
 export const write: Projection.Projection = Effect.fnUntraced(function*(run, out, { decode } = {}) {
   const model = Rollouts.model(yield* Stream.runCollect(run.read))
   yield* Projection.writeLines(out, Projection.eachMember(run, (batch) => traceOf(batch, model, decode)))

@@ -52,7 +52,12 @@ const toolsOf = (logs: Trajectory.Transition["logs"]): ReadonlyArray<ToolUse> =>
 
 const unread = ({ action }: Trajectory.Transition) => `(${action.tokens.length} tokens)`
 
-/** The turns of an episode. Without `decode`, only what the environment logged as `question` and `response` is known. */
+/**
+ * The turns of an episode. Without `decode`, only what the environment logged as `question` and `response` is known.
+ *
+ * @example
+ * const said = Conversation.messages(Conversation.turns(trajectory, tokenizer.decode))
+ */
 export const turns = ({ transitions }: Trajectory.Trajectory, decode?: Decode): ReadonlyArray<Turn> =>
   transitions.map((transition, index) => {
     const { action, logs } = transition

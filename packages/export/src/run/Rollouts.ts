@@ -90,7 +90,15 @@ export const load = Effect.fnUntraced(function*(run: RunStore.RunReader, { credi
 
 export type Error = RunStore.RunError | GroupPayload.GroupPayloadError
 
-/** The batches of a run, one after the other with their trajectories. */
+/**
+ * The batches of a run, one after the other with their trajectories.
+ *
+ * @example
+ * const longest = Rollouts.stream(reader).pipe(
+ *   Stream.flatMap(([, groups]) => Stream.fromIterable(groups.flatMap(Rollouts.members))),
+ *   Stream.runFold(() => 0, (most, { trajectory }) => Math.max(most, Trajectory.actionTokens(trajectory)))
+ * )
+ */
 export const stream = (
   run: RunStore.RunReader
 ): Stream.Stream<readonly [batch: Batch, groups: ReadonlyArray<RecordedGroup>], Error> =>

@@ -108,7 +108,13 @@ const measured = (state: State, evaluated: RunRecord.Evaluated): ReadonlyArray<S
   }]
 }
 
-/** Gives, record by record, the spans that have ended with it; a span comes after those that are part of it. */
+/**
+ * Gives, record by record, the spans that have ended with it; a span comes after those that are part of it.
+ *
+ * @example
+ * const spansOf = RunSpans.make()
+ * const spans = reader.read.pipe(Stream.flatMap((record) => Stream.fromIterable(spansOf(record))))
+ */
 export const make = (): (record: RunRecord.RunRecord) => ReadonlyArray<Span> => {
   const state: State = { evaluating: new Map() }
   return (record) => {

@@ -7,6 +7,9 @@ import type { Sink } from "./Sink.ts"
 /**
  * Adds each record to the file as one line of JSON, without its transcripts. After a resume, a record of the type `Opened` says by
  * `continuesAfter` which of the lines before it no longer count.
+ *
+ * @example
+ * const sink = Sink.layer(JsonLines.make("runs/sums/events.jsonl"))
  */
 export const make = (file: string): Sink<FileSink.Files> => ({
   name: "jsonl",

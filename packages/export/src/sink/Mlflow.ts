@@ -71,7 +71,12 @@ const metrics = ({ at, step, values }: Scalars.Scalars) =>
 const statusOf = (record: RunRecord.Finished | RunRecord.Failed) =>
   record._tag === "Failed" ? "FAILED" : record.reason === "interrupted" ? "KILLED" : "FINISHED"
 
-/** Makes a run of the experiment, with the configuration as parameters and metrics, rewards and evaluations by iteration. */
+/**
+ * Makes a run of the experiment, with the configuration as parameters and metrics, rewards and evaluations by iteration.
+ *
+ * @example
+ * const sink = Sink.layer(Mlflow.make({ url: "http://127.0.0.1:5000", experiment: "sums", run: "seed 1" }))
+ */
 export const make = ({ experiment, run, url }: Server): Sink<HttpClient.HttpClient> => ({
   name,
   open: Effect.fnUntraced(function*() {

@@ -75,6 +75,9 @@ const writer = Effect.fnUntraced(function*(reader: RunStore.RunReader, send: Sen
 /**
  * Sends the run's spans to the traces endpoint of a collector, such as `http://localhost:4318/v1/traces`. A trace is an iteration or
  * an evaluation; in it are groups, members (`invoke_agent`), turns (`chat`), tool calls and rewards.
+ *
+ * @example
+ * const sink = Sink.layer(Otlp.make("http://127.0.0.1:4318/v1/traces"))
  */
 export const make = (url: string, headers: Readonly<Record<string, string>> = {}): Sink<HttpClient.HttpClient> => ({
   name,

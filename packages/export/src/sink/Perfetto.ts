@@ -107,6 +107,9 @@ const insideOf = (run: RunStore.RunReader, record: RunRecord.RunRecord, model: s
  * groups in as many processes as overlap, with a track for each member's turns, and the reward as a counter. The array's end is left
  * out, as the format allows.
  *
+ * @example
+ * const sink = Sink.layer(Perfetto.make("runs/sums/trace.json"))
+ *
  * @see tinker-cookbook `export_trace`
  */
 export const make = (file: string): Sink<FileSink.Files> => ({

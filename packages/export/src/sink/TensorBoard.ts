@@ -34,6 +34,9 @@ const eventsOf = (record: RunRecord.RunRecord): Uint8Array | undefined => {
  * Writes metrics, rewards and evaluations as scalars into a new event file of the folder, with the iteration as step. A resumed run
  * takes back the steps that it abandoned.
  *
+ * @example
+ * const sink = Sink.layer(TensorBoard.make("runs/sums/tensorboard"))
+ *
  * @see tinker-cookbook `ml_log`
  */
 export const make = (folder: string): Sink<FileSink.Files> => ({

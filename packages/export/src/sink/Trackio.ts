@@ -140,7 +140,12 @@ const traces = Effect.fnUntraced(function*(
   })
 })
 
-/** Writes metrics, the configuration, every rollout as a trace, and warnings as alerts into Trackio's database of the project. */
+/**
+ * Writes metrics, the configuration, every rollout as a trace, and warnings as alerts into Trackio's database of the project.
+ *
+ * @example
+ * const sink = Sink.layer(Trackio.make({ folder: "trackio", project: "sums", run: "seed 1" }))
+ */
 export const make = (place: Place): Sink<FileSink.Files> => ({
   name,
   open: (reader) =>

@@ -64,7 +64,12 @@ const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray
       })
     )
 
-/** Rows in the order of the file as objects of strings, whose keys the first line names. */
+/**
+ * Rows in the order of the file as objects of strings, whose keys the first line names.
+ *
+ * @example
+ * const problems = Csv.rows("sums.csv", Schema.Struct({ question: Schema.String, answer: Schema.String }))
+ */
 export const rows = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,

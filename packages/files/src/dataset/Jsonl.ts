@@ -21,7 +21,12 @@ const checkLines = (file: string) =>
     return Effect.fail(new RowError.RowError({ file, detail }))
   })
 
-/** Rows in the order of the file, one line at a time in memory; blank lines are passed over. */
+/**
+ * Rows in the order of the file, one line at a time in memory; blank lines are passed over.
+ *
+ * @example
+ * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String, answer: Schema.String }))
+ */
 export const rows = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,

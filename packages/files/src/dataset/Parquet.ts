@@ -124,7 +124,12 @@ const readRows = Effect.fnUntraced(function*(path: string) {
 const asText = (row: unknown) =>
   JSON.stringify(row, (_, value: unknown) => typeof value === "bigint" ? String(value) : value)
 
-/** Rows in the order of the file, one row group at a time in memory. 64-bit integers arrive as `bigint`. */
+/**
+ * Rows in the order of the file, one row group at a time in memory. 64-bit integers arrive as `bigint`.
+ *
+ * @example
+ * const problems = Parquet.rows("sums.parquet", Schema.Struct({ question: Schema.String, answer: Schema.String }))
+ */
 export const rows = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,

@@ -1,4 +1,11 @@
-/** A dataset file, or a row of it, that cannot be read. */
+/**
+ * A dataset file, or a row of it, that cannot be read.
+ *
+ * @example
+ * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String })).pipe(
+ *   Stream.catchTag("RowError", ({ message }) => Stream.fromEffectDrain(Console.warn(message)))
+ * )
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"

@@ -7,7 +7,12 @@ import * as Jsonl from "./Jsonl.ts"
 import * as Parquet from "./Parquet.ts"
 import * as RowError from "./RowError.ts"
 
-/** By the end of the name: `.jsonl`, `.parquet` or `.csv`. */
+/**
+ * By the end of the name: `.jsonl`, `.parquet` or `.csv`.
+ *
+ * @example
+ * const problems = Rows.fromFile("sums.parquet", Schema.Struct({ question: Schema.String }), { broken: "skip" })
+ */
 export const fromFile = <A, R>(
   file: string,
   schema: Schema.ConstraintDecoder<A, R>,

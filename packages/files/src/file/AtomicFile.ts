@@ -4,7 +4,12 @@ import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 
-/** Writes beside the file, syncs, then renames; what was written before a failure is removed, an older file stays. */
+/**
+ * Writes beside the file, syncs, then renames; what was written before a failure is removed, an older file stays.
+ *
+ * @example
+ * AtomicFile.write("report.txt", Stream.make("reward 0.9\n").pipe(Stream.encodeText))
+ */
 export const write = Effect.fnUntraced(function*<E, R>(file: string, content: Stream.Stream<Uint8Array, E, R>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

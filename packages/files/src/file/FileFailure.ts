@@ -35,7 +35,14 @@ const byReason = (file: string, error: PlatformError): string => {
   }
 }
 
-/** What happened to the file and, where it is known, what to do. */
+/**
+ * What happened to the file and, where it is known, what to do.
+ *
+ * @example
+ * const text = FileSystem.FileSystem.use((fs) => fs.readFileString("model.json")).pipe(
+ *   Effect.mapError((error) => FileFailure.describe("model.json", error))
+ * )
+ */
 export const describe = (file: string, error: PlatformError): string => {
   const cause = codeOf(error.reason.cause)
   const advice = Option.isSome(cause) ? byCode(file, cause.value.code) : undefined

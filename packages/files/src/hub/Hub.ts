@@ -103,6 +103,9 @@ const make = Effect.gen(function*() {
  *
  * From the environment: `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and for the place of the cache `HF_HUB_CACHE`,
  * `HF_HOME` or `XDG_CACHE_HOME`.
+ *
+ * @example
+ * const file = Hub.Hub.use((hub) => hub.file(Repository.dataset("openai/gsm8k"), "main/test-00000-of-00001.parquet"))
  */
 export class Hub extends Context.Service<Hub, {
   /** The commit of a revision: asked for once, recorded, and from then on the same. */

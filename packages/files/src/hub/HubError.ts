@@ -1,4 +1,11 @@
-/** Why a file of a hub repository could not be had. */
+/**
+ * Why a file of a hub repository could not be had.
+ *
+ * @example
+ * const file = Hub.Hub.use((hub) => hub.file(Repository.model("Qwen/Qwen3-8B"), "tokenizer.json")).pipe(
+ *   Effect.retry({ times: 3, while: (error) => error.isRetryable })
+ * )
+ */
 import * as Schema from "effect/Schema"
 
 /** The repository, revision or file does not exist, or is private and there is no token that reaches it. */

@@ -1,4 +1,9 @@
-/** What to read on the hub. */
+/**
+ * What to read on the hub.
+ *
+ * @example
+ * const pinned = Repository.dataset("openai/gsm8k", "e53f048856ff4f594e959d75785d2c2d37b678ee")
+ */
 export interface Repository {
   readonly type: "model" | "dataset"
   /** Such as `openai/gsm8k`. */

@@ -46,7 +46,13 @@ export const tokenBytes = (
 export const bytesOfToken = ({ bytes, offsets }: TokenBytes, token: number): Uint8Array =>
   bytes.subarray(offsets[token] ?? bytes.length, offsets[token + 1] ?? bytes.length)
 
-/** Text of the tokens' bytes together; what is not UTF-8, such as a character cut in two, reads as U+FFFD. */
+/**
+ * Text of the tokens' bytes together; what is not UTF-8, such as a character cut in two, reads as U+FFFD.
+ *
+ * @example
+ * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => true)
+ * ByteLevel.decode(table, [0, 1, 2]) // "ab c"
+ */
 export const decode = (table: TokenBytes, tokens: ArrayLike<number>): string => {
   const parts = Array.from(tokens, (token) => bytesOfToken(table, token))
   const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))

@@ -66,5 +66,13 @@ const make = Effect.gen(function*() {
 export const layerNoDeps: Layer.Layer<Tokenizer.Tokenizers, never, Hub | FileSystem.FileSystem | Path.Path> = Layer
   .effect(Tokenizer.Tokenizers, make)
 
-/** As `layerNoDeps`, with the hub that the environment configures. */
+/**
+ * As `layerNoDeps`, with the hub that the environment configures.
+ *
+ * @example
+ * const ids = Tokenizer.Tokenizers.use(({ load }) => load("Qwen/Qwen3-8B")).pipe(
+ *   Effect.map((tokenizer) => tokenizer.encode("2 + 2")),
+ *   Effect.provide(HuggingFace.layer)
+ * )
+ */
 export const layer = Layer.provide(layerNoDeps, Hub.layer)

@@ -167,6 +167,9 @@ const fromRankFile = Effect.fnUntraced(function*(id: string, files: typeof fileN
 /**
  * From `tokenizer.json` in a folder and, if they are there, `tokenizer_config.json` and `chat_template.jinja`. A folder that has `tiktoken.model` in place of
  * `tokenizer.json` is read with the pattern of Kimi K2 and the special tokens of its configuration.
+ *
+ * @example
+ * const text = Effect.map(HuggingFaceTokenizer.fromFolder("models/SmolLM2"), (tokenizer) => tokenizer.decode([12, 55]))
  */
 export const fromFolder = Effect.fn("HuggingFaceTokenizer.fromFolder")(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem

@@ -2,7 +2,12 @@
 import * as ByteFallback from "./ByteFallback.ts"
 import * as ByteLevel from "./ByteLevel.ts"
 
-/** The texts of all pushes and of `flush`, end to end, are the text of all tokens together. */
+/**
+ * The texts of all pushes and of `flush`, end to end, are the text of all tokens together.
+ *
+ * @example
+ * const shown = (decoder: IncrementalDecoder.IncrementalDecoder) => decoder.push([12]) + decoder.push([55]) + decoder.flush()
+ */
 export interface IncrementalDecoder {
   /** Text that no later token can change; a character whose bytes are not complete yet is held back. */
   readonly push: (tokens: ArrayLike<number>) => string

@@ -62,7 +62,12 @@ const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, numbe
   return left === undefined || right === undefined ? undefined : [left, right] as const
 }
 
-/** A definition whose merges give the tokens that merging by rank gives. */
+/**
+ * A definition whose merges give the tokens that merging by rank gives.
+ *
+ * @example
+ * const definition = RankFile.definition("kimi", "IQ== 0\nIg== 1\n", { pattern: RankFile.kimiPattern, addedTokens: [] })
+ */
 export const definition = Effect.fn("RankFile.definition")(function*(id: string, text: string, options: Options) {
   const ranks = yield* readRanks(id, text)
   const sorted = [...ranks].toSorted((a, b) => a[1] - b[1])

@@ -22,7 +22,12 @@ export const pairs = (batch: number, count: number, seed: number): ReadonlyArray
   return Array.from({ length: count }, () => trainingPairs[Math.floor(next() * trainingPairs.length)] ?? [0, 0])
 }
 
-/** Batches of attempts at `pairs`. */
+/**
+ * Batches of attempts at `pairs`.
+ *
+ * @example
+ * const dataset = BoxedAddition.dataset({ model, batches: 20, groups: 32, groupSize: 8 })
+ */
 export const dataset = (options: AdditionDataset.Options) =>
   AdditionDataset.make({ name: `boxed-addition-below-100/${trainingPairs.length}-pairs`, env, pairs }, options)
 

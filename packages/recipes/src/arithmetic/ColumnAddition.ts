@@ -1,6 +1,11 @@
 /** Additions worked out column by column, as the embedded models know them from pretraining. */
 
-/** Column addition from the right: `7+8=15,4+2+1=7`. */
+/**
+ * Column addition from the right: `7+8=15,4+2+1=7`.
+ *
+ * @example
+ * ColumnAddition.columns(47, 38)
+ */
 export const columns = (a: number, b: number): string => {
   const digits = (n: number) => String(n).split("").reverse().map(Number)
   const [as, bs] = [digits(a), digits(b)]

@@ -32,5 +32,10 @@ export const heldOutPairs: ReadonlyArray<readonly [number, number]> = drawPairs(
 
 const heldOutKeys: ReadonlySet<number> = new Set(heldOutPairs.map(([a, b]) => keyOf(a, b)))
 
-/** Whether `a + b` is held out, in either order. */
+/**
+ * Whether `a + b` is held out, in either order.
+ *
+ * @example
+ * const [trained, held] = [[2, 3], [40, 2]].map(([a = 0, b = 0]) => HeldOutPairs.isHeldOut(a, b))
+ */
 export const isHeldOut = (a: number, b: number): boolean => heldOutKeys.has(keyOf(a, b))

@@ -14,6 +14,9 @@ const lastInteger = (response: string) => response.replaceAll(",", "").match(/-?
 /**
  * Any response that ends by itself is well formed.
  *
+ * @example
+ * const env = PlainAddition.env(model, 40, 2)
+ *
  * @see tinker-cookbook `ArithmeticEnv`
  */
 export const env = (model: Pick<ChatModel.ChatModel, "renderer">, x: number, y: number): ProblemEnv.ProblemEnv =>

@@ -9,7 +9,15 @@ type Pair = readonly [a: number, b: number]
 
 const question = ([a, b]: Pair) => Message.user(MathEnv.question(`What is ${a} + ${b}?`))
 
-/** The question and its right answer, worked out. */
+/**
+ * The question and its right answer, worked out.
+ *
+ * @example
+ * const dataset = Preferences.pairs([{ chosen: WorkedSum.right([4, 7]), rejected: WorkedSum.wrong([4, 7]) }], {
+ *   model,
+ *   batchSize: 1
+ * })
+ */
 export const right = ([a, b]: Pair): SupervisedDataset.Conversation => [
   question([a, b]),
   Message.assistant(`${columns(a, b)} so \\boxed{${a + b}}`)

@@ -90,6 +90,10 @@ export interface EvaluatorOptions
 /**
  * Measures the share of correct answers. A response that was cut counts as it is.
  *
+ * @example
+ * const evaluator = Effect.map(Benchmarks.gsm8k.load({ limit: 50 }), (questions) =>
+ *   Benchmark.evaluator(Benchmarks.gsm8k, questions, { model, maxTokens: 512, attempts: 4 }))
+ *
  * @see tinker-cookbook `BenchmarkBuilder`
  */
 export const evaluator = (

@@ -1,4 +1,9 @@
-/** The benchmarks by name. */
+/**
+ * The benchmarks by name.
+ *
+ * @example
+ * const loaded = Option.map(Benchmarks.byName("aime2025"), ({ load }) => load({ limit: 10 }))
+ */
 import { Seed } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

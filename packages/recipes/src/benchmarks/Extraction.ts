@@ -1,4 +1,9 @@
-/** Answers found in the responses to benchmarks. */
+/**
+ * Answers found in the responses to benchmarks.
+ *
+ * @example
+ * Extraction.letter("The answer is (C).", "ABCD") // "C"
+ */
 
 /** The content of the first `\boxed{…}`, braces inside included; undefined where it is not closed. */
 export const firstBoxed = (text: string): string | undefined => {

@@ -116,6 +116,9 @@ export const names: ReadonlyArray<string> = Object.keys(checks)
  * Does the response follow the instruction? As in the cookbook, the language, constrained answers and repeated prompts are not checked and
  * count as followed. False for an instruction that is not known.
  *
+ * @example
+ * InstructionChecks.follows("punctuation:no_comma", "No comma here", {})
+ *
  * @see tinker-cookbook `eval/benchmarks/_ifeval_verify.py: verify_instruction`
  */
 export const follows = (instruction: string, response: string, args: Arguments): boolean =>

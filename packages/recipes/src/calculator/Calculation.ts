@@ -40,7 +40,12 @@ const distinct = (count: number, seed: number, isWanted: (expression: string) =>
   return [...expressions].map(worked)
 }
 
-/** Those of a batch. */
+/**
+ * Those of a batch.
+ *
+ * @example
+ * const [first] = Calculation.batch(0, 16, 7)
+ */
 export const batch = (index: number, count: number, seed: number): ReadonlyArray<Calculation> =>
   distinct(count, Seed.derive(seed, "calculator", index), (expression) => !isHeldOut(expression))
 

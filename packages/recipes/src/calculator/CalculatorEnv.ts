@@ -40,7 +40,12 @@ const isRight = (answer: string, text: string) =>
     (given) => Option.exists(Rational.parse(answer), (right) => Rational.equals(given, right))
   )
 
-/** Up to four turns, each of which may call the calculator. Reward 1 for the right number in the last message, else 0. */
+/**
+ * Up to four turns, each of which may call the calculator. Reward 1 for the right number in the last message, else 0.
+ *
+ * @example
+ * const env = CalculatorEnv.make({ model, expression: "17 * 23", answer: "391" })
+ */
 export const make = ({ answer, expression, model }: Options) =>
   ToolEnv.make({
     model,

@@ -88,7 +88,12 @@ const sum = (reading: Reading): Worked => {
   return value
 }
 
-/** Numbers, `+ - * / × ÷` and parentheses, at most 200 characters. */
+/**
+ * Numbers, `+ - * / × ÷` and parentheses, at most 200 characters.
+ *
+ * @example
+ * const value = Result.map(Expression.evaluate("(1 + 2) / 4"), Rational.toString) // "3/4"
+ */
 export const evaluate = (expression: string): Result.Result<Rational.Rational, ExpressionError> => {
   const fail = (detail: string) => new ExpressionError({ expression: expression.slice(0, longest), detail })
   if (expression.length > longest) return Result.fail(fail(`it is longer than ${longest} characters`))

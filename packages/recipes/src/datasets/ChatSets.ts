@@ -1,4 +1,9 @@
-/** Datasets of conversations, and of two answers of which one is preferred. */
+/**
+ * Datasets of conversations, and of two answers of which one is preferred.
+ *
+ * @example
+ * const chats = Source.rows(ChatSets.noRobots.source, "train").pipe(Stream.map(ChatSets.noRobots.messages))
+ */
 import { Message } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -4,6 +4,11 @@
  */
 import * as Pcg64 from "../random/Pcg64.ts"
 
-/** The rows in the order of `Dataset.shuffle(seed)`; the cookbook's seed is 0 unless it says another. */
+/**
+ * The rows in the order of `Dataset.shuffle(seed)`; the cookbook's seed is 0 unless it says another.
+ *
+ * @example
+ * const inTheCookbooksOrder = DatasetsOrder.shuffled(rows, 42)
+ */
 export const shuffled = <A>(rows: ReadonlyArray<A>, seed = 0): ReadonlyArray<A> =>
   Array.from(Pcg64.permutation(rows.length, seed)).flatMap((index) => rows.slice(index, index + 1))

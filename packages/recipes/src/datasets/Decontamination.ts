@@ -3,7 +3,12 @@
 /** The same text whatever its white space and letter case. */
 export const normal = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim()
 
-/** Rows whose text is not that of a held-out row. */
+/**
+ * Rows whose text is not that of a held-out row.
+ *
+ * @example
+ * const clean = Decontamination.without(["What is 2 + 2?", "What is 2 + 3?"], ["what is 2+2"], (question) => question)
+ */
 export const without = <A>(
   rows: ReadonlyArray<A>,
   heldOut: ReadonlyArray<string>,

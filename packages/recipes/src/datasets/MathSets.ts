@@ -40,7 +40,12 @@ export const gsm8k = set(
 
 const Solved = Schema.Struct({ problem: Schema.String, solution: Schema.String })
 
-/** All levels and subjects. Its problems include those of MATH-500: leave them out with `Decontamination.without`. */
+/**
+ * All levels and subjects. Its problems include those of MATH-500: leave them out with `Decontamination.without`.
+ *
+ * @example
+ * const problems = Source.rows(MathSets.math.source, "train", { folder: "data/math" }).pipe(Stream.map(MathSets.math.problem))
+ */
 export const math = set(
   Source.make({
     name: "math",

@@ -80,7 +80,12 @@ const hubFiles = (
   return Stream.mapEffect(Stream.fromIterable(files), (file) => Hub.Hub.use((hub) => hub.file(repository, file)))
 }
 
-/** Rows of a split in the order of the files, read as they are asked for. Where no commit is pinned, the hub's are read with a warning. */
+/**
+ * Rows of a split in the order of the files, read as they are asked for. Where no commit is pinned, the hub's are read with a warning.
+ *
+ * @example
+ * const rows = Source.rows(MathSets.gsm8k.source, "test", { folder: "data/gsm8k", broken: "skip" })
+ */
 export const rows = <Row>(
   source: Source<Row>,
   split: string,

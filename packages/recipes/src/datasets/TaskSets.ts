@@ -1,4 +1,9 @@
-/** Datasets of instructions, searches, tool calls and programs. */
+/**
+ * Datasets of instructions, searches, tool calls and programs.
+ *
+ * @example
+ * const prompts = Source.rows(TaskSets.ifeval, "test").pipe(Stream.map(({ prompt }) => prompt))
+ */
 import * as Schema from "effect/Schema"
 import * as Source from "./Source.ts"
 

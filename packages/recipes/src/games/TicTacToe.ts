@@ -37,7 +37,12 @@ export const read = (text: string): Board => {
 /** The first number in brackets; without brackets, the first number. */
 const cellIn = (said: string) => Number(/\[\s*(\d+)\s*\]/.exec(said)?.[1] ?? /\d+/.exec(said)?.[0] ?? NaN)
 
-/** @see tinker-cookbook `recipes/multiplayer_rl/text_arena`, TicTacToe-v0 */
+/**
+ * @see tinker-cookbook `recipes/multiplayer_rl/text_arena`, TicTacToe-v0
+ *
+ * @example
+ * const group = SelfPlay.make({ key: "game 1", model, game: TicTacToe.ticTacToe })
+ */
 export const ticTacToe: Game.Game<Board> = {
   players: 2,
   start: { cells: Array.from({ length: 9 }, () => undefined) },

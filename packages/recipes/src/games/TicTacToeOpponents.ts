@@ -1,4 +1,9 @@
-/** Players of tic-tac-toe that are not models. */
+/**
+ * Players of tic-tac-toe that are not models.
+ *
+ * @example
+ * const group = Versus.make({ key: "game 1", size: 8, model, game: TicTacToe.ticTacToe, opponent: TicTacToeOpponents.optimal })
+ */
 import { Message, type MessagePolicy, Seed } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as TicTacToe from "./TicTacToe.ts"

@@ -9,6 +9,9 @@ const marker = "\\boxed"
  * The content of the `\boxed{…}` that closes last; without one, the word after the first `\boxed` and white space. None where
  * there is neither, and where any `}` of the text closes nothing. A `{` that stays open elsewhere does no harm.
  *
+ * @example
+ * Boxed.extract("so it is \\boxed{\\frac{1}{2}}") // Option.some("\\frac{1}{2}")
+ *
  * @see tinker-cookbook `recipes/math_rl/math_grading.py: extract_boxed`
  */
 export const extract = (text: string): Option.Option<string> => {

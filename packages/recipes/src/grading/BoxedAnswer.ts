@@ -9,7 +9,12 @@ export type Verdict =
   | { readonly _tag: "Wrong"; readonly answer: string }
   | { readonly _tag: "NoAnswer" }
 
-/** By `MathAnswer.isCorrect`. */
+/**
+ * By `MathAnswer.isCorrect`.
+ *
+ * @example
+ * BoxedAnswer.grade("The answer is \\boxed{0.5}.", "\\frac{1}{2}")
+ */
 export const grade = (response: string, reference: string, options?: MathAnswer.Options): Verdict =>
   Option.match(Boxed.extract(response), {
     onNone: (): Verdict => ({ _tag: "NoAnswer" }),

@@ -36,6 +36,9 @@ export interface Options {
  * Is the answer right? Both are compared as text, then in normal form, then element by element as expressions.
  * Answers of more than 1,000 characters are compared as text alone.
  *
+ * @example
+ * MathAnswer.isCorrect("x = 4", "4", { lenient: true })
+ *
  * @see tinker-cookbook `recipes/math_rl/math_grading.py: grade_answer`
  */
 export const isCorrect = (answer: string, reference: string, options: Options = {}): boolean => {

@@ -90,6 +90,11 @@ export const MathGrader: Context.Reference<MathGrader> = Context.Reference<MathG
 /**
  * Grades in a thread that is started at the first answer. A thread that takes longer than the deadline or ends by itself is stopped
  * and its answer is wrong; the next answer starts another thread.
+ *
+ * @example
+ * const graded = MathGrader.MathGrader.use((grader) => grader.isCorrect("2^{10}", "1024")).pipe(
+ *   Effect.provide(MathGrader.layerWorker({ deadline: "1 second" }))
+ * )
  */
 export const layerWorker = (options: WorkerOptions = {}): Layer.Layer<never> =>
   Layer.effect(MathGrader, makeWorker(options))

@@ -67,6 +67,9 @@ const bare = (text: string) =>
 /**
  * Integers, decimals and fractions of them: `-3`, `1,234.50`, `.5`, `1/2`, `\frac{1}{2}`, `\frac12`. Dollar and percent signs and
  * white space are dropped. None for everything else, units and expressions included.
+ *
+ * @example
+ * const sum = Option.map(Rational.parse("1/3"), (third) => Rational.toString(Rational.add(third, third))) // "2/3"
  */
 export const parse = (text: string): Option.Option<Rational> => {
   if (text.length > longest) return Option.none()

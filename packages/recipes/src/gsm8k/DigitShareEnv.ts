@@ -21,7 +21,12 @@ export const digitShare = (answer: string, reference: string): number => {
   return shared / Math.max(1, found.length, wanted.length)
 }
 
-/** Reward = `digitShare` of the boxed answer, 0 without a box. */
+/**
+ * Reward = `digitShare` of the boxed answer, 0 without a box.
+ *
+ * @example
+ * const env = DigitShareEnv.make({ model, problem: "What is 17 · 23?", answer: "391" })
+ */
 export const make = (options: MathEnv.Options): Env.Env<Renderer.RendererError> => {
   const messages = [...(options.prefix ?? []), Message.user(MathEnv.question(options.problem))]
   return SingleTurn.make(options.model.renderer, messages, ({ message }) => {

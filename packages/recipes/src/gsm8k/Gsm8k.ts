@@ -76,7 +76,12 @@ export const task = (
   })
 }
 
-/** Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic` */
+/**
+ * Rows are shuffled by our own generator, not in the order of upstream's `datasets`. @see tinker-cookbook `rl_basic`
+ *
+ * @example
+ * const task = Gsm8k.gsm8k.configure({ data: "data/gsm8k" }).pipe(Effect.flatMap(({ build }) => build(model)))
+ */
 export const gsm8k = Recipe.make({
   name: "gsm8k",
   description: "Grade-school word problems, answers in a box; evaluated on the test problems",

@@ -21,6 +21,9 @@ const marked = new RegExp(`####${PythonText.space}*([^\\n]+)`, "g")
  * What follows `####` on the last line that begins with it, an optional colon and all commas left out; where no line does, what
  * follows the last `####`. None for a solution without a final answer.
  *
+ * @example
+ * Gsm8kRow.finalAnswer("She sells 9 eggs for $18.\n#### 18") // Option.some("18")
+ *
  * @see tinker-cookbook `extract_gsm8k_final_answer`
  */
 export const finalAnswer = (solution: string): Option.Option<string> => {

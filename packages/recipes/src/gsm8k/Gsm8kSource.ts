@@ -63,7 +63,12 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
   return hasTest ? yield* Split.disjoint(train, yield* fromFile(testFile)) : yield* Split.holdOut(train, heldOutCount)
 })
 
-/** `train.jsonl` and, where there is one, `test.jsonl` of a folder; or the hub's files. Fails where a problem is in both. */
+/**
+ * `train.jsonl` and, where there is one, `test.jsonl` of a folder; or the hub's files. Fails where a problem is in both.
+ *
+ * @example
+ * const split = Gsm8kSource.load("data/gsm8k")
+ */
 export const load = Effect.fn("Gsm8kSource.load")(function*(from: string) {
   if (from !== hubName) return yield* fromFolder(from)
   return yield* Split.disjoint(yield* fromHub("train"), yield* fromHub("test"))

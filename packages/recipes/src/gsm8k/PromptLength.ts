@@ -30,7 +30,12 @@ export interface Options {
 /** At most this many bytes in UTF-8, and so at most this many tokens. */
 const mostTokens = (text: string) => text.length + 2 * (text.match(/[\u0080-\uffff]/g) ?? []).length
 
-/** Fails with the first problem that is too long. Only those that may be are tokenized. */
+/**
+ * Fails with the first problem that is too long. Only those that may be are tokenized.
+ *
+ * @example
+ * PromptLength.check([{ question: "What is 2 + 2?", answer: "4" }], { model, maxTokens: 512, prefix: [] })
+ */
 export const check = Effect.fnUntraced(
   function*(problems: ReadonlyArray<Problem>, { maxTokens, model: { capabilities, renderer }, prefix }: Options) {
     const { contextLength } = capabilities

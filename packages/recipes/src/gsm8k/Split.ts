@@ -48,7 +48,12 @@ export const disjoint = (
   return Effect.succeed({ train, test })
 }
 
-/** Holds out the questions with the `count` lowest hashes, whatever their order; a repeated question goes to one part. */
+/**
+ * Holds out the questions with the `count` lowest hashes, whatever their order; a repeated question goes to one part.
+ *
+ * @example
+ * const split = Split.holdOut([{ question: "2 + 2?", answer: "4" }, { question: "2 + 3?", answer: "5" }], 1)
+ */
 export const holdOut = (problems: ReadonlyArray<Problem>, count: number): Effect.Effect<Split, TooFewProblems> => {
   const hashes = new Map(problems.map(({ question }) => [normal(question), Seed.derive(0, normal(question))]))
   const chosen = new Set([...hashes].toSorted((a, b) => a[1] - b[1]).slice(0, count).map(([question]) => question))

@@ -37,6 +37,9 @@ const judge = (said: string, answer: number): Verdict => {
  * was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders it anew, and
  * each turn is a training sequence of its own.
  *
+ * @example
+ * const env = GuessNumberEnv.make(model, 617)
+ *
  * @see tinker-cookbook `GuessNumberEnv`
  */
 export const make = (

@@ -40,6 +40,9 @@ export const checkAnswer =
 /**
  * Reward = correct + 0.1·(format − 1), where format asks for a box in a response that ended by itself.
  *
+ * @example
+ * const env = MathEnv.make({ model, problem: "What is 17 · 23?", answer: "391", prefix: MathEnv.strawberry })
+ *
  * @see tinker-cookbook `MathEnv`
  */
 export const make = ({ answer, model, prefix, problem, ...options }: Options): ProblemEnv.ProblemEnv =>

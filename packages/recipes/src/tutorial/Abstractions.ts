@@ -33,7 +33,12 @@ const settings = Schema.Struct(TrainingSettings.fields({
   evalEvery: 0
 }))
 
-/** @see tinker-cookbook `tutorials/301_cookbook_abstractions.py` */
+/**
+ * @see tinker-cookbook `tutorials/301_cookbook_abstractions.py`
+ *
+ * @example
+ * const task = Abstractions.abstractions.configure({ iterations: 3 }).pipe(Effect.flatMap(({ build }) => build(model)))
+ */
 export const abstractions = Recipe.make({
   name: "abstractions",
   description: "Eight word problems from upstream's tutorial, two per step",

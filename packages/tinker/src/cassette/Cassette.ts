@@ -16,6 +16,9 @@ export { CassetteError }
 /**
  * Replays the recording in `file`. A call that is not in it fails as `Unrecorded`, naming the nearest one and where they differ;
  * after such a call a training client is `Closed`.
+ *
+ * @example
+ * const answer = Tinker.Tinker.use((tinker) => tinker.models).pipe(Effect.provide(Cassette.layer("test/models.cassette")))
  */
 export const layer = (file: string): Layer.Layer<Tinker.Tinker, CassetteError, FileSystem.FileSystem> =>
   Layer.effect(

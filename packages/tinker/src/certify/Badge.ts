@@ -17,7 +17,12 @@ const part = (text: string, x: number, width: number, color: string) =>
   `<rect x="${x}" width="${width}" height="${height}" fill="${color}"/>`
   + `<text x="${x + width / 2}" y="14" text-anchor="middle">${text}</text>`
 
-/** How many of the checks that the server did not leave out have passed. */
+/**
+ * How many of the checks that the server did not leave out have passed.
+ *
+ * @example
+ * const badge = (certificate: Certificate.Certificate) => Badge.svg(certificate)
+ */
 export const svg = (certificate: Pick<Certificate.Certificate, "results">): string => {
   const { failed, passed } = Certificate.counts(certificate)
   const text = `${passed} of ${passed + failed} checks`

@@ -1,4 +1,9 @@
-/** What a server was asked, and what it did. */
+/**
+ * What a server was asked, and what it did.
+ *
+ * @example
+ * const failures = (certificate: Certificate.Certificate) => Certificate.counts(certificate).failed
+ */
 import * as Schema from "effect/Schema"
 import { Theme } from "./Check.ts"
 

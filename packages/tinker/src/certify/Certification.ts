@@ -29,7 +29,7 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
  *
  * @example
  * ```ts
- * const certificate = yield* Certification.run({ baseUrl: "http://127.0.0.1:8000", apiKey }, () => Effect.void)
+ * const certificate = yield* Certification.run({ baseUrl: "http://127.0.0.1:8000", apiKey: Redacted.make("tml-key") }, () => Effect.void)
  * yield* Console.log(`${Certificate.counts(certificate).failed} checks failed`)
  * ```
  */

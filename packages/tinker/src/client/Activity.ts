@@ -37,6 +37,12 @@ export type Observe = (event: Event) => void
 /**
  * Watches a `TinkerHttp` client; comes with its layers.
  *
+ * @example
+ * const pauses = Effect.gen(function*() {
+ *   const { events } = yield* Activity.Activity
+ *   yield* events.pipe(Stream.filter(Activity.Event.$is("Paused")), Stream.runForEach(({ millis }) => Console.log(millis)))
+ * })
+ *
  * @see tinker `SamplingClient.on_queue_state_change`
  */
 export class Activity extends Context.Service<Activity, {

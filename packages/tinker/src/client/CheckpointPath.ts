@@ -20,7 +20,12 @@ const shape = /^tinker:\/\/([^/]+)\/(?:([^/]+)\/)?([^/]+)$/
 
 const isKind = (text: string): text is Kind => Object.hasOwn(types, text)
 
-/** SkyRL leaves the kind out of paths for sampling. Fails as `Rejected` where the text is not a path. */
+/**
+ * SkyRL leaves the kind out of paths for sampling. Fails as `Rejected` where the text is not a path.
+ *
+ * @example
+ * const id = Effect.map(CheckpointPath.parse("tinker://run-1/weights/000010"), ({ archiveId }) => archiveId)
+ */
 export const parse = (path: string): Effect.Effect<CheckpointPath, TinkerError.Rejected> => {
   const [, run, given, name] = shape.exec(path) ?? []
   const kind = given ?? "sampler_weights"

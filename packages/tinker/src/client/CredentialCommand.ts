@@ -1,4 +1,11 @@
-/** Runs the command that prints a credential (`TINKER_CREDENTIAL_CMD`). */
+/**
+ * Runs the command that prints a credential (`TINKER_CREDENTIAL_CMD`).
+ *
+ * @example
+ * const client = TinkerHttp.layerOptions({ credentialCommand: Redacted.make("my-login --print") }).pipe(
+ *   Layer.provide(CredentialCommand.layer)
+ * )
+ */
 import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

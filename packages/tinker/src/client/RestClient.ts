@@ -49,6 +49,11 @@ type Answer<A> = Effect.Effect<A, TinkerError.TinkerError>
  * Comes with the layers of `TinkerHttp`, and alone, without a session, from `TinkerHttp.layerRest`. Paths are
  * `tinker://<run>/weights/<name>`; what a server does not have fails as `Unsupported`.
  *
+ * @example
+ * const paths = RestClient.RestClient.use((rest) => rest.listCheckpoints("run-1")).pipe(
+ *   Effect.map(({ checkpoints }) => checkpoints.map(({ checkpointId }) => checkpointId))
+ * )
+ *
  * @see tinker `RestClient`
  */
 export class RestClient extends Context.Service<RestClient, {

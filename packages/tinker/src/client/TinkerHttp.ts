@@ -98,5 +98,10 @@ export const layerConfig: Layer.Layer<
   HttpClient.HttpClient
 > = Layer.unwrap(Effect.map(options, layerOptions))
 
-/** Configured from the environment, over `fetch`. */
+/**
+ * Configured from the environment, over `fetch`.
+ *
+ * @example
+ * const models = Tinker.Tinker.use((tinker) => tinker.models).pipe(Effect.provide(TinkerHttp.layer))
+ */
 export const layer = Layer.provide(layerConfig, FetchHttpClient.layer)

@@ -1,4 +1,9 @@
-/** How a request fails on its way to the service or there: what lies behind the `TinkerError` that callers see. */
+/**
+ * How a request fails on its way to the service or there: what lies behind the `TinkerError` that callers see.
+ *
+ * @example
+ * const isMissing = (error: WireError.WireError) => WireError.hasStatus(error, 404)
+ */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -18,7 +18,12 @@ const digest = (key: string) => createHash("sha256").update(key).digest()
 
 const named = /^([A-Za-z0-9][A-Za-z0-9._-]{0,39})=(.+)$/
 
-/** Keys separated by commas, each `<tenant>=<key>` or a key alone, whose tenant is named after its digest. */
+/**
+ * Keys separated by commas, each `<tenant>=<key>` or a key alone, whose tenant is named after its digest.
+ *
+ * @example
+ * const keys = ApiKeys.parse("ada=tml-one,grace=tml-two")
+ */
 export const parse = (text: string): ReadonlyArray<ApiKey> =>
   text.split(",").map((one) => one.trim()).filter((one) => one !== "").map((one) => {
     const [, tenant = `key-${digest(one).toString("hex").slice(0, 12)}`, key = one] = named.exec(one) ?? []

@@ -172,7 +172,16 @@ const routes = (options: TinkerServerOptions) =>
     })
   )
 
-/** Serves the backend; closing its scope waits until accepted requests are finished. */
+/**
+ * Serves the backend; closing its scope waits until accepted requests are finished.
+ *
+ * @example
+ * const server = TinkerServer.layer({
+ *   checkpoints: { folder: "out/checkpoints", scheme: "engine" },
+ *   apiKeys: ApiKeys.parse("ada=tml-one"),
+ *   strict: true
+ * })
+ */
 export const layer = (
   options: TinkerServerOptions
 ): Layer.Layer<

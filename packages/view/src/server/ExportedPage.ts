@@ -82,7 +82,7 @@ const html = (script: string, style: string, data: string) => {
  *
  * @example
  * const text = yield* ExportedPage.make("runs/arithmetic-0")
- * yield* fs.writeFileString("page.html", text)
+ * yield* FileSystem.FileSystem.use((fs) => fs.writeFileString("page.html", text))
  */
 export const make = Effect.fn("ExportedPage.make")(
   function*(run: string) {

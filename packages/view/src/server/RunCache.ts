@@ -67,7 +67,12 @@ const make = Effect.gen(function*() {
   return RunCache.of({ read, line })
 })
 
-/** Reads runs. */
+/**
+ * Reads runs.
+ *
+ * @example
+ * const line = RunCache.RunCache.use((runs) => runs.line("runs/sums", Date.now())).pipe(Effect.provide(RunCache.RunCache.layer))
+ */
 export class RunCache extends Context.Service<RunCache, {
   readonly read: (run: string) => Effect.Effect<Told, RunStore.RunError>
   /** One line about the run, at the time `now`. */

@@ -51,5 +51,10 @@ export const lines = Effect.fn("Runs.lines")(function*(folders: ReadonlyArray<st
   return lines.toSorted((left, right) => at(right) - at(left))
 })
 
-/** As `lines`, where nothing is to be kept. */
+/**
+ * As `lines`, where nothing is to be kept.
+ *
+ * @example
+ * const states = Effect.map(Runs.list(["runs"]), (runs) => runs.map((run) => "state" in run ? run.state : run.error))
+ */
 export const list = (folders: ReadonlyArray<string>) => Effect.provide(lines(folders), RunCache.RunCache.layer)

@@ -107,6 +107,9 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
 /**
  * Serves the page and its data, to this machine or to those who have the token. Where `Tokenizers` are provided, transcripts show
  * the text of each token.
+ *
+ * @example
+ * const page = ViewServer.layer({ folders: ["runs"], token: "secret" })
  */
 export const layer = (
   options: ViewServerOptions

@@ -1,4 +1,10 @@
-/** Records and transcripts as the page receives them: JSON, with null in place of NaN and the infinities. */
+/**
+ * Records and transcripts as the page receives them: JSON, with null in place of NaN and the infinities.
+ *
+ * @example
+ * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
+ *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
+ */
 import type { GroupResult, RunRecord, Trajectory } from "@effect-rl/core"
 
 /** A value after JSON. */

@@ -8,7 +8,12 @@ export const verdicts: ReadonlyArray<Verdict> = ["informative", "good", "bad", "
 
 const isNumber = (value: number | null): value is number => value !== null
 
-/** Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them. */
+/**
+ * Equal rewards from 0.5 on are good, as the metrics `groups/all_good` and `groups/all_bad` count them.
+ *
+ * @example
+ * GroupVerdict.verdict({ outcome: "Completed", rewards: [1, 0, 1, 1] }) // "informative"
+ */
 export const verdict = ({ outcome, rewards }: Pick<Entry.Group, "outcome" | "rewards">): Verdict => {
   const known = rewards.filter(isNumber)
   const [first] = known

@@ -1,4 +1,9 @@
-/** What a run has cost, what it will cost, and its caps, as its records tell it. */
+/**
+ * What a run has cost, what it will cost, and its caps, as its records tell it.
+ *
+ * @example
+ * const stopping = (story: Story.Story) => Spending.stopping(Spending.make(story)).map(({ cap }) => cap)
+ */
 import type * as Entry from "./Entry.ts"
 import * as Story from "./Story.ts"
 

@@ -49,6 +49,9 @@ const longSilence = 300_000
 /**
  * What the run is doing at the time `now`, or how it ended. `isWritten` says whether a process holds the run open: one that has
  * not ended and that no process holds was killed.
+ *
+ * @example
+ * const doing = (story: Story.Story) => Status.of(story, Date.now())
  */
 export const of = (story: Story.Story, now: number, isWritten = true): string => {
   const { end, last } = story

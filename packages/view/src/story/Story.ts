@@ -1,6 +1,10 @@
 /**
  * A run as its records tell it so far: iterations, evaluations, what it is doing, what went wrong. Built one entry at a time, so
  * that a live run costs no more than its new records.
+ *
+ * @example
+ * const story = Story.fromEntries([])
+ * const iterations = Story.iterations(story).length
  */
 import type * as Entry from "./Entry.ts"
 import * as GroupVerdict from "./GroupVerdict.ts"

@@ -117,7 +117,15 @@ const waitingOf = (groups: ReadonlyArray<Entry.Group>, from: number, to: number)
   return { policy: waiting("policy"), environments: waiting("environments"), judges: waiting("judges") }
 }
 
-/** The time of the iterations and of the evaluations before them; undefined where nothing took time yet. */
+/**
+ * The time of the iterations and of the evaluations before them; undefined where nothing took time yet.
+ *
+ * @example
+ * const bottleneck = (story: Story.Story) => {
+ *   const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story))
+ *   return timeline === undefined ? "nothing yet" : Timeline.bottleneck(timeline)
+ * }
+ */
 export const make = (
   iterations: ReadonlyArray<Story.Iteration>,
   evaluations: ReadonlyArray<Story.Evaluation>

@@ -62,7 +62,7 @@ const parse = ({ measured, source, stops }: Examples.Known, tokens: Int32Array):
  * @param variables what the template reads beside the conversation, such as `enable_thinking`
  *
  * @example
- * const tokenizer = yield* Tokenizers.use((tokenizers) => tokenizers.load("my-org/my-model"))
+ * const tokenizer = yield* Tokenizer.Tokenizers.use(({ load }) => load("my-org/my-model"))
  * const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer, { enable_thinking: false })
  */
 export const fromChatTemplate = Effect.fnUntraced(function*(

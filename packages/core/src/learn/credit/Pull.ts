@@ -115,7 +115,7 @@ const pulled = (
  * where the backend gives no log-probabilities of prompts. `kl_policy_base` is mean(d).
  *
  * @example
- * const reference = yield* tinker.createSamplingClient({ baseModel: model.name })
+ * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
  * const credit = Credit.klPenalty({ reference, coefficient: 0.05 })(Credit.groupRelative(Advantage.centered))
  *
  * @see tinker-cookbook `incorporate_kl_penalty`

@@ -34,7 +34,13 @@ const refusal = (cause: unknown, node: string, title: string) =>
     ? cause
     : new Refusal(node, `${title}: ${cause instanceof Error ? cause.message : String(cause)}`)
 
-/** Checks everything about a graph that does not depend on a datum. */
+/**
+ * Checks everything about a graph that does not depend on a datum.
+ *
+ * @example
+ * const loss = Result.map(LossGraphInterpreter.compile(lossGraph), (compiled) =>
+ *   LossGraphInterpreter.evaluate(compiled, { logprobs: { data: [-0.5, -0.1], shape: [2] } }))
+ */
 export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
   Result.try({ try: () => Compile.compile(graph), catch: (cause) => refusal(cause, "graph", "cannot be read") })
 
