@@ -22,7 +22,7 @@ import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Ledger from "./Ledger.ts"
 import type { Program } from "./Program.ts"
-import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
+import { CheckpointUnreadable, ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
 import type { RunState, Status } from "./RunState.ts"
 import * as Spending from "./Spending.ts"
@@ -82,6 +82,17 @@ const identityOf = <Cursor, E, R, EE, ER>(
   resolved: RunOptions.Resolved
 ) => ({ program: program.name, ...RunOptions.identity(options, resolved), ...program.identity })
 
+/** Fails where the program does not read the cursor of the checkpoint from which the run goes on. */
+const checkCursor = <Cursor, E, R>(
+  program: Program<Cursor, E, R>,
+  { cursor, iteration }: Checkpoints.Position,
+  run: string
+) =>
+  Effect.mapError(
+    Schema.decodeEffect(program.cursor)(cursor),
+    ({ message }) => new ResumeError({ reason: new CheckpointUnreadable({ run, iteration, detail: message }) })
+  )
+
 /**
  * Begins a run, or goes on after its newest checkpoint. Nothing is recorded before the backend has the training client, so that
  * a run that could not begin pins nothing.
@@ -111,6 +122,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
         cursor
       }))
   })
+  yield* checkCursor(program, start, store.name)
   const continuesAfter = Option.match(saved, { onNone: () => -1, onSome: ({ sequence }) => sequence })
   const status = yield* Ref.make<Status>({
     position: start,

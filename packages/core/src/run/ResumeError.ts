@@ -46,8 +46,20 @@ export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("
   }
 }
 
+/** The newest checkpoint says where the program stood in a form that this version does not read. */
+export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadable>()("CheckpointUnreadable", {
+  run: Schema.String,
+  iteration: Schema.Int,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.run}: the checkpoint after ${this.iteration} iterations is of another version: ${this.detail}; ` +
+      `begin a new run, from its weights if you like (loadCheckpointPath)`
+  }
+}
+
 export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", {
-  reason: Schema.Union([ResumeMismatch, CheckpointsLost, CheckpointRefused])
+  reason: Schema.Union([ResumeMismatch, CheckpointsLost, CheckpointRefused, CheckpointUnreadable])
 }) {
   override get message() {
     return this.reason.message

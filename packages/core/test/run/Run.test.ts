@@ -169,6 +169,24 @@ describe("Run.stream", () => {
       )]
     }))))
 
+  it.effect("refuses a checkpoint of another version of the program before it records anything", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(run().pipe(Stream.takeUntil(RunRecord.guards.Updated)))
+      const before = yield* Task.records
+      const renamed = {
+        ...imitate(0),
+        cursor: Schema.Struct({ position: Schema.Int }),
+        start: { position: 0 },
+        iterations: () => Stream.empty
+      }
+      const error = yield* Effect.flip(
+        Effect.flatMap(Task.model, (model) => Stream.runDrain(Run.stream(renamed, { model, run: { evalEvery: 0 } })))
+      )
+      assert.strictEqual(error._tag === "ResumeError" ? error.reason._tag : error._tag, "CheckpointUnreadable")
+      assert.include(error.message, "position")
+      assert.deepStrictEqual(yield* Task.records, before)
+    }).pipe(withBackend))
+
   it.effect("pins nothing where it could not begin", () =>
     Effect.gen(function*() {
       const from = (loadCheckpointPath?: string) =>
