@@ -137,7 +137,12 @@ const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   if (isMine(Option.getOrUndefined(claim), mine)) yield* fs.remove(lock)
 }, Effect.ignore({ log: true }))
 
-/** Holds the lock until the scope closes; one whose process was killed is taken over. `what` is what it is for. */
+/**
+ * Holds the lock until the scope closes; one whose process was killed is taken over. `what` is what it is for.
+ *
+ * @example
+ * const alone = Effect.scoped(Effect.andThen(FileLock.hold("runs/sums/lock", "run directory"), Effect.never))
+ */
 export const hold = Effect.fnUntraced(function*(lock: string, what: string) {
   const store = randomUUID()
   const content = JSON.stringify({ ...(yield* Owner.self), store })
