@@ -7,8 +7,16 @@ import * as PubSub from "effect/PubSub"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-const pools = ["connections", "samples", "dispatch", "sample_bytes", "pass_bytes", "response_bytes"] as const
-export type Pool = typeof pools[number]
+export type Pool = "connections" | "samples" | "dispatch" | "sample_bytes" | "pass_bytes" | "response_bytes"
+
+const pools: ReadonlyArray<Pool> = [
+  "connections",
+  "samples",
+  "dispatch",
+  "sample_bytes",
+  "pass_bytes",
+  "response_bytes"
+]
 
 export type Event = Data.TaggedEnum<{
   /** The service says why a result is not there yet: `active`, `paused_capacity` or `paused_rate_limit`. */
