@@ -66,43 +66,68 @@ const legend = ({ control, value }: Labels, seeds: number) =>
 
 const valuesOf = ({ control, measured }: Panel) => [...measured, ...control].flat().filter(Number.isFinite)
 
+interface Axes {
+  readonly values: Axis.Axis
+  readonly iterations: Axis.Axis
+}
+
+const axesOf = (panels: ReadonlyArray<Panel>): Axes => {
+  const lengths = panels.flatMap(({ control, measured }) => [...measured, ...control]).map(({ length }) => length)
+  return {
+    values: Axis.ofValues(panels.flatMap(valuesOf), 6),
+    iterations: Axis.ofIterations(0, Math.max(...lengths) - 1, 4)
+  }
+}
+
+interface Box {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+}
+
+/** Lines across the panel, named where it is the first of its row, and iterations below it. */
+const scale = ({ iterations, values }: Axes, place: Place, { width, x, y }: Box) => [
+  ...values.ticks.flatMap((tick) => [
+    Svg.element("line", { x1: x, x2: x + width, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
+    ...(x > left
+      ? []
+      : [Svg.text(x - 8, place.y(tick) + 4, values.label(tick), { fill: color.muted, "text-anchor": "end" })])
+  ]),
+  ...iterations.ticks.map((tick) =>
+    Svg.text(place.x(tick), y + plotHeight + 16, iterations.label(tick), {
+      fill: color.muted,
+      "text-anchor": tick === 0 ? "start" : tick === iterations.high ? "end" : "middle"
+    })
+  )
+]
+
+const panelIn = (axes: Axes, box: Box, { control, measured, title }: Panel) => {
+  const place: Place = {
+    x: (iteration) => box.x + Axis.place(axes.iterations, iteration) * box.width,
+    y: (value) => box.y + (1 - Axis.place(axes.values, value)) * plotHeight
+  }
+  return [
+    Svg.text(box.x, box.y - 8, title, { fill: color.text, "font-weight": "bold" }),
+    ...scale(axes, place, box),
+    ...curve(place, control, color.control),
+    ...curve(place, measured, color.measured)
+  ]
+}
+
 /** A picture of 800 pixels across, whose panels share their axes. */
 export const draw = (labels: Labels, panels: ReadonlyArray<Panel>): string => {
   const columns = Math.min(4, panels.length)
   const rows = Math.ceil(panels.length / columns)
   const panelWidth = (width - left - right - (columns - 1) * gap) / columns
-  const values = Axis.ofValues(panels.flatMap(valuesOf), 6)
-  const last = Math.max(...panels.flatMap(({ measured }) => measured.map(({ length }) => length - 1)))
-  const iterations = Axis.ofIterations(0, last, 4)
-  const drawn = panels.flatMap((panel, index) => {
-    const x0 = left + (index % columns) * (panelWidth + gap)
-    const y0 = top + Math.floor(index / columns) * (head + plotHeight + foot) + head
-    const place: Place = {
-      x: (iteration) => x0 + Axis.place(iterations, iteration) * panelWidth,
-      y: (value) => y0 + (1 - Axis.place(values, value)) * plotHeight
-    }
-    return [
-      Svg.text(x0, y0 - 8, panel.title, { fill: color.text, "font-weight": "bold" }),
-      ...values.ticks.flatMap((tick) => [
-        Svg.element("line", { x1: x0, x2: x0 + panelWidth, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
-        ...(index % columns > 0
-          ? []
-          : [Svg.text(x0 - 8, place.y(tick) + 4, values.label(tick), { fill: color.muted, "text-anchor": "end" })])
-      ]),
-      ...iterations.ticks.map((tick) =>
-        Svg.text(place.x(tick), y0 + plotHeight + 16, iterations.label(tick), {
-          fill: color.muted,
-          "text-anchor": tick === 0 ? "start" : tick === last ? "end" : "middle"
-        })
-      ),
-      ...curve(place, panel.control, color.control),
-      ...curve(place, panel.measured, color.measured)
-    ]
+  const axes = axesOf(panels)
+  const boxOf = (index: number): Box => ({
+    x: left + (index % columns) * (panelWidth + gap),
+    y: top + Math.floor(index / columns) * (head + plotHeight + foot) + head,
+    width: panelWidth
   })
-  const height = top + rows * (head + plotHeight + foot) + 6
-  return Svg.document({ width, height }, labels.title, [
+  return Svg.document({ width, height: top + rows * (head + plotHeight + foot) + 6 }, labels.title, [
     Svg.text(left, 28, labels.title, { fill: color.text, "font-size": "16", "font-weight": "bold" }),
     ...legend(labels, Math.max(...panels.map(({ measured }) => measured.length))),
-    ...drawn
+    ...panels.flatMap((panel, index) => panelIn(axes, boxOf(index), panel))
   ])
 }
