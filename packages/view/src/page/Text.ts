@@ -54,9 +54,11 @@ export const duration = (milliseconds: number | undefined): string => {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** With a sign, also of what is positive. */
-export const signed = (value: number | null | undefined): string =>
-  value !== null && value !== undefined && value > 0 ? `+${short(value)}` : short(value)
+/** Up to three decimals, with a sign also of what is positive. */
+export const signed = (value: number | null | undefined): string => {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–"
+  return `${value > 0 ? "+" : ""}${Number(value.toFixed(3))}`
+}
 
 /** A token's text with its white space made visible. */
 export const token = (text: string): string =>
