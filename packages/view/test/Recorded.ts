@@ -108,6 +108,14 @@ export const rolledOut = (
   spent
 })
 
+/** Writes a run of one group, whose only member said these tokens, to a model with the renderer. */
+export const writeSaid = (run: string, renderer: string, tokens: ReadonlyArray<number>) =>
+  Effect.gen(function*() {
+    yield* append(opened(-1, { renderer }))
+    const result = group("0/said", [], [member({ response: "as logged", reward: 1, tokens })])
+    yield* append(rolledOut(result, 0), result)
+  }).pipe(Effect.provide(RunDirectory.layer(run)))
+
 /** A group of two members, of which one is right. */
 export const simple = (iteration: number, key: string): RunRecord.Entry =>
   rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration)

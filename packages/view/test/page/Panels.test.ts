@@ -1,4 +1,5 @@
 import { RunStore } from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
@@ -159,6 +160,34 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await microscope.getByText("-1.2500").waitFor()
         })
       }))
+
+    it.effect("shows reasoning and calls of tools apart from the answer", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/said`
+        const text =
+          "<think>\n2 and 3\n</think>\n\nfive\n<tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call><|im_end|>"
+        yield* Recorded.writeSaid(run, "qwen3", [...TestTokenizer.characters.encode(text)])
+        const { visit } = yield* Browser
+        const url = yield* Served.serve(folder, undefined, TestTokenizer.layer())
+        yield* visit(at(url, { at: "member", run, iteration: 0, group: 1, member: 0 }), async (page) => {
+          const turn = page.getByRole("region", { name: "Turn 0" })
+          await turn.getByText("thinking", { exact: true }).waitFor()
+          assert.deepStrictEqual(await turn.locator("dl.logs dt").allTextContents(), [
+            "question",
+            "thinking",
+            "answer",
+            "call of a tool",
+            "reference"
+          ])
+          assert.deepStrictEqual((await turn.locator("dl.logs dd").allTextContents()).slice(1, 4), [
+            "2 and 3",
+            "five",
+            "add({})"
+          ])
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
 
     it.effect("marks where members depart from each other", () =>
       Effect.gen(function*() {

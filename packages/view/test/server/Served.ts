@@ -29,15 +29,22 @@ export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
 })
 
 /** The address of a server of a folder, until the scope closes. */
-export const serve = Effect.fnUntraced(function*(folder: string, token?: string) {
-  const http = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: "100 millis" })
-  const view = Layer.provide(
-    ViewServer.layer({ folders: [folder], ...(token === undefined ? {} : { token }) }),
-    tokenizers
-  )
-  const context = yield* Layer.build(Layer.provideMerge(view, http))
-  return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
-}, Effect.provide(NodeServices.layer))
+export const serve = Effect.fnUntraced(
+  function*(folder: string, token?: string, known: typeof tokenizers = tokenizers) {
+    const http = NodeHttpServer.layer(createServer, {
+      port: 0,
+      host: "127.0.0.1",
+      gracefulShutdownTimeout: "100 millis"
+    })
+    const view = Layer.provide(
+      ViewServer.layer({ folders: [folder], ...(token === undefined ? {} : { token }) }),
+      known
+    )
+    const context = yield* Layer.build(Layer.provideMerge(view, http))
+    return HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
+  },
+  Effect.provide(NodeServices.layer)
+)
 
 /** A server of a folder with one run. */
 export const start = Effect.gen(function*() {
