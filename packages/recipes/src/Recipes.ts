@@ -16,9 +16,11 @@ import { dpo } from "./arithmetic/PreferredSums.ts"
 import { rlhf } from "./arithmetic/RlhfSums.ts"
 import { supervised } from "./arithmetic/SupervisedSums.ts"
 import { calculator } from "./calculator/Calculator.ts"
+import { format } from "./format/Format.ts"
 import { ticTacToe } from "./games/SelfPlayTicTacToe.ts"
 import { gsm8k } from "./gsm8k/Gsm8k.ts"
 import { guessNumber } from "./guessNumber/GuessNumber.ts"
+import { lookup } from "./lookup/Lookup.ts"
 import { rlLoop } from "./loops/RlLoop.ts"
 import { slLoop } from "./loops/SlLoop.ts"
 import type { Pipeline } from "./Pipeline.ts"
@@ -31,8 +33,10 @@ export {
   calculator,
   distill,
   dpo,
+  format,
   gsm8k,
   guessNumber,
+  lookup,
   plainArithmetic,
   preferenceModel,
   preferenceRl,
@@ -58,6 +62,8 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   gsm8k,
   guessNumber,
   calculator,
+  lookup,
+  format,
   ticTacToe
 ]
 

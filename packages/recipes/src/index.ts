@@ -25,6 +25,11 @@ export * as Expression from "./calculator/Expression.ts"
 
 export * as GuessNumberEnv from "./guessNumber/GuessNumberEnv.ts"
 
+export * as Directory from "./lookup/Directory.ts"
+export * as LookupEnv from "./lookup/LookupEnv.ts"
+
+export * as Format from "./format/Format.ts"
+
 export * as TicTacToe from "./games/TicTacToe.ts"
 export * as TicTacToeOpponents from "./games/TicTacToeOpponents.ts"
 

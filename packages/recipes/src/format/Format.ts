@@ -1,0 +1,117 @@
+/** Trains a model to write a list in the format it is asked for. */
+import { type ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, RLDataset, Seed } from "@effect-rl/core"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+
+const settings = Schema.Struct(TrainingSettings.fields({
+  model: "effect-rl/tiny-tasks",
+  iterations: 15,
+  groupsPerBatch: 16,
+  groupSize: 8,
+  learningRate: 1e-3,
+  maxTokens: 32,
+  evalEvery: 15
+}))
+
+export const words = ["sun", "sea", "tree", "stone", "bird", "rain", "moon", "fish", "leaf", "wind"]
+
+/** How a list is written and read; what is not in the format is read as nothing, or as other words. */
+export interface Format {
+  readonly name: string
+  readonly write: (words: ReadonlyArray<string>) => string
+  readonly read: (text: string) => ReadonlyArray<string>
+}
+
+const Strings = Schema.fromJsonString(Schema.Array(Schema.String))
+
+export const formats: ReadonlyArray<Format> = [
+  {
+    name: "a JSON array",
+    write: (words) => JSON.stringify(words),
+    read: (text) => Option.getOrElse(Schema.decodeUnknownOption(Strings)(text), () => [])
+  },
+  {
+    name: "a bullet list",
+    write: (words) => words.map((word) => `- ${word}`).join("\n"),
+    read: (text) => text.split("\n").map((line) => /^- (.+)$/.exec(line.trimEnd())?.[1] ?? "")
+  },
+  {
+    name: "semicolon-separated values",
+    write: (words) => words.join("; "),
+    read: (text) => text.includes(";") ? text.split(";").map((word) => word.trim()) : []
+  }
+]
+
+/** Words to list, and how. */
+export interface Task extends Format {
+  readonly words: ReadonlyArray<string>
+}
+
+export const triples = words.flatMap((a) =>
+  words.flatMap((b) => words.flatMap((c) => new Set([a, b, c]).size === 3 ? [[a, b, c]] : []))
+)
+
+const tasks = (isWanted: (triple: string) => boolean): ReadonlyArray<Task> =>
+  triples.filter((triple) => isWanted(triple.join())).flatMap((words) =>
+    formats.map((format) => ({ ...format, words }))
+  )
+
+/** One triple of words of eight, in every format. */
+const isHeldOut = (triple: string) => Seed.derive(0, triple) % 8 === 0
+const trained = tasks((triple) => !isHeldOut(triple))
+const heldOut = tasks(isHeldOut)
+
+export const question = ({ name, words }: Pick<Task, "name" | "words">) => `Write ${words.join(", ")} as ${name}.`
+
+/** Whether a text is the list in the format it was asked for, and nothing else. */
+export const isRight = ({ read, words }: Task) => (text: string) => Equal.equals(read(text.trim()), words)
+
+const group = (model: ChatModel.ChatModel, size: number) => (task: Task) =>
+  ProblemGroupBuilder.make({
+    key: question(task),
+    size,
+    env: () =>
+      ProblemEnv.make({
+        model,
+        question: question(task),
+        referenceAnswer: task.write(task.words),
+        checkAnswer: isRight(task)
+      })
+  })
+
+const answerTo = (prompt: string) =>
+  Option.map(
+    Arr.findFirst([...trained, ...heldOut], (task) => prompt.includes(question(task))),
+    ({ words, write }) => write(words)
+  )
+
+export const format = Recipe.make({
+  name: "format",
+  description:
+    `Lists of words as JSON, bullets or with semicolons, as asked; evaluated on ${heldOut.length} held-out lists`,
+  settings,
+  build: (model, settings) =>
+    Effect.suspend(() => {
+      const { groupsPerBatch, groupSize, iterations, maxTokens } = settings
+      const options = TrainingSettings.options(model, settings)
+      const groups = heldOut.map(group(model, 1))
+      return Recipe.task({
+        answerTo,
+        options: {
+          ...options,
+          dataset: RLDataset.fromArray(trained, {
+            groupsPerBatch,
+            shuffle: true,
+            epochs: Math.max(1, Math.ceil(iterations / Math.ceil(trained.length / groupsPerBatch))),
+            group: group(model, groupSize)
+          }),
+          run: { ...options.run, evaluators: [Evaluator.testSet({ name: "held_out", groups, maxTokens })] }
+        }
+      })
+    })
+})

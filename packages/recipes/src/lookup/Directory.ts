@@ -1,0 +1,41 @@
+/** People and their rooms, to be searched by name. */
+import { Seed } from "@effect-rl/core"
+
+export interface Entry {
+  readonly name: string
+  readonly room: string
+}
+
+export type Directory = ReadonlyArray<Entry>
+
+const firstNames = ["Ada", "Ben", "Cara", "Dan", "Eve", "Finn", "Gina", "Hugo", "Ida", "Jack", "Kate", "Leo"]
+const lastNames = ["Bell", "Cook", "Dale", "Ford", "Gray", "Hill", "King", "Lane", "Moor", "Nash", "Reed", "West"]
+
+/** What names are made of. */
+export const words = [...firstNames, ...lastNames]
+
+const names = firstNames.flatMap((first) => lastNames.map((last) => `${first} ${last}`))
+
+/** One of eight is held out. */
+export const isHeldOut = (name: string) => Seed.derive(0, name) % 8 === 0
+
+export const trained = names.filter((name) => !isHeldOut(name))
+export const heldOut = names.filter(isHeldOut)
+
+/** Everybody in a room of three digits that the seed draws. */
+export const make = (seed: number): Directory => {
+  const next = Seed.uniform(seed)
+  return names.map((name) => ({ name, room: String(100 + Math.floor(next() * 900)) }))
+}
+
+const most = 3
+
+/** The entries whose name has every word of the query, at most three of them, in an order of the seed's. */
+export const search = (directory: Directory, query: string, seed: number): Directory => {
+  const wanted = query.toLowerCase().split(/\s+/).filter((word) => word !== "")
+  const found = directory.filter(({ name }) => {
+    const words = name.toLowerCase().split(" ")
+    return wanted.length > 0 && wanted.every((word) => words.includes(word))
+  })
+  return Array.from(Seed.permutation(found.length, seed)).flatMap((at) => found[at] ?? []).slice(0, most)
+}

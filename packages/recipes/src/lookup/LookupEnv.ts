@@ -1,0 +1,58 @@
+/** A question that only a search can answer. */
+import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Directory from "./Directory.ts"
+
+/** A question about one person; the seed decides who has which room. */
+export interface Problem {
+  readonly name: string
+  readonly seed: number
+}
+
+export interface Options extends Problem {
+  readonly model: Pick<ChatModel.ChatModel, "renderer">
+}
+
+export const maxTurns = 3
+
+export const question = (name: string) => `Which room does ${name} have?`
+
+const searchIn = (directory: Directory.Directory, seed: number) =>
+  Tool.make({
+    name: "search",
+    description: "Finds people by name.",
+    parameters: Schema.Struct({ query: Schema.String }),
+    handler: ({ query }) => {
+      const found = Directory.search(directory, query, seed)
+      return Effect.succeed(
+        found.length === 0 ? "Nobody found" : found.map(({ name, room }) => `${name}: ${room}`).join("\n")
+      )
+    }
+  })
+
+/**
+ * Up to three turns, each of which may search; three people at most are found at a time. Reward 1 where the last message ends with
+ * the right number, else 0.
+ *
+ * @see tinker-cookbook `recipes/search_tool`
+ */
+export const make = ({ model, name, seed }: Options) => {
+  const directory = Directory.make(seed)
+  const room = directory.find((entry) => entry.name === name)?.room
+  return ToolEnv.make({
+    model,
+    tools: [searchIn(directory, seed)],
+    messages: [Message.user(question(name))],
+    maxTurns,
+    grade: (messages) => {
+      const last = messages.at(-1)
+      const correct = last?.role === "assistant" && Message.text(last).match(/\d+/g)?.at(-1) === room
+      const searched = messages.some(({ role }) => role === "tool")
+      return Effect.succeed({
+        reward: Number(correct),
+        metrics: { correct: Metric.rate(correct), searched: Metric.rate(searched) }
+      })
+    }
+  })
+}

@@ -1,0 +1,111 @@
+import { Metric, Rollout, type Sampling } from "@effect-rl/core"
+import { EnvLaws } from "@effect-rl/core/testing"
+import { Directory, LookupEnv, Recipes } from "@effect-rl/recipes"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import * as TestModel from "../TestModel.ts"
+
+const { tokenizer } = TestModel
+
+const call = (query: string) => `<tool_call>\n${JSON.stringify({ name: "search", arguments: { query } })}\n</tool_call>`
+
+const sampled = (text: string): Sampling.SampledTokens => {
+  const tokens = tokenizer.encode(`${text}<|im_end|>`)
+  return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
+}
+
+const seed = 5
+const directory = Directory.make(seed)
+const roomOf = (name: string) => directory.find((entry) => entry.name === name)?.room ?? ""
+
+/** Asks for Ada Bell's room and is told these in turn, the last again and again. */
+const play = (...texts: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const env = yield* LookupEnv.make({ model: yield* TestModel.model, name: "Ada Bell", seed })
+    return yield* Rollout.episode(
+      env,
+      { act: ({ key }) => Effect.succeed(sampled(texts[Math.min(key.turn, texts.length - 1)] ?? "")) },
+      { iteration: 0, group: "lookup", member: 0, attempt: 0 }
+    )
+  })
+
+describe("a search", () => {
+  it("finds one person by the whole name, whatever the case and the order of the words", () => {
+    const found = [{ name: "Ada Bell", room: roomOf("Ada Bell") }]
+    for (const query of ["Ada Bell", " ada  BELL ", "Bell Ada"]) {
+      assert.deepStrictEqual(Directory.search(directory, query, 0), found)
+    }
+  })
+
+  it("finds at most three people by a part of the name", () => {
+    const found = Directory.search(directory, "Ada", 0)
+    assert.strictEqual(found.length, 3)
+    assert.isTrue(found.every(({ name }) => name.startsWith("Ada ")))
+    assert.notDeepEqual(Directory.search(directory, "Ada", 1), found)
+  })
+
+  it.each(["", "  ", "Zoe", "Ad", "Ada Bell Cook"])("finds nobody for %j", (query) => {
+    assert.deepStrictEqual(Directory.search(directory, query, 0), [])
+  })
+})
+
+describe("a lookup", () => {
+  it.effect("earns 1 for the room that was found", () =>
+    Effect.gen(function*() {
+      const { stepReward, stopReason, transitions } = yield* play(call("Ada Bell"), `Room ${roomOf("Ada Bell")}`)
+      assert.strictEqual(stepReward, 1)
+      assert.deepStrictEqual(stopReason, Option.some("completed"))
+      assert.strictEqual(transitions[0]?.logs["tool_result_0"], `Ada Bell: ${roomOf("Ada Bell")}`)
+      assert.deepInclude(transitions.at(-1)?.metrics, { correct: Metric.rate(true), searched: Metric.rate(true) })
+    }))
+
+  it.effect.each([roomOf("Ada Cook"), "I am not sure.", ""])("earns nothing for %j", (said) =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* play(call("Ada Bell"), said)).stepReward, 0)
+    }))
+
+  it.effect("is over after three turns", () =>
+    Effect.gen(function*() {
+      const { stepReward, stopReason, transitions } = yield* play(call("Ada"))
+      assert.deepStrictEqual([stepReward, transitions.length], [0, 3])
+      assert.deepStrictEqual(stopReason, Option.some("max_turns"))
+    }))
+})
+
+describe("laws", () => {
+  const makeEnv = (seed: number) =>
+    Effect.flatMap(TestModel.model, (model) => LookupEnv.make({ model, name: "Ada Bell", seed })).pipe(Effect.orDie)
+  const options = {
+    tokenizer,
+    vocabulary: tokenizer.vocabulary,
+    seeds: [0],
+    replies: ["412", call("Ada Bell"), call("Zoe"), "<tool_call>\nnothing\n</tool_call>"]
+  } as const
+  for (const law of EnvLaws.envLaws(makeEnv, options)) it.effect(law.name, () => law.check, 30_000)
+})
+
+describe("the recipe lookup", () => {
+  const build = Effect.gen(function*() {
+    const { build } = yield* Recipes.lookup.configure({ iterations: 40 })
+    return yield* build(yield* TestModel.model)
+  })
+
+  it.effect("never asks in training for people it is evaluated on", () =>
+    Effect.gen(function*() {
+      const { dataset } = yield* build
+      for (let index = 0; index < dataset.length; index++) {
+        for (const { key } of yield* dataset.batch(index, 3)) {
+          assert.isFalse(Directory.isHeldOut(key.split("/")[1] ?? ""), key)
+        }
+      }
+    }))
+
+  it.effect("knows how to search, and what to say then", () =>
+    Effect.gen(function*() {
+      const { answerTo } = yield* build
+      const asked = LookupEnv.question("Ada Bell")
+      assert.deepStrictEqual(answerTo(asked), Option.some(call("Ada Bell")))
+      assert.deepStrictEqual(answerTo(`${asked}<tool_response>\nAda Cook: 123\nAda Bell: 456`), Option.some("456"))
+      assert.deepStrictEqual(answerTo("Hello"), Option.none())
+    }))
+})
