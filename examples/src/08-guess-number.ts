@@ -10,14 +10,8 @@ const tokenizer = TestTokenizer.characters
 
 /** Guesses in the middle of what the conversation leaves open, sometimes in words that are not understood. */
 const guess = (conversation: string, seed: number) => {
-  let [low, high] = [0, GuessNumberEnv.bound - 1]
-  for (
-    const [, number, verdict] of conversation.matchAll(/Guess: (\d+)<\|im_end\|>\s+<\|im_start\|>user\s+Too (\w+)/g)
-  ) {
-    if (verdict === "low") low = Number(number) + 1
-    else high = Number(number) - 1
-  }
-  const middle = Math.floor((low + high) / 2)
+  const [lowest, highest] = GuessNumberEnv.leftOpen(conversation, GuessNumberEnv.standard.range)
+  const middle = Math.floor((lowest + highest) / 2)
   return Seed.uniform(seed)() < 0.1 ? `Maybe ${middle}?` : `Guess: ${middle}`
 }
 

@@ -33,7 +33,7 @@ const backend = Layer.merge(
 
 export const program = Effect.gen(function*() {
   const model = yield* ChatModel.resolve("a script", { renderer: "qwen3_instruct" })
-  const dataset = RLDataset.fromArray(Calculation.batch(0, 6, 10), {
+  const dataset = RLDataset.fromArray(Calculation.batch(0, 6, "long", 10), {
     groupsPerBatch: 2,
     group: ({ answer, expression }) => ({
       key: expression,

@@ -20,7 +20,7 @@ describe("the process", () => {
       assert.strictEqual(
         bad.errors,
         "error: --model \"effect-rl/tiny-12\" is not a model of the backend \"engine\": did you mean \"effect-rl/tiny-128\"? " +
-          "there are: effect-rl/tiny-64, effect-rl/tiny-128\n"
+          "there are: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks\n"
       )
     }))
 
@@ -95,10 +95,10 @@ describe("the process", () => {
 
   it.live("reads answers from a pipe, and ends with its input", () =>
     Effect.gen(function*() {
-      const won = yield* launch(["play", "guess-number"], { input: "Guess: 800\nGuess: 788\nand more\n" })
+      const won = yield* launch(["play", "guess-number"], { input: "Guess: 50\nGuess: 49\nand more\n" })
       assert.deepStrictEqual([won.code, won.errors], [0, ""])
       assert.include(won.out, "reward 1.00 after 2 turns, completed")
-      const left = yield* launch(["play", "guess-number"], { input: "Guess: 800\n" })
+      const left = yield* launch(["play", "guess-number"], { input: "Guess: 50\n" })
       assert.deepStrictEqual([left.code, left.errors], [0, ""])
       assert.include(left.out, "left after 1 turn: the input has ended")
     }))

@@ -40,7 +40,7 @@ describe("effect-rl play", () => {
 
   it.effect("shows of later prompts what is new, and what each turn earned", () =>
     Effect.gen(function*() {
-      const out = yield* play("guess-number", ["Guess: 800", "what?", "Guess: 788"])
+      const out = yield* play("guess-number", ["Guess: 50", "what?", "Guess: 49"])
       const from = out.indexOf("> what?")
       assert.deepStrictEqual(out.slice(from, from + 10), [
         "> what?",
@@ -52,7 +52,7 @@ describe("effect-rl play", () => {
         "That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".<|im_end|>",
         "<|im_start|>assistant",
         "",
-        "> Guess: 788"
+        "> Guess: 49"
       ])
       assert.include(out, "reward 0.00 after 3 turns, completed")
     }))
@@ -61,11 +61,11 @@ describe("effect-rl play", () => {
     Effect.gen(function*() {
       const out = yield* play("calculator", [
         "<tool_call>\\",
-        "{\"name\": \"calculator\", \"arguments\": {\"expression\": \"(911 * 36) * 22 + 503\"}}\\",
+        "{\"name\": \"calculator\", \"arguments\": {\"expression\": \"91 * 36\"}}\\",
         "</tool_call>",
-        "It is 722015."
+        "It is 3276."
       ])
-      assert.include(out, "722015")
+      assert.include(out, "3276")
       assert.include(out, "reward 1.00 after 2 turns, completed")
       assert.include(out, "  correct 1.00, used_calculator 1.00")
     }))

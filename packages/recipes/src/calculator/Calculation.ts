@@ -11,10 +11,14 @@ export interface Calculation {
 
 const signs = ["+", "-", "*"] as const
 
-/** `(a ± b) * c ± d` and the like, of numbers with two and three digits. */
-const draw = (next: () => number): string => {
+/** Of two numbers with two digits, or `(a ± b) * c ± d` and the like of numbers with two and three. */
+export const lengths = ["short", "long"] as const
+export type Length = (typeof lengths)[number]
+
+const draw = (next: () => number, length: Length): string => {
   const number = (most: number) => 10 + Math.floor(next() * (most - 9))
   const sign = () => signs[Math.floor(next() * signs.length)] ?? "+"
+  if (length === "short") return `${number(99)} ${sign()} ${number(99)}`
   return `(${number(999)} ${sign()} ${number(99)}) * ${number(99)} ${sign()} ${number(999)}`
 }
 
@@ -30,11 +34,11 @@ const worked = (expression: string): Calculation => ({
 })
 
 /** `count` different ones, given by the seed. */
-const distinct = (count: number, seed: number, isWanted: (expression: string) => boolean) => {
+const distinct = (count: number, length: Length, seed: number, isWanted: (expression: string) => boolean) => {
   const next = Seed.uniform(seed)
   const expressions = new Set<string>()
   while (expressions.size < count) {
-    const expression = draw(next)
+    const expression = draw(next, length)
     if (isWanted(expression)) expressions.add(expression)
   }
   return [...expressions].map(worked)
@@ -44,9 +48,10 @@ const distinct = (count: number, seed: number, isWanted: (expression: string) =>
  * Those of a batch.
  *
  * @example
- * const [first] = Calculation.batch(0, 16, 7)
+ * const [first] = Calculation.batch(0, 16, "short", 7)
  */
-export const batch = (index: number, count: number, seed: number): ReadonlyArray<Calculation> =>
-  distinct(count, Seed.derive(seed, "calculator", index), (expression) => !isHeldOut(expression))
+export const batch = (index: number, count: number, length: Length, seed: number): ReadonlyArray<Calculation> =>
+  distinct(count, length, Seed.derive(seed, "calculator", index), (expression) => !isHeldOut(expression))
 
-export const heldOut = (count: number): ReadonlyArray<Calculation> => distinct(count, 0, isHeldOut)
+export const heldOut = (count: number, length: Length): ReadonlyArray<Calculation> =>
+  distinct(count, length, 0, isHeldOut)

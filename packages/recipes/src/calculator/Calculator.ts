@@ -5,6 +5,7 @@ import {
   Evaluator,
   type InvalidOption,
   type Renderer,
+  Setting,
   type ToolEnv
 } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -15,17 +16,24 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 import * as Calculation from "./Calculation.ts"
 import * as CalculatorEnv from "./CalculatorEnv.ts"
 
-const settings = Schema.Struct(TrainingSettings.fields({
-  model: "Qwen/Qwen3-4B-Instruct-2507",
-  iterations: 30,
-  groupsPerBatch: 32,
-  groupSize: 8,
-  learningRate: 3e-5,
-  maxTokens: 128,
-  evalEvery: 10
-}))
+const settings = Schema.Struct({
+  ...TrainingSettings.fields({
+    model: "effect-rl/tiny-tasks",
+    iterations: 20,
+    groupsPerBatch: 16,
+    groupSize: 8,
+    learningRate: 1e-3,
+    maxTokens: 48,
+    evalEvery: 20
+  }),
+  calculations: Setting.choice({
+    choices: Calculation.lengths,
+    default: "short",
+    help: "short such as 27 * 63, or long such as (481 - 36) * 52 + 907"
+  })
+})
 
-const evaluated = 64
+const evaluated = 256
 
 type Failure = InvalidOption.InvalidOption | Renderer.RendererError | ToolEnv.GraderTimedOut
 
@@ -53,8 +61,7 @@ const answerTo = (prompt: string) => {
 
 export const calculator = Recipe.make({
   name: "calculator",
-  description: "Calculations with a calculator as a tool; evaluated on 64 held-out ones",
-  onEngine: "The engine does not have the default model, and its presets know no tools: try --backend mock",
+  description: "Calculations with a calculator as a tool; evaluated on 256 held-out ones",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {
@@ -66,10 +73,10 @@ export const calculator = Recipe.make({
           ...options,
           dataset: {
             length: settings.iterations,
-            fingerprint: `calculator/${settings.groupsPerBatch}x${settings.groupSize}`,
+            fingerprint: `calculator/${settings.calculations}/${settings.groupsPerBatch}x${settings.groupSize}`,
             batch: (index, seed) =>
               Effect.sync(() =>
-                Calculation.batch(index, settings.groupsPerBatch, seed).map((calculation) =>
+                Calculation.batch(index, settings.groupsPerBatch, settings.calculations, seed).map((calculation) =>
                   group(model, settings.groupSize, calculation)
                 )
               )
@@ -79,7 +86,9 @@ export const calculator = Recipe.make({
             evaluators: [
               Evaluator.testSet({
                 name: "held_out",
-                groups: Calculation.heldOut(evaluated).map((calculation) => group(model, 1, calculation)),
+                groups: Calculation.heldOut(evaluated, settings.calculations).map((calculation) =>
+                  group(model, 1, calculation)
+                ),
                 maxTokens: settings.maxTokens
               })
             ]

@@ -10,13 +10,13 @@ import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 
 /** A match has two sides, so the size of a group is fixed. */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
-  model: "Qwen/Qwen3-4B-Instruct-2507",
-  iterations: 80,
-  groupsPerBatch: 256,
+  model: "effect-rl/tiny-tasks",
+  iterations: 30,
+  groupsPerBatch: 24,
   groupSize: 2,
-  learningRate: 3e-5,
-  maxTokens: 64,
-  evalEvery: 5
+  learningRate: 1e-3,
+  maxTokens: 8,
+  evalEvery: 30
 })
 
 const settings = Schema.Struct(fields)
@@ -46,7 +46,6 @@ const answerTo = (prompt: string) => {
 export const ticTacToe = Recipe.make({
   name: "tic-tac-toe",
   description: "Tic-tac-toe by self-play; evaluated against a random and a perfect opponent, 64 matches on each side",
-  onEngine: "The engine does not have the default model, and its presets cannot play: try --backend mock",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {

@@ -1,5 +1,5 @@
 /** Guessing a number: several turns with one policy, upstream's numbers in upstream's order. */
-import { type ChatModel, type EnvGroupBuilder, Evaluator, type Renderer, RLDataset } from "@effect-rl/core"
+import { type ChatModel, type EnvGroupBuilder, Evaluator, type Renderer, RLDataset, Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -8,73 +8,87 @@ import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
 import * as GuessNumberEnv from "./GuessNumberEnv.ts"
 
-const settings = Schema.Struct(TrainingSettings.fields({
-  model: "Qwen/Qwen3-4B-Instruct-2507",
-  iterations: 28,
-  groupsPerBatch: 32,
-  groupSize: 8,
-  learningRate: 3e-5,
-  maxTokens: 64,
-  evalEvery: 5
-}))
+const settings = Schema.Struct({
+  ...TrainingSettings.fields({
+    model: "effect-rl/tiny-tasks",
+    iterations: 24,
+    groupsPerBatch: 16,
+    groupSize: 8,
+    learningRate: 1e-3,
+    maxTokens: 12,
+    evalEvery: 24
+  }),
+  range: Setting.int({
+    default: 64,
+    least: 10,
+    help: "Numbers are from 0 up to, and without, this one; upstream's 1024"
+  }),
+  maxTurns: Setting.int({ default: 8, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
+})
 
-const numbers = Array.from(PythonRandom.sample(0, GuessNumberEnv.bound))
+/** Nine tenths of the numbers below `range` to train on, and the others. */
+export const split = (range: number) => {
+  const numbers = Array.from(PythonRandom.sample(0, range))
+  const trained = Math.floor(0.9 * range)
+  return { trained: numbers.slice(0, trained), heldOut: numbers.slice(trained) }
+}
 
-/** Nine tenths of all numbers. */
-export const trained: ReadonlyArray<number> = numbers.slice(0, 921)
-
-export const heldOut: ReadonlyArray<number> = numbers.slice(921)
+/** At least this many games are played to evaluate. */
+const evaluated = 256
 
 export const group = (
   model: Pick<ChatModel.ChatModel, "renderer">,
-  size: number,
+  size: GuessNumberEnv.Size,
+  members: number,
   answer: number
 ): EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError> => ({
   key: String(answer),
-  size,
+  size: members,
   tags: ["guess_number"],
-  open: Effect.succeed({ makeEnv: () => Effect.sync(() => GuessNumberEnv.make(model, answer)) })
+  form: `below ${size.range} in ${size.maxTurns} guesses`,
+  open: Effect.succeed({ makeEnv: () => Effect.sync(() => GuessNumberEnv.make(model, answer, size)) })
 })
 
-const told = /Guess: (\d+)[^]*?(Too low|Too high)/g
-
 /** Halves what is left. */
-const answerTo = (prompt: string) => {
-  let [low, high] = [0, GuessNumberEnv.bound - 1]
-  for (const [, guess, verdict] of prompt.slice(prompt.indexOf("player")).matchAll(told)) {
-    if (verdict === "Too low") low = Math.max(low, Number(guess) + 1)
-    else high = Math.min(high, Number(guess) - 1)
-  }
-  return Option.some(`Guess: ${Math.floor((low + high) / 2)}`)
+const answerTo = (range: number) => (prompt: string) => {
+  const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, range)
+  return Option.some(`Guess: ${Math.floor((lowest + highest) / 2)}`)
 }
 
-/** @see tinker-cookbook `recipes/multiplayer_rl/guess_number` */
+/**
+ * The standard game is `--range 1024 --max-turns 10`.
+ *
+ * @see tinker-cookbook `recipes/multiplayer_rl/guess_number`
+ */
 export const guessNumber = Recipe.make({
   name: "guess-number",
-  description: "A number below 1024 in ten guesses; evaluated on 103 held-out numbers",
-  onEngine: "The engine does not have the default model, and its presets cannot guess: try --backend mock",
+  description:
+    "A number below 64 in eight guesses, of other sizes by --range and --max-turns; evaluated on held-out numbers",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {
       const options = TrainingSettings.options(model, settings)
-      const batches = Math.max(1, Math.floor(trained.length / settings.groupsPerBatch))
+      const { heldOut, trained } = split(settings.range)
+      const groupsPerBatch = Math.min(settings.groupsPerBatch, trained.length)
       return Recipe.task({
-        turns: GuessNumberEnv.maxTurns,
-        answerTo,
+        turns: settings.maxTurns,
+        answerTo: answerTo(settings.range),
         options: {
           ...options,
           dataset: RLDataset.fromArray(trained, {
-            groupsPerBatch: Math.min(settings.groupsPerBatch, trained.length),
+            groupsPerBatch,
             dropRemainder: true,
-            epochs: Math.max(1, Math.ceil(settings.iterations / batches)),
-            group: (answer) => group(model, settings.groupSize, answer)
+            epochs: Math.max(1, Math.ceil(settings.iterations / Math.floor(trained.length / groupsPerBatch))),
+            group: (answer) => group(model, settings, settings.groupSize, answer)
           }),
           run: {
             ...options.run,
             evaluators: [
               Evaluator.testSet({
                 name: "held_out",
-                groups: heldOut.map((answer) => group(model, 4, answer)),
+                groups: heldOut.map((answer) =>
+                  group(model, settings, Math.max(4, Math.ceil(evaluated / heldOut.length)), answer)
+                ),
                 maxTokens: settings.maxTokens
               })
             ]

@@ -1,16 +1,22 @@
-/** A number is guessed in up to ten turns, each answered with too low or too high. */
+/** A number is guessed in a few turns, each answered with too low or too high. */
 import { type ChatModel, Env, Message, Metric, type Renderer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
-/** Numbers are from 0 up to, and without, this one. */
-export const bound = 1024
+/** How hard the game is. */
+export interface Size {
+  /** Numbers are from 0 up to, and without, this one. */
+  readonly range: number
+  readonly maxTurns: number
+}
 
-export const maxTurns = 10
+/** The cookbook's size. */
+export const standard: Size = { range: 1024, maxTurns: 10 }
 
-const rules = Message.system(
-  `Find a whole number between 0 and ${bound}. Say only "Guess: " and your guess, such as "Guess: 7". ` +
-    "You are then told whether it is too low, too high or correct."
-)
+const rules = (range: number) =>
+  Message.system(
+    `Find a whole number between 0 and ${range}. Say only "Guess: " and your guess, such as "Guess: 7". ` +
+      "You are then told whether it is too low, too high or correct."
+  )
 
 const unread = Message.user("That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".")
 
@@ -18,6 +24,18 @@ const unread = Message.user("That could not be read. Say only \"Guess: \" and a 
 const guessIn = (said: string): number | undefined => {
   const [, text] = /^Guess: (.*)/.exec(said) ?? []
   return text !== undefined && /^\s*[-+]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll("_", "")) : undefined
+}
+
+const told = /Guess: (\d+)(?![\d"])[^"]*?Too (low|high)/g
+
+/** The lowest and the highest number that a conversation leaves open. */
+export const leftOpen = (conversation: string, range: number): readonly [lowest: number, highest: number] => {
+  let [lowest, highest] = [0, range - 1]
+  for (const [, guess, verdict] of conversation.matchAll(told)) {
+    if (verdict === "low") lowest = Math.max(lowest, Number(guess) + 1)
+    else highest = Math.min(highest, Number(guess) - 1)
+  }
+  return [lowest, highest]
 }
 
 interface Verdict {
@@ -33,9 +51,9 @@ const judge = (said: string, answer: number): Verdict => {
 }
 
 /**
- * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode earns from −10 to 1. What
- * was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders it anew, and
- * each turn is a training sequence of its own.
+ * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode of the standard size earns
+ * from −10 to 1. What was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders
+ * it anew, and each turn is a training sequence of its own.
  *
  * @example
  * const env = GuessNumberEnv.make(model, 617)
@@ -44,11 +62,12 @@ const judge = (said: string, answer: number): Verdict => {
  */
 export const make = (
   { renderer }: Pick<ChatModel.ChatModel, "renderer">,
-  answer: number
+  answer: number,
+  { maxTurns, range }: Size = standard
 ): Env.Env<Renderer.RendererError> => {
   let turns: ReadonlyArray<Message.Message> = []
   let isOver = false
-  const show = Effect.suspend(() => renderer.generationPrompt([rules, ...turns]))
+  const show = Effect.suspend(() => renderer.generationPrompt([rules(range), ...turns]))
   return {
     initialObservation: Effect.map(show, (input) => Env.prompt(input, renderer.stop)),
     step: Effect.fnUntraced(function*({ tokens }) {

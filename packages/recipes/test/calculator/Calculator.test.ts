@@ -72,7 +72,7 @@ describe("a calculation", () => {
 describe("laws", () => {
   const makeEnv = (seed: number) =>
     Effect.gen(function*() {
-      const [calculation] = Calculation.batch(0, 1, seed)
+      const [calculation] = Calculation.batch(0, 1, "long", seed)
       if (calculation === undefined) return yield* Effect.die("no calculation")
       const renderer = yield* Renderers.byName("qwen3_instruct", tokenizer)
       return yield* CalculatorEnv.make({ model: { renderer }, ...calculation })
@@ -96,8 +96,8 @@ describe("the recipe calculator", () => {
   it.effect("never trains on what it is evaluated on", () =>
     Effect.gen(function*() {
       const { dataset } = yield* build
-      const heldOut = new Set(Calculation.heldOut(64).map(({ expression }) => expression))
-      assert.strictEqual(heldOut.size, 64)
+      const heldOut = new Set(Calculation.heldOut(256, "short").map(({ expression }) => expression))
+      assert.strictEqual(heldOut.size, 256)
       for (let index = 0; index < dataset.length; index++) {
         for (const { key } of yield* dataset.batch(index, 3)) assert.isFalse(heldOut.has(key), key)
       }

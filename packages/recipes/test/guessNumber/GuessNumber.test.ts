@@ -6,6 +6,7 @@ import { Effect, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
 
 const { tokenizer } = TestModel
+const { standard } = GuessNumberEnv
 const end = "<|im_end|>"
 
 const sampled = (text: string): Sampling.SampledTokens => {
@@ -14,10 +15,10 @@ const sampled = (text: string): Sampling.SampledTokens => {
 }
 
 /** Says these in turn, the last again and again. */
-const play = (answer: number, ...texts: ReadonlyArray<string>) =>
+const play = (answer: number, size: GuessNumberEnv.Size, ...texts: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const shown: Array<string> = []
-    const env = GuessNumberEnv.make(yield* TestModel.model, answer)
+    const env = GuessNumberEnv.make(yield* TestModel.model, answer, size)
     const trajectory = yield* Rollout.episode(
       env,
       {
@@ -37,7 +38,7 @@ const play = (answer: number, ...texts: ReadonlyArray<string>) =>
 describe("guessing a number", () => {
   it.effect("is answered with too low, too high and correct", () =>
     Effect.gen(function*() {
-      const { rewards, trajectory } = yield* play(700, "Guess: 512", "Guess: 800", "Guess: 700")
+      const { rewards, trajectory } = yield* play(700, standard, "Guess: 512", "Guess: 800", "Guess: 700")
       assert.deepStrictEqual(rewards, [0, 0, 1])
       assert.deepStrictEqual(trajectory.transitions.map(({ logs }) => logs["feedback"]), [
         "Too low",
@@ -49,14 +50,34 @@ describe("guessing a number", () => {
 
   it.effect("is over after ten turns", () =>
     Effect.gen(function*() {
-      const { rewards, trajectory } = yield* play(700, "Guess: 1")
+      const { rewards, trajectory } = yield* play(700, standard, "Guess: 1")
       assert.strictEqual(rewards.length, 10)
       assert.deepStrictEqual(trajectory.stopReason, Option.some("max_turns"))
     }))
 
+  it.effect("may be of another size", () =>
+    Effect.gen(function*() {
+      const { rewards, shown } = yield* play(7, { range: 16, maxTurns: 2 }, "Guess: 12", "Guess: 3", "Guess: 7")
+      assert.include(shown[0], "Find a whole number between 0 and 16.")
+      assert.deepStrictEqual(rewards, [0, 0])
+    }))
+
+  it.effect("leaves open what no answer excludes", () =>
+    Effect.gen(function*() {
+      const said = ["Guess: 12", "I think 5", "Guess: 3", "Guess: 1"]
+      const { shown } = yield* play(7, { range: 16, maxTurns: 5 }, ...said)
+      assert.deepStrictEqual(shown.map((conversation) => GuessNumberEnv.leftOpen(conversation, 16)), [
+        [0, 15],
+        [0, 11],
+        [0, 11],
+        [4, 11],
+        [4, 11]
+      ])
+    }))
+
   it.effect("shows what was said under the role player, never as the assistant's", () =>
     Effect.gen(function*() {
-      const { shown } = yield* play(700, "Guess: 512", "Guess: 700")
+      const { shown } = yield* play(700, standard, "Guess: 512", "Guess: 700")
       const [first = "", second = ""] = shown
       assert.isTrue(first.startsWith("<|im_start|>system\nFind a whole number between 0 and 1024."))
       assert.include(
@@ -82,7 +103,7 @@ describe("guessing a number", () => {
   ]
   it.effect.each(readings)("reads as upstream: %j earns %i", ([said, reward]) =>
     Effect.gen(function*() {
-      const { rewards } = yield* play(7, said)
+      const { rewards } = yield* play(7, standard, said)
       assert.strictEqual(rewards[0], reward)
     }))
 })
@@ -104,7 +125,7 @@ describe("laws", () => {
 describe("the recipe guess-number", () => {
   const { guessNumber } = Recipes
   const build = Effect.gen(function*() {
-    const { build } = yield* guessNumber.configure({})
+    const { build } = yield* guessNumber.configure({ range: 1024, maxTurns: 10, groupsPerBatch: 32, iterations: 28 })
     return yield* build(yield* TestModel.model)
   })
 
