@@ -7,12 +7,11 @@ import { HuggingFaceTokenizer } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import * as Addition from "./corpus/Addition.ts"
-import * as Documents from "./corpus/Documents.ts"
-import { phrases } from "./corpus/Phrases.ts"
 import * as Random from "./corpus/Random.ts"
+import { tasks } from "./corpus/Tasks.ts"
 import * as TokenizerTraining from "./corpus/TokenizerTraining.ts"
 import * as Evaluation from "./pretrain/Evaluation.ts"
+import * as Origin from "./pretrain/Origin.ts"
 import { huggingFaceConfig, presets } from "./pretrain/Presets.ts"
 import * as Trainer from "./pretrain/Trainer.ts"
 
@@ -22,18 +21,9 @@ if (preset === undefined) {
   console.error(`there is no preset "${name}"; there are: ${Object.keys(presets).join(", ")}`)
   process.exit(1)
 }
-const { config, documents, learningRate, steps } = preset
+const { config, corpus, learningRate, steps } = preset
 
-const tokenizerTexts = (): ReadonlyArray<readonly [string, number]> => {
-  const random = Random.make(1)
-  const examples = Array.from({ length: 2000 }, () => {
-    const [a, b] = Addition.operands(random, 100)
-    return `user\n${Addition.boxedQuestion(a, b)}\nassistant\n${Addition.boxedAnswer(random, Addition.mixed, a, b)}`
-  })
-  return [...examples.map((text) => [text, 1] as const), ...phrases.map((text) => [text, 200] as const)]
-}
-
-const tokenizerJson = TokenizerTraining.train(tokenizerTexts(), config.vocabularySize)
+const tokenizerJson = TokenizerTraining.train(await corpus.texts(), config.vocabularySize)
 const tokenizerConfig = TokenizerTraining.config(config.contextLength)
 const tokenizer = await Effect.runPromise(HuggingFaceTokenizer.fromJson(name, tokenizerJson, tokenizerConfig))
 
@@ -41,20 +31,24 @@ const tokenizer = await Effect.runPromise(HuggingFaceTokenizer.fromJson(name, to
 const rateAt = (step: number): number =>
   learningRate * Math.min(1, step / 40) * (0.05 + 0.95 * 0.5 * (1 + Math.cos(Math.PI * step / steps)))
 
-/** How long answers given at once are always right. */
-const reliableShare = 0.6
-
 const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(0)} s`
+
+/** What there is to say of a model of sums; models of tasks are measured by the recipes' own evaluations. */
+const measure = (perPair: number) => {
+  if (corpus !== tasks) console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, perPair)))
+}
 
 const start = performance.now()
 const trainer = Trainer.make(config, 2, Random.make(1))
-const random = Random.make(2)
+if (preset.origin !== undefined) {
+  Origin.take(trainer, preset.origin, tokenizerJson)
+  BaseParameters.pack(trainer.compute.kernels, trainer.layout, trainer.block)
+}
+const documents = await corpus.documents(tokenizer, steps)
 for (let step = 1; step <= steps; step++) {
-  const skill = step < steps * reliableShare ? Addition.reliable : Addition.mixed
-  const pen: Documents.Pen = { encode: tokenizer.encode, random, skill }
-  const loss = await trainer.step(Documents.batch(pen, documents), rateAt(step))
+  const loss = await trainer.step(await documents(step), rateAt(step))
   if (step % 50 === 0) console.log(`step ${step} of ${steps}, loss ${loss.toFixed(4)}, ${seconds(start)}`)
-  if (step % 250 === 0) console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, 1)))
+  if (step % 250 === 0) measure(1)
 }
 await trainer.close()
 
@@ -70,7 +64,7 @@ const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors
   return { name: slot.name, dtype: "BF16", shape: slot.shape, data: Memory.bytes(memory, narrow, size * 2).slice() }
 })
 BaseParameters.pack(trainer.compute.kernels, trainer.layout, trainer.block)
-console.log(JSON.stringify(Evaluation.run(trainer.compute, tokenizer, 8)))
+measure(8)
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 mkdirSync(folder, { recursive: true })

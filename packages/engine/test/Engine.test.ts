@@ -48,7 +48,8 @@ describe("Engine", () => {
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const baseModel = "Qwen/Qwen3-8B"
-        const expected = `no model "Qwen/Qwen3-8B"; there are: effect-rl/tiny-64, effect-rl/tiny-128`
+        const expected =
+          `no model "Qwen/Qwen3-8B"; there are: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks`
         const calls = [
           ["capabilities", Effect.asVoid(tinker.capabilities(baseModel))],
           ["createSamplingClient", Effect.asVoid(tinker.createSamplingClient({ baseModel }))],
@@ -61,7 +62,7 @@ describe("Engine", () => {
         const { message } = yield* Effect.flip(tokenizers.load(baseModel))
         assert.strictEqual(
           message,
-          `tokenizer "${baseModel}": unknown; there are: effect-rl/tiny-64, effect-rl/tiny-128`
+          `tokenizer "${baseModel}": unknown; there are: effect-rl/tiny-64, effect-rl/tiny-128, effect-rl/tiny-tasks`
         )
       }))
 

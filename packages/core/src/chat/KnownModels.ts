@@ -249,5 +249,6 @@ export const models: ReadonlyArray<Model> = [
   ...nvidia,
   ...thinkingmachines,
   embedded("tiny-64", 64),
-  embedded("tiny-128", 128)
+  embedded("tiny-128", 128),
+  embedded("tiny-tasks", 64)
 ]

@@ -1,13 +1,17 @@
 /** The models that ship with the engine and how they are trained. */
 import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
+import type { Corpus } from "../corpus/Corpus.ts"
 import { contextLength } from "../corpus/Documents.ts"
+import * as Sums from "../corpus/Sums.ts"
+import { tasks } from "../corpus/Tasks.ts"
 
 export interface Preset {
   readonly config: ModelConfig
+  readonly corpus: Corpus
+  /** The preset whose weights it begins with; random ones unless given. */
+  readonly origin?: string
   readonly steps: number
   readonly learningRate: number
-  /** Short documents per step, beside one long one. */
-  readonly documents: number
 }
 
 const common = {
@@ -24,15 +28,22 @@ const common = {
 export const presets: Readonly<Record<string, Preset>> = {
   "tiny-64": {
     config: { ...common, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    corpus: Sums.make(64),
     steps: 1200,
-    learningRate: 4e-3,
-    documents: 64
+    learningRate: 4e-3
   },
   "tiny-128": {
     config: { ...common, hiddenSize: 128, feedForwardSize: 384, layers: 4, heads: 4, keyHeads: 2 },
+    corpus: Sums.make(64),
     steps: 750,
-    learningRate: 3e-3,
-    documents: 64
+    learningRate: 3e-3
+  },
+  "tiny-tasks": {
+    config: { ...common, vocabularySize: 768, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    corpus: tasks,
+    origin: "tiny-64",
+    steps: 450,
+    learningRate: 4e-3
   }
 }
 

@@ -17,9 +17,10 @@ const compute: Compute = {
   arena: Memory.arena(arena)
 }
 
-const exampleOf = ({ tokens }: Document): Pass.Example => ({
+const exampleOf = ({ tokens, weights }: Document): Pass.Example => ({
   tokens: tokens.subarray(0, -1),
   targets: tokens.subarray(1),
+  read: Uint8Array.from(weights.subarray(1), (weight) => Number(weight > 0)),
   candidates: 1
 })
 

@@ -1,0 +1,130 @@
+/**
+ * What an assistant of mixed quality says in the games and tasks of the recipes: often in the right form, sometimes wrong, seldom
+ * clever. Reinforcement learning then has something to choose from.
+ */
+import { GuessNumberEnv, TicTacToe } from "@effect-rl/recipes"
+import type * as Random from "./Random.ts"
+
+/** What an answer depends on. */
+export interface Turn {
+  readonly random: Random.Random
+  /** The conversation as the model sees it. */
+  readonly prompt: string
+  /** What a perfect player would say. */
+  readonly right: string
+  /** Whether the assistant is still reliable. */
+  readonly isReliable: boolean
+}
+
+/** What the assistant says. */
+export type Habit = (turn: Turn) => string
+
+/** One of the choices, each as often as its weight says. */
+const choose = (
+  random: Random.Random,
+  choices: ReadonlyArray<readonly [weight: number, say: () => string]>
+): string => {
+  let left = random.uniform() * choices.reduce((sum, [weight]) => sum + weight, 0)
+  const chosen = choices.find(([weight]) => (left -= weight) < 0) ?? choices[0]
+  return chosen?.[1]() ?? ""
+}
+
+const unsure = () => "I am not sure."
+
+/** Another number with as many digits. */
+const slip = (random: Random.Random, number: string): string => {
+  const at = random.below(number.length)
+  const digit = 1 + random.below(9)
+  return `${number.slice(0, at)}${digit === Number(number[at]) ? digit % 9 + 1 : digit}${number.slice(at + 1)}`
+}
+
+const range = 64
+
+/** Guesses anywhere, in what the answers leave open, or in its middle; sometimes in a form that cannot be read. */
+export const guess: Habit = ({ isReliable, prompt, random, right }) => {
+  const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, range)
+  const anywhere = random.below(range)
+  return choose(random, [
+    [isReliable ? 0.02 : 0.06, () => random.pick([`I guess ${anywhere}.`, `Is it ${anywhere}?`, `${anywhere}`])],
+    [isReliable ? 0.13 : 0.5, () => `Guess: ${anywhere}`],
+    [isReliable ? 0.45 : 0.3, () => `Guess: ${lowest + random.below(Math.max(1, highest - lowest + 1))}`],
+    [isReliable ? 0.4 : 0.14, () => right]
+  ])
+}
+
+const call = (name: string, parameters: object) =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: parameters })}\n</tool_call>`
+
+const isCall = (text: string) => text.startsWith("<tool_call>")
+
+const numbers = /\d{3}/g
+
+/** Answers from the head, calls with another expression, forgets what a call looks like. */
+export const calculate: Habit = ({ isReliable, prompt, random, right }) => {
+  if (!isCall(right)) {
+    return choose(random, [
+      [isReliable ? 0.9 : 0.55, () => right],
+      [0.05, () => slip(random, right)],
+      [isReliable ? 0.05 : 0.4, unsure]
+    ])
+  }
+  const expression = /What is (.+?)\? Use/.exec(prompt)?.[1] ?? ""
+  return choose(random, [
+    [isReliable ? 0.85 : 0.35, () => right],
+    [
+      isReliable ? 0.02 : 0.1,
+      () => call("calculator", { expression: slip(random, expression.slice(0, 2)) + expression.slice(2) })
+    ],
+    [isReliable ? 0.02 : 0.1, () => `<tool_call>\n${expression}\n</tool_call>`],
+    [isReliable ? 0.06 : 0.25, () => String(random.below(10) === 0 ? random.below(100) : random.below(10_000))],
+    [0.1, unsure]
+  ])
+}
+
+/** Searches by one name alone, takes another's room, does not search at all. */
+export const search: Habit = ({ isReliable, prompt, random, right }) => {
+  if (!isCall(right)) {
+    const found = prompt.match(numbers) ?? []
+    return choose(random, [
+      [isReliable ? 0.9 : 0.5, () => right],
+      [isReliable ? 0.05 : 0.25, () => found[random.below(found.length)] ?? right],
+      [isReliable ? 0.05 : 0.25, unsure]
+    ])
+  }
+  const [, first = "", last = ""] = /Which room does (\S+) (\S+) have/.exec(prompt) ?? []
+  return choose(random, [
+    [isReliable ? 0.5 : 0.3, () => right],
+    [isReliable ? 0.25 : 0.2, () => call("search", { query: first })],
+    [isReliable ? 0.15 : 0.2, () => call("search", { query: last })],
+    [isReliable ? 0.05 : 0.2, () => String(100 + random.below(900))],
+    [isReliable ? 0.05 : 0.1, unsure]
+  ])
+}
+
+/** Writes the list in whatever format. */
+export const list: Habit = ({ isReliable, prompt, random, right }) => {
+  const words = /Write (.+) as /.exec(prompt)?.[1]?.split(", ") ?? []
+  return choose(random, [
+    [isReliable ? 0.85 : 0.15, () => right],
+    [isReliable ? 0.04 : 0.2, () => JSON.stringify(words)],
+    [isReliable ? 0.04 : 0.2, () => words.map((word) => `- ${word}`).join("\n")],
+    [isReliable ? 0.04 : 0.2, () => words.join("; ")],
+    [isReliable ? 0.03 : 0.2, () => words.join(" ")]
+  ])
+}
+
+/** Takes any cell, a free one, one that wins, or the best. */
+export const move: Habit = ({ isReliable, prompt, random, right }) => {
+  const board = TicTacToe.read(prompt)
+  const free = TicTacToe.free(board)
+  const winning = free.filter((cell) => {
+    const next = TicTacToe.ticTacToe.move(board, `[${cell}]`)
+    return next !== undefined && TicTacToe.winner(next) !== undefined
+  })
+  return choose(random, [
+    [isReliable ? 0.03 : 0.15, () => `[${random.below(9)}]`],
+    [isReliable ? 0.37 : 0.55, () => `[${free[random.below(free.length)] ?? 0}]`],
+    [isReliable ? 0.3 : 0.15, () => winning.length === 0 ? right : `[${winning[random.below(winning.length)] ?? 0}]`],
+    [isReliable ? 0.3 : 0.15, () => right]
+  ])
+}

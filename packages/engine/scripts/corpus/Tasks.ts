@@ -1,0 +1,158 @@
+/** Documents made by playing the recipes' own training problems with an assistant of mixed habits. */
+import {
+  type ChatModel,
+  GroupResult,
+  type ModelInput,
+  type Policy,
+  Renderers,
+  Rollout,
+  Seed,
+  type Tokenizer,
+  type Trajectory
+} from "@effect-rl/core"
+import { TestTokenizer } from "@effect-rl/core/testing"
+import { Directory, Format, type Recipe, Recipes } from "@effect-rl/recipes"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type Corpus, reliableShare } from "./Corpus.ts"
+import { contextLength, type Document } from "./Documents.ts"
+import * as Habits from "./Habits.ts"
+import * as Random from "./Random.ts"
+
+/** A recipe, how it is played, and how much of it a step holds. */
+interface Played {
+  readonly recipe: Recipe.Recipe<unknown>
+  readonly habit: Habits.Habit
+  /** Problems in each step. */
+  readonly problems: number
+  /** Settings beside the number of problems. */
+  readonly settings: object
+}
+
+const alone = { groupSize: 1 }
+
+const mixture: ReadonlyArray<Played> = [
+  { recipe: Recipes.guessNumber, habit: Habits.guess, problems: 10, settings: alone },
+  { recipe: Recipes.calculator, habit: Habits.calculate, problems: 10, settings: alone },
+  { recipe: Recipes.lookup, habit: Habits.search, problems: 8, settings: alone },
+  { recipe: Recipes.format, habit: Habits.list, problems: 10, settings: alone },
+  { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 1, settings: {} }
+]
+
+const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
+  Effect.map(Renderers.byName("qwen3_instruct", tokenizer), (renderer): ChatModel.ChatModel => ({
+    name: "effect-rl/tiny-tasks",
+    tokenizer,
+    renderer,
+    capabilities: {
+      contextLength,
+      lossReduction: "token-sum",
+      seeds: "sample",
+      promptLogprobs: true,
+      topkPromptLogprobs: 0,
+      loraRank: [1, 128]
+    }
+  }))
+
+const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
+  chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
+
+/** Says what the habit says; its luck depends on the turn alone. */
+const policyOf = (
+  tokenizer: Tokenizer.Tokenizer,
+  habit: Habits.Habit,
+  answerTo: Recipe.Task["answerTo"],
+  isReliable: boolean
+): Policy.Policy => ({
+  act: ({ key, prompt }) =>
+    Effect.sync(() => {
+      const text = tokenizer.decode(tokensOf(prompt))
+      const random = Random.make(Seed.derive(3, key.iteration, key.group, key.member, key.turn))
+      const right = Option.getOrElse(answerTo(text), () => "")
+      const tokens = tokenizer.encode(`${habit({ random, prompt: text, right, isReliable })}<|im_end|>`)
+      return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
+    })
+})
+
+/** Where `part` begins in `all`, from `start` on. */
+const indexOf = (all: ReadonlyArray<number>, part: ArrayLike<number>, start: number): number =>
+  all.findIndex((_, at) => at >= start && Array.from(part).every((token, i) => all[at + i] === token))
+
+/** The last turn with all before it; what the assistant said is learned, and nothing else. */
+const documentOf = (transitions: Trajectory.Trajectory["transitions"]): Document | undefined => {
+  const last = transitions.at(-1)
+  if (last === undefined) return undefined
+  const tokens = [...tokensOf(last.observation), ...last.action.tokens]
+  const weights = new Float32Array(tokens.length)
+  let end = 0
+  for (const { action, observation } of transitions) {
+    const start = indexOf(tokens, action.tokens, Math.max(end, observation.length - roleTokens))
+    end = start + action.tokens.length
+    weights.fill(1, start, end)
+  }
+  return { tokens: Int32Array.from(tokens), weights }
+}
+
+/** A turn that is shown again under another role's name may begin a few tokens earlier. */
+const roleTokens = 8
+
+/** All turns; where each prompt renders the conversation anew, those up to any turn, so that each is seen as the last. */
+const seen = ({ transitions }: Trajectory.Trajectory, random: Random.Random) =>
+  transitions.every(({ fork }) => fork === undefined)
+    ? transitions
+    : transitions.slice(0, 1 + random.below(transitions.length))
+
+const playersOf = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer, steps: number) {
+  const model = yield* modelWith(tokenizer)
+  return yield* Effect.forEach(
+    mixture,
+    Effect.fnUntraced(function*({ habit, problems, recipe, settings }) {
+      const { build } = yield* recipe.configure({ ...settings, groupsPerBatch: problems, iterations: steps })
+      const { answerTo, dataset } = yield* build(model)
+      return Effect.fnUntraced(function*(step: number) {
+        const policy = policyOf(tokenizer, habit, answerTo, step < steps * reliableShare)
+        const groups = yield* Effect.forEach(
+          yield* dataset.batch(step - 1, 1),
+          (group) => Rollout.group(group, policy, { iteration: step })
+        )
+        return groups.flatMap((group) =>
+          GroupResult.isSkipped(group)
+            ? []
+            : GroupResult.survivors(group).flatMap(([member, trajectory]) =>
+              documentOf(seen(trajectory, Random.make(Seed.derive(5, step, group.key, member)))) ?? []
+            )
+        )
+      })
+    })
+  )
+})
+
+/** Words that stand alone in one place and after a space in another. */
+const words = [...Directory.words, ...Format.words].flatMap((word) => [word, ` ${word}`])
+
+/** So many steps' text teaches the tokenizer. */
+const sampledSteps = 60
+
+const texts = Effect.gen(function*() {
+  const tokenizer = TestTokenizer.characters
+  const players = yield* playersOf(tokenizer, sampledSteps)
+  const documents = yield* Effect.forEach(
+    Array.from({ length: sampledSteps }, (_, index) => index + 1),
+    (step) => Effect.forEach(players, (play) => play(step))
+  )
+  return [
+    ...documents.flat(2).map(({ tokens }) => [tokenizer.decode(tokens).replaceAll(/<\|\w+\|>/g, ""), 1] as const),
+    ...words.map((text) => [text, 40] as const)
+  ]
+})
+
+export const tasks: Corpus = {
+  texts: () => Effect.runPromise(texts),
+  documents: async (tokenizer, steps) => {
+    const players = await Effect.runPromise(playersOf(tokenizer, steps))
+    return async (step) => {
+      const played = await Effect.runPromise(Effect.forEach(players, (play) => play(step)))
+      return played.flat()
+    }
+  }
+}
