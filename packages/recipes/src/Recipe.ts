@@ -87,12 +87,22 @@ export interface Configured<out E, out R> extends BaseSettings {
   readonly build: (model: ChatModel.ChatModel) => Effect.Effect<Task<E, R>, E, R>
 }
 
+/** A short run of a recipe whose default model the embedded engine does not have. */
+export interface OnEngine {
+  /** What may be expected of it. */
+  readonly says: string
+  /** In place of the recipe's defaults where no model is named. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** Over those, where the machine has SmolLM2. */
+  readonly withSmolLm2: Readonly<Record<string, unknown>>
+}
+
 /** A task with the settings that a person may choose. Its errors and requirements are its own. */
 export interface Recipe<out E = never, out R = never> {
   readonly name: string
   readonly description: string
-  /** What keeps the embedded engine from training it, where something does, and what to do instead. */
-  readonly onEngine?: string
+  /** Absent where the engine trains the recipe as it is. */
+  readonly onEngine?: OnEngine
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -122,7 +132,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
   { build, settings, ...described }: {
     readonly name: string
     readonly description: string
-    readonly onEngine?: string
+    readonly onEngine?: OnEngine
     readonly settings: S
     readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
   }

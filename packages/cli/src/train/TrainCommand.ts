@@ -4,7 +4,6 @@ import { type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as OwnRecipe from "./OwnRecipe.ts"
 import * as PipelineRun from "./PipelineRun.ts"
 import * as PipelineSweep from "./PipelineSweep.ts"
@@ -24,7 +23,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recip
         : TrainRun.run(recipe, given, flags)
       return Effect.provide(trained, Hub.Hub.layer)
     }
-  ).pipe(Command.withDescription([recipe.description, recipe.onEngine].filter(Predicate.isNotUndefined).join(". ")))
+  ).pipe(Command.withDescription(recipe.description))
 
 const commandOfPipeline = <E>(pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>, name = pipeline.name) =>
   Command.make(

@@ -26,6 +26,7 @@ import * as PlanText from "./PlanText.ts"
 import * as Reporter from "./Reporter.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as SettingFlags from "./SettingFlags.ts"
+import * as ShortRun from "./ShortRun.ts"
 import * as SinkFlag from "./SinkFlag.ts"
 import type { Given } from "./TinkerBackend.ts"
 
@@ -74,19 +75,21 @@ const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOptio
 }
 
 /** A recipe, or a pipeline of recipes. */
-interface Configurable<A> extends Pick<Recipe.Recipe, "settings"> {
+interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine"> {
   readonly configure: (given: unknown) => Effect.Effect<A, InvalidOption.InvalidOption>
 }
 
-/** The settings of the configuration file, under those of `--set` and of flags. */
+/** The settings of the configuration file, under those of `--set` and of flags, over those for the backend. */
 export const configure = Effect.fnUntraced(function*<A>(
   recipe: Configurable<A>,
   given: Readonly<Record<string, unknown>>,
-  { config, set }: Pick<Flags, "config" | "set">
+  { backend, config, set }: Pick<Flags, "backend" | "config" | "set">
 ) {
   const file = Option.isSome(config) ? yield* ConfigFile.read("config", config.value) : {}
   const own = yield* ConfigFile.fromText(Option.getOrElse(set, () => ({})))
-  return yield* Effect.mapError(recipe.configure({ ...file, ...own, ...given }), asFlag(recipe))
+  const chosen = { ...file, ...own, ...given }
+  const short = backend === "engine" && chosen["model"] === undefined ? yield* ShortRun.settings(recipe) : {}
+  return yield* Effect.mapError(recipe.configure({ ...short, ...chosen }), asFlag(recipe))
 })
 
 /** The table that `--prices` names; an empty one without it. */
@@ -239,6 +242,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const program = Effect.gen(function*() {
     const task = yield* prepare(recipe, configured, flags)
     if (flags.plan) return yield* showPlan(name, task, folder, flags)
+    yield* ShortRun.say(recipe, configured.model)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
     return yield* Effect.provide(train(name, task, folder, flags), run)
   })

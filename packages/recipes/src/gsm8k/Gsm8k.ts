@@ -10,6 +10,7 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 import type { Problem } from "./Gsm8kRow.ts"
 import * as Gsm8kSource from "./Gsm8kSource.ts"
 import * as PromptLength from "./PromptLength.ts"
+import * as SampleProblems from "./SampleProblems.ts"
 import type { Split } from "./Split.ts"
 
 export const Settings = Schema.Struct({
@@ -25,7 +26,8 @@ export const Settings = Schema.Struct({
   data: Setting.text({
     default: Gsm8kSource.hubName,
     unit: "folder",
-    help: `Folder with train.jsonl and test.jsonl, or ${Gsm8kSource.hubName} for the hub's own files`
+    help:
+      `Folder with train.jsonl and test.jsonl, ${Gsm8kSource.hubName} for the hub's own files, or ${Gsm8kSource.sampleName} for a few made-up problems`
   }),
   fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
 })
@@ -85,8 +87,7 @@ export const task = (
 export const gsm8k = Recipe.make({
   name: "gsm8k",
   description: "Grade-school word problems, answers in a box; evaluated on the test problems",
-  onEngine:
-    "The engine does not have the default model: try --backend mock; --model effect-rl/tiny-128 runs but cannot solve them",
+  onEngine: SampleProblems.onEngine({ data: Gsm8kSource.sampleName }),
   settings: Settings,
   build: Effect.fnUntraced(function*(model, settings) {
     const split = yield* Gsm8kSource.load(settings.data)

@@ -7,10 +7,14 @@ import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { finalAnswer, Gsm8kRow, type Problem } from "./Gsm8kRow.ts"
+import * as SampleProblems from "./SampleProblems.ts"
 import * as Split from "./Split.ts"
 
 /** Names the hub's own files in place of a folder. */
 export const hubName = "openai/gsm8k"
+
+/** Names the made-up problems in place of a folder. */
+export const sampleName = "sample"
 
 const repository = Repository.dataset(hubName, "e53f048856ff4f594e959d75785d2c2d37b678ee")
 
@@ -64,12 +68,14 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * `train.jsonl` and, where there is one, `test.jsonl` of a folder; or the hub's files. Fails where a problem is in both.
+ * `train.jsonl` and, where there is one, `test.jsonl` of a folder; or the hub's files, or made-up problems. Fails where a problem is
+ * in both parts.
  *
  * @example
  * const split = Gsm8kSource.load("data/gsm8k")
  */
 export const load = Effect.fn("Gsm8kSource.load")(function*(from: string) {
+  if (from === sampleName) return SampleProblems.split
   if (from !== hubName) return yield* fromFolder(from)
   return yield* Split.disjoint(yield* fromHub("train"), yield* fromHub("test"))
 })

@@ -3,6 +3,7 @@ import { ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as SampleProblems from "../gsm8k/SampleProblems.ts"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
@@ -42,8 +43,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 export const abstractions = Recipe.make({
   name: "abstractions",
   description: "Eight word problems from upstream's tutorial, two per step",
-  onEngine:
-    "The engine does not have the default model: try --backend mock; --model effect-rl/tiny-128 runs but cannot solve them",
+  onEngine: SampleProblems.onEngine({}),
   settings,
   build: (model, settings) =>
     Recipe.task({

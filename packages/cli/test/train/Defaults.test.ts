@@ -1,0 +1,70 @@
+/** Recipes train from a clone, with nothing downloaded and nothing but their names given. */
+import { SmolLm2 } from "@effect-rl/engine"
+import { Recipes } from "@effect-rl/recipes"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it, vi } from "@effect/vitest"
+import { ConfigProvider, Effect, Exit, FileSystem, Path } from "effect"
+import * as CommandLine from "../CommandLine.ts"
+
+vi.setConfig({ testTimeout: 120_000 })
+
+/** The least work that a run may have; a recipe has some of these settings. */
+const least: Readonly<Record<string, string>> = {
+  iterations: "1",
+  evalEvery: "0",
+  groupsPerBatch: "2",
+  groupSize: "2",
+  batchSize: "4"
+}
+
+const train = Effect.fnUntraced(function*({ name, settings }: (typeof Recipes.all)[number], ...flags: Array<string>) {
+  const set = Object.entries(least).filter(([setting]) => Object.hasOwn(settings.fields, setting))
+  const given = set.flatMap(([setting, value]) => ["--set", `${setting}=${value}`])
+  return yield* CommandLine.run("train", name, "--log-path", yield* CommandLine.runFolder, ...given, ...flags)
+})
+
+const withCache = (folder: string) =>
+  Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown({ EFFECT_RL_CACHE: folder }))
+
+describe("train with a recipe's defaults", () => {
+  const { preferenceRl } = Recipes
+  for (const recipe of Recipes.all.filter(({ name }) => name !== preferenceRl.name)) {
+    it.effect(`trains ${recipe.name}`, () =>
+      Effect.gen(function*() {
+        const { errors, exit, out } = yield* train(recipe, "--workers", "1")
+        assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+        assert.isTrue(out.some((line) => /iteration +1\/1/.test(line)), out.join("\n"))
+        assert.strictEqual(
+          [...out, ...errors].some((line) => line.includes("it will not learn")),
+          recipe.onEngine !== undefined
+        )
+      }).pipe(withCache("/nowhere")))
+  }
+
+  it.effect("names the pipeline that trains what preference-rl begins with", () =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* train(preferenceRl)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), "which the recipe rlhf trains by itself")
+    }))
+
+  it.effect("takes SmolLM2 for word problems where the machine has it", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const cache = yield* fs.makeTempDirectoryScoped()
+      const file = yield* SmolLm2.file.pipe(withCache(cache))
+      yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+      yield* fs.writeFileString(file, "no model, so that the run ends here")
+      const { errors, exit } = yield* train(Recipes.gsm8k).pipe(withCache(cache))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), "SmolLM2-135M-Instruct.Q4_1.gguf")
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("keeps the cookbook's sizes for a model that is named", () =>
+    Effect.gen(function*() {
+      const flags = ["--plan", "--model", "effect-rl/tiny-64", "--data", "sample"]
+      const { out } = yield* CommandLine.run("train", "gsm8k", ...flags, "--log-path", yield* CommandLine.runFolder)
+      assert.isTrue(out.some((line) => line.includes("58")), out.join("\n"))
+    }))
+})
