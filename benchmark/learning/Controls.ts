@@ -1,9 +1,13 @@
 /** Runs that must not learn, or must unlearn: what remains of a gain when its cause is taken away. */
-import { Advantage, Credit, GroupResult, Seed, Signal } from "@effect-rl/core"
-import type { Change } from "./Experiment.ts"
+import { Advantage, Credit, GroupResult, type Rl, Seed, Signal } from "@effect-rl/core"
+
+/** What replaces parts of a run's update, given the run's seed. */
+export type Control = (seed: number) => Pick<NonNullable<Rl.Options["update"]>, "learningRate" | "credit">
+
+export const none: Control = () => ({})
 
 /** Nothing is learned, so the score stays what it was. */
-export const noLearning: Change = (options) => ({ ...options, update: { ...options.update, learningRate: 0 } })
+export const noLearning: Control = () => ({ learningRate: 0 })
 
 /** Each reward goes to some member of its group, whatever that member did. */
 export const shuffled = (seed: number) => {
@@ -23,18 +27,11 @@ export const shuffled = (seed: number) => {
   })
 }
 
-export const shuffledRewards: Change = (options) => ({
-  ...options,
-  update: {
-    ...options.update,
-    credit: shuffled(options.run?.seed ?? 0)(Credit.groupRelative(Advantage.centered))
-  }
+export const shuffledRewards: Control = (seed) => ({
+  credit: shuffled(seed)(Credit.groupRelative(Advantage.centered))
 })
 
 const negated = Advantage.make("negated", (group) => Advantage.centered.of(group).map((advantage) => -advantage))
 
 /** What was good is made rarer. */
-export const negatedAdvantages: Change = (options) => ({
-  ...options,
-  update: { ...options.update, credit: Credit.groupRelative(negated) }
-})
+export const negatedAdvantages: Control = () => ({ credit: Credit.groupRelative(negated) })

@@ -5,7 +5,6 @@ import {
   GroupPayload,
   GroupResult,
   Proportion,
-  type Renderer,
   Rl,
   RunRecord,
   RunStore,
@@ -14,17 +13,9 @@ import {
 } from "@effect-rl/core"
 import { BoxedAddition } from "@effect-rl/recipes"
 import { Clock, Effect, Option, Stream } from "effect"
+import type { Control } from "./Controls.ts"
 
 export const iterations = 25
-
-type TestSetError = Effect.Error<
-  ReturnType<ReturnType<typeof Evaluator.testSet<Renderer.RendererError, never>>["evaluate"]>
->
-
-type Options = Rl.Options<Renderer.RendererError, never, TestSetError>
-
-/** Makes another run of the recipe's. */
-export type Change = (options: Options) => Options
 
 export interface Scores {
   /** Right answers at temperature 1. */
@@ -104,10 +95,11 @@ const options = (model: ChatModel.ChatModel, seed: number) => {
 const name = "effect-rl/tiny-128"
 
 /** Trains with `seed` for 25 iterations. */
-export const run = Effect.fnUntraced(function*(seed: number, change: Change) {
+export const run = Effect.fnUntraced(function*(seed: number, control: Control) {
   const model = yield* ChatModel.resolve(name)
   const startedAt = yield* Clock.currentTimeMillis
-  const records = yield* Stream.runCollect(Rl.run(change(options(model, seed))))
+  const given = options(model, seed)
+  const records = yield* Stream.runCollect(Rl.run({ ...given, update: { ...given.update, ...control(seed) } }))
   const outcome: Outcome = {
     seed,
     before: yield* scores(records, 0),

@@ -73,7 +73,7 @@ const options = (model: ChatModel.ChatModel) => {
 }
 
 const controls = {
-  none: (same: ReturnType<typeof options>) => same,
+  none: Controls.none,
   still: Controls.noLearning,
   shuffled: Controls.shuffledRewards
 }
@@ -93,7 +93,8 @@ const program = Effect.gen(function*() {
   if (!isControl(flags.control)) return yield* Effect.die(`--control is ${flags.control}, expected still or shuffled`)
   const model = yield* ChatModel.resolve(SmolLm2.name)
   const startedAt = yield* Clock.currentTimeMillis
-  yield* Rl.run(controls[flags.control](options(model))).pipe(
+  const given = options(model)
+  yield* Rl.run({ ...given, update: { ...given.update, ...controls[flags.control](seed) } }).pipe(
     Stream.runForEach((record) =>
       Effect.gen(function*() {
         const line = lineOf(record)

@@ -19,11 +19,11 @@ const row = (name: string, { after, before, seconds, seed }: Experiment.Outcome)
 ]
 
 /** Runs seed after seed and says how each went, as all of it takes minutes. */
-const runs = (name: string, count: number, change: Experiment.Change) =>
+const runs = (name: string, count: number, control: Controls.Control) =>
   Effect.forEach(
     Array.from({ length: count }, (_, seed) => seed),
     (seed) =>
-      Effect.map(Experiment.run(seed, change), (outcome) => {
+      Effect.map(Experiment.run(seed, control), (outcome) => {
         Report.progress(row(name, outcome).join(", "))
         return outcome
       })
@@ -54,7 +54,7 @@ const verdict = (what: string, holds: boolean) => `- ${what}: **${holds ? "yes" 
 const program = Effect.gen(function*() {
   const seeds = yield* Config.Int("LEARNING_SEEDS").pipe(Config.withDefault(5))
   const base = yield* Experiment.base
-  const trained = yield* runs("trained", seeds, (config) => config)
+  const trained = yield* runs("trained", seeds, Controls.none)
   const controls = Math.min(seeds, controlSeeds)
   const still = yield* runs("learning rate 0", controls, Controls.noLearning)
   const shuffled = yield* runs("rewards shuffled", controls, Controls.shuffledRewards)

@@ -66,6 +66,12 @@ const isHeldOut = (triple: string) => Seed.derive(0, triple) % 8 === 0
 const trained = tasks((triple) => !isHeldOut(triple))
 const heldOut = tasks(isHeldOut)
 
+/**
+ * The task as it is put to the model.
+ *
+ * @example
+ * const asked = Format.question({ name: "a JSON array", words: ["sun", "sea", "tree"] })
+ */
 export const question = ({ name, words }: Pick<Task, "name" | "words">) => `Write ${words.join(", ")} as ${name}.`
 
 /** Whether a text is the list in the format it was asked for, and nothing else. */

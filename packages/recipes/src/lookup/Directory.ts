@@ -30,7 +30,12 @@ export const make = (seed: number): Directory => {
 
 const most = 3
 
-/** The entries whose name has every word of the query, at most three of them, in an order of the seed's. */
+/**
+ * The entries whose name has every word of the query, at most three of them, in an order of the seed's.
+ *
+ * @example
+ * const found = Directory.search(Directory.make(1), "Ada Bell", 1)
+ */
 export const search = (directory: Directory, query: string, seed: number): Directory => {
   const wanted = query.toLowerCase().split(/\s+/).filter((word) => word !== "")
   const found = directory.filter(({ name }) => {

@@ -35,6 +35,9 @@ const searchIn = (directory: Directory.Directory, seed: number) =>
  * Up to three turns, each of which may search; three people at most are found at a time. Reward 1 where the last message ends with
  * the right number, else 0.
  *
+ * @example
+ * const env = yield* LookupEnv.make({ model, name: "Ada Bell", seed: 1 })
+ *
  * @see tinker-cookbook `recipes/search_tool`
  */
 export const make = ({ model, name, seed }: Options) => {
