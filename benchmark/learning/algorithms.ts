@@ -16,8 +16,7 @@ import * as Sums from "./Sums.ts"
 const { groupSize, groupsPerBatch, iterations, learningRate } = Sums.usual
 
 const program = Effect.gen(function*() {
-  const { offPolicy, onPolicy } = yield* Distillation.onPolicyFigure
-  const { prompt, self } = yield* Distillation.promptFigure
+  const { offPolicy, onPolicy } = yield* Distillation.figures
   const figures = [
     Rewards.paces,
     Rewards.credits,
@@ -31,8 +30,6 @@ const program = Effect.gen(function*() {
     Examples.dpo,
     onPolicy,
     offPolicy,
-    prompt,
-    self,
     yield* Rlhf.figure
   ]
   const named = process.argv.slice(2)

@@ -1,9 +1,8 @@
-/** Figures of distillation on sums: from a better model, and from what a model does when it is told how. */
+/** Figures of distillation on sums from a better model. */
 import {
   Advantage,
   ChatModel,
   Credit,
-  GroupResult,
   LearningRate,
   Message,
   MessagePolicy,
@@ -14,7 +13,7 @@ import {
   SupervisedDataset,
   Tinker
 } from "@effect-rl/core"
-import { BoxedAddition, MathEnv, Recipes, WorkedSum } from "@effect-rl/recipes"
+import { BoxedAddition, MathEnv, Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"
 import type * as Figure from "../Figure.ts"
@@ -35,19 +34,16 @@ const pairs = (seed: number) =>
     (at) => BoxedAddition.trainingPairs[at] ?? [0, 0] as const
   )
 
-const sampler = (modelPath: string) =>
-  Tinker.Tinker.use((tinker) =>
-    tinker.createSamplingClient(modelPath.startsWith("effect-rl/") ? { baseModel: modelPath } : { modelPath })
-  )
+const sampler = (modelPath: string) => Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
 
 const saved = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const { samplerPath = null, statePath = "" } = records.findLast(RunRecord.guards.Saved) ?? {}
   return { statePath, samplerPath: samplerPath ?? "" }
 }
 
-/** Questions with what other weights answer to them after some messages, which are then left out. */
+/** Questions with what the teacher answers to them. */
 const answered = Effect.fnUntraced(
-  function*(name: string, modelPath: string, seed: number, told: ReadonlyArray<Message.Message>) {
+  function*(name: string, modelPath: string, seed: number) {
     const model = yield* ChatModel.resolve(name)
     const { maxTokens } = Sums.usual
     const client = yield* sampler(modelPath)
@@ -55,7 +51,7 @@ const answered = Effect.fnUntraced(
     return yield* Effect.forEach(pairs(seed), (pair, index) => {
       const messages = [question(pair)]
       return Effect.map(
-        respond({ messages: [...told, ...messages], key: String(index) }),
+        respond({ messages, key: String(index) }),
         (answer): Conversation => [...messages, answer]
       )
     }, { concurrency: 64 })
@@ -66,16 +62,14 @@ const answered = Effect.fnUntraced(
 interface Imitation {
   readonly seed: number
   readonly learningRate: number
-  readonly loadCheckpointPath?: string
 }
 
 /** The records of a student that imitates conversations. */
 const imitate = Effect.fnUntraced(
-  function*(rows: ReadonlyArray<Conversation>, { learningRate, seed, ...start }: Imitation) {
+  function*(rows: ReadonlyArray<Conversation>, { learningRate, seed }: Imitation) {
     const model = yield* ChatModel.resolve(Sums.model)
     return yield* Stream.runCollect(Supervised.run({
       model,
-      ...start,
       dataset: SupervisedDataset.conversations(rows, { model, batchSize }),
       update: { learningRate: LearningRate.linear({ peak: learningRate }) },
       run: { seed }
@@ -84,27 +78,12 @@ const imitate = Effect.fnUntraced(
   Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 )
 
-const told = [Message.system("Work in columns.")]
-
-/** Weights that work sums out when they are told to, and otherwise answer as the base model does. */
-const instructed = Effect.gen(function*() {
-  const asBefore = yield* answered(Sums.model, Sums.model, 0, [])
-  const asTold = pairs(1).map((pair): Conversation => [...told, ...WorkedSum.right(pair)])
-  const rows = asBefore.flatMap((row, index) => [row, asTold[index] ?? row])
-  return saved(yield* imitate(rows, { seed: 0, learningRate: 2e-3 }))
-})
-
-/** What the members of a group were asked. */
-const questionOf = (group: GroupResult.Group) =>
-  GroupResult.survivors(group).map(([, { transitions }]) => String(transitions[0]?.logs["question"])).at(0) ?? ""
-
 const share = (correct: number) => ({ value: correct / Sums.problems, trials: Sums.problems })
 
-const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>, before?: string) {
+const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
   const model = yield* ChatModel.resolve(Sums.model)
   const outcome: Figure.Outcome = {
     curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["nll"] ?? NaN),
-    ...(before === undefined ? {} : { before: share(yield* Sums.rightAnswers(model, before)) }),
     after: share(yield* Sums.rightAnswers(model, saved(records).samplerPath)),
     besides: {}
   }
@@ -135,7 +114,7 @@ const row = <E, R>(
 })
 
 /** What the student says, each token as likely as the teacher finds it, and with the task's rewards beside that. */
-export const onPolicyFigure = Effect.map(
+export const figures = Effect.map(
   Effect.cached(Effect.map(Examples.train(Recipes.supervised, { model: "effect-rl/tiny-128" }), saved)),
   (teacher) => {
     const taught = (estimator?: Advantage.Estimator) =>
@@ -149,7 +128,7 @@ export const onPolicyFigure = Effect.map(
         return { ...outcome, besides: { ...besides, "teacher's right answers": best / Sums.problems } }
       }, Effect.scoped)
     const imitated = Effect.fnUntraced(function*(seed: number, { learningRate }: { readonly learningRate: number }) {
-      const rows = yield* answered("effect-rl/tiny-128", (yield* teacher).samplerPath, seed, [])
+      const rows = yield* answered("effect-rl/tiny-128", (yield* teacher).samplerPath, seed)
       return yield* outcomeOf(yield* imitate(rows, { seed, learningRate }))
     })
     return {
@@ -170,48 +149,3 @@ export const onPolicyFigure = Effect.map(
     }
   }
 )
-
-/** Weights learn to do without being told what they do when they are told. */
-export const promptFigure = Effect.map(Effect.cached(instructed), (weights) => {
-  const withoutBeingTold = Effect.fnUntraced(
-    function*(seed: number, { learningRate }: { readonly learningRate: number }) {
-      const { samplerPath, statePath } = yield* weights
-      const rows = yield* answered(Sums.model, samplerPath, seed + 10, told)
-      const records = yield* imitate(rows, { seed, learningRate, loadCheckpointPath: statePath })
-      return yield* outcomeOf(records, samplerPath)
-    }
-  )
-  const byItself = Effect.fnUntraced(function*(seed: number, settings: object) {
-    const { samplerPath, statePath } = yield* weights
-    const { renderer, ...model } = yield* ChatModel.resolve(Sums.model)
-    const teacher = yield* sampler(samplerPath)
-    const prompt: Credit.OtherPrompt<never> = {
-      name: "told to work in columns",
-      of: (group) => Effect.orDie(renderer.generationPrompt([...told, Message.user(questionOf(group))]))
-    }
-    const credit = Credit.distill({ teacher, prompt })
-    const trained = yield* Sums.trainOne(
-      { ...onPolicy, iterations: 15, loadCheckpointPath: statePath, ...settings },
-      seed,
-      () => credit
-    )
-    const before = share(yield* Sums.rightAnswers({ renderer, ...model }, samplerPath))
-    return { ...teacherKl(trained), before }
-  }, Effect.scoped)
-  return {
-    prompt: {
-      ...variants,
-      name: "prompt-distillation",
-      title: "Prompt distillation: answers given when told how, learned without",
-      value: "NLL of those answers by iteration",
-      rows: [row("640 answers", withoutBeingTold, 2e-3)]
-    },
-    self: {
-      ...variants,
-      name: "self-distillation",
-      title: "Self-distillation: the teacher is the same weights, told how",
-      value: "KL from the teacher by iteration, nats per token",
-      rows: [row("told to work in columns", byItself)]
-    }
-  }
-})
