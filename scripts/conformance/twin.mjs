@@ -25,6 +25,9 @@ const losses = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "
 /** Largest difference of log-probabilities, of logits, and of adapter weights after ten updates. */
 const limit = 1e-4
 
+/** Largest norm of the differences of all adapter weights, as a share of what the updates changed. */
+const normLimit = 1e-3
+
 /** Draws as far from their probabilities as this are no chance: seeds are fixed, so that a run never fails by chance. */
 const leastChance = 1e-4
 
@@ -45,10 +48,14 @@ try {
       stdio: ["ignore", "pipe", "inherit"]
     })
   )
-  for (const { chance, distances, name } of models) {
+  for (const { chance, distances, name, norms } of models) {
     const text = Object.entries(distances).map(([what, distance]) => `${what} ${distance.toExponential(1)}`).join(", ")
-    const isNear = Object.values(distances).every((distance) => distance <= limit) && chance >= leastChance
-    report(isNear, `${name}: ${text}, draws p = ${chance.toPrecision(2)}`)
+    const norm = Math.max(...Object.values(norms))
+    const isNear = Math.max(...Object.values(distances)) <= limit && norm <= normLimit && chance >= leastChance
+    report(
+      isNear,
+      `${name}: ${text}, updates ${norm.toExponential(1)} of their norm, draws p = ${chance.toPrecision(2)}`
+    )
   }
   report(
     unequal.length === 0,

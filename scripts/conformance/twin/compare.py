@@ -65,18 +65,20 @@ def factors(model, adapter):
     }
 
 
-def weight_distance(model, plan, result, name):
+def weight_distances(model, plan, result, name):
+    """The largest difference of any weight, and the norm of all differences as a share of what training changed."""
     start = {key: weight.detach().clone() for key, weight in factors(model, "start").items()}
     model.load_adapter(result["ends"][name], adapter_name=name)
     model.set_adapter("start")
     train(model.train(), name, plan, result["sampled"])
     trained, expected = factors(model, "start"), factors(model, name)
     assert trained.keys() == expected.keys()
-    distance = max((trained[key] - expected[key]).abs().max().item() for key in trained)
     with torch.no_grad():
+        difference = torch.cat([(trained[key] - expected[key]).flatten() for key in trained])
+        change = torch.cat([(expected[key] - start[key]).flatten() for key in trained])
         for key, weight in trained.items():
             weight.copy_(start[key])
-    return distance
+    return difference.abs().max().item(), (difference.norm() / change.norm()).item()
 
 
 def probabilities(scores, temperature, topK, topP):
@@ -127,10 +129,13 @@ def compare(plan, entry, result):
     )
     chance = sampling(base, plan, entry, result["drawn"])
     model = PeftModel.from_pretrained(base, result["start"], adapter_name="start", is_trainable=True)
-    weights = {name: weight_distance(model, plan, result, name) for name in entry["losses"]}
+    weights = {name: weight_distances(model, plan, result, name) for name in entry["losses"]}
     model.set_adapter(entry["losses"][0])
     distances["adapter"] = furthest(model.eval(), plan["tokens"], result["trained"])
-    return dict(name=entry["name"], distances={**distances, **weights}, chance=chance)
+    norms = {name: norm for name, (_, norm) in weights.items()}
+    if not entry["isLarge"]:
+        distances.update({name: largest for name, (largest, _) in weights.items()})
+    return dict(name=entry["name"], distances=distances, norms=norms, chance=chance)
 
 
 def unequal_blocks(out):
