@@ -74,6 +74,7 @@ export * as Setting from "./record/Setting.ts"
 export * as Spent from "./record/Spent.ts"
 export * as Usage from "./record/Usage.ts"
 
+export * as HopSampling from "./policy/HopSampling.ts"
 export * as MessagePolicy from "./policy/MessagePolicy.ts"
 export * as Policy from "./policy/Policy.ts"
 export * as SamplingSettings from "./policy/SamplingSettings.ts"

@@ -156,7 +156,14 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
     },
     pace: {
       name: settings.pace,
-      settings: Struct.pick(settings, ["maxStepsOffPolicy", "onStale", "removeConstantRewardGroups", "minibatches"])
+      settings: Struct.pick(settings, [
+        "maxStepsOffPolicy",
+        "onStale",
+        "removeConstantRewardGroups",
+        "hop",
+        "hopTokens",
+        "minibatches"
+      ])
     }
   }
 }

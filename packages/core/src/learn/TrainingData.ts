@@ -3,6 +3,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
+import type * as Sampling from "../model/Sampling.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Estimator, TokenAdvantage } from "./Advantage.ts"
 import type { InformativeGroup } from "./Signal.ts"
@@ -18,6 +19,8 @@ export interface Lineage {
   /** The turns it holds: `turns` of them from `firstTurn` on. */
   readonly firstTurn: number
   readonly turns: number
+  /** Which weights sampled the tokens of these turns, in order; absent where `samplerStep`'s sampled all of them. */
+  readonly weights?: ReadonlyArray<Sampling.WeightsSpan>
 }
 
 export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
@@ -126,17 +129,28 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   return acted?.tokens.length ?? 0
 }
 
-/** Where positions come from, one turn after the other: what its prompt added, then what was sampled. */
+/** Where positions come from, one request after the other: what its prompt added, then what was sampled. */
 const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefined => {
   const found: Array<Datum.Span> = []
   let end = 0
-  for (const { start, tokens, transition: { action: { sequenceId } } } of turns) {
-    if (sequenceId === undefined) return undefined
-    found.push({ of: "prompt", sequenceId, offset: end, length: start - end })
-    found.push({ of: "sampled", sequenceId, offset: 0, length: tokens.length - start })
-    end = tokens.length
+  for (const { start, transition: { action } } of turns) {
+    let at = start
+    for (const { length, sequenceId } of action.weights ?? [{ ...action, length: action.tokens.length }]) {
+      if (sequenceId === undefined) return undefined
+      found.push({ of: "prompt", sequenceId, offset: end, length: at - end })
+      found.push({ of: "sampled", sequenceId, offset: 0, length })
+      end = at += length
+    }
   }
   return found
+}
+
+/** Which weights sampled the tokens of turns, where that may differ from token to token. */
+const weightsOf = (turns: ReadonlyArray<Turn>, step: number): Pick<Lineage, "weights"> => {
+  if (turns.every(({ transition }) => transition.action.weights === undefined)) return {}
+  return {
+    weights: turns.flatMap(({ transition: { action } }) => action.weights ?? [{ step, length: action.tokens.length }])
+  }
 }
 
 /** Positions `from` to `to` of runs. */
@@ -190,11 +204,11 @@ const toDatum = (
 const fromTrajectory = (
   { transitions }: Trajectory.Trajectory,
   advantageOf: (turn: number, position: number) => number,
-  origin: Omit<Lineage, "firstTurn" | "turns">
+  origin: Omit<Lineage, "firstTurn" | "turns" | "weights">
 ): ReadonlyArray<TrainingDatum> => {
   let firstTurn = 0
   return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
-    const lineage = { ...origin, firstTurn, turns: turns.length }
+    const lineage = { ...origin, firstTurn, turns: turns.length, ...weightsOf(turns, origin.samplerStep) }
     firstTurn += turns.length
     const datum = toDatum(turns, advantageOf)
     return datum === undefined ? [] : [{ ...datum, lineage }]

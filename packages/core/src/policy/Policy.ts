@@ -51,20 +51,36 @@ export const onlySequence = (
     )
     : Effect.succeed(sequence)
 
+/** Asks for one sequence, with a cap and a seed of its own. */
+export const sample = (
+  client: SamplingClient,
+  { maxTokens: _maxTokens, recordStabilityInfo = false, seed: _seed, ...shape }: SamplingOptions,
+  { prompt, ...own }: Required<Omit<Request, "key">> & { readonly seed: number }
+): Effect.Effect<Sampling.SampledTokens, TinkerError> => {
+  const record = recordStabilityInfo ? { recordStabilityInfo } : {}
+  const request = { prompt, params: { ...shape, ...own }, ...record }
+  return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
+}
+
+/** The most tokens of a turn. */
+export const turnTokens = ({ maxTokens }: SamplingOptions, { maxTokens: tighter = maxTokens }: Request) =>
+  Math.min(maxTokens, tighter)
+
 /**
  * Samples every turn from one client.
  *
  * @example
  * const policy = Policy.fromSamplingClient(client, { maxTokens: 64, temperature: 1, seed: 1 })
  */
-export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
-  const { maxTokens, recordStabilityInfo = false, seed, ...shape } = options
-  const record = recordStabilityInfo ? { recordStabilityInfo } : {}
-  return {
-    description: { modelPath: client.modelPath, options },
-    act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
-      const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
-      return Effect.flatMap(client.sample({ prompt, params, ...record }), ({ sequences }) => onlySequence(sequences))
-    }
+export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => ({
+  description: { modelPath: client.modelPath, options },
+  act: (request) => {
+    const { key, prompt, stop } = request
+    return sample(client, options, {
+      prompt,
+      stop,
+      maxTokens: turnTokens(options, request),
+      seed: Seed.turn(options.seed, key)
+    })
   }
-}
+})

@@ -1,22 +1,20 @@
 /** Groups on their way from a dataset to the updates that train on them, sampled also while others are trained on. */
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberMap from "effect/FiberMap"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
-import * as RcRef from "effect/RcRef"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
-import * as Policy from "../policy/Policy.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Program from "../run/Program.ts"
+import * as PublishedWeights from "./PublishedWeights.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Tickets from "./Tickets.ts"
@@ -24,6 +22,8 @@ import * as Tickets from "./Tickets.ts"
 /** A group that ended, with what became of it. */
 export interface Ended extends Schedule.Ended {
   readonly result: GroupResult
+  /** Its tokens by their weights, where it may have hopped. */
+  readonly tokens: ReadonlyArray<PublishedWeights.TokenSpan>
 }
 
 /** A group that takes no place in an update, and why. A stale one may not have ended. */
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   type Admitted = Tickets.Upcoming<E, R> & Schedule.Begun & Partial<Schedule.Span>
   const { concurrency = Rollout.defaultConcurrency, ...rollout } = options.rollout
   const tickets = Tickets.make(options.dataset, options.seed, from.groups)
-  const sampler = yield* RcRef.make({ acquire: weights.sampler, idleTimeToLive: Duration.infinity })
+  const published = yield* PublishedWeights.make(options, weights, recorded.iterations)
   const fibers = yield* FiberMap.make<string>()
   const changes = yield* Queue.unbounded<void, Error<E>>()
   /** Groups may also begin while passes are submitted, where the program's own services, its log of groups above all, are not. */
@@ -146,7 +146,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   const finish = (group: Admitted, result: GroupResult) =>
     lock.withPermit(Effect.gen(function*() {
       if (!inFlight.delete(nameOf(group))) return
-      const over = { ended: iteration, ...group, result }
+      const over = { ended: iteration, ...group, result, tokens: published.spans(group.began, result) }
       if (rules.isFiltered(result)) putAside(over, "filtered")
       else ended = [...ended, over]
       yield* admit
@@ -154,12 +154,11 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
       yield* Queue.offer(changes, undefined)
     }))
 
-  /** Holds the weights from now on: newer ones may be published before the group asks for its first token. */
+  /** A group has its weights from now on: newer ones may be published before it asks for its first token. */
   const beginOne = (group: Admitted) =>
     Effect.uninterruptible(Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const { client, step } = yield* Scope.provide(RcRef.get(sampler), scope)
-      const policy = Policy.fromSamplingClient(client, options.sampling)
+      const { policy, step } = yield* Scope.provide(published.begin, scope)
       const place = { seed: options.seed, iteration: group.batch, samplerStep: step }
       const rolled = Rollout.recorded(group.builder, policy, { ...rollout, ...place })
       const whole = Effect.flatMap(rolled, (result) => finish(group, result))
@@ -197,8 +196,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
 
   const refresh = Effect.gen(function*() {
     if (inFlight.size === 0 && (yield* tickets.peek) === undefined) return
-    yield* RcRef.invalidate(sampler)
-    step = (yield* Effect.scoped(RcRef.get(sampler))).step
+    step = yield* published.publish(iteration)
   })
 
   const size = Effect.gen(function*() {

@@ -131,6 +131,8 @@ export interface Recorded {
   readonly batches: ReadonlyMap<number, ReadonlyArray<string>>
   /** When groups that have ended began and ended. */
   readonly ended: ReadonlyMap<string, Span>
+  /** The first iteration with weights of so many optimizer steps. */
+  readonly iterations: ReadonlyMap<number, number>
 }
 
 /**
@@ -142,8 +144,7 @@ export const recorded = (story: ReadonlyArray<RunRecord.RunRecord>): Recorded =>
   const began = new Map<string, number>()
   const ended = new Map<string, Span>()
   const isGivenUp = GroupRecords.isGivenUp(story)
-  /** The first iteration with weights of that many optimizer steps. */
-  const iterationOf = new Map([[0, 0]])
+  const iterations = new Map([[0, 0]])
   let steps = 0
   let done = 0
   for (const record of story) {
@@ -158,12 +159,12 @@ export const recorded = (story: ReadonlyArray<RunRecord.RunRecord>): Recorded =>
     if (record._tag === "Updated") {
       done = record.iteration + 1
       steps += record.updates.length
-      if (!iterationOf.has(steps)) iterationOf.set(steps, done)
+      if (!iterations.has(steps)) iterations.set(steps, done)
     }
     if (record._tag === "GroupRolledOut" && record.evaluator === undefined && !isGivenUp(record)) {
       const name = nameOf(record.iteration, record.key)
       const isKnown = record.recalled !== undefined && ended.has(name)
-      if (!isKnown) ended.set(name, { began: began.get(name) ?? iterationOf.get(record.step) ?? done, ended: done })
+      if (!isKnown) ended.set(name, { began: began.get(name) ?? iterations.get(record.step) ?? done, ended: done })
     }
     if (record._tag === "Credited") {
       const trained = record.groups.filter(({ verdict }) => verdict !== "filtered" && verdict !== "stale")
@@ -178,10 +179,10 @@ export const recorded = (story: ReadonlyArray<RunRecord.RunRecord>): Recorded =>
       )
     }
   }
-  return { batches, ended }
+  return { batches, ended, iterations }
 }
 
-const nothing: Recorded = { batches: new Map(), ended: new Map() }
+const nothing: Recorded = { batches: new Map(), ended: new Map(), iterations: new Map() }
 
 /** The schedule of the run that the store holds, as far as it had come when it was opened last. */
 export const read: Effect.Effect<Recorded, RunError, RunStore> = Effect.gen(function*() {

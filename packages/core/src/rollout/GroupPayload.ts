@@ -3,7 +3,7 @@
  *
  * Every turn has its prompt as a difference from the turn before it (a member's first prompt from the group's first prompt), and
  * its sampled tokens (32-bit integers) and their log-probabilities (32-bit floats) as base64 of little-endian bytes. A turn
- * leaves out `trainable` where it is true, and `metrics`, `logs`, `fork` and `times` where it has none.
+ * leaves out `trainable` where it is true, and `weights`, `metrics`, `logs`, `fork` and `times` where it has none.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -68,6 +68,13 @@ const Turn = Schema.Struct({
   logprobs: Base64Array.float32,
   stopReason: Schema.Literals(["stop", "length"]),
   sequenceId: Schema.optionalKey(Schema.String),
+  weights: Schema.optionalKey(
+    Schema.Array(Schema.Struct({
+      step: Schema.Int,
+      length: Schema.Int,
+      sequenceId: Schema.optionalKey(Schema.String)
+    }))
+  ),
   reward: Real,
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
@@ -178,6 +185,7 @@ const encodeTurn = (
   logprobs: Base64Array.encode(action.logprobs),
   stopReason: action.stopReason,
   ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
+  ...(action.weights === undefined ? {} : { weights: action.weights }),
   reward: encodeReal(reward),
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
@@ -244,10 +252,16 @@ const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
 
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
   const { logprobs, logs = {}, metrics = {}, prompt, reward, sequenceId, stopReason, tokens } = turn
-  const { fork, times, trainable = true } = turn
+  const { fork, times, trainable = true, weights } = turn
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
-  const action = { tokens, logprobs, stopReason, ...(sequenceId === undefined ? {} : { sequenceId }) }
+  const action = {
+    tokens,
+    logprobs,
+    stopReason,
+    ...(sequenceId === undefined ? {} : { sequenceId }),
+    ...(weights === undefined ? {} : { weights })
+  }
   return {
     observation,
     action,

@@ -25,10 +25,19 @@ const drawGroup = (draw: Draw.Draw): Schedules.Group => ({
   isConstant: draw.chance(0.2)
 })
 
+/** A group of several turns whose tokens take their time, so that there is something to hop between. */
+const drawTurns = (draw: Draw.Draw): Partial<Schedules.Group> => ({
+  turns: draw.integer(1, 3),
+  tokenSeconds: draw.chance(0.5) ? 0 : draw.uniform() / 4
+})
+
 const scenario = (seed: number): Scenario => {
   const draw = Draw.make(seed, "schedule")
   const size = draw.integer(1, 4)
-  const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, () => drawGroup(draw))
+  const hops = Draw.make(seed, "hops")
+  const hop = hops.chance(0.4)
+  const group = () => ({ ...drawGroup(draw), ...(hop ? drawTurns(hops) : {}) })
+  const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, group)
   return {
     seed,
     world: {
@@ -41,7 +50,9 @@ const scenario = (seed: number): Scenario => {
       onStale: draw.oneOf(["train", "wait", "drop"]),
       removeConstantRewardGroups: draw.chance(0.4),
       isStreaming: draw.chance(0.4),
-      minibatches: draw.integer(1, 3)
+      minibatches: draw.integer(1, 3),
+      hop,
+      hopTokens: hops.integer(1, 2)
     },
     substeps: draw.integer(1, 2),
     concurrency: draw.oneOf([64, 64, 2, 1]),
@@ -57,8 +68,12 @@ const settingsOf = ({ concurrency, saveEvery, substeps }: Scenario) => ({
   } as const
 })
 
-const paceOf = ({ pace: { isStreaming, minibatches, ...settings } }: Scenario) =>
-  Pace.async(isStreaming ? { ...settings, minibatches } : settings)
+const paceOf = ({ pace: { hop, hopTokens, isStreaming, minibatches, ...settings } }: Scenario) =>
+  Pace.async({
+    ...settings,
+    ...(isStreaming ? { minibatches } : {}),
+    ...(hop ? { hop, hopTokens } : {})
+  })
 
 const storyOf = (
   { pace, world }: Scenario,
@@ -131,6 +146,10 @@ it.live(
 const trained = ({ groups }: RunRecord.Credited) =>
   groups.filter(({ verdict }) => verdict !== "filtered" && verdict !== "stale")
 
+/** Ages of the groups and tokens of an update. */
+const agesIn = ({ metrics }: RunRecord.Updated) =>
+  JSON.stringify(Object.entries(metrics).filter(([name]) => /^async\/(staleness|token_age)/.test(name)))
+
 /** A run that is killed without warning, and resumed to its end. */
 const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: number) {
   const { seed, world } = scenario
@@ -144,6 +163,7 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: numb
     const records = RunRecord.current(yield* Task.records)
     const isOver = Option.isSome(simulation.exit) && Exit.isSuccess(simulation.exit.value)
     const again = new Set(seen.opened.slice(opened).map(({ key }) => key))
+    const ages = new Map(records.filter(RunRecord.guards.Updated).map((update) => [update.iteration, agesIn(update)]))
     const updates = new Map(
       records.filter(RunRecord.guards.Credited).map((credit) => [credit.iteration, trained(credit)])
     )
@@ -156,6 +176,9 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: numb
         JSON.stringify(updates.get(credit.iteration) ?? []) === JSON.stringify(trained(credit))
           ? []
           : [`iteration ${credit.iteration} is another one`]
+      ),
+      ...before.filter(RunRecord.guards.Updated).flatMap((update) =>
+        ages.get(update.iteration) === agesIn(update) ? [] : [`iteration ${update.iteration} has other ages`]
       ),
       ...ScheduleRules.broken({ world, pace: scenario.pace, records, seen, isOver, isResumed: true })
     ]

@@ -12,6 +12,7 @@ import {
   RlOptions,
   Run,
   RunStore,
+  type Sampling,
   type Schedule,
   Streaming,
   Tinker,
@@ -24,8 +25,12 @@ import * as Task from "./Task.ts"
 
 /** What a group does. */
 export interface Group {
-  /** How long each of its two members takes; undefined is for ever. */
+  /** How long the environments of its two members take in all; undefined is for ever. */
   readonly seconds: number | undefined
+  /** Of each member, equally long; one unless given. */
+  readonly turns?: number
+  /** How long sampling a token takes; no time unless given. */
+  readonly tokenSeconds?: number
   /** Both members earn the same. */
   readonly isConstant?: boolean
 }
@@ -41,19 +46,23 @@ export interface World {
   readonly publishSeconds: number
 }
 
-/** What was seen from outside, by the groups' keys: when each was opened, and optimizer steps behind the weights that sampled it. */
+/** What was seen from outside, by the groups' keys: when each was opened, and optimizer steps behind the weights of each request. */
 export interface Seen {
   readonly opened: Array<{ readonly key: string; readonly seconds: number }>
-  readonly sampled: Array<{ readonly key: string; readonly step: number }>
+  readonly sampled: Array<{ readonly key: string; readonly step: number; readonly tokens: number }>
 }
 
 export const unseen = (): Seen => ({ opened: [], sampled: [] })
 
 const now = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
-const builder = (id: number, { isConstant = false, seconds }: Group, seen: Seen): EnvGroupBuilder.EnvGroupBuilder => {
+const builder = (
+  id: number,
+  { isConstant = false, seconds, turns = 1 }: Group,
+  seen: Seen
+): EnvGroupBuilder.EnvGroupBuilder => {
   const key = String(id)
-  const passing = seconds === undefined ? Effect.never : Effect.sleep(1000 * seconds)
+  const passing = seconds === undefined ? Effect.never : Effect.sleep((1000 * seconds) / turns)
   const prompt = Env.prompt(ModelInput.fromTokens(Int32Array.of(id, 0, 0)), Scripted.stop)
   return {
     key,
@@ -63,9 +72,13 @@ const builder = (id: number, { isConstant = false, seconds }: Group, seen: Seen)
       seen.opened.push({ key, seconds: at })
       return {
         makeEnv: (member) =>
-          Effect.succeed({
-            initialObservation: Effect.succeed(prompt),
-            step: () => Effect.as(passing, Scripted.done(isConstant ? 0 : member))
+          Effect.sync(() => {
+            let turn = 0
+            const next = (): Env.Step =>
+              ++turn < turns
+                ? { _tag: "Continue", reward: 0, observation: prompt }
+                : Scripted.done(isConstant ? 0 : member)
+            return { initialObservation: Effect.succeed(prompt), step: () => Effect.map(passing, next) }
           })
       }
     })
@@ -83,7 +96,15 @@ const dataset = ({ batches }: World, seen: Seen): RLDataset.RLDataset => ({
   }
 })
 
-const sequence = Scripted.tokens(2)
+const tokensPerTurn = 2
+
+/** The rest of a turn, as far as it may go: each token is the number of optimizer steps behind the weights. */
+const restOfTurn = ({ params: { maxTokens }, prompt }: Sampling.SampleRequest, step: number) => {
+  const left = tokensPerTurn - (prompt.length - 3)
+  const length = Math.min(maxTokens, left)
+  const stopReason: Sampling.SampleStopReason = length === left ? "stop" : "length"
+  return { tokens: new Int32Array(length).fill(step), logprobs: new Float32Array(length).fill(-1), stopReason }
+}
 
 const firstToken = (prompt: ModelInput.ModelInput) => {
   const [chunk] = prompt.chunks
@@ -91,12 +112,18 @@ const firstToken = (prompt: ModelInput.ModelInput) => {
 }
 
 /** The time of an update's passes is that of its optimizer step, as in the recorded schedules. */
-export const backend = ({ publishSeconds, trainSeconds }: World, seen: Seen) => {
+export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: Seen) => {
+  const groups = batches.flat()
   let passes = 0
   const scripted = ScriptedTinker.layer({
-    sample: ({ prompt }, { step }) => {
-      seen.sampled.push({ key: String(firstToken(prompt)), step })
-      return { sequences: [sequence] }
+    sample: (request, { step }) => {
+      const id = firstToken(request.prompt) ?? NaN
+      const sequence = restOfTurn(request, step)
+      const tokens = sequence.tokens.length
+      seen.sampled.push({ key: String(id), step, tokens })
+      const { tokenSeconds = 0 } = groups[id] ?? {}
+      const answer = { sequences: [sequence] }
+      return tokenSeconds === 0 ? answer : Effect.delay(Effect.succeed(answer), 1000 * tokenSeconds * tokens)
     },
     forwardBackward: ({ data }) => {
       passes++

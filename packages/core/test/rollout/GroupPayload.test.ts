@@ -44,7 +44,8 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
       action: {
         tokens: Int32Array.from(turn.sampled),
         logprobs: Float32Array.from([turn.number, ...odd]),
-        stopReason: turn.rewrites ? "stop" : "length"
+        stopReason: turn.rewrites ? "stop" : "length",
+        ...(turn.hasImage && { weights: [{ step: 1, length: 2 }, { step: turn.chunks, length: 3, sequenceId: "s" }] })
       },
       reward: turn.number,
       trainable: turn.hasImage,

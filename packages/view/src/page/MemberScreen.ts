@@ -82,6 +82,7 @@ const summary = (
   advantage: number | null | undefined
 ) => {
   const reward = transcript?.rewards[index]
+  const hasHopped = member.turns.some(({ versions }) => versions?.some((step) => step !== transcript?.samplerStep))
   return h(
     "p",
     { class: "summary" },
@@ -91,7 +92,7 @@ const summary = (
         ? "not trained on"
         : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
       member.stopReason ?? "no stop reason",
-      `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
+      `${hasHopped ? "begun" : "sampled"} with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
     ])
   )
 }

@@ -54,7 +54,10 @@ export const scaleOf = ({ members }: Entry.GroupView): number => {
 }
 
 /** The class of each token, or why the tokens have no colour. */
-const shades = (turn: Entry.TurnView, colour: Colour, scale: number): ((at: number) => string) | string => {
+const shades = (
+  turn: Entry.TurnView,
+  { colour, scale, version }: Pick<Options, "scale" | "version"> & { readonly colour: Colour }
+): ((at: number) => string) | string => {
   const { credit: { advantages, masked, trainer }, logprobs } = turn
   switch (colour) {
     case "logprob":
@@ -68,7 +71,10 @@ const shades = (turn: Entry.TurnView, colour: Colour, scale: number): ((at: numb
     case "mask":
       return () => masked === null ? "gain-2" : "masked"
     case "version":
-      return () => "version"
+      return (at) => {
+        const newer = (turn.versions?.[at] ?? 0) - (version ?? 0)
+        return turn.versions === null || newer <= 0 ? "version" : `shade-${step(newer)}`
+      }
   }
 }
 
@@ -97,7 +103,10 @@ const legends: Readonly<Record<Colour, ReadonlyArray<readonly [shade: string, me
   advantage: [["gain-3", "made likelier"], ["loss-3", "made less likely"], ["", "left alone"]],
   gap: ["below 0.025", "to 0.05", "to 0.075", "to 0.1", "above"].map((text, at) => [`shade-${at}`, text] as const),
   mask: [["gain-2", "trained on"], ["masked", "masked"]],
-  version: [["version", "weights that sampled the turn"]]
+  version: [
+    ["version", "weights that the group was begun with"],
+    ...["1", "2", "3", "4 or more"].map((steps, at) => [`shade-${at + 1}`, `${steps} steps newer`] as const)
+  ]
 }
 
 export const legend = (colour: Colour = "logprob"): Child =>
@@ -114,14 +123,16 @@ export interface Options {
   readonly index: number
   /** See `scaleOf`. */
   readonly scale: number
+  /** Optimizer steps behind the weights that the group was begun with. */
+  readonly version: number | null
   /** The first token that another member wrote otherwise. */
   readonly departsAt?: number
   readonly onHover?: (at: number | undefined) => void
 }
 
 /** The tokens of a turn; the route's token is under the microscope. */
-export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale }: Options): Child => {
-  const found = shades(turn, route.colour ?? "logprob", scale)
+export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale, version }: Options): Child => {
+  const found = shades(turn, { colour: route.colour ?? "logprob", scale, version })
   const shadeOf = typeof found === "string" ? () => "" : found
   const placeOf = (event: Event) => {
     const at = event.target instanceof HTMLElement ? event.target.dataset["at"] : undefined

@@ -23,7 +23,7 @@ const View = ({ index, isLive, route, scale, turn, version }: Props) => {
   const { colour, member, token } = route
   const kept = route.turn === index ? token : undefined
   // Thousands of tokens are not drawn again because one of them is pointed at.
-  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, onHover: hover }), [
+  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, version, onHover: hover }), [
     turn,
     index,
     colour,

@@ -109,6 +109,7 @@ const turnOf = (
       pieces: context.texts(tokens),
       said: yield* context.reading(action.tokens),
       logprobs: Array.from(action.logprobs, finite),
+      versions: action.weights?.flatMap(({ length, step }) => Array.from({ length }, () => step)) ?? null,
       stopReason: action.stopReason,
       reward: finite(reward),
       trainable,

@@ -124,6 +124,8 @@ export interface TurnView {
   /** Null where the model's tokenizer or its renderer is not here. */
   readonly said: ReadonlyArray<SaidPart> | null
   readonly logprobs: ReadonlyArray<number | null>
+  /** Optimizer steps behind the weights that sampled each token; null where those of the group sampled all. */
+  readonly versions: ReadonlyArray<number> | null
   readonly stopReason: string
   readonly reward: number | null
   readonly trainable: boolean
