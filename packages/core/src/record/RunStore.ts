@@ -3,9 +3,9 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as PubSub from "effect/PubSub"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as SubscriptionRef from "effect/SubscriptionRef"
 import type * as RunRecord from "./RunRecord.ts"
 
 /** The run cannot be read or written, or is in use by another process. */
@@ -54,7 +54,9 @@ export class RunStore extends Context.Service<
 const makeMemory = Effect.gen(function*() {
   const records: Array<RunRecord.RunRecord> = []
   const payloads: Array<string> = []
-  const written = yield* SubscriptionRef.make(0)
+  /** The number of records; published without a lock, which a simulated crash would leave taken. */
+  const written = yield* PubSub.unbounded<number>({ replay: 1 })
+  PubSub.publishUnsafe(written, 0)
   const name = "memory"
   return RunStore.of({
     name,
@@ -65,12 +67,12 @@ const makeMemory = Effect.gen(function*() {
       const record: RunRecord.RunRecord = { ...entry, ...range, at, segment, sequence: records.length }
       if (payload !== undefined) payloads.push(payload)
       records.push(record)
-      yield* SubscriptionRef.set(written, records.length)
+      PubSub.publishUnsafe(written, records.length)
       return record
     }),
     read: Stream.suspend(() => Stream.fromIterable(records.slice())),
     follow: (after) =>
-      SubscriptionRef.changes(written).pipe(
+      Stream.fromPubSub(written).pipe(
         Stream.mapAccum(() => after + 1, (next, count) => [Math.max(next, count), records.slice(next, count)])
       ),
     payload: ({ offset }) =>
