@@ -90,13 +90,16 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
         groups: { completed: 0, total: record.groups }
       }
     case "GroupRolledOut":
-      return groupFinished(self)
+      return record.evaluator !== undefined && self.phase !== "evaluating" ? self : groupFinished(self)
     case "Updated":
       return updated(self, record)
     case "Evaluating":
+      // Beside training, which then is what goes on.
+      if (record.weights !== undefined) return self
       return { ...self, phase: "evaluating", evaluator: record.evaluator, groups: none }
     case "Evaluated": {
       const seconds = { ...self.seconds, evaluating: self.seconds.evaluating + record.seconds }
+      if (self.phase !== "evaluating") return { ...self, seconds }
       return { ...self, phase: isLast(self, record.iteration) ? "saving" : "sampling", groups: none, seconds }
     }
     case "Finished":

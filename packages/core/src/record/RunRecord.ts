@@ -206,7 +206,9 @@ export const Evaluating = Schema.TaggedStruct("Evaluating", {
   ...stamp,
   iteration: Schema.Natural,
   step: Schema.Natural,
-  evaluator: Schema.String
+  evaluator: Schema.String,
+  /** Where the weights were saved that are measured beside training; absent where training waits. */
+  weights: Schema.optionalKey(Schema.String)
 })
 
 /** A share of correct answers with the ends of its 95 % interval. */

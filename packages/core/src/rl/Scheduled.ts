@@ -46,6 +46,7 @@ export const program = <E, R, CE, CR>(
   start: Schedule.start,
   length: options.dataset.length,
   ahead: 0,
+  evaluatesBeside: settings.maxStepsOffPolicy > 0 || settings.minibatches !== undefined,
   iterations: (from, weights, until) =>
     Stream.unwrap(Effect.gen(function*() {
       const recorded = yield* Schedule.read

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import type { Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import * as Spent from "../record/Spent.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
@@ -10,22 +11,26 @@ import * as Forecast from "./Forecast.ts"
 import * as Halting from "./Halting.ts"
 import type { RunState } from "./RunState.ts"
 
-const measure = Effect.fnUntraced(function*<EE, ER>(
+/** The weights before an iteration, and the optimizer steps behind them. */
+export interface Place {
+  readonly iteration: number
+  readonly step: number
+}
+
+/** Measures weights, and records what came out. */
+export const measure = Effect.fnUntraced(function*<EE, ER>(
   run: RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
-  iteration: number
+  at: Place,
+  weights: Weights
 ) {
-  const { steps: step } = yield* Ref.get(run.status)
-  const place = { iteration, step, evaluator: evaluator.name }
-  yield* run.ledger.append({ entry: { _tag: "Evaluating", ...place } })
+  const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
-  const before = yield* run.budget.account
-  const { metrics, reward, score } = yield* evaluator.evaluate(run.weights("evaluation")).pipe(
+  const { metrics, reward, score } = yield* evaluator.evaluate(weights).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
   )
   const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
   const { spent } = yield* run.budget.account
-  yield* Ref.update(run.evaluated, (evaluated) => Forecast.once(evaluated, Spent.since(before.spent, spent)))
   yield* run.ledger.append({
     entry: {
       _tag: "Evaluated",
@@ -39,10 +44,24 @@ const measure = Effect.fnUntraced(function*<EE, ER>(
   })
 })
 
+/** While nothing else goes on, so that what it cost is known. */
+const measureNow = Effect.fnUntraced(function*<EE, ER>(
+  run: RunState<EE, ER>,
+  evaluator: Evaluator<EE, ER>,
+  iteration: number
+) {
+  const { steps: step } = yield* Ref.get(run.status)
+  yield* run.ledger.append({ entry: { _tag: "Evaluating", iteration, step, evaluator: evaluator.name } })
+  const before = yield* run.budget.account
+  yield* measure(run, evaluator, { iteration, step }, run.weights("evaluation"))
+  const { spent } = yield* run.budget.account
+  yield* Ref.update(run.evaluated, (evaluated) => Forecast.once(evaluated, Spent.since(before.spent, spent)))
+})
+
 /** Every evaluator in turn, on the weights as they are; given up where the budget is exhausted. */
 export const all = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
   Stream.fromIterable(run.evaluators).pipe(
-    Stream.flatMap((evaluator) => run.ledger.watch(measure(run, evaluator, iteration))),
+    Stream.flatMap((evaluator) => run.ledger.watch(measureNow(run, evaluator, iteration))),
     Halting.when(run.halted)
   )
 

@@ -96,13 +96,15 @@ export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
 }
 
 /**
- * The newest record of each group that can be used again: those after the sequence number `after`, and to train on also those
- * before it that still count, as they may have waited for their update when the checkpoint was saved.
+ * The newest record of each group that can be used again: those after the sequence number `after`, and to train on, or for an
+ * unfinished evaluation, also those before it that still count: they may have waited for others when the checkpoint was saved.
  */
-const reusable = (records: ReadonlyArray<RunRecord.RunRecord>, after: number) => {
+const reusable = ({ after, records, unfinished }: Pick<Options, "after" | "records" | "unfinished">) => {
   const givenUp = isGivenUp(records)
+  const isWaiting = ({ evaluator, iteration }: RunRecord.GroupRolledOut) =>
+    evaluator === undefined || unfinished.some((one) => one.evaluator === evaluator && one.iteration === iteration)
   const kept = RunRecord.current(records).filter(RunRecord.guards.GroupRolledOut).filter(
-    ({ evaluator, sequence }) => evaluator === undefined && sequence <= after
+    (record) => record.sequence <= after && isWaiting(record)
   )
   const abandoned = records.filter(RunRecord.guards.GroupRolledOut).filter(({ sequence }) => sequence > after)
   const groups = [...kept, ...abandoned].filter((record) => record.payload !== undefined && !givenUp(record))
@@ -114,6 +116,8 @@ export interface Options {
   readonly records: ReadonlyArray<RunRecord.RunRecord>
   /** The sequence number of the last record that still counts. */
   readonly after: number
+  /** Evaluations that go on where the run was left. */
+  readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>
   readonly budget: Budget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>
   /** Fails with the first group that could not be written or read, which then waits for the run to end. */
@@ -121,9 +125,10 @@ export interface Options {
 }
 
 /** The log of groups that a run gives to its program and its evaluators. */
-export const make = Effect.fnUntraced(function*({ after, append, budget, failure, records }: Options) {
+export const make = Effect.fnUntraced(function*(options: Options) {
+  const { after, append, budget, failure } = options
   const store = yield* RunStore
-  const groups = reusable(records, after)
+  const groups = reusable(options)
   const orFailRun = <A>(effect: Effect.Effect<A, RunError>): Effect.Effect<A> =>
     Effect.catch(effect, (error) => Effect.andThen(Deferred.fail(failure, error), Effect.never))
 

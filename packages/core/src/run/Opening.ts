@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
+import type { Sampler } from "../backend/Weights.ts"
 import type { Json, JsonObject } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
@@ -18,6 +19,7 @@ import * as Usage from "../record/Usage.ts"
 import { version } from "../record/Version.ts"
 import * as Executor from "../rollout/Executor.ts"
 import * as Checkpoints from "./Checkpoints.ts"
+import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Ledger from "./Ledger.ts"
@@ -135,8 +137,12 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const budget = yield* Spending.budget({ settings, model: model.name, records, usage: start.usage })
   const ledger = Spending.warn(budget, yield* Ledger.make)
   const failure = yield* Deferred.make<never, RunError>()
+  const unfinished = EvaluationsBeside.unfinished(
+    isSame ? story.filter(({ sequence }) => sequence <= continuesAfter) : []
+  )
   const groups = yield* GroupRecords.make({
     records: isSame ? records : [],
+    unfinished,
     after: continuesAfter,
     append: ledger.append,
     budget,
@@ -151,6 +157,9 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     }),
     idleTimeToLive: Duration.infinity
   })
+  // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
+  const limited = ({ client, step }: Sampler, lane: AdaptiveLimiter.Lane) =>
+    Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model.name), step }))
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   yield* ledger.append({
     entry: {
@@ -178,19 +187,13 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     client,
     sampler,
     weights: (lane) => ({
-      // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
-      sampler: Effect.flatMap(
-        RcRef.get(sampler),
-        ({ client, step }) =>
-          Effect.map(
-            AdaptiveLimiter.limit(client, lane),
-            (limited) => ({ client: budget.meter(limited, model.name), step })
-          )
-      ),
+      sampler: Effect.flatMap(RcRef.get(sampler), (sampler) => limited(sampler, lane)),
       training: { info: client.info, forward: budget.meterForward(client.forward) }
     }),
+    limited,
     budget,
     ledger,
+    unfinished,
     groups,
     executor,
     halted: Effect.raceFirst(budget.exhausted, Deferred.await(failure)),

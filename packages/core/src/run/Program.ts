@@ -108,6 +108,8 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly length: number
   /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
   readonly ahead: number
+  /** Updates go on while weights are evaluated that were saved for that; otherwise they wait. */
+  readonly evaluatesBeside?: boolean
   /** From the cursor on; those after the first `until` iterations of the run are not asked for. */
   readonly iterations: (
     from: Cursor,

@@ -20,6 +20,7 @@ import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import * as Checkpoints from "./Checkpoints.ts"
 import * as Evaluations from "./Evaluations.ts"
+import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Finishing from "./Finishing.ts"
 import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
@@ -44,6 +45,8 @@ interface InFlight<Cursor, E, R> {
 interface Running<Cursor, E, R, EE, ER> {
   readonly program: Program<Cursor, E, R>
   readonly run: RunState.RunState<EE, ER>
+  /** Undefined where training waits for evaluations. */
+  readonly beside: EvaluationsBeside.EvaluationsBeside<EE, ER> | undefined
   /** Oldest first. */
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
 }
@@ -70,10 +73,12 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
     const running: Running<Cursor, E, R, EE, ER> = {
       program,
       run,
+      beside: program.evaluatesBeside === true ? yield* EvaluationsBeside.make(run) : undefined,
       inFlight: yield* Ref.make<ReadonlyArray<InFlight<Cursor, E, R>>>([])
     }
     yield* Effect.addFinalizer(() => Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
-    const stages = Evaluations.whenDue(run, run.start.iteration).pipe(
+    const stages = (running.beside?.resumed ?? Stream.empty).pipe(
+      Stream.concat(evaluateWhenDue(running, run.start.iteration)),
       Stream.concat(train(running)),
       Stream.concat(finish(running)),
       Stream.tapCause((cause) => RunState.fail(run, cause)),
@@ -82,6 +87,9 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
     )
     return run.ledger.records(stages)
   }))
+
+const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, E, R, EE, ER>, iteration: number) =>
+  beside === undefined ? Evaluations.whenDue(run, iteration) : beside.whenDue(iteration)
 
 /** The program's elements, from where the run stands until there are iterations enough or the run is halted. */
 const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => {
@@ -132,7 +140,7 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
     yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
       Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
-      Stream.concat(Evaluations.whenDue(run, submitted))
+      Stream.concat(evaluateWhenDue(running, submitted))
     )
   }))
 }
@@ -280,7 +288,7 @@ const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
     const { position: { iteration } } = yield* Ref.get(run.status)
     const reached = yield* run.budget.reached
     const isLastMeasured = run.isComplete || run.settings.evalEvery === 0 || reached !== undefined
-    return Stream.make(undefined).pipe(
+    return (running.beside?.settled ?? Stream.make(undefined)).pipe(
       Stream.concat(isLastMeasured ? Stream.empty : Evaluations.all(run, iteration)),
       Stream.concat(Stream.fromEffect(inTime(running, end(running))))
     )

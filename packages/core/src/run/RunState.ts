@@ -35,6 +35,14 @@ export interface Status {
   readonly isOver: boolean
 }
 
+/** An evaluation that has begun beside training, and the path of the weights that were saved for it. */
+export interface SavedEvaluation {
+  readonly iteration: number
+  readonly step: number
+  readonly evaluator: string
+  readonly weights: string
+}
+
 export interface RunState<EE, ER> {
   readonly settings: Resolved["run"]
   readonly evaluators: ReadonlyArray<Evaluator<EE, ER>>
@@ -49,10 +57,14 @@ export interface RunState<EE, ER> {
   readonly client: TrainingClient
   readonly sampler: RcRef.RcRef<Sampler, TinkerError>
   readonly weights: (lane: Lane) => Weights
+  /** A sampler whose requests wait for their turn and are paid for. */
+  readonly limited: (sampler: Sampler, lane: Lane) => Effect.Effect<Sampler>
   readonly budget: Budget
   readonly ledger: Ledger
   /** Measurements since the run was opened. */
   readonly evaluated: Ref.Ref<Done>
+  /** Evaluations beside training that were not over when it was opened. */
+  readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
   /** The executor that rolls groups out elsewhere; undefined where there is none. */
   readonly executor: Executor | undefined

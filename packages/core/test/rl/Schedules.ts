@@ -16,6 +16,7 @@ import {
   type Schedule,
   Streaming,
   Tinker,
+  type TinkerError,
   type TrainingClient
 } from "@effect-rl/core"
 import { Call, ScriptedTinker, Simulation, TestTokenizer } from "@effect-rl/core/testing"
@@ -155,7 +156,7 @@ export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: 
 }
 
 export interface Settings {
-  readonly overrides?: Pick<Rl.Options, "run" | "rollout" | "update">
+  readonly overrides?: Pick<Rl.Options<never, never, TinkerError.TinkerError>, "run" | "rollout" | "update">
   /** Other rules than the pace's own. */
   readonly rules?: typeof Schedule.rules
 }

@@ -1,0 +1,90 @@
+/**
+ * Evaluations that go on beside training, one after the other: each measures weights that were saved for it, so that updates need not
+ * wait, and a resumed run can take up what it had not finished.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import { Tinker } from "../backend/Tinker.ts"
+import type { TinkerError } from "../backend/TinkerError.ts"
+import * as Weights from "../backend/Weights.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
+import type * as RunRecord from "../record/RunRecord.ts"
+import type { RunError } from "../record/RunStore.ts"
+import * as Evaluations from "./Evaluations.ts"
+import type { RunState, SavedEvaluation } from "./RunState.ts"
+
+type Failure<EE> = EE | TinkerError | RunError | InvalidOption
+
+export interface EvaluationsBeside<out EE, out ER> {
+  /** What the run had begun and not finished when it was opened. */
+  readonly resumed: Stream.Stream<unknown, Failure<EE>, ER>
+  /** Begins to evaluate the weights as they are where that is due, once earlier evaluations are over. */
+  readonly whenDue: (iteration: number) => Stream.Stream<unknown, Failure<EE>, ER>
+  /** Waits for what is going on. */
+  readonly settled: Stream.Stream<unknown, Failure<EE>, ER>
+}
+
+/** Longer than an evaluation takes, and than an interrupted run is left alone. */
+const weightsTtl = "7 days"
+
+/** Evaluations that had begun and were not over where a run goes on. */
+export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<SavedEvaluation> => {
+  const left = new Map<string, SavedEvaluation>()
+  for (const record of story) {
+    if (record._tag !== "Evaluating" && record._tag !== "Evaluated") continue
+    const name = JSON.stringify([record.evaluator, record.iteration])
+    if (record._tag === "Evaluated") left.delete(name)
+    else if (record.weights !== undefined) left.set(name, { ...record, weights: record.weights })
+  }
+  return [...left.values()]
+}
+
+/** Made in the scope of the run, whose end gives up what is going on. */
+export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
+  const tinker = yield* Tinker
+  const scope = yield* Effect.scope
+  let underWay: Fiber.Fiber<void, Failure<EE>> | undefined
+
+  const evaluate = Effect.fnUntraced(
+    function*({ evaluator: name, iteration, step, weights: modelPath }: SavedEvaluation) {
+      const evaluator = run.evaluators.find((one) => one.name === name)
+      if (evaluator === undefined) return
+      const client = yield* tinker.createSamplingClient({ modelPath })
+      const sampler = yield* run.limited({ client, step }, "evaluation")
+      const { training } = Weights.fromSamplingClient(sampler.client)
+      yield* Evaluations.measure(run, evaluator, { iteration, step }, { sampler: Effect.succeed(sampler), training })
+    },
+    Effect.scoped
+  )
+
+  const begin = Effect.fnUntraced(function*(evaluations: ReadonlyArray<SavedEvaluation>) {
+    const all = Effect.forEach(evaluations, evaluate, { discard: true })
+    underWay = yield* Effect.forkIn(Effect.raceFirst(all, Effect.asVoid(run.halted)), scope)
+  })
+
+  const join = Effect.suspend(() => underWay === undefined ? Effect.void : Fiber.join(underWay))
+
+  const beginNow = Effect.fnUntraced(function*(iteration: number) {
+    yield* join
+    const { steps: step } = yield* Ref.get(run.status)
+    const name = `evaluation-${String(iteration).padStart(6, "0")}`
+    const saved = yield* run.client.saveWeightsForSampler(name, { ttl: weightsTtl })
+    const { path: weights } = yield* saved.await
+    const evaluations = run.evaluators.map((evaluator) => ({ iteration, step, evaluator: evaluator.name, weights }))
+    yield* Effect.forEach(evaluations, (begun) => run.ledger.append({ entry: { _tag: "Evaluating", ...begun } }))
+    yield* begin(evaluations)
+  })
+
+  const evaluations: EvaluationsBeside<EE, ER> = {
+    resumed: Stream.fromEffect(begin(run.unfinished)),
+    whenDue: (iteration) => {
+      const isResumed = run.unfinished.some((begun) => begun.iteration === iteration)
+      if (Evaluations.isDue(run, iteration) && !isResumed) return run.ledger.watch(beginNow(iteration))
+      return Stream.fromEffect(Effect.suspend(() => underWay?.pollUnsafe() === undefined ? Effect.void : join))
+    },
+    settled: run.ledger.watch(join)
+  }
+  return evaluations
+})

@@ -1,0 +1,118 @@
+/** Evaluations beside training, in virtual time: each scripted token is the number of steps behind the weights that sampled it. */
+import { type Evaluator, ModelInput, Pace, RunRecord, type TinkerError, type Weights } from "@effect-rl/core"
+import { Simulation } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Option } from "effect"
+import * as Schedules from "./Schedules.ts"
+import * as Task from "./Task.ts"
+
+const iterations = 8
+
+const world: Schedules.World = {
+  batches: Array.from({ length: iterations }, () => [{ seconds: 2 }, { seconds: 3 }]),
+  trainSeconds: 1,
+  publishSeconds: 0
+}
+
+const pace = Pace.async({ maxStepsOffPolicy: 1 })
+
+/** Samples before and after a while: the metrics are the steps behind the weights. */
+const slow = (seconds: number): Evaluator.Evaluator<TinkerError.TinkerError> => ({
+  name: "slow",
+  evaluate: ({ sampler }: Weights.Weights) =>
+    Effect.gen(function*() {
+      const { client, step } = yield* sampler
+      const prompt = ModelInput.fromTokens([0, 0, 0])
+      const sample = Effect.map(
+        client.sample({ prompt, params: { maxTokens: 1 } }),
+        ({ sequences: [sequence] }) => sequence?.tokens[0] ?? NaN
+      )
+      const first = yield* sample
+      const last = yield* Effect.delay(sample, 1000 * seconds)
+      return { name: "slow", metrics: { "slow/step": step, "slow/first": first, "slow/last": last }, groups: [] }
+    }).pipe(Effect.scoped)
+})
+
+const run = (evaluated: Evaluator.Evaluator<TinkerError.TinkerError>, evalEvery: number, of = pace) =>
+  Schedules.run(world, of, { overrides: { run: { evalEvery, saveEvery: 2, evaluators: [evaluated] } } })
+
+const updatedAt = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Updated).map(({ at }) => at)
+
+/** What was measured, without when. */
+const measured = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  RunRecord.current(records).filter(RunRecord.guards.Evaluated).map(({ iteration, metrics, step }) => {
+    const { "slow/first": first, "slow/last": last, "slow/step": said } = metrics
+    return { iteration, step, said, first, last }
+  })
+
+const expected = [0, 4, 8].map((step) => ({ iteration: step, step, said: step, first: step, last: step }))
+
+describe("An evaluation beside asynchronous training", () => {
+  it.live("measures the weights it began with, while updates go on as if there were none", () =>
+    Effect.gen(function*() {
+      const without = yield* run(slow(1), 0)
+      const { held, records, simulation } = yield* run(slow(7), 4)
+      assert.deepStrictEqual(measured(records), expected)
+      assert.deepStrictEqual(updatedAt(records), updatedAt(without.records))
+      const during = records.findIndex(RunRecord.guards.Updated)
+      assert.isBelow(during, records.findIndex(RunRecord.guards.Evaluated))
+      assert.strictEqual(simulation.leakedFibers, 0)
+      assert.deepStrictEqual(held, {})
+    }))
+
+  it.live("is waited for by the next one, so that evaluations end in the order of their iterations", () =>
+    Effect.gen(function*() {
+      const { records } = yield* run(slow(1000), 4)
+      assert.deepStrictEqual(measured(records), expected)
+    }))
+
+  it.live("says where its weights were saved", () =>
+    Effect.gen(function*() {
+      const { records } = yield* run(slow(7), 4)
+      const [before, between, last] = records.filter(RunRecord.guards.Evaluating)
+      assert.isDefined(before?.weights)
+      assert.isDefined(between?.weights)
+      assert.notStrictEqual(before.weights, between.weights)
+      assert.notProperty(last, "weights")
+    }))
+
+  it.live("is waited for by synchronous training, whose weights are not saved for it", () =>
+    Effect.gen(function*() {
+      const { records } = yield* run(slow(7), 4, Pace.synchronous)
+      assert.deepStrictEqual(measured(records), expected)
+      const [first] = records.filter(RunRecord.guards.Evaluating)
+      assert.notProperty(first, "weights")
+      assert.isBelow(
+        records.findIndex(RunRecord.guards.Evaluated),
+        records.findIndex(RunRecord.guards.Updated)
+      )
+    }))
+
+  it.live("is taken up where a run was killed or interrupted meanwhile, and measures the same", () =>
+    Effect.gen(function*() {
+      for (let seed = 0; seed < 12; seed++) {
+        const seen = Schedules.unseen()
+        const overrides = { run: { evalEvery: 4, saveEvery: 2, evaluators: [slow(9)] } }
+        const training = Schedules.training(world, pace, { overrides }, seen)
+        const ended = seed % 2 === 0 ? { crashAfter: 120 + 60 * seed } : { interruptAfter: 120 + 60 * seed }
+        const again = Effect.gen(function*() {
+          yield* Simulation.run(seed, training, { deadline: "30 days", ...ended })
+          const { exit } = yield* Simulation.run(seed + 100, training, { deadline: "30 days" })
+          assert.isTrue(Option.isSome(exit) && Exit.isSuccess(exit.value), String(exit))
+          return measured(yield* Task.records)
+        })
+        const found = yield* Effect.provide(again, Schedules.backend(world, seen), { local: true })
+        assert.deepStrictEqual(found.toSorted((left, right) => left.step - right.step), expected, `seed ${seed}`)
+      }
+    }))
+
+  it.live("fails the run where it fails", () =>
+    Effect.gen(function*() {
+      const fails = { name: "slow", evaluate: () => Effect.delay(Effect.die("the evaluator is broken"), 2000) }
+      const { records, simulation: { exit } } = yield* run(fails, 4)
+      assert.isTrue(Option.isSome(exit) && Exit.isFailure(exit.value))
+      assert.isTrue(records.some(RunRecord.guards.Failed))
+      assert.isFalse(records.some(RunRecord.guards.Finished))
+    }))
+})
