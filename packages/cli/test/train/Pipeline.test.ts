@@ -2,13 +2,11 @@
 import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Path, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "../CommandLine.ts"
 import { launch } from "../Launch.ts"
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const { run, runFolder } = CommandLine
 
