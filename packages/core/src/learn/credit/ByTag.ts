@@ -15,7 +15,7 @@ const Memories = Schema.Record(Schema.String, Schema.Json)
  * a group has none of the tags.
  *
  * @example
- * const credit = Credit.byTag({ code: Credit.distill({ teacher: coder }), math: Credit.groupRelative(Advantage.centered) })
+ * const credit = Credit.byTag({ code: Credit.distill({ teacher: client }), math: Credit.groupRelative(Advantage.centered) })
  *
  * @see tinker-cookbook `recipes/distillation/on_policy_multi_teacher.py`
  */
