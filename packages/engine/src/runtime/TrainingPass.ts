@@ -60,6 +60,15 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
   refusal
 })
 
+const compiledGraphs = new WeakMap<LossGraph.LossGraph, ReturnType<typeof Interpreter.compile>>()
+
+/** A graph is compiled once for all data of a micro-batch. */
+const compile = (graph: LossGraph.LossGraph) => {
+  const compiled = compiledGraphs.get(graph) ?? Interpreter.compile(graph)
+  compiledGraphs.set(graph, compiled)
+  return compiled
+}
+
 /** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
 const likely = -1
 
@@ -70,7 +79,7 @@ const graphLoss = (
 ): Evaluated => {
   const present = counted === undefined ? logprobs : logprobs.map((value, t) => counted[t] === 0 ? likely : value)
   const inputs = { ...values, logprobs: { data: present, shape: [present.length] } }
-  const evaluated = Result.flatMap(Interpreter.compile(graph), (compiled) => Interpreter.evaluate(compiled, inputs))
+  const evaluated = Result.flatMap(compile(graph), (compiled) => Interpreter.evaluate(compiled, inputs))
   if (Result.isFailure(evaluated)) return refused(logprobs, evaluated.failure.message)
   const problem = Interpreter.problem(evaluated.success)
   if (problem !== undefined) return refused(logprobs, problem)
