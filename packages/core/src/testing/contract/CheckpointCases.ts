@@ -54,6 +54,18 @@ const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
+/** Log-probabilities after a step away from a saved state, and after loading that state and taking the same step again. */
+const resumedStep = Effect.fnUntraced(function*(options: Fixture.Options, loading?: { readonly optimizer: boolean }) {
+  const client = yield* Fixture.training(options)
+  yield* Fixture.learn(client)
+  const { path } = yield* Fixture.run(client.saveState("contract"))
+  yield* Fixture.learn(client, away)
+  const uninterrupted = yield* Fixture.logprobs(client)
+  yield* Fixture.run(client.loadState(path, loading))
+  yield* Fixture.learn(client, away)
+  return { resumed: yield* Fixture.logprobs(client), uninterrupted }
+})
+
 const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "checkpoints: loading a state gives its weights back",
@@ -70,27 +82,15 @@ const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "checkpoints: with its optimizer training goes on as if it had not stopped",
     Effect.gen(function*() {
-      const client = yield* Fixture.training(options)
-      yield* Fixture.learn(client)
-      const { path } = yield* Fixture.run(client.saveState("contract"))
-      yield* Fixture.learn(client, away)
-      const uninterrupted = yield* Fixture.logprobs(client)
-      yield* Fixture.run(client.loadState(path, { optimizer: true }))
-      yield* Fixture.learn(client, away)
-      yield* Case.expectClose("logprobs of the resumed step", yield* Fixture.logprobs(client), uninterrupted)
+      const { resumed, uninterrupted } = yield* resumedStep(options, { optimizer: true })
+      yield* Case.expectClose("logprobs of the resumed step", resumed, uninterrupted)
     })
   ),
   Case.make(
     "checkpoints: without it the optimizer begins anew",
     Effect.gen(function*() {
-      const client = yield* Fixture.training(options)
-      yield* Fixture.learn(client)
-      const { path } = yield* Fixture.run(client.saveState("contract"))
-      yield* Fixture.learn(client, away)
-      const uninterrupted = yield* Fixture.logprobs(client)
-      yield* Fixture.run(client.loadState(path))
-      yield* Fixture.learn(client, away)
-      yield* Case.expectDifferent("logprobs of the step anew", yield* Fixture.logprobs(client), uninterrupted)
+      const { resumed, uninterrupted } = yield* resumedStep(options)
+      yield* Case.expectDifferent("logprobs of the step anew", resumed, uninterrupted)
     })
   ),
   Case.make(

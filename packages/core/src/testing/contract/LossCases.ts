@@ -58,6 +58,17 @@ const policyLosses = (options: Fixture.Options): ReadonlyArray<Case.Case> =>
     )
   )
 
+/** Two candidates for each target, with the same weights at every position. */
+const soft = (candidates: (target: number) => readonly [number, number], weights: readonly [number, number]) => ({
+  kind: "WeightedCandidates",
+  modelInput: Fixture.input,
+  inputs: {
+    candidates: 2,
+    targetTokens: Int32Array.from([...Fixture.targetTokens].flatMap(candidates)),
+    weights: Float32Array.from([...Fixture.targetTokens].flatMap(() => weights))
+  }
+} satisfies Datum.Datum<"WeightedCandidates">)
+
 const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "losses: cross_entropy is the weighted sum of negative log-probabilities",
@@ -79,17 +90,9 @@ const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     "losses: soft targets with all weight on one are that target",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
-      const soft: Datum.Datum<"WeightedCandidates"> = {
-        kind: "WeightedCandidates",
-        modelInput: Fixture.input,
-        inputs: {
-          candidates: 2,
-          targetTokens: Int32Array.from([...Fixture.targetTokens].flatMap((token) => [token, 7])),
-          weights: Float32Array.from([...Fixture.targetTokens].flatMap(() => [1, 0]))
-        }
-      }
+      const certain = soft((target) => [target, 7], [1, 0])
       const hard = yield* Fixture.run(client.forward([Fixture.weighted()], Loss.crossEntropy))
-      const found = yield* Fixture.run(client.forward([soft], Loss.crossEntropyCandidates))
+      const found = yield* Fixture.run(client.forward([certain], Loss.crossEntropyCandidates))
       yield* Case.expectClose("loss:sum", [found.metrics["loss:sum"] ?? NaN], [hard.metrics["loss:sum"] ?? NaN])
     })
   ),
@@ -97,17 +100,9 @@ const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     "losses: soft targets have a log-probability for every candidate",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
-      const soft: Datum.Datum<"WeightedCandidates"> = {
-        kind: "WeightedCandidates",
-        modelInput: Fixture.input,
-        inputs: {
-          candidates: 2,
-          targetTokens: Int32Array.from([...Fixture.targetTokens].flatMap((token) => [7, token])),
-          weights: new Float32Array(2 * Fixture.targetTokens.length).fill(0.5)
-        }
-      }
+      const even = soft((target) => [7, target], [0.5, 0.5])
       const { logprobs: [hard = []] } = yield* Fixture.run(client.forward([Fixture.weighted()], Loss.crossEntropy))
-      const { logprobs: [found = []] } = yield* Fixture.run(client.forward([soft], Loss.crossEntropyCandidates))
+      const { logprobs: [found = []] } = yield* Fixture.run(client.forward([even], Loss.crossEntropyCandidates))
       yield* Case.expectEqual("logprobs.length", found.length, 2 * Fixture.targetTokens.length)
       yield* Case.expectClose("logprobs", Array.from(found).filter((_, at) => at % 2 === 1), Array.from(hard))
     })
