@@ -4,6 +4,7 @@
  */
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as RunRecord from "../record/RunRecord.ts"
+import * as Statistics from "../rl/Statistics.ts"
 
 /** The scores of all attempts at each problem, by the problem's key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
@@ -48,11 +49,9 @@ export const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyAr
   return [...newest].map(([evaluator, measured]) => ({ evaluator, ...measured }))
 }
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 /** With divisor n − 1. */
 const variance = (values: ReadonlyArray<number>) => {
-  const center = mean(values)
+  const center = Statistics.mean(values)
   return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / (values.length - 1)
 }
 
@@ -76,9 +75,10 @@ const shared = (sides: ReadonlyArray<Scores>): ReadonlyArray<string> => {
 
 /** The mean score of each problem, per seed: `[seed][problem]`. */
 const table = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
-  seeds.map((scores) => keys.map((key) => mean(scores.get(key) ?? [])))
+  seeds.map((scores) => keys.map((key) => Statistics.mean(scores.get(key) ?? [])))
 
-const column = (rows: ReadonlyArray<ReadonlyArray<number>>, at: number) => mean(rows.map((row) => row[at] ?? NaN))
+const column = (rows: ReadonlyArray<ReadonlyArray<number>>, at: number) =>
+  Statistics.mean(rows.map((row) => row[at] ?? NaN))
 
 /** The difference of each shared problem, in the order of their keys, averaged over seeds. */
 export const differences = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>): ReadonlyArray<number> => {
@@ -89,7 +89,7 @@ export const differences = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Sc
 
 /** What other seeds would add to the variance of the difference; 0 where a side has one seed, which cannot tell. */
 const seedVariance = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
-  seeds.length < 2 ? 0 : variance(table(seeds, keys).map(mean)) / seeds.length
+  seeds.length < 2 ? 0 : variance(table(seeds, keys).map(Statistics.mean)) / seeds.length
 
 /**
  * Compares two sides, each with the scores of one or more seeds. The interval is Student's over the problems' differences; with
@@ -105,14 +105,14 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
   const coversSeeds = left.length > 1 && right.length > 1
   const between = coversSeeds ? seedVariance(left, keys) + seedVariance(right, keys) : 0
   const freedom = coversSeeds ? Math.min(keys.length - 1, left.length + right.length - 2) : keys.length - 1
-  const difference = mean(each)
+  const difference = Statistics.mean(each)
   const half = keys.length < 2
     ? Infinity
     : studentQuantile(freedom) * Math.sqrt(variance(each) / each.length + between)
   return {
     problems: keys.length,
-    left: mean(table(left, keys).map(mean)),
-    right: mean(table(right, keys).map(mean)),
+    left: Statistics.mean(table(left, keys).map(Statistics.mean)),
+    right: Statistics.mean(table(right, keys).map(Statistics.mean)),
     difference,
     low: difference - half,
     high: difference + half,

@@ -6,6 +6,7 @@
  */
 
 import * as MetricMeaning from "./MetricMeaning.ts"
+import * as Statistics from "./Statistics.ts"
 
 /** A range of values; a side that is left out has no end. */
 export interface Range {
@@ -225,13 +226,11 @@ export const concerns = (metrics: Metrics): ReadonlyArray<Concern> =>
 /** Iterations whose mean is compared. */
 const compared = 5
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 const ends = (history: ReadonlyArray<Metrics>, metric: string) => {
   const values = history.flatMap((metrics) => metrics[metric] ?? [])
   return values.length < 2 * compared
     ? undefined
-    : [mean(values.slice(0, compared)), mean(values.slice(-compared))] as const
+    : [Statistics.mean(values.slice(0, compared)), Statistics.mean(values.slice(-compared))] as const
 }
 
 /**

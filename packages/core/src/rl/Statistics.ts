@@ -8,6 +8,9 @@ export const sum = (values: Iterable<number>) => {
 
 export const ratio = (numerator: number, denominator: number) => denominator === 0 ? undefined : numerator / denominator
 
+/** NaN of nothing. */
+export const mean = (values: ReadonlyArray<number>) => sum(values) / values.length
+
 /** Linear interpolation between the two closest ranks. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number | undefined => {
   const sorted = values.toSorted((left, right) => left - right)
@@ -24,8 +27,8 @@ export const quantile = (values: ReadonlyArray<number>, q: number): number | und
 export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<number>>): number | undefined => {
   const count = groups.length
   const members = sum(groups.map((group) => group.length))
-  const mean = ratio(sum(groups.map(sum)), members)
-  if (count < 2 || mean === undefined) return undefined
-  const squares = sum(groups.map((group) => (sum(group) - group.length * mean) ** 2))
+  const average = ratio(sum(groups.map(sum)), members)
+  if (count < 2 || average === undefined) return undefined
+  const squares = sum(groups.map((group) => (sum(group) - group.length * average) ** 2))
   return Math.sqrt((count / (count - 1)) * squares) / members
 }

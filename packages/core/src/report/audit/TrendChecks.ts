@@ -1,4 +1,5 @@
 /** Checks of an iteration against those before it. */
+import * as Statistics from "../../rl/Statistics.ts"
 import type { Episode } from "./Episode.ts"
 
 /** What a check found in an iteration. */
@@ -10,8 +11,6 @@ export interface Trend {
 /** Looks at one iteration after the other; each is the members of its groups. */
 export type Check = (groups: ReadonlyArray<ReadonlyArray<Episode>>) => ReadonlyArray<Trend>
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 /** Iterations that a run begins with, to which later ones are compared. */
 const baseline = 3
 
@@ -20,13 +19,13 @@ export const lengthDrift = (): Check => {
   const first: Array<number> = []
   let isDrifting = false
   return (groups) => {
-    const length = mean(groups.flat().map(({ tokens }) => tokens.length))
+    const length = Statistics.mean(groups.flat().map(({ tokens }) => tokens.length))
     if (!Number.isFinite(length)) return []
     if (first.length < baseline) {
       first.push(length)
       return []
     }
-    const was = mean(first)
+    const was = Statistics.mean(first)
     const wasDrifting = isDrifting
     isDrifting = length > 3 * was || length < was / 3
     return isDrifting && !wasDrifting
@@ -109,7 +108,7 @@ const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
     const value = metrics[name]
     return value === undefined || !Number.isFinite(value) || !Number.isFinite(reward) ? [] : [[value, reward]]
   })
-  const [centerX, centerY] = [mean(pairs.map(([x]) => x)), mean(pairs.map(([, y]) => y))]
+  const [centerX, centerY] = [Statistics.mean(pairs.map(([x]) => x)), Statistics.mean(pairs.map(([, y]) => y))]
   const sum = (of: (x: number, y: number) => number) =>
     pairs.reduce((total, [x, y]) => total + of(x - centerX, y - centerY), 0)
   const [xx, yy] = [sum((x) => x * x), sum((_, y) => y * y)]
