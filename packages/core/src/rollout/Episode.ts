@@ -156,6 +156,7 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
 ): Effect.fn.Return<Ending, Failure<E, PE>, R | PR> {
   const { env, hooks, key, limits, progress } = episode
   const { transitions } = progress
+  const clock = yield* Clock.Clock
   const initial = yield* answered(episode, env.initialObservation)
   const wrongInitial = Given.wrongInitial(key, initial)
   if (wrongInitial !== undefined) return yield* Effect.fail(stepFailed(wrongInitial))
@@ -179,7 +180,7 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
       if (Option.isSome(reason)) return { reason: reason.value, graded: false }
     }
     const maxTokens = Limits.turnTokens(limits, observation.input.length, progress.sampledTokens)
-    const began = yield* Clock.currentTimeMillis
+    const began = clock.currentTimeMillisUnsafe()
     const action = yield* sampled(episode, {
       prompt: observation.input,
       stop: observation.stop,
@@ -188,12 +189,12 @@ const play = Effect.fnUntraced(function*<E, R, PE, PR>(
     })
     const wrongAction = Given.wrongAction(key, action, maxTokens)
     if (wrongAction !== undefined) return yield* Effect.fail(policyFailed(wrongAction))
-    const sampledAt = yield* Clock.currentTimeMillis
+    const sampledAt = clock.currentTimeMillisUnsafe()
     const toolCallsLeft = limits.maxToolCalls === undefined ? undefined : limits.maxToolCalls - progress.toolCalls
     const step = yield* answered(episode, env.step(toolCallsLeft === undefined ? action : { ...action, toolCallsLeft }))
     const wrongStep = Given.wrongStep(key, step, toolCallsLeft)
     if (wrongStep !== undefined) return yield* Effect.fail(stepFailed(wrongStep))
-    record(progress, observation, action, step, timesOf(began, sampledAt, yield* Clock.currentTimeMillis))
+    record(progress, observation, action, step, timesOf(began, sampledAt, clock.currentTimeMillisUnsafe()))
     if (step._tag === "Continue") {
       observation = step.observation
       continue
