@@ -22,13 +22,13 @@ const Roll = Rpc.make("Roll", {
 /** Each group is an entity of its own, so that groups spread over the runners. */
 const Group = Entity.make("effect-rl/RolloutGroup", [Roll])
 
-/** Makes a runner roll groups out. A message is kept until it is answered: what a runner leaves behind, another does again. */
+/** Makes a runner roll groups out. A message is kept until it is answered, so that another runner repeats the work of one that was lost. */
 export const worker = Group.toLayer(
   Effect.succeed(Group.of({ Roll: ({ payload }) => Rolled.roll(payload.job) })),
   { maxIdleTime: "10 seconds" }
 )
 
-/** What was asked and answered is of no use any more: without this the storage would hold every group of a run. */
+/** Deletes answered messages, without which the storage would keep every group of a run. */
 const forget = Effect.map(
   Effect.all([MessageStorage.MessageStorage, Sharding.Sharding]),
   ([storage, sharding]) => (id: string) => {

@@ -1,4 +1,4 @@
-/** A cluster of processes on this machine: sockets between them, and a SQLite file that says who does what. */
+/** A cluster of processes on this machine, connected by sockets and a SQLite file that assigns the work. */
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
@@ -13,13 +13,13 @@ import { createServer } from "node:net"
 import * as Sqlite from "./Sqlite.ts"
 
 export interface Options {
-  /** The file that all of them share; made where there is none. Another for each run. */
+  /** The file that all processes share, created where it does not exist; use a new one for each run. */
   readonly database: string
 }
 
 const host = "127.0.0.1"
 
-/** A runner that is gone is noticed within two seconds, as on one machine none is slow to say that it is there. */
+/** A lost runner is noticed within two seconds, which is safe because runners on one machine report promptly. */
 const shared: Partial<ShardingConfig["Service"]> = {
   shardsPerGroup: 60,
   shardLockRefreshInterval: "500 millis",
@@ -40,7 +40,7 @@ const freePort = Effect.callback<number>((resume) => {
 })
 
 /**
- * A process that rolls groups out, at a port that is free.
+ * A process that rolls groups out, at a free port.
  *
  * @example
  * const worker = ClusterExecutor.worker.pipe(
@@ -57,7 +57,7 @@ export const runner = (
       shardingConfig: { ...shared, runnerAddress: Option.some(RunnerAddress.make(host, port)) }
     }))).pipe(Layer.provide(Sqlite.layer(database)))
 
-/** A process that asks. */
+/** A process that sends groups to the runners. */
 export const client = ({ database }: Options): Layer.Layer<Sharding | MessageStorage, ConfigError> =>
   NodeClusterSocket.layer({
     clientOnly: true,

@@ -1,4 +1,4 @@
-/** What a worker logs, on its way to whoever asked it. */
+/** A worker's log, sent to the process that asked it to roll out a group. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Formatter from "effect/Formatter"
@@ -31,11 +31,11 @@ const line = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>
   }
 }
 
-/** Gives what the effect logs to `take`: it is for whoever asked, and not for the worker's own terminal. */
+/** Passes the log of an effect to `take` instead of the worker's own terminal. */
 export const divert = (take: (line: Line) => void) =>
   Effect.provide(Logger.layer([Logger.make((options) => take(line(options)))]))
 
-/** Logs a worker's line here, and says whose it is. */
+/** Logs a worker's line in this process, with the worker's name. */
 export const replay = (worker: string, { annotations, at, level, message }: Line) =>
   Effect.logWithLevel(level)(message).pipe(
     Effect.annotateLogs({ ...annotations, worker, at: new Date(at).toISOString() })

@@ -1,4 +1,4 @@
-/** How a worker answers: the result or the error of a group, what it logged, and what it asked of models. */
+/** A worker's answer: the result or the error of a group, its log, and the tokens that it used. */
 import { type Executor, GroupPayload, type GroupResult, Metering, RolloutError, TaskRegistry } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -15,7 +15,7 @@ const Tokens = Schema.Struct({
 export const Rolled = Schema.Struct({
   worker: Schema.String,
   lines: Schema.Array(RemoteLog.Line),
-  /** By model, undefined where one does not tell its tokens; a group that failed has asked as well. */
+  /** Tokens by model, undefined where a model does not tell them; a group that failed has used tokens as well. */
   used: Schema.Array(Schema.Tuple([Schema.String, Schema.UndefinedOr(Tokens)])),
   outcome: Schema.Result(GroupPayload.codec, RolloutError.RolloutError)
 })

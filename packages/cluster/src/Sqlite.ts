@@ -1,4 +1,4 @@
-/** The SQLite that is part of Node, which runners on one machine share: the drivers of effect's own stop before 4.1. */
+/** A SQLite client on Node's own driver, for runners on one machine: effect's drivers are not available for version 4.1. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
@@ -20,7 +20,7 @@ const isInput = (value: unknown): value is SQLInputValue =>
 
 const input = (value: unknown) => {
   if (isInput(value)) return value
-  throw new TypeError(`${String(value)} is no value of SQLite`)
+  throw new TypeError(`${String(value)} is not a value of SQLite`)
 }
 
 const isRow = (row: unknown): row is ReadonlyArray<unknown> => Array.isArray(row)

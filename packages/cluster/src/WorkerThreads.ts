@@ -49,10 +49,10 @@ const start = Effect.fnUntraced(function*({ file }: Options) {
   return thread
 })
 
-/** A thread that ends is started again within a second: as often as a group may lose its thread. */
+/** A thread that ends is started again within a second, as often as a group may lose its thread. */
 const lostThreads = Schedule.spaced("1 second").pipe(Schedule.upTo({ times: 5 }))
 
-/** Sends each group to the thread with the fewest groups. Groups of a thread that ends are done again by another. */
+/** Sends each group to the thread with the fewest groups. Another thread repeats the groups of a thread that ends. */
 const make = (options: Options): Effect.Effect<Executor.Executor, WorkerError, Scope.Scope> =>
   Effect.map(Effect.forEach(Array.from({ length: options.threads }), () => start(options)), (threads) => {
     const once = (job: Executor.Job) =>

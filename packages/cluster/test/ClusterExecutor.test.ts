@@ -1,4 +1,4 @@
-/** Three processes that share the work: whichever is killed, every group comes back exactly once. */
+/** Three processes share the work: whichever of them is killed, every group comes back exactly once. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import type { GroupResult } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -45,7 +45,7 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       assert.strictEqual(rowsOf(machines.database), 0)
     }), isSoak ? 1_200_000 : 90_000)
 
-  it.live("releases what it holds when whoever asked goes away", () =>
+  it.live("releases its resources when the caller is interrupted", () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const trace = `${machines.folder}/trace`
@@ -59,7 +59,7 @@ describe("a cluster of three processes", { concurrent: false }, () => {
       assert.deepStrictEqual(Walks.held(trace), { acquired: 2, released: 2 })
     }))
 
-  it.live("says which error a group met", () =>
+  it.live("names the error of a group that failed", () =>
     Effect.gen(function*() {
       const machines = yield* Machines.make(seed)
       const error = yield* Effect.gen(function*() {

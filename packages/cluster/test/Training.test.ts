@@ -1,4 +1,4 @@
-/** Training runs whose groups are rolled out elsewhere: where they are changes no token, no number and no count. */
+/** Training runs whose groups are rolled out in other processes: their place changes no token, metric or count. */
 import { ClusterExecutor, LocalCluster, WorkerThreads } from "@effect-rl/cluster"
 import { Executor, GroupPayload, GroupResult, Rl, RLDataset, RunRecord, RunStore } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
@@ -54,7 +54,7 @@ type Trained = Effect.Success<ReturnType<typeof train>>
 
 const isTimeless = ([name]: readonly [string, unknown]) => !name.startsWith("time/")
 
-/** Everything but times, and but how the groups of one iteration happened to end one after the other. */
+/** Everything except times and the order in which the groups of one iteration ended. */
 const outcome = ({ groups, records }: Trained) => ({
   groups,
   metrics: records.filter(RunRecord.guards.Updated).map(({ metrics, reward, spent }) => ({
@@ -72,24 +72,28 @@ const here = (checkpoints: string) =>
   )
 
 describe("a training run", { concurrent: false }, () => {
-  it.live("on three processes, of which one is lost on the way, ends as in one process", () =>
-    Effect.gen(function*() {
-      const machines = yield* Machines.make(7, "SumRunner")
-      const checkpoints = join(machines.folder, "checkpoints")
-      yield* machines.allReady
-      const elsewhere = yield* train({
-        sampling: (iteration) => iteration === 1 ? machines.lose : Effect.void
-      }).pipe(
-        Effect.provide(
-          Layer.merge(Sum.engine(checkpoints), Layer.provide(ClusterExecutor.layer, LocalCluster.client(machines)))
+  it.live(
+    "on three processes, of which one is lost, gives the same result as in one process",
+    () =>
+      Effect.gen(function*() {
+        const machines = yield* Machines.make(7, "SumRunner")
+        const checkpoints = join(machines.folder, "checkpoints")
+        yield* machines.allReady
+        const elsewhere = yield* train({
+          sampling: (iteration) => iteration === 1 ? machines.lose : Effect.void
+        }).pipe(
+          Effect.provide(
+            Layer.merge(Sum.engine(checkpoints), Layer.provide(ClusterExecutor.layer, LocalCluster.client(machines)))
+          )
         )
-      )
-      assert.strictEqual(machines.running.length, 2)
-      assert.deepStrictEqual(outcome(elsewhere), outcome(yield* here(join(machines.folder, "here"))))
-    }), 120_000)
+        assert.strictEqual(machines.running.length, 2)
+        assert.deepStrictEqual(outcome(elsewhere), outcome(yield* here(join(machines.folder, "here"))))
+      }),
+    120_000
+  )
 
   it.live(
-    "on two threads ends as in this one, and its token budget counts what they sample",
+    "on two threads gives the same result as in this one, and its token budget counts what they sample",
     () =>
       Effect.gen(function*() {
         const { folder } = yield* Machines.folder

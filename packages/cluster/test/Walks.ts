@@ -1,4 +1,4 @@
-/** Walks rolled out here and elsewhere, and what can be said of them. */
+/** Walks rolled out in this process and in others, to compare them. */
 import {
   Executor,
   GroupResult,
@@ -36,7 +36,7 @@ export const groups = (
 export const payloads = (count: number, first = 0): ReadonlyArray<Walk.Payload> =>
   Array.from({ length: count }, (_, index) => ({ index: first + index, turns: 3, millis: 60 }))
 
-/** What does not depend on where and when they were rolled out. */
+/** The results in order, without times. */
 export const inOrder = (results: ReadonlyArray<GroupResult.GroupResult>) =>
   results.map(GroupResult.untimed).toSorted((left, right) => left.key < right.key ? -1 : 1)
 
@@ -48,7 +48,7 @@ export const here = (
     Effect.provideService(Executor.Executor, undefined)
   )
 
-/** Lines of a worker's log, and whose they are. */
+/** Lines of workers' logs, with the names of the workers. */
 export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<{ readonly message: string; readonly worker: unknown }> = []
   const logger = Logger.make(({ fiber, message }) => {
@@ -58,14 +58,14 @@ export const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   return Effect.map(Effect.provide(effect, Logger.layer([logger])), (value) => ({ value, lines }))
 }
 
-/** What a trace says is held. */
+/** The resources that are held according to a trace. */
 export const held = (trace: string) => {
   const lines = readFileSync(trace, { encoding: "utf8", flag: "a+" }).split("\n")
   const count = (what: string) => lines.filter((line) => line.startsWith(what)).length
   return { acquired: count("acquired"), released: count("released") }
 }
 
-/** Waits until it holds, in real time: what happens in other processes is not under a test's clock. */
+/** Waits in real time until a condition holds, because other processes do not run on the test's clock. */
 export const until = (holds: () => boolean) =>
   Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet" as const)).pipe(
     Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 400 })

@@ -11,7 +11,7 @@ const threads = WorkerThreads.layer({ file: new URL("./workers/Thread.ts", impor
 const traceFile = Effect.sync(() => join(mkdtempSync(join(tmpdir(), "effect-rl-threads-")), "trace"))
 
 describe("worker threads", { concurrent: false }, () => {
-  it.live("give the groups that this thread would have given, and what they logged", () =>
+  it.live("give the same groups as this thread, and their logs", () =>
     Effect.gen(function*() {
       const walks = Walks.payloads(20)
       const { lines, value: results } = yield* Effect.gen(function*() {
@@ -21,7 +21,7 @@ describe("worker threads", { concurrent: false }, () => {
       assert.strictEqual(lines.filter(({ message }) => message.startsWith("walked")).length, 2 * walks.length)
     }).pipe(Effect.provide(threads)))
 
-  it.live("release what they hold when whoever asked goes away", () =>
+  it.live("release their resources when the caller is interrupted", () =>
     Effect.gen(function*() {
       const trace = yield* traceFile
       const long = [{ index: 0, turns: 1000, millis: 50, trace }]
@@ -31,7 +31,7 @@ describe("worker threads", { concurrent: false }, () => {
       yield* Walks.until(() => Walks.held(trace).released === 2)
     }).pipe(Effect.provide(threads)))
 
-  it.live("do again what one of them left behind when it ended", () =>
+  it.live("repeat the groups of a thread that ended", () =>
     Effect.gen(function*() {
       const walks = Walks.payloads(10)
       const fatal = { index: 10, turns: 1, millis: 0, isFatal: true, trace: yield* traceFile }
@@ -44,7 +44,7 @@ describe("worker threads", { concurrent: false }, () => {
       )
     }).pipe(Effect.provide(threads)))
 
-  it.live("say which error a group met", () =>
+  it.live("name the error of a group that failed", () =>
     Effect.gen(function*() {
       const failing = [{ index: 0, turns: 1, millis: 0, fails: true }]
       const error = yield* Effect.flip(Stream.runDrain(Walks.groups(failing)))

@@ -1,4 +1,4 @@
-/** What an environment cannot do cannot be asked of it; what its tools and grader fail with adds up. */
+/** Options that need a missing capability of an environment do not compile; the errors of its tools and grader are joined. */
 import {
   type ChatModel,
   type InvalidOption,

@@ -1,4 +1,4 @@
-/** What follows must be said for each kind of failure, and what hooks fail with is among them. */
+/** A policy must name a consequence for each kind of failure, including failures of hooks. */
 import {
   type EnvGroupBuilder,
   Evaluator,
@@ -80,7 +80,7 @@ holds<Same<Disk extends Stream.Services<typeof run> ? true : false, true>>()
 
 export const blind: unknown = Rollout.group(builder, policy, {
   hooks,
-  // @ts-expect-error a failure of the hooks is none that this policy knows
+  // @ts-expect-error this policy does not know failures of hooks
   onFailure: FailurePolicy.retryOnFailure() satisfies FailurePolicy.FailurePolicy as FailurePolicy.FailurePolicy<
     SandboxLost,
     TinkerError.TinkerError

@@ -10,7 +10,7 @@ export const fine = LossExpression.make(
     where(gt(score, delta), mul(exp(sub(logprobs, proximalLogprobs)), advantages), 0)
 )
 
-// @ts-expect-error a condition is no number
+// @ts-expect-error a condition is not a number
 export const condition = LossExpression.make("condition", {}, ({ logprobs }) => gt(logprobs, 0))
 
 // @ts-expect-error numbers are not combined with "and"

@@ -42,7 +42,7 @@ export const customLoss = client.forwardBackwardCustom(policyData, () => Effect.
 export const noData = client.forwardBackward([], Loss.ppo())
 
 export const incomplete: unknown = Rollout.group(browsing, policy, {
-  // @ts-expect-error what follows is not said for every kind of failure
+  // @ts-expect-error a consequence is missing for some kinds of failure
   onFailure: { retry: Schedule.recurs(1), otherwise: { StepFailed: "drop", Died: "abort" } }
 })
 
@@ -51,10 +51,10 @@ const { constant, informative } = Signal.partition(results)
 // @ts-expect-error there may be no informative group
 export const noSignal = TrainingData.assemble(informative, Advantage.centered)
 
-// @ts-expect-error a constant group says nothing
+// @ts-expect-error a constant group is not informative
 export const fromConstant = TrainingData.assemble([constant], Advantage.centered)
 
-// @ts-expect-error nothing but partition makes an informative group
+// @ts-expect-error only partition makes an informative group
 export const forged: Signal.InformativeGroup = { group: constant[0] }
 
 // @ts-expect-error a result may be skipped, and then has no rewards

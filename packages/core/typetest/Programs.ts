@@ -17,7 +17,7 @@ const counting: Program.Program<number, Overheated> = {
   iterations: () => Stream.fail(new Overheated())
 }
 
-/** The run fails with what its program fails with. */
+/** The run fails with the errors of its program. */
 export const heated = Run.stream(counting, options).pipe(Stream.catchTag("Overheated", () => Stream.empty))
 
 export const withoutJson: Program.Program<Date> = {

@@ -69,7 +69,7 @@ export const fields = (defaults: Defaults) => ({
     default: 10,
     least: 0,
     unit: "iterations",
-    help: "Iterations between checkpoints; 0 saves at the end alone"
+    help: "Iterations between checkpoints; 0 saves only at the end"
   }),
   maxTokens: Setting.int({
     default: defaults.maxTokens,

@@ -33,7 +33,7 @@ export interface Task<out E = never, out R = never> {
   readonly model: ChatModel.ChatModel
   /** Trains to the end, or goes on with the run that the store holds. */
   readonly run: Stream.Stream<RunRecord.RunRecord, E, R | Tinker.Tinker | RunStore.RunStore>
-  /** Fails with the first option that no run can be made of. */
+  /** Fails with the first invalid option. */
   readonly check: Effect.Effect<void, InvalidOption.InvalidOption>
   /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
   readonly dataset: RLDataset.RLDataset<E, R>

@@ -26,7 +26,7 @@ import { Closed, TinkerError } from "./TinkerError.ts"
 export type { State } from "./Admission.ts"
 export type { Lane } from "./PermitQueue.ts"
 
-/** Names of the metrics a limiter keeps; `waiting` has an attribute `lane`. */
+/** Names of the metrics that a limiter keeps; `waiting` has an attribute `lane`. */
 export const metrics = {
   permits: Metric.gauge("effect_rl_sampling_permits"),
   inUse: Metric.gauge("effect_rl_sampling_in_use"),
@@ -34,6 +34,7 @@ export const metrics = {
   rateLimited: Metric.counter("effect_rl_sampling_rate_limited", { incremental: true })
 }
 
+/** A limit on concurrent requests that follows the backend's load. */
 export interface AdaptiveLimiter {
   /** The same client, whose requests wait for their turn. */
   readonly sampling: (client: SamplingClient, lane: PermitQueue.Lane) => SamplingClient
@@ -42,7 +43,7 @@ export interface AdaptiveLimiter {
   readonly changes: Stream.Stream<Admission.State>
 }
 
-/** The limiter of everything that samples; undefined sends every request at once. */
+/** The limiter of everything that samples; where it is undefined, every request is sent at once. */
 export const AdaptiveLimiter = Context.Reference<AdaptiveLimiter | undefined>(
   "@effect-rl/core/backend/AdaptiveLimiter",
   { defaultValue: () => undefined }
@@ -55,7 +56,7 @@ export const limit = (client: SamplingClient, lane: PermitQueue.Lane): Effect.Ef
 /** How often a request is sent again after the backend turned it away. */
 const mostRejections = 10
 
-/** A request as it is limited: how many sequences it asks for, and how many tokens the longest has. */
+/** A request as the limiter sees it: how many sequences it asks for, and how many tokens the longest has. */
 interface Call<A> {
   readonly lane: PermitQueue.Lane
   readonly permits: number
@@ -93,7 +94,7 @@ const closed = new TinkerError({
   reason: new Closed({ detail: "the scope of the limiter closed" })
 })
 
-/** Yields, as the fiber that let it through goes on where this one starts, and may let through the next. */
+/** Yields first, because the fiber that admitted this request has to continue before it can admit the next one. */
 const turn = ({ admitted }: PermitQueue.Waiter) =>
   Effect.suspend(() => {
     const through = Deferred.await(admitted)
@@ -101,10 +102,10 @@ const turn = ({ admitted }: PermitQueue.Waiter) =>
   })
 
 /**
- * A permit is one sequence being sampled. The number of permits follows the backend: up while requests wait, down when it
- * answers `RateLimited` or becomes slower without doing more. A request that is turned away is sent again when the backend said;
- * where that happens twice in a row, all wait until then. After five requests in a row that met `Unavailable` nothing is sent
- * until one request finds the backend up; what waited for that one fails with it. Works until the scope closes.
+ * A permit is one sequence being sampled. The number of permits follows the backend: up while requests wait, down when it answers
+ * `RateLimited` or becomes slower without doing more. A request that is turned away is sent again at the time that the backend gave;
+ * where that happens twice in a row, all requests wait until then. After five requests in a row that failed as `Unavailable`, a single
+ * request probes whether the backend is up; requests that wait for the probe fail with it. Works until the scope closes.
  */
 export const make: Effect.Effect<AdaptiveLimiter, never, Scope.Scope> = Effect.gen(function*() {
   const scope = yield* Effect.scope

@@ -1,4 +1,7 @@
-/** Who may send now: those who wait, how many may be under way, and whether anybody is there. What time it is, it is told. */
+/**
+ * Decides which requests may be sent now, from those that wait, how many may be under way, and whether the backend is up. Callers pass
+ * the time.
+ */
 import * as Deferred from "effect/Deferred"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -7,7 +10,7 @@ import * as Congestion from "./Congestion.ts"
 import * as PermitQueue from "./PermitQueue.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
-/** How a request ended. An error that the backend gave itself is an answer, too: somebody is there. */
+/** How a request ended. An error that comes from the backend itself counts as an answer, because the backend is up. */
 export type Ending =
   | { readonly _tag: "Answered"; readonly tokens: number }
   | { readonly _tag: "TurnedAway"; readonly retryAfterMillis: number }
@@ -28,12 +31,12 @@ export interface State {
 
 export interface Admission {
   readonly enter: (waiter: PermitQueue.Waiter, isAgain: boolean, now: number) => void
-  /** False where it waits no longer. */
+  /** False if it was not waiting any more. */
   readonly leave: (waiter: PermitQueue.Waiter) => boolean
-  /** Takes the permits back. Where others now wait for time to pass, after how many milliseconds to `wake` them. */
+  /** Takes the permits back. Returns after how many milliseconds to call `wake`, where other requests wait for time to pass. */
   readonly settle: (waiter: PermitQueue.Waiter, ending: Ending, now: number) => number | undefined
   readonly wake: (now: number) => void
-  /** Fails all who wait. */
+  /** Fails all requests that wait. */
   readonly close: (error: TinkerError) => void
   readonly state: () => State
 }
@@ -76,7 +79,7 @@ export const make = (): Admission => {
     for (let next = queue.next(); next !== undefined && mayAdmit(next, now); next = queue.next()) admit(next, now)
   }
 
-  /** The first of them holds back its own request alone; the next says that all are too many. */
+  /** The first rejection delays only its own request; a second one in a row means that there are too many requests. */
   const turnedAway = (request: Sent, retryAfterMillis: number, now: number) => {
     lastRateLimited = Option.some(now)
     if (!congestion.rejected(request) || now + retryAfterMillis <= pausedUntil) return undefined

@@ -14,16 +14,18 @@ export type LossReduction = "token-sum" | "sequence-mean" | "unknown"
  * - `sample`: sample `i` of a request is that of a request for one with seed + `i`
  */
 export const seeds = ["none", "duplicates", "request", "sample"] as const
+/** A promise of seeds. */
 export type Seeds = typeof seeds[number]
 
 /**
- * Whether one promise of seeds holds where another does.
+ * Whether the promise `given` includes the promise `least`.
  *
  * @example
  * const isRepeatable = ({ seeds }: Capabilities.Capabilities) => Capabilities.promise(seeds, "request")
  */
 export const promise = (given: Seeds, least: Seeds): boolean => seeds.indexOf(given) >= seeds.indexOf(least)
 
+/** The limits and features of a backend for one model. */
 export interface Capabilities {
   /** Longest prompt and continuation together, in tokens. */
   readonly contextLength: number
@@ -32,7 +34,7 @@ export interface Capabilities {
   readonly promptLogprobs: boolean
   /** Largest `topkPromptLogprobs`, and `topkSampleLogprobs` where `sampling` has it; 0 where there are none. */
   readonly topkPromptLogprobs: number
-  /** What a request to sample may ask for beyond what every backend has; nothing unless given. */
+  /** Fields of a request to sample that the backend has beyond those of every backend; none unless given. */
   readonly sampling?: ReadonlyArray<Sampling.Extra>
   /** Losses by name beyond those that every backend has; none unless given. */
   readonly losses?: ReadonlyArray<Loss.Name>

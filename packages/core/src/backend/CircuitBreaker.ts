@@ -2,7 +2,7 @@
 
 export type Phase = "closed" | "open" | "half-open"
 
-/** What an answer says of the backend: an error it gave itself is an answer, too. */
+/** What the end of a request says about the backend. An error that comes from the backend itself counts as an answer. */
 export type Outcome = "answered" | "unavailable" | "unknown"
 
 const threshold = 5
@@ -11,15 +11,18 @@ const longestPauseMillis = 30_000
 
 export interface CircuitBreaker {
   readonly phase: () => Phase
-  /** How long it stays open before one request may find out. */
+  /** How long it stays open before one request may probe the backend. */
   readonly pauseMillis: () => number
-  /** True where this opened it. */
+  /** True if this opened it. */
   readonly settle: (outcome: Outcome, isProbe: boolean, now: number) => boolean
-  /** Lets one request through if it is time. */
+  /** Lets one request through if the pause is over. */
   readonly wake: (now: number) => void
 }
 
-/** Opens after five requests in a row that met nobody, for a second, and for twice as long each time a probe fails. */
+/**
+ * Opens after five requests in a row that found the backend unavailable: for a second at first, and for twice as long after each probe
+ * that fails.
+ */
 export const make = (): CircuitBreaker => {
   let phase: Phase = "closed"
   let failures = 0

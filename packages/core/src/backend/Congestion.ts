@@ -5,23 +5,23 @@ export interface Sent {
   readonly at: number
   /** Permits in use, its own among them. */
   readonly load: number
-  /** Decreases before it was sent: what it meets says nothing of a later limit. */
+  /** The number of decreases before it was sent: how it ends says nothing about a later limit. */
   readonly epoch: number
-  /** Whether it was the limit that held the load where it was. */
+  /** Whether the load was held back by the limit. */
   readonly isLimited: boolean
 }
 
 export interface Congestion {
   readonly limit: () => number
   readonly epoch: () => number
-  /** `tokens` of the longest sequence, which is what took the time. */
+  /** `tokens` are those of the longest sequence, which determines the time. */
   readonly answered: (sent: Sent, permits: number, millis: number, tokens: number) => void
-  /** True where it was answered like this although nothing went through since the last decrease. */
+  /** True if it was rejected although no request has succeeded since the last decrease. */
   readonly rejected: (sent: Sent) => boolean
 }
 
 const decrease = 0.9
-/** Answers before the limit that was too much last time is tried again: one in so many may be rejected. */
+/** Answers before a limit that was too high is tried again, so that at most one request in so many is rejected. */
 const patience = 256
 const smallestWindow = 16
 const slower = 1.5
@@ -29,7 +29,7 @@ const leastGain = 0.05
 /** Share of the additional load that must come back as throughput. */
 const elasticity = 0.25
 
-/** Answers of about one round trip of everything under way, and their sums. */
+/** Sums over the answers of about one round trip of everything under way. */
 interface Window {
   readonly size: number
   readonly answers: number
@@ -58,9 +58,9 @@ const pays = (seen: Knee, knee: Knee) =>
   throughput(seen) / throughput(knee) - 1 >= Math.max(leastGain, elasticity * (seen.load / knee.load - 1))
 
 /**
- * Additive increase, multiplicative decrease. Doubles each round trip until something was too much; from then on comes back
- * quickly to just below that, stays, and tries beyond now and then. Too much is a rejection, and latency that grew while
- * throughput did not: a batching server that is slower per request and faster in all is not too busy.
+ * Additive increase, multiplicative decrease. The limit doubles each round trip until it was too high; afterwards it returns quickly to
+ * just below that point, stays there, and occasionally tries a higher value. It was too high when a request was rejected, or when latency
+ * grew while throughput did not: a batching server that is slower per request but faster in total is not overloaded.
  */
 export const make = (start: number): Congestion => {
   let limit = start

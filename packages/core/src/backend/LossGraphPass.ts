@@ -8,6 +8,7 @@ import type { Pending } from "./Pending.ts"
 import { Rejected, TinkerError } from "./TinkerError.ts"
 import type { CustomLoss, ForwardBackwardOutput, GraphDatum, TrainingClient } from "./TrainingClient.ts"
 
+/** The data of a pass with a loss graph. */
 export type Data = Array.NonEmptyReadonlyArray<GraphDatum>
 
 type Submitted = Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
@@ -64,7 +65,7 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
 
 /**
  * Checks a graph, that each datum has its inputs in their ranks and shapes, and that all of them together take at most `mostElements`
- * numbers to compute, before anything is sent. Others have their turn between two datums.
+ * numbers to compute, before anything is sent. Yields to other fibers between two datums.
  */
 export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph, mostElements = Infinity) {
   const compiled = yield* Effect.mapError(
@@ -94,7 +95,7 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
   return compiled
 })
 
-/** In two passes, on any backend. */
+/** Computes the loss in two passes, which works on any backend. */
 export const twoPass = Effect.fnUntraced(function*(
   client: Pick<TrainingClient, "forwardBackwardCustom">,
   data: Data,
@@ -105,7 +106,7 @@ export const twoPass = Effect.fnUntraced(function*(
 })
 
 /**
- * In one pass where the backend computes graphs, otherwise in two.
+ * Computes the loss in one pass where the backend computes graphs, otherwise in two.
  *
  * @example
  * const output = LossGraphPass.submit(training, graphData, lossGraph).pipe(Effect.flatMap((pending) => pending.await))

@@ -12,6 +12,7 @@ import type { ForwardBackwardOutput, TrainingClient } from "./TrainingClient.ts"
 /** The backend knew the loss by name, computed its graph in one pass, or gave log-probabilities and took a gradient. */
 export type Route = "name" | "graph" | "two-pass"
 
+/** A submitted pass, and the route that it took. */
 export interface Submitted<out E = TinkerError> {
   readonly pending: Pending<ForwardBackwardOutput, E>
   readonly route: Route
@@ -21,13 +22,13 @@ type Data<X extends LossExpression.Extras> = Array.NonEmptyReadonlyArray<LossExp
 
 type Attempt = Effect.Effect<Submitted, TinkerError>
 
-/** Says of a submitted pass which way it took. */
+/** Adds to a submitted pass the route that it took. */
 export const by = (route: Route) =>
 <E, R>(
   submitted: Effect.Effect<Pending<ForwardBackwardOutput, E>, TinkerError, R>
 ): Effect.Effect<Submitted<E>, TinkerError, R> => Effect.map(submitted, (pending) => ({ pending, route }))
 
-/** The next way where the backend does not have this one. */
+/** Tries the next route where the backend does not have this one. */
 const orElse = (next: () => Attempt) => (attempt: Attempt): Attempt =>
   Effect.catchIf(attempt, ({ reason }) => reason._tag === "Unsupported", next)
 
@@ -53,8 +54,8 @@ const checked = <X extends LossExpression.Extras>(data: Data<X>) =>
   )
 
 /**
- * By name where the backend has the loss, else in one pass by its graph, else in two passes. Each way gives the same gradient; fails
- * as `Unsupported` where the backend offers none, and as `Rejected` where the data do not fit the loss.
+ * Submits by name where the backend has the loss, otherwise in one pass by its graph, otherwise in two passes. All routes give the same
+ * gradient. Fails as `Unsupported` where the backend offers no route, and as `Rejected` where the data do not fit the loss.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
 /**
- * How a run counts what is asked beside the weights being trained: of reference policies, teachers and judges.
+ * How a run counts requests to models beside the weights being trained: reference policies, teachers and judges.
  *
  * @example
  * const { metering, used } = Metering.counter()
@@ -14,7 +14,7 @@ import * as Exit from "effect/Exit"
 import type * as Sampling from "../model/Sampling.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 
-/** What was asked of one model. */
+/** Tokens and verdicts that were requested from one model. */
 export interface Tokens {
   readonly prefilled: number
   readonly sampled: number
@@ -25,24 +25,25 @@ export interface Tokens {
   readonly judgeCalls?: number | undefined
 }
 
+/** How requests are counted and limited. */
 export interface Metering {
   /**
-   * A client whose requests are counted, at the prices of the model that it is named after unless another is said. What is metered
-   * twice is counted once.
+   * A client whose requests are counted, at the prices of the model that it is named after unless `model` is given. A request that passes
+   * two metered clients is counted once.
    */
   readonly meter: (client: SamplingClient, model?: string) => SamplingClient
   /**
-   * Counts tokens that were asked of a model without such a client, once they are known: they may exceed a limit, which then ends the run.
-   * Undefined where the model does not tell how many there were, so that dollars are unknown.
+   * Counts tokens of requests that no metered client made, once they are known: they may exceed a limit, which then ends the run. Pass
+   * undefined where the model does not tell how many there were; the run's dollars are then unknown.
    */
   readonly count: (model: string, tokens: Tokens | undefined) => Effect.Effect<void>
-  /** False in the verdicts of a plan: what is asked without a metered client must then fail instead of being asked. */
+  /** False while a run is only planned: requests that no metered client makes must then fail instead of being sent. */
   readonly asks: boolean
-  /** Counts a verdict that a judge is asked for; its tokens are counted where they are sampled. A plan, which asks no judge, takes `neutral`. */
+  /** Counts a verdict of a judge, whose tokens are counted where they are sampled. A plan, which asks no judge, takes `neutral`. */
   readonly judge: <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: A) => Effect.Effect<A, E, R>
 }
 
-/** Applied to everything that is asked beside the weights being trained; a run provides its budget's. */
+/** The metering of all requests to models beside the weights being trained; a run provides that of its budget. */
 export const Metering = Context.Reference<Metering>("@effect-rl/core/backend/Metering", {
   defaultValue: () => ({ meter: (client) => client, count: () => Effect.void, asks: true, judge: (verdict) => verdict })
 })
@@ -67,15 +68,16 @@ const add = (left: Tokens, right: Tokens): Tokens => ({
   judgeCalls: (left.judgeCalls ?? 0) + (right.judgeCalls ?? 0)
 })
 
-/** What was asked of a model; without tokens where it does not tell them. */
+/** A model and the tokens that it used; undefined where the model does not tell them. */
 export type Used = readonly [model: string, tokens: Tokens | undefined]
 
+/** A metering that only counts, and the counts so far. */
 export interface Counter {
   readonly metering: Metering
   readonly used: () => ReadonlyArray<Used>
 }
 
-/** Counts by model and limits nothing: for what is rolled out elsewhere, and told to a run with `count`. */
+/** Counts by model and limits nothing: for groups that are rolled out elsewhere, whose tokens a run then adds with `count`. */
 export const counter = (): Counter => {
   const known = new Map<string, Tokens>()
   const unknown = new Set<string>()

@@ -1,4 +1,4 @@
-/** Log-probabilities of targets by a client that only samples: targets that follow one another are a prompt. */
+/** Log-probabilities of targets by a client that only samples: targets that are the next tokens form a prompt. */
 import * as Effect from "effect/Effect"
 import type * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
@@ -16,14 +16,14 @@ const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
     chunk._tag === "Image" ? Array<number>(chunk.expectedTokens).fill(-1) : Array.from(chunk.tokens)
   )
 
-/** A weighted target that is not the token behind its position has no place in a prompt. */
+/** A weighted target that is not the token after its position cannot be part of a prompt. */
 const checkTargets = (data: ReadonlyArray<WeightedTokens>) => {
   for (const [d, { inputs: { targetTokens, weights }, modelInput }] of data.entries()) {
     const tokensT = tokensOf(modelInput)
     const t = tokensT.findIndex((_, at) => at > 0 && weights[at - 1] !== 0 && targetTokens[at - 1] !== tokensT[at]) - 1
     if (t < 0) continue
     const detail =
-      `data[${d}].inputs.targetTokens[${t}] is ${targetTokens[t]}, expected ${tokensT[t + 1]}, the token behind` +
+      `data[${d}].inputs.targetTokens[${t}] is ${targetTokens[t]}, expected ${tokensT[t + 1]}, the token after` +
       " its position: weights that can only be sampled from score no other"
     return new TinkerError({ operation: "computeLogprobs", reason: new Rejected({ detail }) })
   }

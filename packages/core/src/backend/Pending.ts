@@ -21,6 +21,7 @@ export interface Pending<out A, out E = TinkerError> {
   readonly await: Effect.Effect<A, E>
 }
 
+/** The pending result changed by a function. */
 export const map = <A, B, E = TinkerError>(self: Pending<A, E>, f: (value: A) => B): Pending<B, E> => ({
   await: Effect.map(self.await, f)
 })

@@ -6,7 +6,7 @@ import type { TinkerError } from "./TinkerError.ts"
 /** What a request is for. */
 export type Lane = "training" | "evaluation" | "judge"
 
-/** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: what finishes a rollout goes first. */
+/** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: requests that finish a rollout go first. */
 export const shares: Readonly<Record<Lane, number>> = { judge: 4, evaluation: 2, training: 1 }
 
 export const lanes: ReadonlyArray<Lane> = ["judge", "evaluation", "training"]
@@ -22,12 +22,12 @@ export const waiter = (lane: Lane, permits: number): Waiter => ({ lane, permits,
 
 export interface PermitQueue {
   readonly add: (waiter: Waiter) => void
-  /** For a request that had its turn and was sent back. */
+  /** Adds a request again that had its turn and was turned away. */
   readonly addAgain: (waiter: Waiter) => void
-  /** False where it waits no longer. */
+  /** False if it was not waiting any more. */
   readonly remove: (waiter: Waiter) => boolean
   readonly next: () => Waiter | undefined
-  /** Takes what `next` gave. */
+  /** Removes the request that `next` returned. */
   readonly take: (waiter: Waiter) => void
   readonly refuse: (error: TinkerError) => void
   readonly waiting: () => Record<Lane, number>
@@ -36,7 +36,7 @@ export interface PermitQueue {
 interface LaneQueue {
   readonly again: Set<Waiter>
   readonly fresh: Set<Waiter>
-  /** What it was given so far, in units of its share. */
+  /** The permits that it got so far, in units of its share. */
   given: number
 }
 
@@ -49,7 +49,7 @@ const first = ({ again, fresh }: LaneQueue): Waiter | undefined => {
   return waiter
 }
 
-/** Stride scheduling: the lane that had least of its share goes next; one that was empty has no claim to what it missed. */
+/** Stride scheduling: the lane that got least of its share goes next; a lane that was empty is not compensated for that time. */
 export const make = (): PermitQueue => {
   const queues: Record<Lane, LaneQueue> = { judge: emptyLane(), evaluation: emptyLane(), training: emptyLane() }
   let latest = 0

@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { Pending } from "./Pending.ts"
 import { Closed, TinkerError } from "./TinkerError.ts"
 
+/** A queue of calls that run one after another. */
 export interface RequestQueue {
   /**
    * Accepts a call, which may already fail as `Closed`; `operation` names it in errors. Where a decisive call fails, calls
@@ -60,7 +61,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
   const calls = yield* Queue.unbounded<Entry>()
   const unanswered = new Set<Entry>()
   let closedBecause: string | undefined
-  /** The first failure that was not awaited yet; a later call that meets it closes the client. */
+  /** The first failure that was not awaited yet; a later call closes the client because of it. */
   let unseen: Failure | undefined
   let failedBecause: string | undefined
   /** The latest failure of a decisive call. */
@@ -73,7 +74,7 @@ export const make: Effect.Effect<RequestQueue, never, Scope.Scope> = Effect.gen(
     return failedBecause
   }
 
-  /** A decisive call's failure since the submission of another call, which knew of the failure `known` at most. */
+  /** The failure of a decisive call since another call was submitted, when `known` was the latest such failure. */
   const failureSince = (known: Failure | undefined) =>
     decisive === undefined || decisive === known
       ? undefined

@@ -1,5 +1,5 @@
 /**
- * What a request must be, whichever backend it goes to: each rule names the field, its value and what is expected.
+ * Rules that a request must keep on every backend: each names the field, its value and what is expected.
  *
  * @example
  * RequestRules.sample({ prompt, params: { maxTokens: 64 } }, { capabilities, vocabulary: 32_000 })
@@ -13,13 +13,13 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import { ContextTooLong, type Reason, Rejected, Unsupported } from "./TinkerError.ts"
 
-/** The model that is asked; token ids are below `vocabulary`. */
+/** The limits of a model; token ids are below `vocabulary`. */
 export interface Limits {
   readonly capabilities: Capabilities
   readonly vocabulary: number
 }
 
-/** Nothing where the rule holds, otherwise one line per violation. */
+/** Empty where the rule holds, otherwise one line per violation. */
 type Found = ReadonlyArray<string>
 
 type Checked = Effect.Effect<void, Reason>
@@ -93,7 +93,7 @@ const extraInput = (field: string, value: unknown, mask: Float32Array): Found =>
     ]
     : one(field, value, Number.isFinite(value), "a finite number")
 
-/** The inputs of policy losses, and what a loss reads besides, whatever the model. */
+/** The inputs of policy losses and what a loss reads beyond them, for any model. */
 export const policyData = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens"> & { readonly extras?: object }>
 ): Checked =>
@@ -106,7 +106,7 @@ export const policyData = (
     ]))
   )
 
-/** The inputs say what they are, so that data from outside the type system are told apart as well. */
+/** Told from the inputs themselves, so that data from outside the type system are recognised as well. */
 const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
   "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"
 
@@ -138,7 +138,7 @@ const configKeys: Record<Loss.Name, ReadonlyArray<string>> = {
   stable_reinforce: ["kl_coeff"]
 }
 
-/** What every backend has. */
+/** The losses that every backend has. */
 const everywhere: ReadonlyArray<Loss.Name> = ["cross_entropy", "importance_sampling", "ppo", "cispo", "dro", "gspo"]
 
 /** A loss that the model has by name. */
@@ -200,7 +200,10 @@ const fits = (promptTokens: number, maxTokens: number, { contextLength }: Capabi
     ? Effect.void
     : Effect.fail(new ContextTooLong({ promptTokens, maxTokens, contextLength }))
 
-/** Data that fit the context, the vocabulary and each other, whose numbers are numbers, with advantages on the mask alone. */
+/**
+ * Data that fit the context, the vocabulary and each other, have no NaN where a loss reads, and have advantages only where the mask is
+ * set.
+ */
 export const pass = (
   data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
   loss: Loss.Loss<Datum.Kind>,
@@ -303,7 +306,7 @@ const promptTargets = (
     )
   ]
 
-/** Only part of a prompt can be left out that is scored at all. */
+/** The last tokens of a prompt can be chosen only where the prompt is scored at all. */
 const lastN = ({ prompt, promptLogprobs, promptLogprobsLastN: last }: Sampling.SampleRequest): Found =>
   last === undefined ? [] : [
     ...one("promptLogprobs", promptLogprobs, promptLogprobs === true, "true where promptLogprobsLastN is given"),

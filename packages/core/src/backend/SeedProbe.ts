@@ -17,8 +17,8 @@ const equal = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
   left.every((one, index) => one === right[index])
 
 /**
- * Samples nine sequences of at most 16 tokens after `prompt`. One that the model always answers alike says nothing of seeds and is found
- * to be `duplicates`.
+ * Samples nine sequences of at most 16 tokens after `prompt`. A prompt that the model always answers alike tells nothing about seeds; the
+ * result is then `duplicates`.
  *
  * @example
  * SeedProbe.probe(client, prompt).pipe(Effect.tap((seeds) => Console.log(`seeds: ${seeds}`)))

@@ -1,4 +1,4 @@
-/** The port to whatever samples and trains. */
+/** The port to backends, which sample and train. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"

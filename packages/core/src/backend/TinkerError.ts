@@ -10,7 +10,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
-/** The request itself is wrong: trying it again cannot help. */
+/** The request itself is wrong: sending it again cannot help. */
 export class Rejected extends Schema.TaggedError<Rejected>()("Rejected", { detail: Schema.String }) {
   override get message() {
     return this.detail
@@ -20,7 +20,7 @@ export class Rejected extends Schema.TaggedError<Rejected>()("Rejected", { detai
 /** The backend cannot answer now. */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
   detail: Schema.String,
-  /** What it has run out of, which callers can give back by closing clients. */
+  /** The resource that it has run out of, which callers free by closing clients. */
   lacks: Schema.optionalKey(Schema.Literal("memory"))
 }) {
   override get message() {
@@ -50,7 +50,7 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   }
 }
 
-/** The prompt and what may be sampled, none of it in a pass, do not fit into the model's context. */
+/** The prompt and the tokens to sample (0 in a pass) do not fit into the model's context. */
 export class ContextTooLong extends Schema.TaggedError<ContextTooLong>()("ContextTooLong", {
   promptTokens: Schema.Int,
   maxTokens: Schema.Int,
@@ -75,7 +75,7 @@ export class Closed extends Schema.TaggedError<Closed>()("Closed", { detail: Sch
 /** One field in which a request and a recorded one are not the same. */
 const Difference = Schema.Struct({ field: Schema.String, asked: Schema.String, recorded: Schema.String })
 
-/** A recording stands in for a backend, and nobody asked this when it was made. `nearest` is what was asked instead. */
+/** A recording stands in for a backend, and it does not contain this request. `nearest` is the most similar request that it contains. */
 export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
   recording: Schema.String,
   nearest: Schema.optionalKey(Schema.String),
@@ -90,6 +90,7 @@ export class Unrecorded extends Schema.TaggedError<Unrecorded>()("Unrecorded", {
   }
 }
 
+/** Every reason for which a call to a backend can fail. */
 export const Reason = Schema.Union([
   RateLimited,
   Rejected,
@@ -103,7 +104,7 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * What a call to a backend fails with: the operation and why.
+ * The error of a call to a backend: the operation and the reason.
  *
  * @example
  * const patient = client.sample({ prompt, params: { maxTokens: 8 } }).pipe(
@@ -113,7 +114,7 @@ export type Reason = typeof Reason.Type
 export class TinkerError extends Schema.TaggedError<TinkerError>()("TinkerError", {
   operation: Schema.String,
   reason: Reason,
-  /** What the backend knows beyond the reason. */
+  /** The backend's own error, where it gives one. */
   cause: Schema.optionalKey(Schema.Defect())
 }) {
   override get message() {

@@ -21,7 +21,7 @@ export interface ForwardBackwardOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** What a pass reports besides the gradient. */
+/** Options of what a pass reports besides the gradient. */
 export interface PassOptions {
   /**
    * Where log-probabilities are computed: at every position unless given. `"counted"` asks for those that the loss reads, where the
@@ -40,6 +40,7 @@ export interface Checkpoint {
   readonly path: string
 }
 
+/** The model that a client trains. */
 export interface ModelInfo {
   readonly modelId: string
   readonly baseModel: string
@@ -53,6 +54,7 @@ export interface CustomLossOutput {
   readonly metrics?: Readonly<Record<string, number>>
 }
 
+/** A loss of the caller, given the data and their log-probabilities `[T]`. */
 export type CustomLoss<E = never, R = never> = (
   data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
   logprobs: ReadonlyArray<Float32Array>

@@ -7,12 +7,13 @@ import type { SamplingClient } from "./SamplingClient.ts"
 import { TinkerError, Unsupported } from "./TinkerError.ts"
 import type { TrainingClient } from "./TrainingClient.ts"
 
-/** A sampler of some weights and the number of optimizer steps behind them. */
+/** A sampler of some weights and the number of optimizer steps that led to them. */
 export interface Sampler {
   readonly client: SamplingClient
   readonly step: number
 }
 
+/** Weights to sample from and to run forward passes with. */
 export interface Weights {
   /**
    * A sampler of the weights after every optimizer step submitted so far. Callers between two updates share one snapshot,
@@ -31,7 +32,7 @@ const noPass = new TinkerError({
   reason: new Unsupported({
     capability: "forward passes",
     detail:
-      "these weights can only be sampled from, which gives the cross entropy of next tokens alone: other losses need " +
+      "these weights can only be sampled from, which gives only the cross entropy of next tokens: other losses need " +
       "a training client"
   })
 })
@@ -44,8 +45,8 @@ const crossEntropy = (data: ReadonlyArray<Datum.Datum<"WeightedTokens">>, logpro
   )
 
 /**
- * Fixed weights behind a sampling client, such as a base model's. Forward passes of cross entropy are log-probabilities of
- * prompts, so that held-out examples and preferences can be evaluated; other passes are refused as `Unsupported`.
+ * The fixed weights of a sampling client, such as a base model's. Forward passes of cross entropy are log-probabilities of prompts, so
+ * that held-out examples and preferences can be evaluated; other passes are refused as `Unsupported`.
  *
  * @example
  * const evaluated = evaluator.evaluate(Weights.fromSamplingClient(client))

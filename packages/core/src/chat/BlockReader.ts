@@ -1,4 +1,4 @@
-/** Reads responses with thinking and tool calls in blocks while they come. */
+/** Reads responses with thinking and tool calls in blocks while they arrive. */
 import type * as Result from "effect/Result"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import type { DeltaSink, MakeReader } from "./DeltaSink.ts"
@@ -8,13 +8,13 @@ import * as TrimmedText from "./TrimmedText.ts"
 
 type Calls = ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
 
-/** How a family writes blocks. */
+/** The form of blocks in one model family. */
 export interface Blocks {
-  /** The prompt ends inside a thinking block. */
+  /** Whether the prompt ends inside a thinking block. */
   readonly opensThinking: boolean
   /** White space around thinking that is not part of it. */
   readonly aroundThinking: TrimmedText.Space
-  /** White space before the answer behind a thinking block that is not part of it. */
+  /** White space before the answer after a thinking block that is not part of it. */
   readonly beforeAnswer: TrimmedText.Space
   /** White space before calls that is not part of the text. */
   readonly beforeCalls: TrimmedText.Space
@@ -22,7 +22,7 @@ export interface Blocks {
   readonly calls: ReadonlyArray<readonly [open: string, close: string]>
   /** The calls of one block, with its markers and without them. */
   readonly read: (block: string, inside: string) => Calls
-  /** Text behind calls is not part of the message. */
+  /** Text after calls is not part of the message. */
   readonly endsWithCalls: boolean
 }
 

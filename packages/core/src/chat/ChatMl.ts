@@ -1,4 +1,4 @@
-/** What the Qwen families share: `<|im_start|>role`, thinking blocks and tool calls in tags. */
+/** The parts that the Qwen families share: `<|im_start|>role`, thinking blocks and tool calls in tags. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ContentPart, Message, ToolCall, UnparsedToolCall } from "./Message.ts"
@@ -18,7 +18,7 @@ export const header = (role: string, isFirst: boolean): string => openedHeader(r
 
 export const toolResponse = (text: string): string => `<tool_response>\n${text}\n</tool_response>`
 
-/** Parsed arguments; text that is not JSON is refused, for it would teach the model to write such calls. */
+/** Parsed arguments; text that is not JSON is refused, because it would teach the model to write such calls. */
 export const toolArguments = (renderer: string, call: ToolCall): Effect.Effect<PythonJson.Value, RendererError> =>
   Effect.fromResult(PythonJson.parse(call.function.arguments)).pipe(
     Effect.mapError((problem) => {
@@ -48,7 +48,7 @@ export const jsonCall = (renderer: string, call: ToolCall): Effect.Effect<string
     }}\n${ToolCallText.close}`
   })
 
-/** The assistant message of a response: its content, the calls that were read and, with their text, those that were not. */
+/** The assistant message of a response: its content, the calls that could be read and, with their text, those that could not. */
 export const assistantOf = (
   content: Message["content"],
   toolCalls: ReadonlyArray<ToolCall>,
@@ -60,7 +60,7 @@ export const assistantOf = (
   ...(unparsedToolCalls.length === 0 ? {} : { unparsedToolCalls })
 })
 
-/** The assistant message of a response with calls between tags; a block without an end is a call that was not read. */
+/** The assistant message of a response with calls between tags; a block without an end is a call that could not be read. */
 export const assistant = (
   text: string,
   parts: ReadonlyArray<ContentPart>,

@@ -11,6 +11,7 @@ import * as Renderers from "./Renderers.ts"
 import * as TemplateFamily from "./TemplateFamily.ts"
 import { type Tokenizer, type TokenizerError, Tokenizers } from "./Tokenizer.ts"
 
+/** No chat model can be made for a model. */
 export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatModelError", {
   model: Schema.String,
   detail: Schema.String
@@ -20,7 +21,10 @@ export class ChatModelError extends Schema.TaggedError<ChatModelError>()("ChatMo
   }
 }
 
-/** A value, so that policy, judge and teacher can differ; checked against the backend once. */
+/**
+ * A model with its tokenizer and renderer. It is a value, so that policy, judge and teacher can differ, and is checked against the
+ * backend once.
+ */
 export interface ChatModel {
   readonly name: string
   readonly tokenizer: Tokenizer
@@ -36,7 +40,10 @@ export interface Options {
   readonly tokenizer?: string | Tokenizer
 }
 
-/** The name that is asked for, known of the model, or recognised in the tokenizer's chat template; else that template. */
+/**
+ * The renderer that is given, that is known for the model, or that the tokenizer's chat template is recognised as; otherwise the template
+ * itself.
+ */
 const chooseName = (
   name: string,
   renderer: string | undefined,
@@ -74,8 +81,8 @@ const checkFingerprint = (
 }
 
 /**
- * Asks the backend for the model, then loads the tokenizer and renderer that go with it. Fails when the backend does not
- * have the model, the tokenizer is not the model's own, or no renderer is known for it.
+ * Asks the backend for the model, then loads its tokenizer and renderer. Fails when the backend does not have the model, the tokenizer is
+ * not the model's own, or no renderer is known for it.
  *
  * @example
  * Effect.gen(function*() {

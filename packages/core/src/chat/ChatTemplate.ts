@@ -51,6 +51,7 @@ export type Split = (
   trainOnWhat: TrainOnWhat
 ) => ReadonlyArray<Cut> | undefined
 
+/** The parts from which `TemplateRenderer` makes a renderer. */
 export interface ChatTemplate {
   readonly name: string
   readonly tokenizer: Tokenizer
@@ -74,7 +75,7 @@ export interface ChatTemplate {
   /** One example per trained assistant message unless given. */
   readonly split?: Split
   readonly parse: (tokens: Int32Array) => Effect.Effect<Parsed, RendererError>
-  /** Reads a response to these messages while it comes; the whole message at its end unless given. */
+  /** Reads a response to these messages while it arrives; unless given, the whole message is read at its end. */
   readonly reader?: (conversation: ReadonlyArray<Message.Message>) => MakeReader
   readonly toolsPrefix?: Renderer["toolsPrefix"]
 }
@@ -82,12 +83,14 @@ export interface ChatTemplate {
 const toChunk = (piece: Piece): ModelInput.Chunk =>
   piece instanceof Int32Array ? { _tag: "EncodedText", tokens: piece } : piece
 
+/** The pieces as a model input. */
 export const toInput = (pieces: ReadonlyArray<Piece>): ModelInput.ModelInput =>
   ModelInput.fromChunks(pieces.map(toChunk))
 
 /** Index of the message after the last user message. */
 const afterLastUser = (messages: ReadonlyArray<Message.Message>) => Message.lastUserIndex(messages) + 1
 
+/** Index of the first message of the last turn. */
 export const turnStart = (template: ChatTemplate, messages: ReadonlyArray<Message.Message>): number =>
   (template.turnStart ?? afterLastUser)(messages)
 
@@ -101,7 +104,7 @@ const placeOf = (messages: ReadonlyArray<Message.Message>, index: number, start:
   isInLastTurn: index >= start
 })
 
-/** The messages one after the other; the last turn begins at `start`. */
+/** Renders the messages one after the other; the last turn begins at `start`. */
 export const renderAll = (
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>,
@@ -109,6 +112,7 @@ export const renderAll = (
 ): Effect.Effect<ReadonlyArray<RenderedMessage>, RendererError> =>
   Effect.forEach(messages, (message, index) => template.message(message, placeOf(messages, index, start)))
 
+/** The messages as the template writes them. */
 export const prepare = (
   template: ChatTemplate,
   messages: ReadonlyArray<Message.Message>
@@ -133,7 +137,7 @@ export const promptPieces = Effect.fnUntraced(function*(
   ]
 })
 
-/** The message's only text, for families that know nothing else. */
+/** The message's only text, for families that have no other content. */
 export const onlyText = (renderer: string, message: Message.Message): Effect.Effect<string, RendererError> => {
   const parts = Message.parts(message)
   const [part] = parts

@@ -87,7 +87,7 @@ const callsMarkup = (calls: ReadonlyArray<Message.ToolCall>): Markup.Markup => {
   return [section[0], blocks, section[1]]
 }
 
-/** What introduces an assistant's turn: nothing behind a tool's answer, and a closed thinking block where none is to come. */
+/** The tokens that introduce an assistant's turn: none after a tool's answer, and a closed thinking block where the turn does not think. */
 const assistantHeader = (variant: Variant, place: ChatTemplate.Place) => {
   if (followsTool(place)) return ""
   return variant.thinks && place.isLast ? assistant : `${assistant}</think>`

@@ -21,7 +21,7 @@ type Messages = ReadonlyArray<Message.Message>
 
 interface Variant {
   readonly name: string
-  /** From 1 to 100; the model does not think without it. */
+  /** From 1 to 100; without it, the model does not think. */
   readonly effort?: number
   readonly keepsThinking?: boolean
 }
@@ -43,7 +43,7 @@ const isUserTurn = (message: Message.Message | undefined) => message?.role === "
 
 const isLaterSystem = (message: Message.Message | undefined, index: number) => message?.role === "system" && index > 0
 
-/** The last turn begins behind the last user message, or behind a later system message. */
+/** The last turn begins after the last user message, or after a later system message. */
 const turnStart = (messages: Messages): number =>
   messages.findLastIndex((message, index) => message.role === "user" || isLaterSystem(message, index)) + 1
 
@@ -75,7 +75,7 @@ const assistantBody = (variant: Variant, message: Message.Message, place: ChatTe
   return [thinking, Markup.withThinking(Message.text(message)), Dsml.write(message.toolCalls ?? []), endOfTurn]
 }
 
-/** What introduces a message that is not the assistant's, or nothing where it stands in the turn of the one before. */
+/** The header of a message that is not the assistant's; empty where it belongs to the same turn as the message before. */
 const header = (
   variant: Variant,
   role: string,
@@ -90,7 +90,7 @@ const header = (
   return Effect.fail(ChatTemplate.refuseRole(variant.name, role))
 }
 
-/** Text tokenized in one piece, cut where `prefix` ends; a token that reaches over the cut belongs to the prefix. */
+/** Text tokenized in one piece, cut where `prefix` ends; a token that spans the cut belongs to the prefix. */
 const encodeAfter = (tokenizer: Tokenizer, encoder: Markup.Encoder, prefix: string, text: Markup.Markup) => {
   const tokens = encoder.encode([prefix, text])
   let cut = 0
@@ -159,7 +159,9 @@ const make = (variant: Variant) =>
 
 /** @see tinker-cookbook `DeepSeekV4_1Renderer` */
 export const deepSeekV41 = make({ name: "deepseekv4_1", effort: 75 })
+/** With an effort of 50. */
 export const deepSeekV41LowReasoning = make({ name: "deepseekv4_1_low_reasoning", effort: 50 })
+/** With an effort of 100, the highest. */
 export const deepSeekV41MaxReasoning = make({ name: "deepseekv4_1_max_reasoning", effort: 100 })
 
 /** Answers without thinking; reasoning in a message is left out. */

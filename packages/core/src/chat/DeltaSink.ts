@@ -1,4 +1,4 @@
-/** Collects what a reader finds in a response, as deltas. */
+/** Collects the deltas that a reader finds in a response. */
 import * as Result from "effect/Result"
 import type { ToolCall, UnparsedToolCall } from "./Message.ts"
 import type { Delta } from "./ResponseStream.ts"
@@ -6,10 +6,10 @@ import type { Delta } from "./ResponseStream.ts"
 export interface DeltaSink {
   readonly text: (text: string) => void
   readonly thinking: (thinking: string) => void
-  /** What follows belongs to another part of the message. */
+  /** Ends the current part of the message. */
   readonly endPart: () => void
   readonly call: (call: Result.Result<ToolCall, UnparsedToolCall>) => void
-  /** Whether text, thinking or a call has come. */
+  /** Whether no text, thinking or call has arrived yet. */
   readonly isEmpty: () => boolean
   /** The deltas since the last time. */
   readonly take: () => ReadonlyArray<Delta>
@@ -21,7 +21,7 @@ export interface TextReader {
   readonly end: () => void
 }
 
-/** A reader of one response that tells a sink what it finds. */
+/** Makes a reader of one response that writes to a sink. */
 export type MakeReader = (sink: DeltaSink) => TextReader
 
 export const toDelta = (call: Result.Result<ToolCall, UnparsedToolCall>): Delta =>

@@ -11,7 +11,7 @@ import * as ToolCallText from "./ToolCallText.ts"
 export const mark = "｜DSML｜"
 export const calls = [`<${mark} calls>`, `</${mark} calls>`] as const
 
-/** The arguments, also where they were written as JSON in JSON; text that is no object is one argument. */
+/** The arguments, even where they were written as JSON inside JSON; text that is not an object is one argument. */
 const argumentsOf = (text: string): ReadonlyMap<string, PythonJson.Value> => {
   const once = Result.getOrElse(PythonJson.parse(text), (): PythonJson.Value => text)
   const values = typeof once === "string"
@@ -43,7 +43,7 @@ const writeCall = ({ function: { arguments: values, name } }: ToolCall): Markup.
   `\n</${mark} invoke>`
 ]
 
-/** All calls as one block behind an empty line; nothing for no calls. */
+/** All calls as one block after an empty line; nothing for no calls. */
 export const write = (toolCalls: ReadonlyArray<ToolCall>): Markup.Markup =>
   toolCalls.length === 0 ? "" : [`\n\n${calls[0]}\n`, lines(toolCalls.map(writeCall)), `\n${calls[1]}`]
 
@@ -89,12 +89,12 @@ export const readBlock = (
   return found.map(readCall)
 }
 
-/** A mark outside of a whole block, which the model writes for calls alone. */
+/** A mark outside of a whole block, which the model writes only for calls. */
 const dangling = (text: string): UnparsedToolCall | undefined =>
   ToolCallText.unterminated(text, ...calls)
     ?? (text.includes(mark) ? { rawText: text, error: "Invalid DSML: a mark outside of a block of calls" } : undefined)
 
-/** The message of a response. Its calls end it; text behind them is reported as a call that cannot be read. */
+/** The message of a response. Its calls end it; text after them is reported as a call that cannot be read. */
 export const read = (text: string): Message => {
   const found = blockPattern.exec(text)
   const before = found === null ? text : text.slice(0, found.index)
@@ -106,7 +106,7 @@ export const read = (text: string): Message => {
     read.filter(Result.isSuccess).map((call) => call.success),
     [
       ...read.filter(Result.isFailure).map((call) => call.failure),
-      ...(isBlank(after) ? [] : [{ rawText: after, error: "Invalid DSML: text behind the calls" }]),
+      ...(isBlank(after) ? [] : [{ rawText: after, error: "Invalid DSML: text after the calls" }]),
       ...(unterminated === undefined ? [] : [unterminated])
     ]
   )

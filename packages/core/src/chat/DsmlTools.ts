@@ -1,4 +1,4 @@
-/** How DeepSeek V4.1 is told of tools and of their answers. */
+/** How tools and their answers are presented to DeepSeek V4.1. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ChatTemplate from "./ChatTemplate.ts"
@@ -71,7 +71,7 @@ const toolsText = Effect.fnUntraced(function*(renderer: string, message: Message
   return yield* new RendererError({ renderer, detail })
 })
 
-/** Puts a declaration into the system message before it, or makes it one. */
+/** Adds a declaration to the system message before it, or turns it into a system message. */
 const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const at = messages.findIndex((message) => message.role === role)
   const message = messages[at]
@@ -80,7 +80,7 @@ const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages
   if (at === 0) return [{ ...message, role: "system", name: role, content: `\n\n${tools}` }, ...messages.slice(1)]
   const [first] = messages
   if (at > 1 || first?.role !== "system") {
-    const detail = "tools are declared in the first message, or behind a system message that is the first"
+    const detail = "tools are declared in the first message, or after a system message that is the first"
     return yield* new RendererError({ renderer, detail })
   }
   const text = yield* ChatTemplate.onlyText(renderer, first)
@@ -89,7 +89,7 @@ const declare = Effect.fnUntraced(function*(renderer: string, messages: Messages
 
 const isUserTurn = (message: Message.Message | undefined) => message?.role === "user" || message?.role === "tool"
 
-/** The answers of tools in the order of their calls, at the places of answers; an unknown id counts as the first call. */
+/** Puts the answers of tools into the order of their calls; an unknown id counts as the first call. */
 const sortAnswers = (turn: Messages, order: ReadonlyMap<string, number>): Messages => {
   const position = ({ toolCallId = "" }: Message.Message) => order.get(toolCallId) ?? 0
   const answers = turn
@@ -105,7 +105,7 @@ const blockText = (renderer: string, message: Message.Message) =>
     (text) => message.role === "tool" ? `<tool_result>${text}</tool_result>` : text
   )
 
-/** The whole turn's text in its first message; the others are left empty, so that every message keeps its place. */
+/** Joins the text of a turn in its first message; the others are left empty, so that every message keeps its place. */
 const joinTurns = Effect.fnUntraced(function*(renderer: string, messages: Messages) {
   const joined = [...messages]
   let order: ReadonlyMap<string, number> = new Map()

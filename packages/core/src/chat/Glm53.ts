@@ -127,7 +127,7 @@ const generationHeader = (
     : Effect.fail(ChatTemplate.refuseRole(renderer, role))
 }
 
-/** The answers of consecutive tools in the order of the calls, where their ids leave no doubt. */
+/** Puts the answers of consecutive tools into the order of the calls, where their ids are unambiguous. */
 const sortAnswers = (block: Messages, previous: Message.Message | undefined): Messages => {
   const calls = (previous?.role === "assistant" ? previous.toolCalls ?? [] : []).map((call) => call.id ?? "")
   const answers = block.map((message) => message.toolCallId ?? "")
@@ -152,7 +152,7 @@ const prepare = (messages: Messages): Messages => {
 const toolLine = ({ description, name, parameters }: ToolSpec) =>
   JsonSchema.stringifyLetters({ name, description, parameters })
 
-/** The tools come in a system message of their own, before that of the caller. */
+/** The tools are declared in a system message of their own, before the caller's. */
 const toolsPrefix = (tools: ReadonlyArray<ToolSpec>, systemPrompt: string): Messages => {
   const declaration = [
     "\n# Tools\n\nYou may call one or more functions to assist with the user query.\n",
@@ -212,7 +212,9 @@ const make = (variant: Variant) =>
     })
   })
 
-/** The model thinks always; these say how much. @see tinker-cookbook `Glm5_3Renderer` */
+/** The model always thinks; the variants set how much. @see tinker-cookbook `Glm5_3Renderer` */
 export const glm53MaxReasoning = make({ name: "glm5_3_max_reasoning", effort: "Max" })
+/** With high effort of reasoning. */
 export const glm53HighReasoning = make({ name: "glm5_3_high_reasoning", effort: "High" })
+/** With low effort of reasoning. */
 export const glm53LowReasoning = make({ name: "glm5_3_low_reasoning", effort: "Low" })

@@ -39,7 +39,7 @@ const readArguments = (body: string): Result.Result<ReadonlyMap<string, PythonJs
     values.set(name, Result.getOrElse(PythonJson.parse(text), () => text))
     at = found.index + all.length
   }
-  return PythonText.strip(body.slice(at)) === "" ? Result.succeed(values) : Result.fail("text behind the arguments")
+  return PythonText.strip(body.slice(at)) === "" ? Result.succeed(values) : Result.fail("text after the arguments")
 }
 
 /** Reads a whole block, tags included. */
@@ -55,14 +55,14 @@ export const readBlock = (rawText: string): Result.Result<ToolCall, UnparsedTool
   )
 }
 
-/** Calls that models write as JSON come first. */
+/** Reads all blocks; calls that models wrote as JSON come first. */
 export const readAll = (blocks: ReadonlyArray<string>): ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>> => {
   const json = blocks.map((each) => ToolCallText.parseJson(each))
   const others = blocks.filter((_, index) => Result.isFailure(json[index] ?? Result.fail(undefined)))
   return [...json.filter(Result.isSuccess), ...others.map(readBlock)]
 }
 
-/** The calls of a response's blocks, and the blocks that are none. */
+/** The calls of a response's blocks, and the blocks that are not calls. */
 export const read = (blocks: ReadonlyArray<string>) => {
   const all = readAll(blocks)
   return {

@@ -23,6 +23,7 @@ interface Variant {
   readonly effort?: "low" | "medium" | "high"
 }
 
+/** Options of a renderer in the Harmony format. */
 export interface Options {
   /** The day in the system message, `YYYY-MM-DD`; today in UTC unless given. */
   readonly currentDate?: string
@@ -82,7 +83,7 @@ const body = Effect.fnUntraced(function*(
     : ["<|message|>", text, "<|end|>"]
 })
 
-/** A response may hold each stop once; more of one of them means that it was not sampled with them as stops. */
+/** Fails where a response contains a stop twice, because it was then not sampled with these stops. */
 const checkStops = (name: string, tokens: Int32Array, stops: ReadonlyArray<number>) => {
   const repeated = stops.find((stop) => tokens.indexOf(stop) !== tokens.lastIndexOf(stop))
   if (repeated === undefined) return Effect.void
@@ -134,7 +135,9 @@ const make = (variant: Variant) =>
 /** @see tinker-cookbook `GptOssRenderer` */
 export const gptOssNoSystemPrompt = make({ name: "gpt_oss_no_sysprompt" })
 
-/** These begin with the model's own system message, which names the day and the effort. */
+/** Begins with the model's own system message, which names the day and the effort, like the variants below. */
 export const gptOssLowReasoning = make({ name: "gpt_oss_low_reasoning", effort: "low" })
+/** With medium effort of reasoning. */
 export const gptOssMediumReasoning = make({ name: "gpt_oss_medium_reasoning", effort: "medium" })
+/** With high effort of reasoning. */
 export const gptOssHighReasoning = make({ name: "gpt_oss_high_reasoning", effort: "high" })

@@ -32,7 +32,7 @@ const onChannel = (channel: string, text: string, end: string): Markup.Markup =>
   end
 ]
 
-/** Text behind `<|start|>assistant`: thinking, then calls with the text before them, or the final text. */
+/** Text after `<|start|>assistant`: thinking, then calls with the text before them, or the final text. */
 export const write = (message: Message.Message, isLast: boolean): Markup.Markup => {
   const thinking = Message.thinking(message)
   const text = Message.text(message)
@@ -99,7 +99,7 @@ export const call = (
   )
 }
 
-/** The part that a segment of this channel is; other channels are not shown. */
+/** The content part of a segment, by its channel; other channels are not shown. */
 export const part = ({ body, channel }: Segment): Message.TextPart | Message.ThinkingPart | undefined => {
   if (channel === "analysis") return { type: "thinking", thinking: body }
   return channel === "final" || channel === "commentary" ? { type: "text", text: body } : undefined
@@ -115,7 +115,7 @@ const dangling = (text: string, calls: number): Message.UnparsedToolCall | undef
   }
 }
 
-/** The message of a response without its stop; text without any segment that is shown stays text. */
+/** The message of a response without its stop; text without any visible segment stays text. */
 export const read = (text: string): Message.Message => {
   const written = segments(text).filter(({ body }) => PythonText.strip(body) !== "")
   const calls = written.flatMap((segment) => call(segment) ?? [])

@@ -1,4 +1,4 @@
-/** Reads responses in OpenAI's Harmony format while they come. */
+/** Reads responses in OpenAI's Harmony format while they arrive. */
 import type { MakeReader } from "./DeltaSink.ts"
 import * as Harmony from "./Harmony.ts"
 import * as MarkerText from "./MarkerText.ts"
@@ -7,7 +7,7 @@ import * as PythonText from "./PythonText.ts"
 const message = "<|message|>"
 const start = "<|start|>"
 
-/** Text that is shown goes on as it comes; a call is told when it is whole; other channels are left out. */
+/** Visible text is passed on as it arrives and a call when it is complete; other channels are left out. */
 export const make: MakeReader = (sink) => {
   let all = ""
   let buffer = ""
@@ -22,7 +22,7 @@ export const make: MakeReader = (sink) => {
     if (part?.type === "thinking") sink.thinking(text)
   }
 
-  /** Gives what is there of a body that is shown, once it is more than white space. */
+  /** Passes on the beginning of a visible body, once it is more than white space. */
   const show = (length: number) => {
     const text = buffer.slice(0, length)
     if (header === undefined || Harmony.call(Harmony.segment(header, text, "")) !== undefined) return

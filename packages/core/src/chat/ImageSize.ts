@@ -32,7 +32,7 @@ const jpeg = (data: Uint8Array): ImageSize | undefined => {
   return undefined
 }
 
-/** `undefined` for data that is not an image of the format. */
+/** The size of an image; `undefined` for data that is not an image of the format. */
 export const read = (image: { readonly data: Uint8Array; readonly format: "png" | "jpeg" }): ImageSize | undefined => {
   const size = image.format === "png" ? png(image.data) : jpeg(image.data)
   return size === undefined || size.width === 0 || size.height === 0 ? undefined : size

@@ -17,9 +17,10 @@ import { RendererError } from "./Renderer.ts"
 /** Text or an image of a message, and text that a template writes around images. */
 export type Written = string | Markup.Plain | ImagePart
 
+/** Whether a piece is an image. */
 export const isImage = (piece: Written): piece is ImagePart => typeof piece === "object" && "type" in piece
 
-/** How a family reads images. */
+/** The form of images in one model family. */
 export interface Images {
   /** Control tokens around images. */
   readonly controls: ReadonlyArray<string>
@@ -33,11 +34,11 @@ export interface Images {
 export const between = (before: string, after: string): Images["wrap"] => (pieces) =>
   pieces.flatMap((piece): ReadonlyArray<Written> => isImage(piece) ? [before, piece, after] : [piece])
 
-/** Models refuse images that are thinner. */
+/** The largest ratio of an image's sides that models accept. */
 const thinnest = 200
 
 const problem = (size: ImageSize.ImageSize | undefined, { data, format }: ImagePart): string => {
-  if (size === undefined) return `an image of ${data.length} bytes is no ${format}`
+  if (size === undefined) return `an image of ${data.length} bytes is not a ${format}`
   return isThin(size)
     ? `an image of ${size.width} by ${size.height} pixels is too thin, expected sides of at most 1 to ${thinnest}`
     : "how many tokens an image takes is not known for this family; give expectedTokens with each image part"

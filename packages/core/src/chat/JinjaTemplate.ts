@@ -1,7 +1,7 @@
-/** The chat template that a tokenizer comes with. */
+/** The chat template of a tokenizer. */
 import type * as Result from "effect/Result"
 
-/** What a template reads: `messages`, `tools`, `add_generation_prompt` and what else its author gave a name. */
+/** The variables of a template: `messages`, `tools`, `add_generation_prompt` and any others that its author chose. */
 export type Variables = Readonly<Record<string, unknown>>
 
 /**
@@ -12,6 +12,6 @@ export type Variables = Readonly<Record<string, unknown>>
  */
 export interface JinjaTemplate {
   readonly source: string
-  /** The text of a conversation. The failure is what the template raised, or what its interpreter could not do. */
+  /** The text of a conversation. The failure is the error that the template raised, or a feature that its interpreter lacks. */
   readonly write: (variables: Variables) => Result.Result<string, string>
 }

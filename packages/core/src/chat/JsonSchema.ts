@@ -1,4 +1,4 @@
-/** JSON schemas of tools, looked into without trusting their form. */
+/** Access to JSON schemas of tools, whose form is not trusted. */
 import type * as Schema from "effect/Schema"
 import * as PythonJson from "./PythonJson.ts"
 
@@ -16,7 +16,7 @@ export const list = (json: Schema.Json | undefined): Schema.JsonArray => isArray
 /** JSON as Python writes it. */
 export const stringify = (json: Schema.Json): string => PythonJson.stringify(PythonJson.fromJson(json))
 
-/** The same with letters beyond ASCII as they are. */
+/** JSON as Python writes it, without escaping letters beyond ASCII. */
 export const stringifyLetters = (json: Schema.Json): string =>
   PythonJson.stringify(PythonJson.fromJson(json), { ascii: false })
 

@@ -22,7 +22,7 @@ import type { ToolSpec } from "./ToolSpec.ts"
 
 interface Variant {
   readonly name: string
-  /** What the template begins a response with. */
+  /** The text with which the template begins a response. */
   readonly opening: "" | "<think>" | "<think></think>"
   readonly keepsThinking?: boolean
 }
@@ -54,7 +54,7 @@ const prepare = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Messag
 
 const hasCalls = ({ toolCalls }: Message.Message) => toolCalls !== undefined && toolCalls.length > 0
 
-/** The last turn begins behind the last answer without calls. */
+/** The last turn begins after the last answer without calls. */
 const turnStart = (messages: ReadonlyArray<Message.Message>): number =>
   messages.findLastIndex((message) => message.role === "assistant" && !hasCalls(message)) + 1
 
@@ -188,11 +188,14 @@ export const kimiK2 = make({ name: "kimi_k2", opening: "" })
 
 /** @see tinker-cookbook `KimiK25Renderer` */
 export const kimiK25 = make({ name: "kimi_k25", opening: "<think>" })
+/** Its prompt closes the thinking block at once. */
 export const kimiK25DisableThinking = make({ name: "kimi_k25_disable_thinking", opening: "<think></think>" })
 
 /** The same format as K2.5. */
 export const kimiK26 = make({ name: "kimi_k26", opening: "<think>" })
+/** Its prompt closes the thinking block at once. */
 export const kimiK26DisableThinking = make({ name: "kimi_k26_disable_thinking", opening: "<think></think>" })
+/** Keeps the thinking of earlier turns. */
 export const kimiK26PreserveThinking = make({
   name: "kimi_k26_preserve_thinking",
   opening: "<think>",

@@ -7,7 +7,7 @@ import * as PythonText from "./PythonText.ts"
 import * as ToolCallText from "./ToolCallText.ts"
 
 export const section = ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"] as const
-/** Models write the marker so too. */
+/** Another form of the markers that models write. */
 export const otherSection = ["<|tool_call_section_begin|>", "<|tool_call_section_end|>"] as const
 const block = ["<|tool_call_begin|>", "<|tool_call_end|>"] as const
 const separator = "<|tool_call_argument_begin|>"
@@ -36,7 +36,7 @@ const blockPattern = new RegExp(
   "gu"
 )
 
-/** `functions.get_weather:0` without what stands before the first dot and behind the colon. */
+/** The name in an id: `functions.get_weather:0` without the part before the first dot and the part from the colon on. */
 const nameOf = (id: string) => {
   const [name = ""] = id.split(":", 1)
   return name.slice(name.indexOf(".") + 1)
@@ -59,7 +59,7 @@ const dangling = (text: string) =>
   ToolCallText.unterminated(text, ...section) ?? ToolCallText.unterminated(text, ...otherSection)
     ?? ToolCallText.unterminated(text, ...block)
 
-/** A response's text before its calls, and its calls. What follows them is dropped. */
+/** A response's text before its calls, and its calls. Text after the calls is dropped. */
 export const read = (text: string) => {
   const found = sectionPattern.exec(text)
   const read = readSection(found?.[1] ?? found?.[2] ?? "")

@@ -1,4 +1,4 @@
-/** Tools as Kimi is told of them: as JSON by K2, as TypeScript since K2.5. */
+/** Declarations of tools for Kimi: as JSON for K2, as TypeScript since K2.5. */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as JsonSchema from "./JsonSchema.ts"
@@ -39,7 +39,7 @@ const limits: Record<string, ReadonlyArray<string>> = {
   array: ["maxItems", "minItems"]
 }
 
-/** What a schema says of its values, as comments that end their lines. */
+/** The constraints of a schema as comments, each with its line end. */
 const docstring = (schema: Schema.Json, indent: string): string => {
   if (!JsonSchema.isObject(schema)) return ""
   const description = JsonSchema.text(schema["description"])
@@ -149,7 +149,7 @@ const toolText = ({ description, name, parameters }: ToolSpec): string => {
   ].join("\n")
 }
 
-/** TypeScript in a namespace. Fails for a schema that has no form in it. */
+/** TypeScript in a namespace. Fails for a schema that cannot be written so. */
 export const typeScript = (
   renderer: string,
   tools: ReadonlyArray<ToolSpec>

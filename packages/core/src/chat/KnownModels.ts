@@ -14,7 +14,7 @@ type Row = readonly [
   more?: Pick<Model, "seesImages" | "hearsAudio" | "contextLength">
 ]
 
-/** Every Llama 3 shares one tokenizer, and this copy needs no licence to download. */
+/** All Llama 3 models share one tokenizer; this copy can be downloaded without accepting a licence. */
 const tokenizerOf = (name: string) =>
   name.startsWith("meta-llama/Llama-3") ? "thinkingmachineslabinc/meta-llama-3-instruct-tokenizer" : name
 

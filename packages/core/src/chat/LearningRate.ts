@@ -5,7 +5,7 @@ import * as ModelRegistry from "./ModelRegistry.ts"
 const fullRate = 5e-5
 const loraOverFull = 10
 
-/** How fast the rate falls with width, for the two families it was measured on. */
+/** How fast the rate falls with width, for the two families on which it was measured. */
 const exponent = (name: string): number | undefined => {
   const lower = name.toLowerCase()
   if (lower.includes("llama")) return 0.781
@@ -18,6 +18,7 @@ const loraRate = (model: ModelRegistry.Model): number | undefined => {
   return power === undefined ? undefined : fullRate * loraOverFull * (2000 / model.hiddenSize) ** power
 }
 
+/** How the weights are trained, on which the rate depends. */
 export interface Options {
   /** Default true. */
   readonly isLora?: boolean
@@ -26,9 +27,8 @@ export interface Options {
 }
 
 /**
- * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and
- * 0.0775 for Qwen. Fails for a model without a calibrated rate, and
- * for an optimizer without one.
+ * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and 0.0775 for
+ * Qwen. Fails for a model or an optimizer without a calibrated rate.
  *
  * @example
  * const learningRate = Hyperparameters.getLr("Qwen/Qwen3-8B", { isLora: true })

@@ -14,7 +14,7 @@ const beginning = "<|begin_of_text|>"
 const endOfTurn = "<|eot_id|>"
 const controls = [beginning, endOfTurn, "<|start_header_id|>", "<|end_header_id|>"]
 
-/** What differs with and without tools. */
+/** The differences between the renderers with and without tools. */
 export interface Dialect {
   readonly name: string
   readonly roleOf: (role: string) => string
@@ -24,6 +24,7 @@ export interface Dialect {
   readonly toolsPrefix?: NonNullable<Renderer["toolsPrefix"]>
 }
 
+/** The renderer of one of the dialects. */
 export const make = Effect.fnUntraced(function*(
   { content, name, read, reader, roleOf, toolsPrefix }: Dialect,
   tokenizer: Tokenizer

@@ -20,7 +20,10 @@ const callText = Effect.fnUntraced(function*(call: Message.ToolCall) {
   return `{"name": ${PythonJson.stringify(call.function.name)}, "parameters": ${PythonJson.stringify(values)}}`
 })
 
-/** The text of a message: that of a call is the call alone, of which the model's template knows one per message. */
+/**
+ * The text of a message. A message with a call consists of only the call, because the model's template allows one per message and no text
+ * beside it.
+ */
 const content = Effect.fnUntraced(function*(message: Message.Message) {
   const calls = message.toolCalls ?? []
   const [call] = calls
@@ -42,7 +45,7 @@ const toCall = (text: string): Message.ToolCall | undefined => {
     : undefined
 }
 
-/** A response that begins as a call, but is none. */
+/** Whether a response begins like a call. */
 const beginsAsCall = (text: string) => /^\{\s*"name"\s*:/.test(text)
 
 const tag = "<|python_tag|>"

@@ -1,4 +1,4 @@
-/** How many parameters a LoRA adapter trains. */
+/** The number of parameters that a LoRA adapter trains. */
 import * as Effect from "effect/Effect"
 import * as ModelRegistry from "./ModelRegistry.ts"
 
@@ -11,8 +11,8 @@ export interface Options {
 }
 
 /**
- * Rank times the parameters that one unit of rank adds to the trained parts. Fails for a model without counts, a rank that
- * is no positive integer, and when nothing is trained.
+ * Rank times the parameters that one unit of rank adds to the trained parts. Fails for a model without counts, a rank that is not a
+ * positive integer, and where nothing is trained.
  *
  * @example
  * const parameters = LoraParameters.getLoraParamCount("Qwen/Qwen3-8B", { loraRank: 32, trainUnembed: false })

@@ -1,4 +1,4 @@
-/** Markers in text that comes piece by piece. */
+/** Markers in text that arrives piece by piece. */
 
 /** Where a marker stands. */
 export interface Found {
@@ -20,6 +20,6 @@ const endsWithBeginning = (text: string, marker: string): number => {
   return 0
 }
 
-/** The text without an end that may be the beginning of a marker. */
+/** The length of the text before an end that may be the beginning of a marker. */
 export const safeLength = (text: string, markers: ReadonlyArray<string>): number =>
   text.length - Math.max(0, ...markers.map((marker) => endsWithBeginning(text, marker)))

@@ -1,6 +1,6 @@
 /**
- * Text of a chat template with the text of messages in it. A template's control tokens are tokens; the same letters inside
- * a message are letters, so that nothing a user or a tool writes can end its turn and begin another.
+ * The text of a chat template together with the text of messages. A template's control tokens become tokens, but the same letters inside
+ * a message stay letters, so that nothing that a user or a tool writes can end its turn and begin another.
  *
  * @example
  * // Only the markers become special tokens: what the user wrote stays text.
@@ -19,11 +19,12 @@ export interface Plain {
 /** A string is the template's own. */
 export type Markup = string | Plain | ReadonlyArray<Markup>
 
+/** Text of a message, in which control tokens are letters. */
 export const plain = (text: string): Plain => ({ plain: text })
 
 const developer = new Set(["system", "developer", "tool_declare"])
 
-/** Whether a role speaks for the developer, whose text may hold control tokens: a declaration of tools shows how calls look. */
+/** Whether a role speaks for the developer, whose text may contain control tokens: a declaration of tools shows the form of calls. */
 export const isDeveloper = (role: Message["role"]): boolean => developer.has(role)
 
 /** Text of a message of this role. */
@@ -35,7 +36,7 @@ export const withThinking = (text: string): Markup =>
 
 const isPlain = (markup: Plain | ReadonlyArray<Markup>): markup is Plain => "plain" in markup
 
-/** The text without the difference between the template's and the messages' own. */
+/** The text, without the distinction between the template's and the messages' own. */
 export const toText = (markup: Markup): string => {
   if (typeof markup === "string") return markup
   return isPlain(markup) ? markup.plain : markup.map(toText).join("")
@@ -62,7 +63,7 @@ const cut = (markup: Markup, controls: RegExp): ReadonlyArray<Piece> => {
   return markup.split(controls).map((text, index) => ({ text, kind: index % 2 === 1 ? "control" : "template" }))
 }
 
-/** Neighbouring text is one piece, as it is tokenized as one. */
+/** Joins neighbouring text to one piece, because it is tokenized as one. */
 const joined = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
   const result: Array<Piece> = []
   for (const piece of pieces) {

@@ -1,5 +1,5 @@
 /**
- * Conversations as renderers read and write them.
+ * Messages of conversations, and their parts.
  *
  * @example
  * const conversation = [Message.system("Answer with one number."), Message.user("2 + 2?"), Message.assistant("4")]
@@ -10,6 +10,7 @@ export interface TextPart {
   readonly text: string
 }
 
+/** Reasoning that is part of a message. */
 export interface ThinkingPart {
   readonly type: "thinking"
   readonly thinking: string
@@ -23,6 +24,7 @@ export interface ImagePart {
   readonly expectedTokens?: number
 }
 
+/** A part of a message's content. */
 export type ContentPart = TextPart | ThinkingPart | ImagePart
 
 /** `arguments` is JSON text, as the model wrote it. */
@@ -31,6 +33,7 @@ export interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
+/** The text of a tool call that cannot be read, and why. */
 export interface UnparsedToolCall {
   readonly rawText: string
   readonly error: string
@@ -44,12 +47,15 @@ export interface Message {
   readonly unparsedToolCalls?: ReadonlyArray<UnparsedToolCall>
   readonly toolCallId?: string
   readonly name?: string
-  /** Only for supervised examples that train on chosen messages. */
+  /** Whether to train on the message, in supervised examples that train on chosen messages. */
   readonly trainable?: boolean
 }
 
+/** A message of the user. */
 export const user = (content: string): Message => ({ role: "user", content })
+/** A message of the assistant. */
 export const assistant = (content: string): Message => ({ role: "assistant", content })
+/** A system message. */
 export const system = (content: string): Message => ({ role: "system", content })
 
 /** All text parts joined; thinking is left out. */

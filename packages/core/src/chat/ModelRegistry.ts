@@ -23,12 +23,12 @@ export interface Model {
   readonly version: string
   /** As published: `8B`, or `30B-A3B` for a mixture of experts with 3B active parameters. */
   readonly size: string
-  /** Tuned to follow instructions, as opposed to a base model. */
+  /** Whether it is tuned to follow instructions, as opposed to a base model. */
   readonly isChat: boolean
   readonly seesImages?: boolean
   readonly hearsAudio?: boolean
   readonly hiddenSize: number
-  /** Tokens that upstream's evaluations of the hosted model leave room for; variants of a name may have more. */
+  /** Context in tokens for which upstream's evaluations of the hosted model leave room; variants of a name may have more. */
   readonly contextLength?: number
   /** Recommended renderers, the preferred one first. */
   readonly renderers: readonly [string, ...ReadonlyArray<string>]
@@ -41,6 +41,7 @@ export interface Model {
   readonly loraLearningRate?: number
 }
 
+/** A model is not known, or an attribute of it is not. */
 export class ModelRegistryError extends Schema.TaggedError<ModelRegistryError>()("ModelRegistryError", {
   model: Schema.String,
   detail: Schema.String
@@ -55,7 +56,7 @@ const byName: ReadonlyMap<string, Model> = new Map(models.map((model) => [model.
 /** The name without a variant such as `:peft:131072`. */
 export const baseName = (name: string): string => name.replace(/:.*$/, "")
 
-/** `undefined` for an unknown model. */
+/** The model of a name; `undefined` for an unknown one. */
 export const find = (name: string): Model | undefined => byName.get(baseName(name))
 
 /** The failure for a name that is not among `known`, with the nearest of them. */

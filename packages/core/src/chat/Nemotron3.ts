@@ -1,5 +1,5 @@
 /**
- * NVIDIA Nemotron 3 and 3.5: Qwen3.5's format with a system message always there and other line ends.
+ * NVIDIA Nemotron 3 and 3.5: Qwen3.5's format with a system message in every conversation and other line ends.
  *
  * @example
  * Nemotron3.nemotron3DisableThinking(tokenizer).pipe(Effect.flatMap((renderer) => renderer.generationPrompt(messages)))
@@ -38,7 +38,7 @@ const hasThinkingPart = ({ content }: Message.Message) =>
 const hasTextPart = ({ content }: Message.Message) =>
   typeof content !== "string" && content.some((part) => part.type === "text" && part.text !== "")
 
-/** An empty block stands wherever the message's own thinking does not. */
+/** An empty thinking block where the message's own thinking is left out. */
 const headerSuffix = ({ isUltra, keepsThinking }: Variant): QwenVl.Dialect["headerSuffix"] => (message, place) => {
   const isHistory = place.index < place.lastUserIndex
   if (!Message.hasThinking(message)) return emptyThinking
@@ -56,7 +56,7 @@ const calls = ({ isUltra, name }: Variant): QwenVl.Dialect["calls"] => (message,
     }
   )
 
-/** The effort of reasoning behind the last user message. */
+/** The effort of reasoning after the last user message. */
 const adapt = ({ effort, isUltra, name }: Variant): QwenVl.Dialect["adapt"] => (message, place) => {
   if (effort === undefined || message.role !== "user" || place.index !== place.lastUserIndex) {
     return Effect.sync(() => Qwen35.trimmed(message))
@@ -67,11 +67,11 @@ const adapt = ({ effort, isUltra, name }: Variant): QwenVl.Dialect["adapt"] => (
   if (isUltra === true) {
     return Effect.succeed({ ...message, content: [...message.content, { type: "text", text: effort }] })
   }
-  const detail = "the last user message has parts, expected a string: low effort knows text alone"
+  const detail = "the last user message has parts, expected a string: low effort works only with text"
   return Effect.fail(new RendererError({ renderer: name, detail }))
 }
 
-/** Each image begins a new line behind text, and has a number where a message has several. */
+/** Each image begins a new line after text, and has a number where a message has several. */
 const wrapImages: ImageTokens.Images["wrap"] = (pieces) => {
   const count = pieces.filter(ImageTokens.isImage).length
   let index = 0
@@ -111,22 +111,28 @@ const make = (variant: Variant) => (tokenizer: Tokenizer) => QwenVl.make(dialect
 
 /** @see tinker-cookbook `Nemotron3Renderer` */
 export const nemotron3 = make({ name: "nemotron3" })
+/** Asks for low effort after the last user message. */
 export const nemotron3LowThinking = make({ name: "nemotron3_low_thinking", effort: "\n\n{reasoning effort: low}" })
+/** Its prompt closes the thinking block. */
 export const nemotron3DisableThinking = make({ name: "nemotron3_disable_thinking", disablesThinking: true })
+/** Keeps the thinking of earlier turns. */
 export const nemotron3PreserveThinking = make({ name: "nemotron3_preserve_thinking", keepsThinking: true })
 
 /** Also for the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
 export const nemotron3Ultra = make({ name: "nemotron3_ultra", isUltra: true })
+/** Its prompt closes the thinking block. */
 export const nemotron3UltraDisableThinking = make({
   name: "nemotron3_ultra_disable_thinking",
   isUltra: true,
   disablesThinking: true
 })
+/** Asks for efficient reasoning after the last user message. */
 export const nemotron3UltraMediumThinking = make({
   name: "nemotron3_ultra_medium_thinking",
   isUltra: true,
   effort: "\n\n{reasoning effort: efficient}"
 })
+/** Keeps the thinking of earlier turns. */
 export const nemotron3UltraPreserveThinking = make({
   name: "nemotron3_ultra_preserve_thinking",
   isUltra: true,

@@ -1,4 +1,4 @@
-/** Tools as XML, as Nemotron 3 is told of them. */
+/** Declarations of tools as XML for Nemotron 3. */
 import type * as Schema from "effect/Schema"
 import * as JsonSchema from "./JsonSchema.ts"
 import * as Message from "./Message.ts"
@@ -14,7 +14,7 @@ const typeText = (json: Schema.Json) =>
     ? `[${JsonSchema.list(json).map((name) => `'${JsonSchema.display(name)}'`).join(", ")}]`
     : JsonSchema.display(json)
 
-/** What a schema says besides `known`, each as an element of its own. */
+/** The entries of a schema besides `known`, each as an element of its own. */
 const others = (json: Schema.JsonObject, known: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.entries(json).flatMap(([key, value]) =>
     known.includes(key)

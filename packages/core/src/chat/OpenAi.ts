@@ -22,6 +22,7 @@ export const ToolCall = Schema.Struct({
 })
 export type ToolCall = typeof ToolCall.Type
 
+/** A part of a message's content. */
 export const Part = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
   Schema.Struct({ type: Schema.Literal("image_url"), image_url: Schema.Struct({ url: Schema.String }) })
@@ -163,7 +164,7 @@ const fromContent = (message: Message.Message): string | ReadonlyArray<Part> => 
   })
 }
 
-/** Text is joined, and so is reasoning, apart from it. @see tinker-cookbook `to_openai_message` */
+/** All text is joined, and separately all reasoning. @see tinker-cookbook `to_openai_message` */
 export const fromMessage = (message: Message.Message): ChatMessage => {
   const reasoning = Message.thinking(message)
   const { name, role, toolCallId, toolCalls = [] } = message
@@ -191,8 +192,8 @@ export interface ChunkDelta {
 }
 
 /**
- * What a streamed response adds, for a chunk of a streamed completion; `index` counts the calls before it. A call that
- * cannot be read is the text that it was written as.
+ * A delta of a streamed response as the `delta` of a chunk; `index` counts the calls before it. A call that cannot be read becomes the
+ * text as which it was written.
  */
 export const fromDelta = (delta: Delta, index: number): ChunkDelta => {
   switch (delta._tag) {

@@ -1,12 +1,12 @@
-/** Reads responses that are text alone while they come. */
+/** Reads responses of plain text while they arrive. */
 import * as Result from "effect/Result"
 import type { MakeReader } from "./DeltaSink.ts"
 import * as Message from "./Message.ts"
 
-/** Text as it comes. */
+/** Passes text on as it arrives. */
 export const text: MakeReader = (sink) => ({ write: sink.text, end: () => {} })
 
-/** Text as it comes, but for a response whose beginning may become something else: that is read as a whole. */
+/** Passes text on as it arrives, except for a response whose beginning may be that of something else: that is read as a whole. */
 export const unless = (
   isHeld: (beginning: string) => boolean,
   read: (text: string) => Message.Message

@@ -1,6 +1,6 @@
 /**
- * What the hosted service charges for a model, as its page of models was quoted in autumn 2026. Prices change, and some carry a
- * discount for a time: the service publishes today's at `published`.
+ * Prices of the hosted service, as its page of models was quoted in autumn 2026. Prices change, and some are discounted for a time: the
+ * service publishes the current ones at `published`.
  *
  * @example
  * const perMillionSampled = PublishedPrices.byModel.get("Qwen/Qwen3-8B")?.sample
@@ -10,12 +10,12 @@
 export interface Price {
   /** Prompt tokens that are computed. */
   readonly prefill: number
-  /** Prompt tokens that the service still has. */
+  /** Prompt tokens that the service has in its cache. */
   readonly cachedPrefill: number
   readonly sample: number
   /** Tokens of a training pass, with or without gradients. */
   readonly train?: number
-  /** Half of the regular price, for a time that the service does not say. */
+  /** Half of the regular price, for a time that the service does not name. */
   readonly isDiscounted?: true
   /** The stored file that quotes the page. */
   readonly quotedBy: string

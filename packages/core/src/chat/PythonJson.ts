@@ -1,6 +1,6 @@
 /**
- * JSON as Python reads and writes it: what the models were trained on. Key order is kept, integers are exact, `1.0`
- * stays a float, `NaN` and infinities are allowed, and output is ASCII.
+ * JSON as Python reads and writes it, on which the models were trained. Key order is kept, integers are exact, `1.0` stays a float, `NaN`
+ * and infinities are allowed, and output is ASCII.
  *
  * @example
  * const compact = Result.map(PythonJson.parse(`{"pi": 3.0}`), (value) => PythonJson.stringify(value))
@@ -204,7 +204,7 @@ const string = (text: string, ascii: boolean): string => {
   return ascii ? written.replace(/[\u007f-\uffff]/g, escapeCharacter) : written
 }
 
-/** How JSON is written. */
+/** Options of writing JSON. */
 export interface Options {
   /** Whether letters beyond ASCII are escaped; they are unless given. */
   readonly ascii?: boolean

@@ -1,5 +1,5 @@
 /**
- * Qwen3: thinking, non-thinking and instruct variants. What a message says can never become a control token.
+ * Qwen3: thinking, non-thinking and instruct variants. The text of a message can never become a control token.
  *
  * @example
  * ChatModel.resolve("Qwen/Qwen3-8B", { renderer: Qwen3.qwen3DisableThinking })
@@ -23,7 +23,7 @@ import type { ToolSpec } from "./ToolSpec.ts"
 
 interface Variant {
   readonly name: string
-  /** The last assistant message always has a thinking block, empty where it did not reason. */
+  /** Whether the last assistant message always has a thinking block, empty where it did not reason. */
   readonly framesThinking: boolean
   readonly disablesThinking: boolean
 }
@@ -37,8 +37,8 @@ const readable = (message: Message.Message) => Message.parts(message).filter(isR
 const framed = (thinking: string) => `<think>\n${PythonText.stripNewlines(thinking)}\n</think>\n\n`
 
 /**
- * Reasoning written inside the text ends at the first closing tag and starts after the last opening tag before it, if there
- * is one; the answer follows the last closing tag. As in the model's own template, so a stray closing tag makes one block.
+ * Reasoning written inside the text ends at the first closing tag and starts after the last opening tag before it, if there is one; the
+ * answer follows the last closing tag. This follows the model's own template, so that a stray closing tag also makes a block.
  */
 const splitInlineThinking = (text: string): ReadonlyArray<TextOrThinking> => {
   const close = text.indexOf(ContentBlocks.closeThinking)
@@ -94,7 +94,7 @@ const body = (variant: Variant, message: Message.Message, place: ChatTemplate.Pl
   return Effect.succeed(message.role === "tool" ? ChatMl.toolResponse(text) : text)
 }
 
-/** Reads a response; a family that frames thinking also takes away the newlines around it. */
+/** Reads a response; a family that frames thinking also removes the newlines around it. */
 export const read = (text: string, framesThinking: boolean): Message.Message => {
   const blocks = ContentBlocks.parse(text)
   if (blocks === undefined) return Message.assistant(text)
@@ -105,7 +105,7 @@ export const read = (text: string, framesThinking: boolean): Message.Message => 
 const toolText = ({ name, description, parameters }: ToolSpec) =>
   PythonJson.stringify(PythonJson.fromJson({ type: "function", function: { name, description, parameters } }))
 
-/** Reads a response while it comes. */
+/** Reads a response while it arrives. */
 export const reader = (framesThinking: boolean): MakeReader =>
   BlockReader.make({
     ...BlockReader.plain,
@@ -115,6 +115,7 @@ export const reader = (framesThinking: boolean): MakeReader =>
     read: (block) => [ToolCallText.parseJson(block)]
   })
 
+/** The system message that declares tools, with the caller's system prompt. */
 export const toolsPrefix = (
   tools: ReadonlyArray<ToolSpec>,
   systemPrompt: string
@@ -168,7 +169,7 @@ const make = Effect.fnUntraced(function*(
 export const qwen3 = (tokenizer: Tokenizer) =>
   make({ name: "qwen3", framesThinking: true, disablesThinking: false }, tokenizer)
 
-/** Its prompt ends with an empty thinking block; a turn that reasons cannot be trained. */
+/** Its prompt ends with an empty thinking block; a turn with reasoning cannot be trained. */
 export const qwen3DisableThinking = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_disable_thinking", framesThinking: true, disablesThinking: true }, tokenizer)
 

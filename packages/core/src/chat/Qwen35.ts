@@ -18,6 +18,7 @@ import * as ToolCallText from "./ToolCallText.ts"
 import * as ToolCallXml from "./ToolCallXml.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
+/** The beginning of a thinking block, with which prompts end. */
 export const openedThinking = "<think>\n"
 
 /** A header that opens the thinking block, or closes it at once. */
@@ -48,7 +49,7 @@ const isVisible = (message: Message.Message): boolean =>
   PythonText.strip(Message.text(message)) !== ""
   || (typeof message.content !== "string" && message.content.some((part) => part.type === "image"))
 
-/** The calls, and before them an empty line where the message shows something: also where it has an empty list of calls. */
+/** The calls, after an empty line where the message shows something, even where the list of calls is empty. */
 export const calls =
   (renderer: string, scalar: (value: PythonJson.Value) => string): QwenVl.Dialect["calls"] => (message, toolCalls) =>
     Effect.map(
@@ -56,7 +57,7 @@ export const calls =
       (written) => (isVisible(message) ? "\n\n" : "") + written.join("\n")
     )
 
-/** The prompt ended inside a thinking block: a response that closes it, but does not open it, gets the opening back. */
+/** The prompt ended inside a thinking block: a response that closes it without opening it gets the opening back. */
 const restoreOpening = (text: string) =>
   text.includes(ContentBlocks.closeThinking) && !text.startsWith(ContentBlocks.openThinking)
     ? openedThinking + text
@@ -126,7 +127,7 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
 /** @see tinker-cookbook `Qwen3_5Renderer` */
 export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
-/** Its prompt closes the thinking block; a turn that reasons cannot be trained. */
+/** Its prompt closes the thinking block; a turn with reasoning cannot be trained. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
   QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
 

@@ -40,7 +40,7 @@ const beforeParts = (
   return [{ type: "text", text: `${sentence}\n\n` }, ...parts]
 }
 
-/** Puts the sentence into the system message, which is added where there is none and dropped where nothing is in it. */
+/** Puts the sentence into the system message, which is added where there is none and dropped where it is empty. */
 const prepare = (sentence: string) => (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
   const [first, ...rest] = messages
   if (first?.role !== "system") return sentence === "" ? messages : [Message.system(sentence), ...messages]
@@ -65,8 +65,10 @@ const make = (name: string, sentence: string, disablesThinking: boolean) => (tok
 
 /** @see tinker-cookbook `Qwen3_8Renderer` */
 export const qwen38Xhigh = make("qwen3_8_xhigh_reasoning", sentences.xhigh, false)
+/** With medium effort of reasoning. */
 export const qwen38Medium = make("qwen3_8_medium_reasoning", sentences.medium, false)
+/** With low effort of reasoning. */
 export const qwen38Low = make("qwen3_8_low_reasoning", sentences.low, false)
 
-/** Its prompt closes the thinking block; a turn that reasons cannot be trained. */
+/** Its prompt closes the thinking block; a turn with reasoning cannot be trained. */
 export const qwen38DisableThinking = make("qwen3_8_disable_thinking", "", true)

@@ -22,6 +22,7 @@ export const patches: ImageTokens.Patches = {
 
 const vision = ["<|vision_start|>", "<|vision_end|>"] as const
 
+/** The form of images, which Qwen3.5 to Qwen3.8 share. */
 export const images: ImageTokens.Images = {
   controls: vision,
   wrap: ImageTokens.between(...vision),

@@ -1,4 +1,4 @@
-/** The line of Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron 3: one format, of which each family changes some details. */
+/** The format of Qwen3-VL, Qwen3.5, Qwen3.8 and Nemotron 3, of which each family changes some details. */
 import * as Effect from "effect/Effect"
 import * as ChatMl from "./ChatMl.ts"
 import type * as ChatTemplate from "./ChatTemplate.ts"
@@ -11,7 +11,7 @@ import * as StopToken from "./StopToken.ts"
 import * as TemplateRenderer from "./TemplateRenderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
-/** What a family, or one of its variants, does in its own way. */
+/** The details in which a family, or one of its variants, differs. */
 export interface Dialect {
   readonly name: string
   readonly hasExtensionProperty: boolean
@@ -22,7 +22,7 @@ export interface Dialect {
   /** Whether an assistant message is written without its thinking. */
   readonly strips: (place: ChatTemplate.Place) => boolean
   readonly thinking: (thinking: string) => string
-  /** Text behind an assistant's header that is not its own, such as an empty thinking block. */
+  /** Text after an assistant's header that is not its own, such as an empty thinking block. */
   readonly headerSuffix: (message: Message.Message, place: ChatTemplate.Place) => string
   /** The header of the turn to generate. */
   readonly generationHeader: (role: string, isFirst: boolean) => string

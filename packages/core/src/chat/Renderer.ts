@@ -1,4 +1,4 @@
-/** Messages to the tokens a model was trained on, and back. */
+/** Renderers: from messages to the tokens that a model was trained on, and back. */
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
@@ -7,6 +7,7 @@ import type * as Message from "./Message.ts"
 import type { ResponseStream } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
+/** A conversation cannot be written, or a response cannot be read. */
 export class RendererError extends Schema.TaggedError<RendererError>()("RendererError", {
   renderer: Schema.String,
   detail: Schema.String
@@ -23,6 +24,7 @@ export class RendererError extends Schema.TaggedError<RendererError>()("Renderer
  */
 export type Termination = "stop_sequence" | "eos" | "malformed"
 
+/** The message of a response, and how the response ended. */
 export interface Parsed {
   readonly message: Message.Message
   readonly termination: Termination
@@ -44,8 +46,9 @@ export interface SupervisedExample {
   readonly weights: Float32Array
 }
 
+/** Options of a prompt. */
 export interface GenerationOptions {
-  /** Who speaks next; "assistant" unless given. */
+  /** The role that speaks next; "assistant" unless given. */
   readonly role?: string
   /** The beginning of the response, already decided. */
   readonly prefill?: string
@@ -64,7 +67,7 @@ export interface GenerationOptions {
 export interface Renderer {
   readonly name: string
   readonly stop: Sampling.Stop
-  /** Each later prompt begins with the earlier prompt and response, token for token. */
+  /** Whether each later prompt begins with the earlier prompt and response, token for token. */
   readonly hasExtensionProperty: boolean
   readonly generationPrompt: (
     messages: ReadonlyArray<Message.Message>,
@@ -82,8 +85,8 @@ export interface Renderer {
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<SupervisedExample, RendererError>
   /**
-   * The examples that train each chosen assistant message behind the prompt it is sampled from: one for a renderer with
-   * the extension property, otherwise several. Fails for a mode that cannot be split so.
+   * The examples that train each chosen assistant message after the prompt it is sampled from: one for a renderer with the extension
+   * property, otherwise several. Fails for a mode that cannot be split this way.
    *
    * @see tinker-cookbook `build_supervised_examples`
    */
@@ -91,7 +94,7 @@ export interface Renderer {
     messages: ReadonlyArray<Message.Message>,
     trainOnWhat: TrainOnWhat
   ) => Effect.Effect<ReadonlyArray<SupervisedExample>, RendererError>
-  /** The messages that tell the model of its tools and go before a conversation; absent where a family has no tools. */
+  /** The messages before a conversation that tell the model about its tools; absent where a family has no tools. */
   readonly toolsPrefix?: (
     tools: ReadonlyArray<ToolSpec>,
     systemPrompt: string
@@ -100,7 +103,7 @@ export interface Renderer {
 
 /** Why a response cannot be acted on as it stands. */
 export interface Failure {
-  /** The response did not end as it should, or it ended well but holds tool calls that cannot be read. */
+  /** The response did not end properly ("structural"), or it ended properly but contains tool calls that cannot be read ("content"). */
   readonly kind: "structural" | "content"
   readonly detail: string
 }

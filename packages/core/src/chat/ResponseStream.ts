@@ -1,4 +1,4 @@
-/** A response read while it is sampled: what it adds to the message, piece by piece. */
+/** Deltas of a message, read from a response while it is sampled. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Message, ToolCall, UnparsedToolCall } from "./Message.ts"
@@ -43,7 +43,7 @@ export interface Ended {
 export interface ResponseStream {
   /** The deltas that these tokens complete. */
   readonly push: (tokens: ArrayLike<number>) => ReadonlyArray<Delta>
-  /** Called once, behind the last token. */
+  /** Called once, after the last token. */
   readonly end: Effect.Effect<Ended, RendererError>
 }
 
@@ -53,14 +53,15 @@ export interface Done {
   readonly parsed: Parsed
 }
 
+/** An event of a response that is read while it is sampled. */
 export type Event = Delta | Done
 
 /**
  * The events of a response whose tokens come as a stream.
  *
- * How the tokens are cut into pieces changes how text is cut into deltas and nothing else. `Done` has the message of
- * `Renderer.parse`. The deltas add up to that message where the response ended at its stop and closed the blocks that it
- * opened; a response that was cut is raw text in `Done`, while its deltas tell reasoning from answer.
+ * The division of the tokens into pieces affects only the division of text into deltas. `Done` has the message of `Renderer.parse`. The
+ * deltas add up to that message where the response ended at its stop and closed the blocks that it opened; a response that was cut is raw
+ * text in `Done`, while its deltas distinguish reasoning from answer.
  *
  * @example
  * const deltas = ResponseStream.events(renderer, messages, Stream.make([12, 55], [3]))

@@ -1,4 +1,4 @@
-/** Plain text with `User:` and `Assistant:`, for base models that know no chat format. */
+/** Plain text with `User:` and `Assistant:`, for base models without a chat format. */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import type { MakeReader } from "./DeltaSink.ts"
@@ -36,7 +36,7 @@ const parse = (tokenizer: Tokenizer, tokens: Int32Array): Parsed => {
   return { message: Message.assistant(trim(first)), termination: terminationOf(rest.length, ended) }
 }
 
-/** The text up to the stop. What may be the end of the answer, or the beginning of the stop, is held back. */
+/** The text up to the stop. Text that may be the end of the answer, or the beginning of the stop, is held back. */
 const reader: MakeReader = (sink) => {
   let buffer = ""
   let isFirst = true

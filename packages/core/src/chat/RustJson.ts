@@ -1,4 +1,4 @@
-/** JSON as Rust's serde writes it: without blanks, letters as they are, integers of 64 bits, and floats in their shortest form. */
+/** JSON as Rust's serde writes it: without blanks, without escaped letters, with integers of 64 bits and floats in their shortest form. */
 import * as PythonJson from "./PythonJson.ts"
 
 /** Integers that take more than 64 bits become floats. */

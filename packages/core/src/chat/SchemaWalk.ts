@@ -13,7 +13,7 @@ export const kindOf = (schema: Schema.JsonObject): Kind => {
   return schema["type"] === "object" ? "object" : schema["type"] === "array" ? "array" : "scalar"
 }
 
-/** Whether a value says something: neither null nor false, nor an object without keys. */
+/** Whether a value carries information: it is neither null nor false, nor an object without keys. */
 export const isFilled = (json: Schema.Json): boolean =>
   JsonSchema.isObject(json) ? Object.keys(json).length > 0 : json !== null && json !== false
 
@@ -38,7 +38,7 @@ const children = (schema: Schema.JsonObject, isRoot: boolean): ReadonlyArray<Sch
   }
 }
 
-/** The schema and all within it, but for definitions that it only names. The first one is read as an object. */
+/** The schema and all schemas within it, except definitions that it only names. The first one is read as an object. */
 const all = (schema: Schema.Json, isRoot = false): ReadonlyArray<Schema.JsonObject> =>
   JsonSchema.isObject(schema) ? [schema, ...children(schema, isRoot).flatMap((child) => all(child))] : []
 
@@ -105,7 +105,7 @@ const ownProblem = (schema: Schema.JsonObject, definitions: ReadonlyMap<string, 
       return schema["type"] === undefined && Object.keys(schema).length > 0
         ? `a schema with ${
           Object.keys(schema).join(", ")
-        } and without type, anyOf or enum, which the model cannot be told of`
+        } and without type, anyOf or enum, which cannot be declared to the model`
         : undefined
     default:
       return undefined

@@ -6,7 +6,7 @@ import * as Message from "./Message.ts"
 import { type Parsed, RendererError, type Termination } from "./Renderer.ts"
 import type { Tokenizer } from "./Tokenizer.ts"
 
-/** A response's text before its stop; all of it when the stop is missing. */
+/** A response's text before its stop, or all of it where the stop is missing. */
 export interface Response {
   readonly text: string
   readonly termination: Termination
@@ -47,7 +47,7 @@ export const split = (
     termination: cut.stop === undefined ? "malformed" : "stop_sequence"
   }))
 
-/** Reads a response up to its stop; one without a stop is its text alone. */
+/** Reads a response up to its stop; a response without a stop is read as plain text. */
 export const parse = (
   renderer: string,
   tokenizer: Tokenizer,

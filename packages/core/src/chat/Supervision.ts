@@ -84,7 +84,7 @@ const tokensOf = (pieces: ReadonlyArray<ChatTemplate.Piece>): Int32Array | undef
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** Takes the weight off the generation prompt, or refuses a reasoning turn behind a prompt that forbids it. */
+/** Sets the weight of the generation prompt to 0, or refuses a turn with reasoning after a prompt that forbids it. */
 const trainAfterPrompt = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,
@@ -108,7 +108,7 @@ const markAdded = (prepared: Messages, trainOnWhat: TrainOnWhat): Messages =>
     ? prepared
     : prepared.map((message) => message.trainable === undefined ? { ...message, trainable: false } : message)
 
-/** The conversation as one example. Weights lie on the model's side of the chosen messages, behind the generation prompt. */
+/** The conversation as one example. The weights are on the model's side of the chosen messages, after the generation prompt. */
 export const example = Effect.fnUntraced(function*(
   template: ChatTemplate.ChatTemplate,
   messages: Messages,

@@ -1,4 +1,4 @@
-/** Renderers by the chat template that a model comes with. */
+/** Recognises renderers by the chat template of a model. */
 import * as SmolLm2 from "./SmolLm2.ts"
 
 interface Family {
@@ -8,7 +8,7 @@ interface Family {
 
 const turn = "<|im_start|>"
 
-/** A template that greets with a system message of its own needs a renderer of its own. */
+/** Whether a template adds a system message of its own, for which it needs a renderer of its own. */
 const hasOwnSystemMessage = (template: string) => /You are\b/.test(template)
 
 const families: ReadonlyArray<Family> = [

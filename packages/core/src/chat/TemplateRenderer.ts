@@ -16,7 +16,7 @@ const sameCall = (left: ToolCall, right: ToolCall) =>
   left.id === right.id && left.function.name === right.function.name
   && left.function.arguments === right.function.arguments
 
-/** Parts and calls of the message that have not been told yet: all of them where nothing was read before the end. */
+/** Parts and calls of the message that were not emitted yet: all of them where nothing was read before the end. */
 const remaining = (parsed: Parsed, told: ReadonlyArray<Delta>, isRead: boolean): ReadonlyArray<Delta> => {
   const { toolCalls = [], unparsedToolCalls = [] } = parsed.message
   const calls = told.flatMap((delta) => delta._tag === "ToolCall" ? [delta.toolCall] : [])
@@ -40,12 +40,12 @@ const remaining = (parsed: Parsed, told: ReadonlyArray<Delta>, isRead: boolean):
 
 const noReader: MakeReader = () => ({ write: () => {}, end: () => {} })
 
-/** What reads the tokens of a response while they come. */
+/** The parts of a template that read the tokens of a response while they arrive. */
 export interface Streaming {
   readonly tokenizer: Tokenizer
   readonly stop: Sampling.Stop
   readonly parse: Renderer["parse"]
-  /** The whole message comes at its end where there is no reader. */
+  /** Where there is no reader, the whole message is read at its end. */
   readonly reader?: MakeReader | undefined
 }
 
@@ -86,7 +86,7 @@ export const stream = (template: Streaming): ResponseStream => {
 }
 
 /**
- * A renderer that writes and reads as the template says.
+ * The renderer of a template.
  *
  * @example
  * const terse = (template: ChatTemplate.ChatTemplate) => TemplateRenderer.make({ ...template, name: "terse" })

@@ -8,13 +8,13 @@ import { RendererError } from "./Renderer.ts"
 import * as RustJson from "./RustJson.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
-/** A call as it is written, and the name that its header repeats. */
+/** The text of a call, and the name that its header repeats. */
 export interface WrittenCall {
   readonly name: string
   readonly json: string
 }
 
-/** The arguments in the order of their names; what they hold stays as it is. */
+/** Writes the arguments in the order of their names; values are not reordered. */
 export const write = Effect.fnUntraced(function*(
   renderer: string,
   call: Message.ToolCall
@@ -33,7 +33,7 @@ export const write = Effect.fnUntraced(function*(
 
 const text = (value: PythonJson.Value | undefined, otherwise: string) => typeof value === "string" ? value : otherwise
 
-/** One tool of OpenAI's form, in the model's; `undefined` where it is none. */
+/** Converts a tool from OpenAI's form to the model's; `undefined` where it is not a tool. */
 const declared = (tool: PythonJson.Value): PythonJson.Value | undefined => {
   const spec = PythonJson.isObject(tool) ? tool.get("function") : undefined
   if (!PythonJson.isObject(tool) || spec === undefined || !PythonJson.isObject(spec)) return undefined

@@ -40,7 +40,7 @@ interface Reading {
   readonly calls: ReadonlyArray<Message.ToolCall>
 }
 
-/** The reading with one more message; `undefined` for one that the model cannot write. */
+/** Adds a message to the reading; `undefined` for a message that the model cannot write. */
 const withMessage = (read: Reading, kind: string, header: string, body: string): Reading | undefined => {
   if (kind === Marks.thinking) return { ...read, parts: [...read.parts, { type: "thinking", thinking: body }] }
   if (kind === Marks.text || kind === Marks.error) {
@@ -57,13 +57,16 @@ const messageOf = ({ calls, parts }: Reading): Message.Message => {
   return { role: "assistant", content, ...(calls.length === 0 ? {} : { toolCalls: calls }) }
 }
 
-/** A message, and whether its turn ended; `undefined` where the response is none. */
+/** A message, and whether its turn ended. */
 export interface Read {
   readonly message: Message.Message
   readonly isEnded: boolean
 }
 
-/** Between messages everything but a header or a content is passed over; a message that is cut off is left out. */
+/**
+ * Reads a response; `undefined` where it is not a message. Between messages, everything except a header or content is skipped; a message
+ * that is cut off is left out.
+ */
 export const read = (pieces: ReadonlyArray<Piece>): Read | undefined => {
   let [reading, isEnded]: [Reading, boolean] = [{ parts: [], calls: [] }, false]
   let header: string | undefined
@@ -97,7 +100,7 @@ export const read = (pieces: ReadonlyArray<Piece>): Read | undefined => {
 
 const marks: ReadonlyArray<string> = [...new Set([...roleMarks, ...kinds, Marks.end, Marks.endOfTurn])]
 
-/** Text and thinking go on as they come; a call is told when it is whole. */
+/** Passes on text and thinking as they arrive, and a call when it is complete. */
 export const stream: MakeReader = (sink) => {
   let buffer = ""
   let [kind, body]: [string | undefined, string] = [undefined, ""]

@@ -44,7 +44,7 @@ const partText = (part: Message.ContentPart): ImageTokens.Written => {
   return Markup.plain(part.type === "text" ? part.text : part.thinking)
 }
 
-/** The parts that are written: none without text beside calls, and an empty text for a message without parts. */
+/** The parts to write: empty text is left out beside calls, and a message without parts gets an empty text. */
 const partsOf = (message: Message.Message): ReadonlyArray<Message.ContentPart> => {
   const parts = Message.parts(message)
   if ((message.toolCalls ?? []).length > 0) return parts.filter((part) => part.type !== "text" || part.text !== "")
@@ -88,7 +88,7 @@ type Messages = ReadonlyArray<Message.Message>
 
 const isSystem = ({ role }: Message.Message) => role === "system" || role === "tool_declare"
 
-/** The conversation with the effort of thinking behind the system messages that it begins with; untrained. */
+/** The conversation with the effort of thinking after the system messages that it begins with; untrained. */
 const withEffort = (messages: Messages, effort: number): Messages => {
   const first = messages.findIndex((message) => !isSystem(message))
   const text = `Thinking effort level: ${Number(effort.toFixed(2))}`
@@ -107,7 +107,7 @@ const toInput = (pieces: ReadonlyArray<Int32Array | ModelInput.Image>) =>
 
 const lengthOf = (pieces: ReadonlyArray<Int32Array | ModelInput.Image>) => toInput(pieces).length
 
-/** The messages that the mode trains. Unlike in other formats a last answer need not be the last message. */
+/** The messages that the mode trains. Unlike in other formats, the last answer need not be the last message. */
 const trained = (messages: Messages, trainOnWhat: TrainOnWhat): ReadonlyArray<number> => {
   const start = messages.findLastIndex(({ role }) => role === "user") + 1
   const all = Array.from(messages.keys())
@@ -116,7 +116,7 @@ const trained = (messages: Messages, trainOnWhat: TrainOnWhat): ReadonlyArray<nu
     : all.filter((index) => Supervision.isTrained(messages, index, start, trainOnWhat))
 }
 
-/** At most one example, which ends with the last message that is trained; what follows must be right all the same. */
+/** At most one example, which ends with the last message that is trained; later messages must be valid as well. */
 const examples = Effect.fnUntraced(function*(
   format: Format,
   effort: number,
@@ -185,7 +185,7 @@ export const atEffort = (effort: number) =>
       generationPrompt: Effect.fnUntraced(function*(messages, { prefill = "", role = "assistant" } = {}) {
         if (role !== "assistant") return yield* refuse(`the next role is "${role}", expected "assistant"`)
         if (prefill !== "") {
-          return yield* refuse("a prefill is no whole message: the model begins each of its own with a header")
+          return yield* refuse("a prefill is not a whole message: the model begins each of its messages with a header")
         }
         return toInput(yield* toTokens(format, withEffort(messages, effort)))
       }),

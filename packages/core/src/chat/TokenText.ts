@@ -1,4 +1,4 @@
-/** Text of tokens as they come: a character whose bytes are not all there is held back. */
+/** Text of tokens as they arrive: a character is held back until all of its bytes are there. */
 import type { Tokenizer } from "./Tokenizer.ts"
 
 const isCut = (text: string) => text.endsWith("\ufffd")
@@ -12,7 +12,7 @@ export interface TokenText {
 }
 
 /**
- * Tokens are decoded behind those before them, as a vocabulary may write the first token of a text in its own way.
+ * Decodes tokens in the context of those before them, because some vocabularies decode the first token of a text differently.
  *
  * @example
  * const text = TokenText.make(tokenizer)

@@ -4,12 +4,13 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { JinjaTemplate } from "./JinjaTemplate.ts"
 
+/** Options of encoding. */
 export interface EncodeOptions {
-  /** Treat special tokens in the text as plain text: what a user typed can then not become a control token. */
+  /** Treat special tokens in the text as plain text, so that a user's text cannot become a control token. */
   readonly splitSpecialTokens?: boolean
 }
 
-/** Never adds special tokens of its own and never cleans up spaces. */
+/** A tokenizer, which never adds special tokens of its own and never cleans up spaces. */
 export interface Tokenizer {
   readonly encode: (text: string, options?: EncodeOptions) => Int32Array
   readonly decode: (tokens: ArrayLike<number>) => string
@@ -17,12 +18,13 @@ export interface Tokenizer {
   readonly specialToken: (text: string) => number | undefined
   readonly bosToken: string | undefined
   readonly eosTokenId: number | undefined
-  /** What the model's own tools write conversations by, where the tokenizer comes with one. */
+  /** The chat template of the model, where the tokenizer has one. */
   readonly chatTemplate?: JinjaTemplate
-  /** Equal for tokenizers that encode alike: a hash of their definition. */
+  /** A hash of the definition: equal for tokenizers that encode alike. */
   readonly fingerprint: string
 }
 
+/** A tokenizer cannot be loaded. */
 export class TokenizerError extends Schema.TaggedError<TokenizerError>()("TokenizerError", {
   tokenizer: Schema.String,
   detail: Schema.String

@@ -11,7 +11,7 @@ import * as ToolCallText from "./ToolCallText.ts"
 /** A scalar as Python prints it, `True` and `None`; anything else as JSON. */
 export const pythonScalar = PythonJson.display
 
-/** Text as it is; anything else, `true` and `null` too, as JSON. */
+/** Text unchanged; anything else, including `true` and `null`, as JSON. */
 export const jsonScalar = (value: PythonJson.Value): string =>
   typeof value === "string" ? value : PythonJson.stringify(value)
 

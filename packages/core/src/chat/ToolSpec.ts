@@ -1,4 +1,4 @@
-/** A tool as a model is told of it. */
+/** The description of a tool for a model. */
 import type * as Schema from "effect/Schema"
 
 /**

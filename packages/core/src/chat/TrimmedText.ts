@@ -1,12 +1,12 @@
-/** Text that comes piece by piece and loses the white space at its ends. */
+/** Text that arrives piece by piece and whose white space at both ends is trimmed. */
 import * as PythonText from "./PythonText.ts"
 
-/** Which white space is taken away. */
+/** The white space that is trimmed. */
 export type Space = "nothing" | "newlines" | "space"
 
 export interface TrimmedText {
   readonly write: (text: string) => void
-  /** Gives or drops the white space held back at the end. */
+  /** Passes on or drops the white space that is held back at the end. */
   readonly end: (held: "keep" | "drop") => void
 }
 

@@ -1,4 +1,4 @@
-/** Groups chosen by how they went before. */
+/** Batches of groups that are chosen by the results of earlier rollouts. */
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
@@ -8,23 +8,27 @@ import * as Seed from "../record/Seed.ts"
 import * as History from "./History.ts"
 import * as RLDataset from "./RLDataset.ts"
 
-/** How likely a group is to be chosen, relative to others: from 0 on. A group that was never rolled out is undefined. */
+/**
+ * The weight with which a group is chosen, relative to others: a number from 0 on. `seen` is undefined for a group that was never rolled
+ * out.
+ */
 export interface Weight {
   /** Part of the dataset's fingerprint. */
   readonly name: string
   readonly of: (seen: History.Seen | undefined) => number
 }
 
+/** When a member has succeeded, and the least weight. */
 export interface LearnabilityOptions {
   /** Members with at least this reward have succeeded. */
   readonly success: number
-  /** What is left for groups that all members solve or none; default 0.05, so that they come back from time to time. */
+  /** The weight of groups that all members solve, or none; default 0.05, so that they are tried again from time to time. */
   readonly least?: number
 }
 
 /**
- * 4·p·(1 − p) for the share p of members that succeeded last time, but not below `least`; 1 for a group not yet seen. A
- * group that half of its members solve says most.
+ * 4·p·(1 − p) for the share p of members that succeeded last time, but not below `least`; 1 for a group not yet seen. A group that half
+ * of its members solve is the most informative.
  */
 export const learnability = ({ least = 0.05, success }: LearnabilityOptions): Weight => ({
   name: `learnability ${success} ${least}`,
@@ -36,6 +40,7 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
   }
 })
 
+/** The weight of groups, and the size of batches. */
 export interface Options {
   readonly weight: Weight
   readonly groupsPerBatch: number
@@ -45,7 +50,7 @@ export interface Options {
 
 type Groups<E, R> = ReadonlyArray<EnvGroupBuilder<E, R>>
 
-/** All groups of a dataset, the first of each key; those of the last seed that was asked for are kept. */
+/** All groups of a dataset, the first of each key; the groups of the most recent seed are cached. */
 const pool = <E, R>(dataset: RLDataset.RLDataset<E, R>) => {
   let last: { readonly seed: number; readonly groups: Groups<E, R> } | undefined
   return Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Groups<E, R>, E, R> {
@@ -67,14 +72,14 @@ interface Ranked<E, R> {
   readonly rank: number
 }
 
-/** By weight 0 only where nothing else is left; otherwise the smaller of exponential draws at the rates of the weights. */
+/** Orders groups by exponential draws at the rates of their weights; groups of weight 0 come last. */
 const byRank = (left: Ranked<unknown, unknown>, right: Ranked<unknown, unknown>) =>
   Number(left.weight === 0) - Number(right.weight === 0) || left.rank - right.rank
 
 /**
- * Chooses each batch anew from all groups of a dataset, by weight and without replacement. `history` alone carries what was
- * learned of them, so that a resumed run chooses what an uninterrupted one would have. The first batch fails with `InvalidOption`
- * where `groupsPerBatch` or `batches` is not a whole number from 1 on; so does any batch where a weight is not a number from 0 on.
+ * Chooses each batch anew from all groups of a dataset, by weight and without replacement. All knowledge about earlier groups is in
+ * `history`, so that a resumed run chooses what an uninterrupted one would have chosen. The first batch fails with `InvalidOption` where
+ * `groupsPerBatch` or `batches` is not a whole number from 1 on; so does any batch where a weight is not a number from 0 on.
  *
  * @example
  * const adaptive = Difficulty.sample(dataset, { weight: Difficulty.learnability({ success: 1 }), groupsPerBatch: 16 })

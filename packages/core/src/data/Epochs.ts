@@ -4,15 +4,15 @@ import * as Seed from "../record/Seed.ts"
 
 export interface Options {
   readonly batchSize: number
-  /** How many times the rows are gone through; default 1. */
+  /** The number of passes over the rows; default 1. */
   readonly epochs?: number
   /** Leave out the rows at the end of an epoch that do not fill a batch; default false. */
   readonly dropRemainder?: boolean
-  /** Each epoch in an order of its own, derived from the run's seed; default false. */
+  /** Whether each epoch has an order of its own, derived from the run's seed; default false. */
   readonly shuffle?: boolean
 }
 
-/** A row with its place in the array, whatever the order. */
+/** A row with its index in the array. */
 export interface Placed<out A> {
   readonly row: A
   readonly at: number
@@ -23,7 +23,7 @@ export interface Epochs<out A> {
   readonly length: number
   /** The rows and their order, as part of a dataset's fingerprint. */
   readonly fingerprint: string
-  /** A pure function of both; dies where there is no batch of that index. No batch mixes two epochs. */
+  /** A pure function of its arguments; dies where there is no batch of that index. No batch mixes two epochs. */
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Placed<A>>>
 }
 

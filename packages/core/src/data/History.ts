@@ -1,5 +1,5 @@
 /**
- * What a run knows of its groups when it chooses the next.
+ * The results of earlier groups, for datasets that choose the next ones by them.
  *
  * @example
  * const history = History.fromOutcomes([{ key: "sum 17", iteration: 0, rewards: [1, 0, 0, 1] }])
@@ -8,24 +8,26 @@
 
 /** How a group went when it was last rolled out. */
 export interface Seen {
-  /** The iteration of that time. */
+  /** The iteration in which it was rolled out. */
   readonly iteration: number
   /** How often it was rolled out. */
   readonly visits: number
-  /** Of the members that finished; none where the group was skipped. */
+  /** Rewards of the members that finished; empty where the group was skipped. */
   readonly rewards: ReadonlyArray<number>
 }
 
-/** By the groups' keys; of the iterations before the one that is chosen for. */
+/** By the groups' keys, from the iterations before the one whose batch is chosen. */
 export type History = ReadonlyMap<string, Seen>
 
+/** The result of one group in one iteration. */
 export interface Outcome extends Pick<Seen, "iteration" | "rewards"> {
   readonly key: string
 }
 
+/** The history of a run that has not begun. */
 export const empty: History = new Map()
 
-/** With the outcomes of one more iteration. */
+/** The history with the outcomes of one more iteration. */
 export const extend = (self: History, outcomes: ReadonlyArray<Outcome>): History => {
   const extended = new Map(self)
   for (const { iteration, key, rewards } of outcomes) {
@@ -35,8 +37,8 @@ export const extend = (self: History, outcomes: ReadonlyArray<Outcome>): History
 }
 
 /**
- * From what a run wrote down, in that order. Where it went back to an earlier checkpoint, what it wrote of the iterations
- * after that counts no more; of a group written down twice in one iteration the later counts.
+ * The history from a run's recorded outcomes, in their order. Where the run went back to an earlier checkpoint, outcomes of the
+ * iterations after it no longer count; of a group that is recorded twice in one iteration, the later outcome counts.
  */
 export const fromOutcomes = (outcomes: ReadonlyArray<Outcome>): History => {
   const iterations: Array<Map<string, Outcome>> = []

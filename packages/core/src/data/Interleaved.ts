@@ -6,8 +6,9 @@ import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
 import * as RLDataset from "./RLDataset.ts"
 
+/** A dataset and its share. */
 export interface Source<out E = never, out R = never> {
-  /** Begins the keys of its groups, followed by a slash. */
+  /** The prefix of the keys of its groups, followed by a slash. */
   readonly name: string
   readonly dataset: RLDataset.RLDataset<E, R>
   /** Share of the groups, relative to the other sources' weights. */
@@ -17,16 +18,17 @@ export interface Source<out E = never, out R = never> {
 type Error<S> = [S] extends [Source<infer E, infer _R>] ? E : never
 type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
 
+/** The size and the order of the interleaved batches. */
 export interface Options {
   readonly groupsPerBatch: number
-  /** As many as the sources last for, by their weights, unless given. */
+  /** Unless given, as many as fit before the first source is used up. */
   readonly totalBatches?: number
 }
 
 const fail = (field: string, found: unknown, expected: string) =>
   Effect.fail(new InvalidOption({ field, found: String(found), expected }))
 
-/** A source of which it is known how many groups it has. */
+/** A source whose number of groups is known. */
 interface Measured<E, R> extends Source<E, R>, Order.Pool {
   readonly groupsPerBatch: number
 }
@@ -38,7 +40,7 @@ const mostGroups = 2 ** 24
 
 const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1
 
-/** The first and the last batch say how many groups there are: all others are as long as the first. */
+/** The first and the last batch tell the number of groups: all batches but the last are as long as the first. */
 const measure = Effect.fnUntraced(function*<E, R>(source: Source<E, R>) {
   const { dataset, name, weight } = source
   if (!(Number.isFinite(weight) && weight > 0)) {
@@ -60,14 +62,14 @@ const checkNames = (sources: ReadonlyArray<Source<unknown, unknown>>) => {
   return repeated === undefined ? Effect.void : fail("name", `"${repeated}" twice`, "a name of its own for each source")
 }
 
-/** Until the first source is used up, were each drawn from exactly by its weight. */
+/** The number of batches until the first source is used up, if groups were drawn exactly in proportion to the weights. */
 const naturalLength = (pools: ReadonlyArray<Order.Pool>, groupsPerBatch: number) => {
   const sum = pools.reduce((sum, { weight }) => sum + weight, 0)
   const batches = pools.map(({ groups, weight }) => Math.trunc(groups / ((weight / sum) * groupsPerBatch)))
   return Math.max(1, Math.min(...batches))
 }
 
-/** Keys are unique within a batch, though a small source may come round in it. */
+/** Makes keys unique within a batch, in which a small source may begin again. */
 const named = <E, R>(groups: Groups<E, R>): Groups<E, R> => {
   const counts = new Map<string, number>()
   return groups.map((group) => {
@@ -77,7 +79,7 @@ const named = <E, R>(groups: Groups<E, R>): Groups<E, R> => {
   })
 }
 
-/** What the sources hold for one batch of ours; each of their batches is asked for once. */
+/** Reads the sources for one batch of the interleaved dataset; each of their batches is requested once. */
 const reader = <E, R>(seed: number, history: History.History) => {
   const read = new Map<string, Groups<E, R>>()
   const batchOf = Effect.fnUntraced(function*(
@@ -140,9 +142,9 @@ const interleave = <E, R>(
 }
 
 /**
- * Each group is drawn from a source by weight, and from each source in an order that goes through all its groups before the
- * next order begins. Sources are asked for their first and last batch; of a source only the last batch may be shorter than
- * the others, and asking for a group that is not there fails.
+ * Each group is drawn from a source by weight, and from each source in an order that goes through all its groups before the next order
+ * begins. Sources are asked for their first and last batch; only the last batch of a source may be shorter than the others, and a group
+ * that is missing is an error.
  *
  * @example
  * const mixed = Interleaved.make(

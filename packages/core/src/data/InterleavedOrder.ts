@@ -1,7 +1,7 @@
-/** Which group of which source comes next. */
+/** The order in which groups of several sources are interleaved. */
 import * as Seed from "../record/Seed.ts"
 
-/** A source as far as the order needs to know it. */
+/** The properties of a source that the order depends on. */
 export interface Pool {
   readonly name: string
   readonly weight: number
@@ -14,7 +14,7 @@ export interface Schedule {
   readonly groupS: Uint32Array
 }
 
-/** How a seed becomes choices. */
+/** The random choices of a seed. */
 interface Choices {
   /** Position of the next source. */
   readonly source: () => number
@@ -54,7 +54,7 @@ const schedule = (pools: ReadonlyArray<Pool>, slots: number, seed: number): Sche
   return { sourceS, groupS }
 }
 
-/** The schedule of a seed. That of the last seed that was asked for is kept. */
+/** The schedule of a seed. The schedule of the most recent seed is cached. */
 export const remembered = (pools: ReadonlyArray<Pool>, slots: number) => {
   let last: { readonly seed: number; readonly schedule: Schedule } | undefined
   return (seed: number): Schedule => {

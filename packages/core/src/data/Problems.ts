@@ -13,15 +13,17 @@ export interface Reward<out E = never, out R = never> {
   readonly of: (text: string) => number | Effect.Effect<number, E, R>
 }
 
+/** A question, its answer and how responses are graded. */
 export interface Problem<out E = never, out R = never> {
   readonly question: string
   readonly answer: string
-  /** Whether a response is correct; unless given, whether it is the answer, but for white space around it. */
+  /** Whether a response is correct; unless given, whether it equals the answer, apart from white space around it. */
   readonly check?: (text: string) => boolean | Effect.Effect<boolean, E, R>
-  /** In place of `check`: how good a response is. */
+  /** The reward of a response, in place of `check`. */
   readonly reward?: Reward<E, R>
 }
 
+/** The model and the groups that attempt the problems. */
 export interface Options {
   readonly model: Pick<ChatModel, "renderer">
   /** Attempts at each problem, whose rewards are compared with each other. */
@@ -61,7 +63,7 @@ const checked = <E, R>({ model, prefix = [] }: Options, { answer, check, questio
     checkAnswer: check ?? ((text) => text.trim() === answer.trim())
   })
 
-/** What a group's key, size and tags do not say of it. */
+/** The properties of a group beyond its key, size and tags. */
 const formOf = ({ check, reward }: Problem<unknown, unknown>, { prefix = [] }: Options) => {
   const graded = reward?.name ?? (check === undefined ? "exact match" : "own check")
   return prefix.length === 0 ? graded : `${graded} after ${prefix.length} messages`

@@ -11,18 +11,17 @@ import type { History } from "./History.ts"
 import * as Problems from "./Problems.ts"
 
 /**
- * `length` batches; `batch(i, seed, history)` is a pure function of all three, as resuming calls it again. The fingerprint
- * names the data, their order and what their groups are made of, but not how many batches there are, and is compared on
- * resume.
+ * A dataset of `length` batches; `batch(i, seed, history)` is a pure function of its arguments, because resuming calls it again. The
+ * fingerprint identifies the data, their order and the make-up of their groups, but not the number of batches, and is compared on resume.
  *
  * @see tinker-cookbook `RLDataset`
  */
 export interface RLDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
-  /** Its batches depend on how earlier ones went; otherwise nobody needs to remember that. */
+  /** Whether its batches depend on the results of earlier ones; otherwise no history is kept. */
   readonly readsHistory?: boolean
-  /** `history` is of the iterations before `index`; empty unless given. */
+  /** `history` covers the iterations before `index`; empty unless given. */
   readonly batch: (
     index: number,
     seed: number,
@@ -30,10 +29,11 @@ export interface RLDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<EnvGroupBuilder<E, R>>, E, R>
 }
 
+/** The groups of rows, and the order of the rows. */
 export interface FromArrayOptions<A, B> extends Omit<Epochs.Options, "batchSize"> {
   /** Groups in a batch, one per row; the last batch of an epoch may have fewer. */
   readonly groupsPerBatch: number
-  /** `index` is the row's place in the array, whatever the order. */
+  /** `index` is the row's index in the array, whatever the order. */
   readonly group: (row: A, index: number) => B
 }
 
@@ -43,7 +43,7 @@ export const checkIndex = (index: number, length: number): Effect.Effect<void> =
 
 const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)].join(", ")
 
-/** The groups in words: their sizes, tags and keys. */
+/** A description of the groups: their sizes, tags and keys. */
 const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
   const tags = distinct(groups.flatMap(({ tags }) => tags))
   const forms = distinct(groups.flatMap(({ form }) => form ?? []))
@@ -54,10 +54,10 @@ const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
 }
 
 /**
- * Goes through rows of JSON values in batches, epoch by epoch. No batch mixes two epochs, so that keys stay unique within one.
- * Builders of different kinds may be mixed: their errors and requirements add up. The fingerprint is made of the rows, their order,
- * and the keys, sizes and tags of the groups of the first rows. The first batch fails with `InvalidOption` where `groupsPerBatch` or
- * `epochs` is not a whole number from 1 on; a batch outside of `length` dies.
+ * Goes through rows of JSON values in batches, epoch by epoch. No batch mixes two epochs, so that keys stay unique within one. Builders
+ * of different kinds may be mixed; their errors and requirements are joined. The fingerprint is made of the rows, their order, and the
+ * keys, sizes and tags of the groups of the first rows. The first batch fails with `InvalidOption` where `groupsPerBatch` or `epochs` is
+ * not a whole number from 1 on; a batch outside of `length` dies.
  *
  * @example
  * RLDataset.fromArray(rows, {
@@ -92,13 +92,14 @@ export function fromArray<A, E, R>(
   }
 }
 
+/** The problems of rows, their groups, and the order of the rows. */
 export interface ProblemsOptions<A, E, R> extends Problems.Options, Omit<FromArrayOptions<A, never>, "group"> {
   readonly problem: (row: A, index: number) => Problems.Problem<E, R>
 }
 
 /**
- * Questions with answers, each attempted `groupSize` times. Keys are the rows' places. A response is correct where it is the answer,
- * unless the problem has a `check`; a `reward` grades it instead.
+ * Questions with answers, each attempted `groupSize` times. Keys are the rows' indices. A response is correct where it equals the answer,
+ * unless the problem has a `check` or a `reward`.
  *
  * @example
  * RLDataset.problems(rows, {

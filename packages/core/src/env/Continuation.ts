@@ -1,4 +1,4 @@
-/** The prompt of a later turn, so that what was sampled before stays what it was, token for token. */
+/** The prompt of a later turn, which keeps everything that was sampled before, token for token. */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
@@ -7,7 +7,7 @@ import type { Parsed, Renderer, RendererError } from "../chat/Renderer.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import type { Fork } from "./Env.ts"
 
-/** A turn that is over: what was shown, and what was answered. */
+/** A finished turn: the conversation that was shown, and the response to it. */
 export interface Turn {
   readonly messages: ReadonlyArray<Message.Message>
   readonly input: ModelInput.ModelInput
@@ -21,7 +21,7 @@ export interface Continued {
   readonly fork?: Fork
 }
 
-/** Whether the conversation is the one that was shown, then the response as it was read, then more. */
+/** Whether the conversation begins with the one that was shown, followed by the response as it was parsed. */
 const appends = ({ messages, parsed }: Turn, conversation: ReadonlyArray<Message.Message>) =>
   [...messages, parsed.message].every((message, index) => Equal.equals(message, conversation[index]))
 
@@ -31,8 +31,8 @@ const lastToken = ({ chunks }: ModelInput.ModelInput) => {
 }
 
 /**
- * What the rendered conversation says after the response: its end of turn, where the response was cut before it, and all that
- * follows. `undefined` where the response's end cannot be found in it.
+ * The rendered conversation after the response: its end of turn, where the response was cut before it, and everything that follows.
+ * `undefined` where the response's end cannot be found in it.
  */
 const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn, rendered: ModelInput.ModelInput) {
   const { message, termination } = turn.parsed
@@ -49,10 +49,9 @@ const afterResponse = Effect.fnUntraced(function*(renderer: Renderer, turn: Turn
 })
 
 /**
- * The next prompt. It begins with the last one and the very tokens that were sampled after it, wherever the renderer promises
- * that and the conversation only grew: if reading and writing the response again would give other tokens, those that were
- * sampled are kept and only what follows them is rendered. In all other cases the conversation is rendered anew and the prompt
- * says that it is a fork.
+ * The next prompt. It begins with the last one and the very tokens that were sampled after it, wherever the renderer promises that and
+ * the conversation only grew: if reading and writing the response again would give other tokens, those that were sampled are kept and
+ * only what follows them is rendered. In all other cases the conversation is rendered again and the prompt is marked as a fork.
  */
 export const next = Effect.fnUntraced(function*(
   renderer: Renderer,

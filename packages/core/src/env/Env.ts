@@ -17,7 +17,10 @@ export interface Action {
   readonly toolCallsLeft?: number
 }
 
-/** The renderer rewrites earlier turns, the environment did, or the response cannot be continued as it was sampled. */
+/**
+ * Why a prompt is a fork: the renderer rewrites earlier turns, the environment rewrote history, or the response cannot be continued as it
+ * was sampled.
+ */
 export type Fork = "renderer" | "history" | "response"
 
 /** What the policy sees next, and where it must stop. */
@@ -29,12 +32,12 @@ export interface Prompt {
   readonly fork?: Fork
 }
 
-/** There is no first prompt, as it would be over budget: the episode ends with this reward and without an action. */
+/** The first prompt would exceed the budget, so that the episode ends with this reward and without an action. */
 export interface Overflow {
   readonly _tag: "Overflow"
   readonly reward: number
   readonly logs?: Readonly<Record<string, string | number>>
-  /** Default "max_tokens"; "completed" where others were done before this member's first turn. */
+  /** Default "max_tokens"; "completed" where the other members finished before this member's first turn. */
   readonly stopReason?: StopReason
 }
 
@@ -49,11 +52,13 @@ export interface Reported {
   readonly toolCalls?: number
 }
 
+/** A step after which the episode goes on. */
 export interface Continue extends Reported {
   readonly _tag: "Continue"
   readonly observation: Prompt
 }
 
+/** A step that ends the episode. */
 export interface Done extends Reported {
   readonly _tag: "Done"
   readonly stopReason?: StopReason
@@ -63,8 +68,8 @@ export interface Done extends Reported {
 export type Step = Continue | Done
 
 /**
- * A task for a policy: observe, act, be rewarded, until done. The optional members are what an environment can do besides; where
- * a rollout is asked for something that its environment cannot do, it fails before the first turn.
+ * A task for a policy: observe, act, be rewarded, until done. The optional members are further capabilities; a rollout that needs one
+ * that its environment lacks fails before the first turn.
  *
  * @example
  * const env: Env.Env = {
@@ -77,16 +82,17 @@ export type Step = Continue | Done
 export interface Env<out E = never, out R = never> {
   readonly initialObservation: Effect.Effect<Prompt | Overflow, E, R>
   readonly step: (action: Action) => Effect.Effect<Step, E, R>
-  /** Adds messages, if any, to the conversation and shows it again, also after `Done` where a hook lets the episode go on. */
+  /** Adds the messages, if any, to the conversation and shows it again; also called after `Done` where a hook lets the episode go on. */
   readonly inject?: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<Prompt, E, R>
-  /** It reports its tool calls and makes no more than `toolCallsLeft`. */
+  /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** Limits it wants to be played under; of these and the caller's own the tighter holds. */
+  /** Limits of its own; the tighter of these and the caller's apply. */
   readonly limits?: Limits
   /** Called once the episode is over, however it ends: no step follows that another member could wait for. */
   readonly leave?: Effect.Effect<void>
 }
 
+/** A prompt that is not declared a fork. */
 export const prompt = (input: ModelInput.ModelInput, stop: Sampling.Stop): Prompt => ({ _tag: "Prompt", input, stop })
 
 /** The errors of a builder; of a union of builders, all of theirs. */

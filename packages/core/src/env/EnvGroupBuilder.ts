@@ -17,7 +17,7 @@ export interface GroupReward {
 
 /** An open group: members are acquired one by one, each in a scope of its own that closes after the group's rewards. */
 export interface EnvGroup<out E = never, out R = never> {
-  /** `attempt` has the seed of everything random in the environment, and begins the keys of what it asks a model. */
+  /** `attempt` has the seed of everything random in the environment, and its key is the prefix of the keys of its requests to models. */
   readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope>
   /** One reward per trajectory, in order; without it the members earn what their own steps give. */
   readonly groupRewards?: (
@@ -33,7 +33,7 @@ export interface TaskDescription {
 }
 
 /**
- * How to open a group of environments. `key` is unique within a batch and equal in every run: seeds come from it.
+ * Opens a group of environments. `key` is unique within a batch and the same in every run, because seeds derive from it.
  *
  * @see tinker-cookbook `EnvGroupBuilder`
  */
@@ -41,7 +41,10 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly key: string
   readonly size: number
   readonly tags: ReadonlyArray<string>
-  /** Says what key, size and tags do not, such as the form of the prompts or the reward's name; part of the dataset's fingerprint. */
+  /**
+   * Distinguishes groups beyond key, size and tags, such as by the form of the prompts or the reward's name; part of the dataset's
+   * fingerprint.
+   */
   readonly form?: string
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
@@ -53,6 +56,7 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
   readonly open: Effect.Effect<EnvGroup<E, R>, E, R | Scope.Scope>
 }
 
+/** A group whose members are independent. */
 export interface Options<E, R, AE, AR> {
   readonly key: string
   readonly size: number

@@ -23,20 +23,20 @@ export interface Game<State> {
   readonly start: State
   /** Who moves; undefined when the game is over. */
   readonly toMove: (state: State) => number | undefined
-  /** What a player is told before anything else. */
+  /** The text that a player reads first. */
   readonly rules: (player: number) => string
-  /** What a player is shown when it is their turn. */
+  /** The text that a player reads at each of their turns. */
   readonly view: (state: State, player: number) => string
-  /** The position after what the player to move said; undefined where that is no legal move. */
+  /** The position after the move that the player to move wrote; undefined where it is not legal. */
   readonly move: (state: State, said: string) => State | undefined
   /** One per player, of a game that is over. */
   readonly rewards: (state: State) => ReadonlyArray<number>
 }
 
-/** How a game ended: by its rules, by a move that was none, or because a player went away. */
+/** How a game ended: by its rules, by an illegal move, or because a player left. */
 export interface Ending {
   readonly by: "rules" | "illegal_move" | "departure"
-  /** Who made that move or went away. */
+  /** The player who made the illegal move or left. */
   readonly player?: number
   readonly rewards: ReadonlyArray<number>
 }
@@ -48,6 +48,7 @@ export interface Match<State> {
   readonly ending?: Ending
 }
 
+/** The match at the start of a game. */
 export const begin = <State>(game: Game<State>): Match<State> => settled({ game, state: game.start })
 
 const settled = <State>(match: Match<State>): Match<State> =>
@@ -59,7 +60,7 @@ const settled = <State>(match: Match<State>): Match<State> =>
 export const toMove = <State>({ ending, game, state }: Match<State>): number | undefined =>
   ending === undefined ? game.toMove(state) : undefined
 
-/** What an illegal move costs whoever makes it; it ends the match, and the others have neither won nor lost. */
+/** The reward for an illegal move. It ends the match, and the others have neither won nor lost. */
 export const illegalMoveReward = -2
 
 const end = <State>(match: Match<State>, by: Ending["by"], player: number, reward: number): Match<State> => ({
@@ -71,7 +72,7 @@ const end = <State>(match: Match<State>, by: Ending["by"], player: number, rewar
   }
 })
 
-/** The match after what the player to move said; a match that is over stays as it is. */
+/** The match after the move that the player wrote; a match that is over does not change. */
 export const play = <State>(match: Match<State>, player: number, said: string): Match<State> => {
   if (match.ending !== undefined) return match
   const state = match.game.move(match.state, said)
@@ -80,15 +81,15 @@ export const play = <State>(match: Match<State>, player: number, said: string): 
     : settled({ ...match, state })
 }
 
-/** A player goes away: nobody has won or lost. */
+/** The match after a player left: no player has won or lost. */
 export const depart = <State>(match: Match<State>, player: number): Match<State> =>
   match.ending === undefined ? end(match, "departure", player, 0) : match
 
-/** What a player is shown next. */
+/** The messages that a player reads at their turn. */
 export const shown = <State>({ game, state }: Match<State>, player: number): Message.Message =>
   Message.user(game.view(state, player))
 
-/** What a player is shown first. */
+/** The messages that a player reads at the beginning. */
 export const opening = <State>(match: Match<State>, player: number): ReadonlyArray<Message.Message> => [
   Message.system(match.game.rules(player)),
   shown(match, player)

@@ -4,10 +4,10 @@ import * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
 import type { Ending, Match } from "./Game.ts"
 
-/** Nobody's, where a player went away. */
+/** There is no stop reason where a player left. */
 const stopReason = ({ by }: Ending) => by === "departure" ? {} : { stopReason: "completed" } as const
 
-/** The last step of a player, who said this. */
+/** The last step of a player, whose last message was `said`. */
 export const done = (ending: Ending, player: number, said: string): Env.Done => {
   const { by, rewards } = ending
   const reward = rewards[player] ?? 0

@@ -1,5 +1,5 @@
 /**
- * What graders that ask a model have in common.
+ * The parts that graders which ask a model have in common.
  *
  * @example
  * const verdict = Judge.call(judge.respond({ messages, key: "tone" }), Message.assistant("no verdict"))
@@ -8,9 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Metering } from "../backend/Metering.ts"
 
-/** A judge answered with something that is no verdict. A group takes it as any failure of its grader. */
+/** A judge's answer contains no verdict. A group treats it like any other failure of its grader. */
 export class JudgeError extends Schema.TaggedError<JudgeError>()("JudgeError", {
-  /** Which verdict was asked for. */
+  /** The key of the verdict. */
   key: Schema.String,
   found: Schema.String,
   expected: Schema.String
@@ -22,7 +22,7 @@ export class JudgeError extends Schema.TaggedError<JudgeError>()("JudgeError", {
 
 const longest = 200
 
-/** Quotes the beginning of what a judge said. */
+/** The error of an answer without a verdict, which quotes its beginning. */
 export const unclear = (key: string, answer: string, expected: string): JudgeError => {
   const found = JSON.stringify(answer.length > longest ? `${answer.slice(0, longest)}…` : answer)
   return new JudgeError({ key, found, expected })
@@ -35,5 +35,5 @@ export const unclear = (key: string, answer: string, expected: string): JudgeErr
 export const call = <A, E, R>(verdict: Effect.Effect<A, E, R>, neutral: NoInfer<A>): Effect.Effect<A, E, R> =>
   Effect.flatMap(Metering, ({ judge }) => judge(verdict, neutral))
 
-/** Verdicts that a group asks for at the same time unless said otherwise. */
+/** Verdicts that a group requests at the same time unless another number is given. */
 export const defaultConcurrency = 16

@@ -1,4 +1,4 @@
-/** How far an episode may go. What is not given is not limited. */
+/** Limits of an episode. What is not given is not limited. */
 import * as Duration from "effect/Duration"
 import * as Check from "../record/Check.ts"
 import * as Fields from "../record/Fields.ts"
@@ -20,7 +20,7 @@ export interface Limits {
   readonly maxTurnTokens?: number
   /** Tool calls of all turns together. */
   readonly maxToolCalls?: number
-  /** When it is over the episode ends and keeps the turns it finished. */
+  /** When this time is over, the episode ends and keeps the turns that it finished. */
   readonly rolloutTimeout?: Duration.Input
   /** A policy call that takes longer fails the attempt. */
   readonly turnTimeout?: Duration.Input
@@ -28,6 +28,7 @@ export interface Limits {
   readonly stepTimeout?: Duration.Input
 }
 
+/** No limits. */
 export const unlimited: Limits = {}
 
 const counts = ["maxTurns", "maxTrajectoryTokens", "maxSampledTokens", "maxTurnTokens", "maxToolCalls"] as const
@@ -47,7 +48,7 @@ const shorter = (left: Duration.Input | undefined, right: Duration.Input | undef
     ? left ?? right
     : Duration.min(Duration.fromInputUnsafe(left), Duration.fromInputUnsafe(right))
 
-/** Both at once: the tighter of each. */
+/** The tighter of each pair of limits. */
 export const tighter = (left: Limits, right: Limits): Limits =>
   Fields.given<Limits>({
     maxTurns: smaller(left.maxTurns, right.maxTurns),
@@ -60,7 +61,7 @@ export const tighter = (left: Limits, right: Limits): Limits =>
     stepTimeout: shorter(left.stepTimeout, right.stepTimeout)
   })
 
-/** The token budget that leaves no room for another turn: a single token is none. */
+/** The token budget that leaves no room for another turn, for which a single token is too little. */
 export const exhausted = (self: Limits, observationTokens: number, sampledTokens: number) => {
   if ((self.maxTrajectoryTokens ?? Infinity) - observationTokens <= 1) return "max_tokens"
   return (self.maxSampledTokens ?? Infinity) - sampledTokens <= 1 ? "max_sampled_tokens" : undefined
@@ -68,7 +69,7 @@ export const exhausted = (self: Limits, observationTokens: number, sampledTokens
 
 const unlessSpent = (left: number) => left > 1 ? left : Infinity
 
-/** Tokens that the next turn may sample; a budget that is exhausted, and was passed over, caps nothing. */
+/** Tokens that the next turn may sample; an exhausted budget that a hook passed over does not cap it. */
 export const turnTokens = (self: Limits, observationTokens: number, sampledTokens: number): number | undefined => {
   const least = Math.min(
     self.maxTurnTokens ?? Infinity,

@@ -31,7 +31,7 @@ import * as ParseErrorPolicy from "./ParseErrorPolicy.ts"
 
 export type * from "./MessageProtocol.ts"
 
-/** What is on show, and the last turn that is over. */
+/** The conversation being shown, and the last finished turn. */
 interface Playing<E, R> {
   readonly env: MessageEnv<E, R>
   readonly options: Model & Settings
@@ -66,7 +66,7 @@ const show = Effect.fnUntraced(function*<E, R>(
   return { _tag: "Prompt", stop, ...next }
 })
 
-/** The episode goes on with these messages, if they fit. */
+/** Continues the episode with these messages, if they fit. */
 const goOn = <E, R>(
   self: Playing<E, R>,
   reported: Env.Reported,
@@ -89,7 +89,7 @@ const initial = Effect.fnUntraced(function*<E, R>(
   return { _tag: "Overflow", reward: overflowReward(self), logs: { overflow } }
 })
 
-/** The response was cut at its token limit. */
+/** Handles a response that was cut at its token limit. */
 const truncated = Effect.fnUntraced(function*<E, R>(
   self: Playing<E, R>,
   { tokens }: Env.Action
@@ -109,7 +109,7 @@ const read = <E, R>(self: Playing<E, R>, response: Int32Array) =>
       self.answered = { messages: self.messages, input: self.input, response, parsed }
     }))
 
-/** What is said of a response that cannot be read. */
+/** The report of a response that cannot be parsed. */
 const unread = <E, R>({ options }: Playing<E, R>, { detail, kind }: Renderer.Failure): Env.Reported => ({
   reward: options.parseErrors === undefined ? options.failedParseReward ?? -1 : options.parseErrors.terminalReward ?? 0,
   metrics: { parse_error: Metric.rate(true) },
@@ -117,7 +117,7 @@ const unread = <E, R>({ options }: Playing<E, R>, { detail, kind }: Renderer.Fai
   ...(options.parseErrors?.maskErrorTurns === true && { trainable: false })
 })
 
-/** The response did not end as it should, so that it cannot become part of the conversation. */
+/** Handles a response that did not end properly, so that it cannot become part of the conversation. */
 const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.Step => {
   const { parseErrors, terminateOnParseError = true } = self.options
   const reported = unread(self, failure)
@@ -127,7 +127,7 @@ const malformed = <E, R>(self: Playing<E, R>, failure: Renderer.Failure): Env.St
   return { ...reported, _tag: "Continue", observation: { ...Env.prompt(self.input, self.stop), fork: "response" } }
 }
 
-/** The response ended well, but nothing in it can be acted on. */
+/** Handles a response that ended properly but whose content cannot be acted on. */
 const corrected = Effect.fnUntraced(function*<E, R>(
   self: Playing<E, R>,
   message: Message.Message,
@@ -174,7 +174,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   return yield* goOn(self, reported, messages, stop)
 })
 
-/** No step follows the last, unless the conversation was shown again. */
+/** A step after the episode's end is a defect, unless the conversation was shown again. */
 const stepOnce = <E, R>(self: Playing<E, R>, action: Env.Action) =>
   Effect.suspend(() =>
     self.isOver
@@ -210,10 +210,11 @@ const optional = <E, R>(self: Playing<E, R>): Partial<Env.Env<E | Renderer.Rende
 }
 
 /**
- * The environment of tokens behind a conversation: shows it through the model's renderer, reads what was sampled, and keeps
- * what was sampled as it was (see `Continuation.next`). A length limit ends the episode, or is taken in; what cannot be read
- * ends it, is shown again, or is answered; a prompt that no longer fits ends it with `contextOverflowReward` in place of the
- * step's own. One that does not fit at the start is an `Overflow`.
+ * Turns a message environment into an environment of tokens: it renders the conversation with the model's renderer, parses what was
+ * sampled, and keeps the sampled tokens as they were (see `Continuation.next`). A response that is cut at its token limit ends the
+ * episode or becomes part of the conversation. A response that cannot be parsed ends the episode, makes the conversation be shown again,
+ * or is answered. A prompt that no longer fits ends the episode with `contextOverflowReward` in place of the step's own reward; a first
+ * prompt that does not fit is an `Overflow`.
  *
  * @see tinker-cookbook `EnvFromMessageEnv`
  */

@@ -1,4 +1,4 @@
-/** What a conversation with a policy is made of, and what can be asked of it. */
+/** The protocol of a conversation with a policy, and its options. */
 import type * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type * as Message from "../chat/Message.ts"
@@ -11,7 +11,7 @@ import type { ParseErrorPolicy } from "./ParseErrorPolicy.ts"
 
 export type Conversation = ReadonlyArray<Message.Message>
 
-/** What is known of a turn besides its message. */
+/** What is known about a turn besides its message. */
 export interface Turn {
   /** Tool calls the episode may still make, where they are limited. */
   readonly toolCallsLeft?: number
@@ -19,7 +19,7 @@ export interface Turn {
 
 export interface Continue extends Env.Reported {
   readonly _tag: "Continue"
-  /** All messages so far, those to be answered included. */
+  /** All messages so far, including those to be answered. */
   readonly messages: Conversation
   /** Where the next response must stop; where the renderer stops unless given. */
   readonly stop?: Sampling.Stop
@@ -29,26 +29,26 @@ export interface Continue extends Env.Reported {
 export type Step = Continue | Env.Done
 
 /**
- * A conversation with a policy: messages in, rewards out. The optional members are what it can do besides; what it cannot do
- * cannot be asked of it.
+ * A conversation with a policy: messages in, rewards out. The optional members are further capabilities; options that need a missing
+ * capability do not compile.
  *
  * @see tinker-cookbook `MessageEnv`
  */
 export interface MessageEnv<out E = never, out R = never> {
   readonly initialMessages: Effect.Effect<Conversation, E, R>
   readonly step: (message: Message.Message, turn: Turn) => Effect.Effect<Step, E, R>
-  /** Takes in a response that was cut at its token limit and goes on. */
+  /** Adds a response that was cut at its token limit to the conversation and continues. */
   readonly observeTruncated?: (message: Message.Message) => Effect.Effect<Conversation, E, R>
-  /** Takes in a response whose tool calls cannot be read and the answer to it, if any; `undefined` where no turn is left. */
+  /** Adds a response whose tool calls cannot be parsed, and the answer to it, if any; `undefined` where no turn is left. */
   readonly correct?: (
     message: Message.Message,
     correction: Message.Message | undefined
   ) => Effect.Effect<Conversation | undefined, E, R>
-  /** Adds messages of somebody else. */
+  /** Adds messages from outside the conversation. */
   readonly addMessages?: (messages: Conversation) => Effect.Effect<Conversation, E, R>
-  /** It reports its tool calls and makes no more than `toolCallsLeft`. */
+  /** Whether it reports its tool calls and makes no more than `toolCallsLeft`. */
   readonly countsToolCalls?: boolean
-  /** Limits it wants to be played under. */
+  /** Limits of its own. */
   readonly limits?: Limits
   /** Called once the episode is over, however it ends. */
   readonly leave?: Effect.Effect<void>
@@ -58,9 +58,9 @@ type Able<Capability extends keyof MessageEnv> = {
   readonly [K in Capability]: NonNullable<MessageEnv<unknown, unknown>[K]>
 }
 
-/** What can be asked of any of them. */
+/** Options of every message environment. */
 interface Reading {
-  /** Reward of a response that cannot be read, unless `parseErrors` says otherwise; default −1. */
+  /** Reward of a response that cannot be parsed, unless `parseErrors` says otherwise; default −1. */
   readonly failedParseReward?: number
   /** Whether such a response ends the episode; default true. If not, the conversation is shown again. */
   readonly terminateOnParseError?: boolean
@@ -72,11 +72,11 @@ interface Reading {
   readonly contextOverflowReward?: number
 }
 
-/** What can be asked of one that can do everything. */
+/** Options of a message environment with all capabilities. */
 export interface Settings extends Reading {
   /** What follows when a response is cut at its token limit; default "stop". Going on needs `observeTruncated`. */
   readonly onLength?: "stop" | "continue"
-  /** What follows when a response cannot be read; needs `correct`. */
+  /** What follows when a response cannot be parsed; needs `correct`. */
   readonly parseErrors?: ParseErrorPolicy
 }
 
@@ -84,7 +84,7 @@ export interface Model {
   readonly model: Pick<ChatModel, "renderer">
 }
 
-/** What can be asked of an environment of this type. */
+/** The options of a message environment of this type. */
 export type Options<M> =
   & Model
   & Reading

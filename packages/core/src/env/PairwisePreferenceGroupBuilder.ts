@@ -14,6 +14,7 @@ import * as PromptEnv from "./PromptEnv.ts"
 import * as Tournament from "./Tournament.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
+/** The prompt, the preference model and how answers are compared. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number
@@ -22,9 +23,9 @@ export interface Options<E, R> {
   readonly preferenceModel: PreferenceModel<E, R>
   /** Default "all_pairs_both_ways". */
   readonly pattern?: Tournament.Pattern
-  /** Members are compared inside of groups of this size alone, so that comparisons grow with members; default 4. */
+  /** Members are compared only within groups of this size, so that the number of comparisons grows linearly with members; default 4. */
   readonly matchupGroupSize?: number
-  /** What of an answer is compared, such as the part after a heading; its text without thinking unless given. */
+  /** The part of an answer that is compared, such as the text after a heading; its whole text without thinking unless given. */
   readonly prepare?: (text: string) => string
   /** Comparisons at the same time; default `Judge.defaultConcurrency`. */
   readonly concurrency?: number

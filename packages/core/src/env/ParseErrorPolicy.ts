@@ -1,11 +1,11 @@
-/** What follows when a response cannot be read. */
+/** What follows when a response cannot be parsed. */
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as Check from "../record/Check.ts"
 
 /**
- * A response that did not end as it should ends the episode. One that ended well, but whose tool calls cannot be read, is
- * answered with `retryMessage`, up to `maxConsecutive` times in a row.
+ * A response that did not end properly ends the episode. One that ended properly, but whose tool calls cannot be parsed, is answered with
+ * `retryMessage`, up to `maxConsecutive` times in a row.
  *
  * @example
  * const policy: ParseErrorPolicy.ParseErrorPolicy = { maxConsecutive: 3, penaltyPerError: -0.1, maskErrorTurns: true }
@@ -15,7 +15,7 @@ import * as Check from "../record/Check.ts"
 export interface ParseErrorPolicy {
   /** Default 0. */
   readonly maxConsecutive?: number
-  /** Holds `{details}`, which stands for what was wrong. */
+  /** Contains `{details}`, which stands for the description of the error. */
   readonly retryMessage?: string
   /** What each answered turn costs; default 0. */
   readonly penaltyPerError?: number
@@ -27,6 +27,7 @@ export interface ParseErrorPolicy {
 
 const details = "{details}"
 
+/** The message that answers a response whose tool calls cannot be parsed. */
 export const defaultRetryMessage =
   `Your last message could not be read:\n${details}\nPlease answer again in the right format.`
 

@@ -13,7 +13,7 @@ export interface Comparison {
 
 /** @see tinker-cookbook `PreferenceModel` */
 export interface PreferenceModel<out E = never, out R = never> {
-  /** From −1, where A is better, to 1, where B is. The same key has the same luck. */
+  /** From −1, where A is better, to 1, where B is. The same key gives the same random draws. */
   readonly compare: (comparison: Comparison, key: string) => Effect.Effect<number, E, R>
 }
 

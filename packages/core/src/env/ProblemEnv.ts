@@ -19,24 +19,25 @@ import * as SingleTurn from "./SingleTurn.ts"
 
 type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
 
+/** The question and how answers to it are graded. */
 export interface Options<E = never, R = never> {
   readonly model: Pick<ChatModel, "renderer">
   readonly question: string
   readonly referenceAnswer: string
   readonly checkAnswer: Check<E, R>
-  /** Always well formed unless given. */
+  /** Unless given, every response counts as well formed. */
   readonly checkFormat?: (text: string) => boolean
   /** Messages before the question, such as worked examples. */
   readonly prefix?: ReadonlyArray<Message.Message>
   /** Default 0.1. */
   readonly formatCoef?: number
-  /** Only the renderer's own stop counts as well ended, the model's end of text does not. Default true. */
+  /** Whether only the renderer's own stop counts as a proper end, and not the model's end of text; default true. */
   readonly requireStopSequence?: boolean
 }
 
 /**
- * Reward = correct + formatCoef·(format − 1), where format needs a well-ended response that passes `checkFormat`: 1, 0.9,
- * 0 and −0.1. A response cut at its token limit is graded too and says so in its stop reason.
+ * Reward = correct + formatCoef·(format − 1), where format needs a well-ended response that passes `checkFormat`: 1, 0.9, 0 and −0.1. A
+ * response that is cut at its token limit is graded as well; its stop reason tells.
  *
  * @see tinker-cookbook `ProblemEnv`
  */
@@ -48,6 +49,7 @@ export interface ProblemEnv<out E = never, out R = never> extends Env.Env<E | Re
 const toEffect = <E, R>(verdict: boolean | Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
   typeof verdict === "boolean" ? Effect.succeed(verdict) : verdict
 
+/** The environment of one question. */
 export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E, R> => {
   const { renderer } = options.model
   const messages = [...(options.prefix ?? []), Message.user(options.question)]

@@ -5,6 +5,7 @@ import type { Attempt } from "../record/Attempt.ts"
 import * as EnvGroupBuilder from "./EnvGroupBuilder.ts"
 import type { ProblemEnv } from "./ProblemEnv.ts"
 
+/** The environment of a problem, and the group that attempts it. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number

@@ -1,4 +1,4 @@
-/** One prompt, one answer, and no reward of its own: what answers are worth is for the group to say. */
+/** One prompt and one answer without a reward of its own: the group compares the answers. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
@@ -27,7 +27,7 @@ export const make = (
       stopReason: stopReason === "length" ? "max_tokens" : "completed"
     }))
 
-/** What a policy said last; where it said nothing, an empty message that did not end well. */
+/** The policy's last message, and how it ended; an empty, malformed message where there is none. */
 export const answer = (
   { renderer }: Model,
   { transitions }: Trajectory

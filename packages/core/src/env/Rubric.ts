@@ -1,4 +1,4 @@
-/** What makes an answer good, in words for a judge. */
+/** A criterion for good answers, in words for a judge. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
@@ -47,6 +47,7 @@ const written = /<score>\s*([-+]?\d*\.?\d+)\s*<\/score>/
 /** The first score in a judge's answer; NaN where there is none. */
 const read = (answer: string) => Number(written.exec(answer)?.[1] ?? NaN)
 
+/** A completion to grade by a rubric. */
 export interface Request {
   readonly rubric: Rubric
   readonly context: ReadonlyArray<Message.Message>
@@ -65,7 +66,7 @@ const verdict = Effect.fnUntraced(function*<E, R>(
   return yield* Judge.unclear(key, answer, `a score from ${worst} to ${best} as <score>…</score>`)
 })
 
-/** From 0, the worst score, to 1, the best. An answer without a score in the rubric's range is a `JudgeError`. */
+/** A judge's score, from 0, the worst, to 1, the best. An answer without a score in the rubric's range is a `JudgeError`. */
 export const grade = <E, R>(
   judge: MessagePolicy<E, R>,
   request: Request

@@ -15,6 +15,7 @@ import * as PromptEnv from "./PromptEnv.ts"
 import * as Rubric from "./Rubric.ts"
 import type { Trajectory } from "./Trajectory.ts"
 
+/** The prompt, the rubrics and their judge. */
 export interface Options<E, R> {
   readonly key: string
   readonly size: number

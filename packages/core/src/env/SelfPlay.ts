@@ -11,6 +11,7 @@ import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 
+/** A game and the group that plays it. */
 export interface Options<State> {
   readonly key: string
   readonly model: Pick<ChatModel, "renderer">
@@ -19,13 +20,13 @@ export interface Options<State> {
   readonly tags?: ReadonlyArray<string>
 }
 
-/** What the players share: the match, and what wakes them when it goes on. */
+/** What the players share: the match, and a signal that wakes them when it changes. */
 interface Table<State> {
   readonly match: Game.Match<State>
   readonly changed: Deferred.Deferred<void>
 }
 
-/** Changes the match and wakes everybody who waits. */
+/** Changes the match and wakes all players who wait. */
 const change = <State>(table: Ref.Ref<Table<State>>, f: (match: Game.Match<State>) => Game.Match<State>) =>
   Effect.gen(function*() {
     const next = yield* Deferred.make<void>()
@@ -58,9 +59,9 @@ const seat = <State>(table: Ref.Ref<Table<State>>, player: number): MessageEnv.M
 }
 
 /**
- * A match in which member `p` is player `p`. The match is begun when the group is opened. A move that is none ends it with
- * `Game.illegalMoveReward` for whoever made it. Nobody waits for a player whose episode has ended: the match then ends too,
- * without a winner. Members fail and are retried together.
+ * A match in which member `p` is player `p`. The match is begun when the group is opened. An illegal move ends it with
+ * `Game.illegalMoveReward` for the player who made it. When a player's episode ends early, the match ends without a winner. Members fail
+ * and are retried together.
  *
  * @example
  * const group = SelfPlay.make({ key: "game 1", model, game })

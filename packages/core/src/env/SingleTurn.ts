@@ -5,7 +5,7 @@ import type * as Renderer from "../chat/Renderer.ts"
 import * as Env from "./Env.ts"
 
 /**
- * Reads the response and has it judged; a step after that is a defect.
+ * Parses the response and grades it; a step after that is a defect.
  *
  * @example
  * const env = SingleTurn.make(model.renderer, messages, ({ message }) =>

@@ -10,21 +10,20 @@ import * as PythonJson from "../chat/PythonJson.ts"
 import type { ToolSpec } from "../chat/ToolSpec.ts"
 import type * as Metric from "../record/Metric.ts"
 
-/** Why a call has no answer but an error, which the policy is shown. */
+/** Why a call failed; the policy is shown the error instead of an answer. */
 export type Failure = "json_decode_failed" | "validation_failed" | "execution_failed" | "tool_not_found"
 
 /** @see tinker-cookbook `ToolResult` */
 export interface Answer {
   readonly content: Message.Message["content"]
-  /** Ends the episode. */
+  /** Whether the answer ends the episode. */
   readonly stop?: boolean
   readonly metrics?: Metric.Metrics
   readonly failure?: Failure
 }
 
 /**
- * `call` is given the arguments as the policy wrote them, and answers whatever they are. It fails only where the episode cannot
- * go on.
+ * `call` gets the arguments as the policy wrote them, and answers even if they are invalid. It fails only where the episode cannot go on.
  *
  * @see tinker-cookbook `Tool`
  */
@@ -39,20 +38,21 @@ export type Error<T> = [T] extends [never] ? never : [T] extends [Tool<infer E, 
 /** The requirements of a tool; of a union of tools, all of theirs; of no tool, none. */
 export type Requirements<T> = [T] extends [never] ? never : [T] extends [Tool<infer _E, infer R>] ? R : never
 
+/** A tool's description and its handler. */
 export interface Options<P, E, R, F extends E = never> {
   readonly name: string
   readonly description: string
   readonly parameters: Schema.Codec<P, unknown>
-  /** What the policy is told of the parameters; derived from them unless given. */
+  /** The schema of the parameters that the policy is shown; derived from them unless given. */
   readonly jsonSchema?: Schema.JsonObject
   readonly handler: (parameters: P) => Effect.Effect<string | Answer, E, R>
-  /** The policy is told when it takes longer; unbounded unless given. */
+  /** Longest time for the handler; a call that takes longer is answered with an error. Unbounded unless given. */
   readonly timeout?: Duration.Input
-  /** Failures that are no answer, such as a lost sandbox: with these the attempt at the episode fails. */
+  /** Failures that must not become an answer, such as a lost sandbox: they fail the attempt at the episode. */
   readonly isFatal?: (error: E) => error is F
 }
 
-/** What the policy is shown in place of an answer. */
+/** The answer that tells the policy of a failure. */
 export const failed = (failure: Failure, detail: string): Answer => ({
   content: PythonJson.stringify(new Map([["error", detail]])),
   failure
@@ -110,8 +110,8 @@ const describe = (parameters: Schema.Constraint): Schema.JsonObject => {
 }
 
 /**
- * A tool from a schema and a function. Arguments that are no JSON, that the schema does not accept, a handler that fails, dies or
- * takes too long: the policy is answered `{"error": …}` and goes on.
+ * A tool from a schema and a function. Where the arguments are not JSON or do not fit the schema, and where the handler fails, dies or
+ * takes too long, the policy gets `{"error": …}` as the answer and goes on.
  *
  * @example
  * const add = Tool.make({

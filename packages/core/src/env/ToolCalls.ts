@@ -1,4 +1,4 @@
-/** The tool calls of one message: run side by side or one by one, answered in the order they were asked. */
+/** The tool calls of one message: run in parallel or one by one, and answered in the order of the calls. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import * as Metric from "../record/Metric.ts"

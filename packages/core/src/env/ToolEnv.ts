@@ -22,30 +22,31 @@ export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("Grader
   }
 }
 
-/** What of an environment with tools does not depend on its task. `failedParseReward` is −0.1 unless given. */
+/** The settings of an environment with tools that do not depend on its task. `failedParseReward` is −0.1 unless given. */
 export interface Settings extends MessageEnv.Settings {
   /** Turns after which the episode ends and is graded; default `limits.maxTurns`, or 5. */
   readonly maxTurns?: number
-  /** Tool calls of all turns together; of a message that asks for more the first are made, and the episode ends. */
+  /** Tool calls of all turns together; of a message that asks for more, the first calls are made, and the episode ends. */
   readonly maxToolCalls?: number
   /** Default "parallel"; answers come in the order of the calls in any case. */
   readonly execution?: ToolCalls.Execution
-  /** What the rollout limits besides. */
+  /** Further limits of the rollout. */
   readonly limits?: Limits.Limits
   /** Unbounded unless given. */
   readonly graderTimeout?: Duration.Input
-  /** What the grader sees: all messages, or those after the first prompt; default "all". */
+  /** The messages that the grader gets: all, or those after the first prompt; default "all". */
   readonly graded?: "all" | "new"
 }
 
+/** A task with its tools and its grader. */
 export interface Options<T extends Tool.Tool<unknown, unknown>, E, R> extends Settings {
   readonly model: Pick<ChatModel, "renderer">
   readonly tools: ReadonlyArray<T>
-  /** Said where the model is told of its tools. */
+  /** The system prompt, in which the model also reads about its tools. */
   readonly systemPrompt?: string
   /** The task. */
   readonly messages: ReadonlyArray<Message.Message>
-  /** Asked once, when the episode is completed or out of turns or tool calls. */
+  /** Called once, when the episode is completed or out of turns or tool calls. */
   readonly grade: (messages: ReadonlyArray<Message.Message>) => Effect.Effect<GroupReward, E, R>
 }
 
@@ -134,7 +135,7 @@ const conversation = <E, R>(talk: Talk<E, R>) => ({
   limits: Limits.tighter({ maxTurns: talk.maxTurns }, talk.options.limits ?? {})
 })
 
-/** How the model is told of its tools. */
+/** The messages that tell the model about its tools. */
 const prefix = (
   renderer: Renderer,
   tools: ReadonlyArray<Tool.Tool<unknown, unknown>>,
@@ -162,8 +163,8 @@ const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>):
 
 /**
  * Turn by turn the policy calls tools and sees their answers, until it calls none (`completed`), a tool ends the episode
- * (`tool_stopped`), it asks for too many calls (`max_tool_calls`) or has had its turns (`max_turns`). Then, and only then, the
- * grader is asked. An episode that ends because of its length, or because a response cannot be read, is not graded.
+ * (`tool_stopped`), it asks for too many calls (`max_tool_calls`) or its turns are used up (`max_turns`). Only then is the episode
+ * graded. An episode that ends because of its length, or because a response cannot be parsed, is not graded.
  *
  * @example
  * const env = ToolEnv.make({

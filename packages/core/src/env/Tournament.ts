@@ -1,6 +1,6 @@
-/** Who is compared with whom, and what comes of it. */
+/** Which members are compared with each other, and their scores. */
 
-/** Every two in both orders, as judges may prefer what they read first, or in one. */
+/** Each pair in both orders, because judges may prefer the answer that they read first, or in one order. */
 export type Pattern = "all_pairs_both_ways" | "all_pairs_one_way"
 
 /** Member `a` as completion A, member `b` as completion B. */
@@ -10,7 +10,7 @@ export interface Matchup {
 }
 
 /**
- * All pairs inside of each run of `groupSize` members; a member alone at the end has none.
+ * All pairs within each run of `groupSize` members; a member that is left alone at the end has none.
  *
  * @example
  * const pairs = Tournament.matchups(8, "all_pairs_both_ways", 4)

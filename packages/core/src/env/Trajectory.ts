@@ -1,4 +1,4 @@
-/** What happened in one episode. */
+/** A record of one episode. */
 import type * as Option from "effect/Option"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
@@ -6,13 +6,13 @@ import type * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
 import type * as StopReason from "./StopReason.ts"
 
-/** How long a turn took, in milliseconds by the clock of the process that played it. */
+/** The times of a turn, in milliseconds of the clock of the process that played it. */
 export interface TurnTimes {
   /** When its prompt went to the policy, since 1970. */
   readonly began: number
-  /** Until the policy had answered, waiting for its turn included. */
+  /** Until the policy had answered, including the time that the request waited. */
   readonly sampling: number
-  /** Until the environment had answered to that. */
+  /** From then until the environment had answered. */
   readonly environment: number
 }
 
@@ -43,18 +43,21 @@ export interface Transition {
 export interface Trajectory {
   readonly transitions: ReadonlyArray<Transition>
   readonly stepReward: number
-  /** None where the environment gave none; a hook may have given it a name of its own. */
+  /** `None` where the environment gave no reason; a hook may have given a name of its own. */
   readonly stopReason: Option.Option<StopReason.Name>
   /** Turns that were cut at their token limit and after which the episode went on. */
   readonly truncations: number
-  /** What an environment said of a first prompt that was over budget. */
+  /** What the environment logged about a first prompt that exceeded the budget. */
   readonly logs?: Readonly<Record<string, string | number>>
 }
 
+/** Whether the last turn was cut at its token limit. */
 export const isTruncated = (self: Trajectory) => self.transitions.at(-1)?.action.stopReason === "length"
 
+/** The number of sampled tokens. */
 export const actionTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.action.tokens.length, 0)
 
+/** The number of tokens of all prompts, as each turn reads them. */
 export const observationTokens = (self: Trajectory) =>
   self.transitions.reduce((count, transition) => count + transition.observation.length, 0)

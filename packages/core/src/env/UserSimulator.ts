@@ -1,12 +1,13 @@
-/** A conversation with a user who is a model too. */
+/** A conversation with a user that a model simulates. */
 import * as Effect from "effect/Effect"
 import * as Message from "../chat/Message.ts"
 import type { MessagePolicy } from "../policy/MessagePolicy.ts"
 import type { GroupReward } from "./EnvGroupBuilder.ts"
 import type * as MessageEnv from "./MessageEnv.ts"
 
+/** The simulated user, and the conversation with them. */
 export interface Options<UE, UR, GE, GR> {
-  /** Begins the keys of what the user is asked: the key of the attempt that `makeEnv` is given. */
+  /** The prefix of the keys of requests to the user's model: the key of the attempt that `makeEnv` is given. */
   readonly key: string
   readonly user: MessagePolicy<UE, UR>
   /** Who the user is and what they want; the policy does not see it. */
@@ -17,7 +18,7 @@ export interface Options<UE, UR, GE, GR> {
   readonly maxTurns: number
   /** Whether the user has what they want, or has given up. */
   readonly isOver: (message: Message.Message) => boolean
-  /** Asked once, when the conversation is over or out of turns. */
+  /** Called once, when the conversation is over or out of turns. */
   readonly grade: (messages: MessageEnv.Conversation) => Effect.Effect<GroupReward, GE, GR>
 }
 
@@ -26,14 +27,14 @@ const mirrored: Readonly<Record<string, (text: string) => Message.Message>> = {
   assistant: Message.user
 }
 
-/** The conversation as the user sees it: they are the one who answers, and see no instructions but their own. */
+/** The conversation from the user's side: the user is the one who answers, and sees only the instructions of their own persona. */
 const fromUsersSide = (persona: string, messages: MessageEnv.Conversation): MessageEnv.Conversation => [
   Message.system(persona),
   ...messages.flatMap((message) => mirrored[message.role]?.(Message.text(message)) ?? [])
 ]
 
 /**
- * The policy answers, the user answers back, until the user is done or the policy had its turns; then it is graded.
+ * The policy and the user answer in turn until the user is done or the policy's turns are used up; then the conversation is graded.
  *
  * @example
  * const env = MessageEnv.toEnv(

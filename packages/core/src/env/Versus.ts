@@ -1,4 +1,4 @@
-/** The policy on one side of a game, others on the other sides. */
+/** The policy on one side of a game, opponents on the other sides. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
@@ -11,6 +11,7 @@ import * as Game from "./Game.ts"
 import * as GameEnding from "./GameEnding.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 
+/** A game, the opponents, and the group that plays against them. */
 export interface Options<State, E, R> {
   readonly key: string
   /** Matches, each a member of the group. */
@@ -31,7 +32,7 @@ interface Table<State> {
   turns: number
 }
 
-/** What the player has seen once they look. */
+/** The match after the player has seen its current position. */
 const look = <State>({ match, seen }: Table<State>, player: number) => {
   const before = seen[player]
   return seen[player] = before === undefined ? Game.opening(match, player) : [...before, Game.shown(match, player)]
@@ -81,8 +82,8 @@ const acquire = <State, E, R>({ game, model, opponent }: Options<State, E, R>, p
   })
 
 /**
- * Matches against another policy, such as an earlier self or a stronger model; each member plays one of their own. What an
- * opponent says that is no move ends the match, and the member has neither won nor lost.
+ * Matches against another policy, such as an earlier self or a stronger model; each member plays one of their own. An opponent's illegal
+ * move ends the match, and the member has neither won nor lost.
  *
  * @example
  * const group = Versus.make({ key: "game 1", size: 8, model, game, opponent: judge })

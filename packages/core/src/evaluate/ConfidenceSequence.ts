@@ -1,15 +1,16 @@
-/** Intervals for a mean that hold at every number of observations at once, so that one may look at any time and stop. */
+/** Intervals for a mean that hold at every number of observations at once, so that it is valid to look at any time and stop. */
 
 export interface Interval {
   readonly low: number
   readonly high: number
 }
 
+/** The range of the observations and the error probability. */
 export interface Options {
   /** All observations lie between these. */
   readonly least: number
   readonly most: number
-  /** How likely some interval misses the mean; default 0.05. */
+  /** The probability that any of the intervals misses the mean; default 0.05. */
   readonly alpha?: number
 }
 
@@ -17,7 +18,7 @@ export interface Options {
 const psi = (lambda: number) => (-Math.log1p(-lambda) - lambda) / 4
 
 /**
- * After each observation an interval for the mean, each inside the one before: with probability 1 − alpha all of them hold the mean.
+ * After each observation an interval for the mean, each inside the one before: with probability 1 − alpha all of them contain the mean.
  * Observations must come in an order that does not depend on them.
  *
  * @example

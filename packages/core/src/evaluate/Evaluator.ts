@@ -16,7 +16,7 @@ import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import * as Proportion from "./Proportion.ts"
 
-/** What an evaluator measured. */
+/** The result of an evaluator. */
 export interface Evaluation {
   readonly name: string
   /** Named `<evaluator>/…`. */
@@ -37,20 +37,21 @@ export interface Evaluator<out E = never, out R = never> {
 
 type RolloutOptions = "concurrency" | "limits" | "termination" | "memberTimeout" | "graderTimeout" | "releaseTimeout"
 
+/** The groups of a test set, and how they are rolled out. */
 export interface TestSetOptions<E, R, HE = never, HR = never> extends Pick<Rollout.StreamOptions, RolloutOptions> {
   readonly name: string
   readonly groups: ReadonlyArray<EnvGroupBuilder<E, R>>
   readonly maxTokens: number
   /** Default 1; 0 takes the most likely token. */
   readonly temperature?: number
-  /** The same in every evaluation, so that two samplers face equal luck; default 0. */
+  /** The same in every evaluation, so that samplers are compared with the same random draws; default 0. */
   readonly seed?: number
   /** Default: a member that fails is left out and counted, a backend that fails ends the evaluation. */
   readonly onFailure?: FailurePolicy.FailurePolicy<NoInfer<E | HE>, TinkerError>
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** One problem's failure says nothing of the others. */
+/** The failure of one problem does not concern the others. */
 const dropMembers = FailurePolicy.fromDescription({
   maxRetries: 0,
   otherwise: {
@@ -64,7 +65,7 @@ const dropMembers = FailurePolicy.fromDescription({
   }
 })
 
-/** Per member that finished: whether it was correct; undefined where its environment does not say. */
+/** For each member that finished, whether it was correct; undefined where its environment does not report it. */
 const correctOf = (group: GroupResult.Group) =>
   GroupResult.survivors(group).map(([, { transitions }]) => {
     const reports = transitions.flatMap(({ metrics: { correct } }) => correct?.kind === "rate" ? [correct] : [])
@@ -73,7 +74,10 @@ const correctOf = (group: GroupResult.Group) =>
 
 const share = (verdicts: ReadonlyArray<boolean>) => verdicts.filter(Boolean).length / verdicts.length
 
-/** Share of correct episodes, and of groups with at least one. Where some episode says so, one that does not was not correct. */
+/**
+ * Share of correct episodes, and of groups with at least one. Where some episodes report correctness, one that does not counts as
+ * incorrect.
+ */
 const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const reportedG = groups.map(correctOf).filter((reports) => reports.length > 0)
   if (reportedG.flat().every((correct) => correct === undefined)) return {}
@@ -104,7 +108,10 @@ const scoreOf = (
     ? {}
     : { score: { value: numbers.correct, low: numbers.correct_low ?? NaN, high: numbers.correct_high ?? NaN } }
 
-/** Correct episodes with a 95 % interval, mean reward, and what was left out; numbers that are not defined are absent. */
+/**
+ * Correct episodes with a 95 % interval, mean reward, and the members and groups that were left out; metrics that are not defined are
+ * absent.
+ */
 const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const episodes = groups.flatMap(GroupResult.survivors).map(([, trajectory]) => trajectory)

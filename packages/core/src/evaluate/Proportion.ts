@@ -27,8 +27,8 @@ export const wilson = (successes: number, trials: number): Proportion =>
 
 /**
  * The mean of shares, one for each of several clusters. Wilson's interval for the effective number of trials, p·(1 − p) / SE², where SE
- * is the standard error of the shares: at most `trials`, and as many as there are clusters where all shares are 0 or all are 1, since
- * nothing then tells how alike the trials of a cluster are.
+ * is the standard error of the shares: at most `trials`, and the number of clusters where all shares are 0 or all are 1, because the
+ * similarity of a cluster's trials is then unknown.
  *
  * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
  */

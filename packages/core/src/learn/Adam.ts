@@ -27,6 +27,7 @@ export const AdamSettings = Schema.Struct({
 })
 export interface AdamSettings extends Schema.Codec.Encoded<typeof AdamSettings> {}
 
+/** The settings with a learning rate, as the backend takes them. */
 export const params = (settings: typeof AdamSettings.Type, learningRate: number): AdamParams => {
   const { beta1, beta2, eps, gradClipNorm, weightDecay } = settings
   return {

@@ -17,7 +17,7 @@ export interface Estimator {
   readonly config: JsonObject
   /** One finite float32 advantage per member `[G]`; 0 for members that were dropped. */
   readonly of: (group: InformativeGroup) => Float32Array
-  /** Absent where all action tokens of a member have the member's advantage. */
+  /** Absent where all action tokens of a member have the member's own advantage. */
   readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
 }
 
@@ -102,7 +102,7 @@ export const leaveOneOut: Estimator = make("leave_one_out", ({ group }) => {
 /** Added to a standard deviation before dividing by it. */
 const epsilon = 1e-6
 
-/** The members' advantages in float64, by a rule that is given the rewards of those that finished. */
+/** The members' advantages in float64, by a rule over the rewards of those that finished. */
 const fromFinished = (
   { group }: InformativeGroup,
   rule: (finished: Float64Array) => (reward: number) => number
@@ -122,6 +122,7 @@ const standardDeviation = (values: Float64Array, deviation: Deviation) => {
   return Math.sqrt(squares / Math.max(1, deviation === "sample" ? values.length - 1 : values.length))
 }
 
+/** The divisor of a standard deviation: n − 1 or n. */
 export type Deviation = "sample" | "population"
 
 /**
@@ -175,9 +176,10 @@ const chancesOfLargest = (m: number, k: number): Float64Array => {
 }
 
 /**
- * Aᵢ = the mean, over all k − 1 of the other members, of max(0, rᵢ − the largest of their rewards): what member i adds to the best of
- * k attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). With k the group's size, the default,
- * only the best member has an advantage, its lead over the second best (arXiv:2503.19595), and equal best members train nothing.
+ * Aᵢ = the mean, over all k − 1 of the other members, of max(0, rᵢ − the largest of their rewards): what member i adds to the best of k
+ * attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). With k the group's size, the default,
+ * only the best member has an advantage, its lead over the second best (arXiv:2503.19595), and a group with several best members is not
+ * trained on.
  */
 export const passAtK = (k = Infinity): Estimator =>
   make("pass_at_k", (informative) =>
@@ -239,9 +241,9 @@ const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<
 }
 
 /**
- * Per turn: A = rᵢ − the mean reward of the members whose turns before it were the same, in what was read and written; where nobody
- * else shares them, of the last turns that were shared. For rollouts that branch, such as from a tree search: each turn is compared with
- * its alternatives alone (the step-level groups of GiGPO, arXiv:2505.10978, with equal prefixes as states).
+ * Per turn: A = rᵢ − the mean reward of the members whose turns before it were the same, in what was read and written; where no other
+ * member shares them, the mean at the last turn that was shared. For rollouts that branch, such as from a tree search: each turn is
+ * compared with its alternatives alone (the step-level groups of GiGPO, arXiv:2505.10978, with equal prefixes as states).
  */
 export const sharedPrefix: Estimator = perToken("shared_prefix", ({ group }) => {
   const baselinesGT = prefixBaselines(group)
@@ -262,8 +264,8 @@ const reported = (group: GroupResult.Group, member: number, trajectory: Trajecto
 }
 
 /**
- * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over components c of the reward, sample deviations, so that none drowns in the variance of
- * another. A component is a metric that the environment reports, 0 where it does not. With `Credit.batchRelative` it is GDPO
+ * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over components c of the reward, sample deviations, so that no component is lost in the
+ * variance of another. A component is a metric that the environment reports, 0 where it does not. With `Credit.batchRelative` it is GDPO
  * (arXiv:2601.05242).
  *
  * @example

@@ -6,7 +6,7 @@
  */
 import type { Json, JsonObject } from "../record/Json.ts"
 
-/** Where a run is: the index of an iteration, and how many there are (`Infinity` where there is no end). */
+/** The index of an iteration, and the number of iterations of the run (`Infinity` where there is no end). */
 export interface Progress {
   readonly iteration: number
   readonly iterations: number
@@ -19,19 +19,21 @@ export interface LearningRate {
   readonly at: (progress: Progress) => number
 }
 
+/** The peak of a schedule and its warm-up. */
 export interface Options {
   readonly peak: number
   /** Iterations over which the rate rises linearly to its peak; default 0. */
   readonly warmup?: number
 }
 
-/** A schedule of one's own, as a function of progress. */
+/** A custom schedule, as a function of progress. */
 export const make = (name: string, at: LearningRate["at"], config: JsonObject = {}): LearningRate => ({
   name,
   config,
   at
 })
 
+/** The same rate in every iteration. */
 export const constant = (rate: number): LearningRate => make("constant", () => rate, { rate })
 
 /** The share of the iterations after the warm-up that is done: 0 at the peak, below 1 at the last iteration. */
@@ -55,6 +57,6 @@ export const cosine = (options: Options): LearningRate =>
 /** A number is a constant rate. */
 export const from = (rate: number | LearningRate): LearningRate => typeof rate === "number" ? constant(rate) : rate
 
-/** What must be equal for a run to be resumed: the rate alone where it is constant. */
+/** The part of a run's identity: the rate alone where it is constant. */
 export const identity = ({ config, name }: LearningRate): Json =>
   name === "constant" ? config["rate"] ?? null : { name, ...config }

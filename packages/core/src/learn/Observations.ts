@@ -15,8 +15,8 @@ const images = ({ chunks, length }: ModelInput.ModelInput): Uint8Array => {
 }
 
 /**
- * 1 on the targets `[T]` that are observations: text after the first action that the policy did not write itself. A token of the
- * policy has a log-probability, also where its turn is not trained on.
+ * 1 on the targets `[T]` that are observations: text after the first action that the policy did not write itself. A token of the policy
+ * has a log-probability even where its turn is not trained on.
  */
 export const mask = ({ inputs: { logprobs, mask }, modelInput }: TrainingDatum): Float32Array => {
   const isImage = images(modelInput)

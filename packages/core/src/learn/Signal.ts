@@ -1,7 +1,7 @@
 /** The signal of groups: whether their rewards say which tokens were better. */
 import * as GroupResult from "../rollout/GroupResult.ts"
 
-/** A group that says which tokens were better; `partition` alone makes one. */
+/** A group whose rewards say which tokens were better; only `partition` makes one. */
 class InformativeGroup {
   /** Makes the type nominal: a group that merely looks like one is not. */
   protected readonly brand = "InformativeGroup"
@@ -14,7 +14,7 @@ class InformativeGroup {
 
 export type { InformativeGroup }
 
-/** Every group once, each list in the order of the results. */
+/** The groups by their signal; each group is in one list, in the order of the results. */
 export interface Partition {
   readonly informative: ReadonlyArray<InformativeGroup>
   /** Nothing to compare: all rewards are equal, or fewer than two members of a group are left. */

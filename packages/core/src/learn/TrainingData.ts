@@ -14,15 +14,16 @@ export interface Lineage {
   /** Position among the groups that were assembled. */
   readonly groupIndex: number
   readonly member: number
-  /** Optimizer steps behind the weights that were sampled from. */
+  /** Optimizer steps that led to the weights that were sampled from. */
   readonly samplerStep: number
-  /** The turns it holds: `turns` of them from `firstTurn` on. */
+  /** The first of the `turns` turns that it holds. */
   readonly firstTurn: number
   readonly turns: number
   /** Which weights sampled the tokens of these turns, in order; absent where `samplerStep`'s sampled all of them. */
   readonly weights?: ReadonlyArray<Sampling.WeightsSpan>
 }
 
+/** A datum for policy losses, with the place that it comes from. */
 export interface TrainingDatum extends Datum.Datum<"PolicyTokens"> {
   readonly lineage: Lineage
 }
@@ -121,7 +122,7 @@ const toModelInput = ({ images, tokens }: Layout, length: number): ModelInput.Mo
   return ModelInput.fromChunks([...chunks, { _tag: "EncodedText", tokens: tokens.subarray(at, length) }])
 }
 
-/** A target must be a token: what ends in an image is cut after the last action. */
+/** A target must be a token: a sequence that ends in an image is cut after the last action. */
 const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
   const image = last.images.at(-1)
   if (image === undefined || image.at + image.image.expectedTokens < last.tokens.length) return last.tokens.length
@@ -165,7 +166,7 @@ const cut = (runs: ReadonlyArray<Datum.Span>, from: number, to: number): Readonl
   })
 }
 
-/** Of backends that name what they sample. */
+/** The provenance, for backends that name what they sample. */
 const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Datum<"PolicyTokens">, "provenance"> => {
   const runs = spans(turns)
   return runs === undefined
@@ -173,7 +174,7 @@ const provenanceOf = (turns: ReadonlyArray<Turn>, length: number): Pick<Datum.Da
     : { provenance: { modelInput: cut(runs, 0, length - 1), targets: cut(runs, 1, length) } }
 }
 
-/** The last turn's positions hold all earlier ones. All is shifted by one: position `t` is to predict token `t + 1`. */
+/** The last turn's positions include all earlier ones. Targets are shifted by one: position `t` predicts token `t + 1`. */
 const toDatum = (
   turns: ReadonlyArray<Turn>,
   advantageOf: (turn: number, position: number) => number
@@ -215,7 +216,7 @@ const fromTrajectory = (
   })
 }
 
-/** An estimator is a caller's function, so its answer is checked. */
+/** An estimator is a caller's function, so its result is checked. */
 const checked = (advantage: number | undefined, { key, members }: GroupResult.Group, member: number, given: number) => {
   if (advantage !== undefined && Number.isFinite(advantage) && given === members.length) return advantage
   throw new RangeError(
@@ -237,10 +238,10 @@ const advantagesOf = (
 }
 
 /**
- * The datums of each group, in the order of groups, members and turns. Turns whose observation begins with everything before it share one datum;
- * one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
- * that are not trainable keep their log-probabilities but are 0 in both. A sequence that leaves nothing to predict gives no
- * datum, so there may be none at all. Dies where an estimator's answer is not one finite number per member.
+ * The datums of each group, in the order of groups, members and turns. Turns whose observation begins with everything before it share one
+ * datum; one that rewrites history starts another. Advantage and mask are those of the member on action tokens and 0 elsewhere; turns
+ * that are not trainable keep their log-probabilities but are 0 in both. A sequence in which nothing is left to predict gives no datum,
+ * so the result may be empty. Dies where an estimator's result is not one finite number per member.
  *
  * @example
  * const { informative: [first, ...others] } = Signal.partition([group])

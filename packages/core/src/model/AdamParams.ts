@@ -16,4 +16,5 @@ export interface AdamParams {
   readonly gradClipNorm?: number
 }
 
+/** The service's defaults of the fields besides the learning rate. */
 export const defaults = { beta1: 0.9, beta2: 0.95, eps: 1e-12, weightDecay: 0, gradClipNorm: 0 }

@@ -33,6 +33,7 @@ export interface Inputs {
   }
 }
 
+/** The kinds of inputs, by which datums and losses are matched. */
 export type Kind = keyof Inputs
 
 /**
@@ -44,7 +45,7 @@ export interface Datum<K extends Kind> {
   readonly kind: K
   readonly modelInput: ModelInput.ModelInput
   readonly inputs: Inputs[K]
-  /** Where its tokens were sampled, for backends that train on what they noted then. */
+  /** Where its tokens were sampled, for backends that train on what they recorded at that time. */
   readonly provenance?: Provenance
 }
 
@@ -62,11 +63,13 @@ export interface Provenance {
   readonly targets: ReadonlyArray<Span>
 }
 
+/** A datum for policy losses. */
 export const policyTokens = (
   modelInput: ModelInput.ModelInput,
   inputs: Inputs["PolicyTokens"]
 ): Datum<"PolicyTokens"> => ({ kind: "PolicyTokens", modelInput, inputs })
 
+/** A datum for cross entropy, with one target and one weight per position. */
 export const weightedTokens = (
   modelInput: ModelInput.ModelInput,
   inputs: Inputs["WeightedTokens"]

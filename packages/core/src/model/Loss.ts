@@ -6,6 +6,7 @@
  */
 import type * as Datum from "./Datum.ts"
 
+/** The names of losses on the wire. */
 export type Name =
   | "cross_entropy"
   | "importance_sampling"
@@ -70,8 +71,8 @@ export const dro = (config: { readonly beta?: number } = {}): Loss<"PolicyTokens
 })
 
 /**
- * Of the hosted service, which has not published it. Reads what the service recorded when it sampled with `recordStabilityInfo`, so
- * datums need their `provenance`; `klCoeff` 0.
+ * A loss of the hosted service, whose formula is not published. It reads what the service recorded when it sampled with
+ * `recordStabilityInfo`, so datums need their `provenance`; `klCoeff` 0.
  */
 export const stableReinforce = (config: { readonly klCoeff?: number } = {}): Loss<"PolicyTokens"> => ({
   kind: "PolicyTokens",

@@ -44,8 +44,9 @@ export type Example<X extends Extras> =
   & Datum.Datum<"PolicyTokens">
   & (keyof X extends never ? unknown : { readonly extras: ExtraValues<X> })
 
+/** A policy loss of one datum, as an expression with its graph and its formula. */
 export interface LossExpression<in out X extends Extras = {}> {
-  /** What it reads: no datum but its own. */
+  /** It reads only its own datum. */
   readonly scope: "datum"
   readonly name: string
   readonly parameters: Readonly<Record<string, number>>
@@ -114,7 +115,7 @@ function parameterTerms(
   return Record.map(parameters, (value, name) => parameterTerm(value, symbolOf(symbols, name)))
 }
 
-/** Options left out are empty. */
+/** Options that are left out are empty. */
 function withDefaults<P extends Readonly<Record<string, number>>, X extends Extras>(options: Options<P, X>): [P, X]
 function withDefaults(options: Options<Readonly<Record<string, number>>, Extras>) {
   return [options.parameters ?? {}, options.extras ?? {}]
@@ -166,7 +167,7 @@ const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGra
   shape: [data.length]
 })
 
-/** The inputs of the graph for one datum, but for `logprobs`; a log-probability that is missing outside of the mask is 0. */
+/** The inputs of the graph for one datum, except `logprobs`; a log-probability that is missing outside of the mask becomes 0. */
 export const values = <X extends Extras>(
   expression: LossExpression<X>,
   example: Example<X>

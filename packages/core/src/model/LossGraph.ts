@@ -37,6 +37,7 @@ export type Graph = typeof Graph.Type
 export const Input = Schema.Struct({ name: Schema.String, rank: Schema.Literals([0, 1, 2]) })
 export type Input = typeof Input.Type
 
+/** A graph with its name and its declared inputs. */
 export const LossGraph = Schema.Struct({ name: Schema.String, inputs: Schema.Array(Input), graph: Graph })
 export type LossGraph = typeof LossGraph.Type
 

@@ -1,6 +1,6 @@
 /**
- * Terms of a loss expression: numbers and conditions per token, or one per sequence. What a term may be combined with is in its
- * type, so that a condition used as a number, or a sum over what is already one value per sequence, does not compile.
+ * Terms of a loss expression: numbers and conditions per token, or one per sequence. The type of a term says what it may be combined
+ * with: a condition used as a number, or a sum over a term that already is one value per sequence, does not compile.
  *
  * Reductions go over the action tokens, those whose mask is not 0, unless they are given weights of their own.
  *
@@ -13,8 +13,10 @@
  */
 
 export type Shape = "token" | "sequence"
+/** Whether a term's values are numbers or conditions. */
 export type Type = "number" | "boolean"
 
+/** The operators of one number. */
 export type Unary =
   | "neg"
   | "exp"
@@ -26,9 +28,13 @@ export type Unary =
   | "abs"
   | "sign"
   | "stopGradient"
+/** The operators of two numbers. */
 export type Binary = "add" | "sub" | "mul" | "div" | "minimum" | "maximum"
+/** The comparisons of two numbers. */
 export type Comparison = "gt" | "ge" | "lt" | "le"
+/** The operators of conditions. */
 export type Logic = "and" | "or" | "not"
+/** All operators of terms. */
 export type Operator = Unary | Binary | Comparison | Logic | "where"
 
 /** How a term is computed. Terms that are used twice are computed once. */
@@ -48,18 +54,21 @@ export interface Term<out S extends Shape, out T extends Type> {
   readonly node: Node
 }
 
+/** A term of any shape and type. */
 export type Any = Term<Shape, Type>
 
 /** A number per token or per sequence; numbers of JavaScript are constants. */
 export type Value = Term<Shape, "number"> | number
 
+/** A condition per token or per sequence. */
 export type Condition = Term<Shape, "boolean">
 
 type ShapeOf<A> = A extends Term<infer S, Type> ? S : "sequence"
 
-/** Per token where any operand is. */
+/** Per token where any operand is per token. */
 export type Wider<A> = "token" extends ShapeOf<A> ? "token" : "sequence"
 
+/** Whether a value is a term, not a constant. */
 export const isTerm = (value: Value | Condition): value is Any => typeof value === "object"
 
 const shapeOf = (value: Value | Condition): Shape => isTerm(value) ? value.shape : "sequence"
@@ -108,43 +117,62 @@ const chain =
     )
   }
 
+/** The sum of two or more operands. */
 export const add = chain("add")
+/** The product of two or more operands. */
 export const mul = chain("mul")
+/** The smallest of two or more operands. */
 export const minimum = chain("minimum")
+/** The largest of two or more operands. */
 export const maximum = chain("maximum")
 
+/** left − right. */
 export const sub = <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "number"> =>
   apply<A | B, "number">("sub", "number", [left, right])
 
+/** left / right. */
 export const div = <A extends Value, B extends Value>(left: A, right: B): Term<Wider<A | B>, "number"> =>
   apply<A | B, "number">("div", "number", [left, right])
 
+/** −x. */
 export const neg = unary("neg")
+/** eˣ. */
 export const exp = unary("exp")
+/** The natural logarithm. */
 export const log = unary("log")
 /** 1 / (1 + e⁻ˣ). */
 export const sigmoid = unary("sigmoid")
 /** log σ(x), which does not overflow. */
 export const logSigmoid = unary("logSigmoid")
+/** x². */
 export const square = unary("square")
+/** √x. */
 export const sqrt = unary("sqrt")
+/** |x|. */
 export const abs = unary("abs")
 /** −1, 0 or 1. */
 export const sign = unary("sign")
 /** The same value, as a constant to the gradient. */
 export const stopGradient = unary("stopGradient")
 
+/** left > right. */
 export const gt = compare("gt")
+/** left ≥ right. */
 export const ge = compare("ge")
+/** left < right. */
 export const lt = compare("lt")
+/** left ≤ right. */
 export const le = compare("le")
 
+/** Whether both conditions hold. */
 export const and = <A extends Condition, B extends Condition>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
   apply<A | B, "boolean">("and", "boolean", [left, right])
 
+/** Whether at least one of the conditions holds. */
 export const or = <A extends Condition, B extends Condition>(left: A, right: B): Term<Wider<A | B>, "boolean"> =>
   apply<A | B, "boolean">("or", "boolean", [left, right])
 
+/** Whether the condition does not hold. */
 export const not = <A extends Condition>(condition: A): Term<Wider<A>, "boolean"> =>
   apply("not", "boolean", [condition])
 
@@ -184,7 +212,7 @@ const reduce = (_tag: "Sum" | "Mean") => (of: PerToken, weights?: PerToken): Ter
 /** Over the action tokens, or weighted over all tokens. */
 export const sum = reduce("Sum")
 
-/** `sum` by the number of action tokens, or by the sum of the weights; 0 where there are none. */
+/** `sum` divided by the number of action tokens, or by the sum of the weights; 0 where there are none. */
 export const mean = reduce("Mean")
 
 /** The same value under a symbol of LaTeX: the formula defines it once and uses it by name. */

@@ -21,6 +21,7 @@ export interface Image {
   readonly expectedTokens: number
 }
 
+/** A part of an input: text or an image. */
 export type Chunk = EncodedText | Image
 
 /**
@@ -40,6 +41,7 @@ export class NotText extends Schema.TaggedError<NotText>()("NotText", { chunk: S
   }
 }
 
+/** The input without any position. */
 export const empty: ModelInput = { chunks: [], length: 0 }
 
 const chunkLength = (chunk: Chunk) => chunk._tag === "Image" ? chunk.expectedTokens : chunk.tokens.length
@@ -50,6 +52,7 @@ export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
   return { chunks: kept, length: kept.reduce((length, chunk) => length + chunkLength(chunk), 0) }
 }
 
+/** An input of one text chunk; empty for no tokens. */
 export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
   fromChunks([{ _tag: "EncodedText", tokens: new Int32Array(tokens) }])
 
@@ -57,10 +60,10 @@ export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
   fromChunks([...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }])
 
-/** One after the other. */
+/** One input followed by another. */
 export const concat = (self: ModelInput, that: ModelInput): ModelInput => fromChunks([...self.chunks, ...that.chunks])
 
-/** The first `length` positions; an image that does not fit is left out, with everything behind it. */
+/** The first `length` positions; an image that does not fit is left out, with everything after it. */
 export const take = (self: ModelInput, length: number): ModelInput => {
   const kept: Array<Chunk> = []
   let left = length
@@ -99,7 +102,7 @@ const sameBytes = (left: ArrayLike<number>, right: ArrayLike<number>) => {
 export const sameImage = (left: Image, right: Image) =>
   left.format === right.format && left.expectedTokens === right.expectedTokens && sameBytes(left.data, right.data)
 
-/** What follows `prefix`; `undefined` where the input does not begin with it. Where text is cut into chunks does not matter. */
+/** What follows `prefix`; `undefined` where the input does not begin with it. It does not matter where text is cut into chunks. */
 export const after = (self: ModelInput, prefix: ModelInput): ModelInput | undefined => {
   let index = 0
   let offset = 0

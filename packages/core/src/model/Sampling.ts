@@ -1,5 +1,5 @@
 /**
- * What is asked of a sampler and what it answers.
+ * Requests to a sampler and its answers.
  *
  * @example
  * client.sample({ prompt, numSamples: 4, params: { maxTokens: 64, temperature: 1, seed: 7 } })
@@ -7,8 +7,8 @@
 import type * as ModelInput from "./ModelInput.ts"
 
 /**
- * Strings to stop at, or token ids. The stop is part of the sampled tokens. The model's own end of sequence stops as well where
- * strings are given or nothing is; token ids stand alone, and an empty list stops nowhere.
+ * Strings to stop at, or token ids. The stop is part of the sampled tokens. With strings, or where no stop is given, the model's own end
+ * of sequence stops as well; token ids replace it, and an empty list never stops.
  */
 export type Stop = ReadonlyArray<string> | ReadonlyArray<number>
 
@@ -26,6 +26,7 @@ export interface SamplingParams {
   readonly seed?: number
 }
 
+/** Why a sequence ended: at a stop, or at the limit of tokens. */
 export type SampleStopReason = "stop" | "length"
 
 /** Tokens of one request: their number, the optimizer steps behind the weights that sampled them, and the request's sequence. */
@@ -36,7 +37,7 @@ export interface WeightsSpan {
 }
 
 /**
- * One sampled continuation. `logprobs[t]` is of `tokens[t]` under the untempered, unfiltered distribution.
+ * One sampled continuation. `logprobs[t]` is the log-probability of `tokens[t]` under the untempered, unfiltered distribution.
  *
  * @see tinker-cookbook `TokensWithLogprobs`
  */
@@ -58,6 +59,7 @@ export interface TokenLogprob {
   readonly logprob: number
 }
 
+/** A request for one or more continuations of a prompt. */
 export interface SampleRequest {
   readonly prompt: ModelInput.ModelInput
   /** Default 1; all samples share the prompt's computation. */
@@ -106,6 +108,7 @@ export interface PromptAltTokens extends PromptTargets {
   readonly logprobs: Float32Array
 }
 
+/** The continuations of a prompt, and what the request asked for about the prompt itself. */
 export interface SampleResponse {
   readonly sequences: ReadonlyArray<SampledTokens>
   /** One value per prompt token, NaN at the first. */

@@ -11,6 +11,7 @@ import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../record/Seed.ts"
 import * as Policy from "./Policy.ts"
 
+/** A request for the next message of a conversation. */
 export interface Request {
   readonly messages: ReadonlyArray<Message.Message>
   /** Which request this is, such as `7/capitals/m3/rubric0`: the same key has the same seed. */
@@ -22,6 +23,7 @@ export interface MessagePolicy<out E = never, out R = never> {
   readonly respond: (request: Request) => Effect.Effect<Message.Message, E, R>
 }
 
+/** How messages are sampled and read. */
 export interface SamplingOptions extends Policy.SamplingOptions {
   readonly model: Pick<ChatModel, "renderer">
   /** Where responses end; the renderer's own stop unless given. */
@@ -29,8 +31,8 @@ export interface SamplingOptions extends Policy.SamplingOptions {
 }
 
 /**
- * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`; a run counts what that reads and writes. A response that was cut or did not end well is
- * taken as it is.
+ * Samples every message from one client, in the judges' lane of the `AdaptiveLimiter`; a run counts the tokens. A response that was cut
+ * or did not end properly is used as it is.
  *
  * @example
  * const judge = MessagePolicy.fromSamplingClient(client, { model, maxTokens: 64, temperature: 0, seed: 1 })

@@ -7,10 +7,11 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { TurnKey } from "../record/Key.ts"
 import * as Seed from "../record/Seed.ts"
 
+/** A request for the next tokens after a prompt. */
 export interface Request {
   readonly prompt: ModelInput.ModelInput
   readonly stop: Sampling.Stop
-  /** Tighter cap for this turn alone. */
+  /** Tighter limit for this turn only. */
   readonly maxTokens?: number
   readonly key: TurnKey
 }
@@ -18,12 +19,13 @@ export interface Request {
 /** @see tinker-cookbook `TokenCompleter` */
 export interface Policy<out E = never, out R = never> {
   readonly act: (request: Request) => Effect.Effect<Sampling.SampledTokens, E, R>
-  /** What the same policy can be made from in another process; some policies can be made nowhere else. */
+  /** The description from which another process can make the same policy; absent for a policy that only this process has. */
   readonly description?: Description
 }
 
+/** How tokens are sampled. */
 export interface SamplingOptions {
-  /** Cap per turn. */
+  /** Most tokens of a turn. */
   readonly maxTokens: number
   /** 1 unless given: anything else biases the log-probabilities that training reads. */
   readonly temperature?: number

@@ -1,5 +1,5 @@
 /**
- * Settings of sampling: the length of a response, and what its tokens are drawn from.
+ * Settings of sampling: the length of a response, and the distribution of its tokens.
  *
  * @example
  * Rl.run({ model, dataset, sampling: { maxTokens: 64, temperature: 0.8, topP: 0.95 }, update: { learningRate: 1e-4 } })
@@ -7,6 +7,7 @@
 import * as Schema from "effect/Schema"
 import * as Setting from "../record/Setting.ts"
 
+/** The settings of sampling in a run. */
 export const SamplingSettings = Schema.Struct({
   maxTokens: Setting.int({
     least: 1,
@@ -39,14 +40,14 @@ export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSe
 
 type Resolved = typeof SamplingSettings.Type
 
-/** The first setting, if any, under which the sampler's log-probabilities are not those of what it sampled from. */
+/** The first setting, if any, under which the sampler's log-probabilities are not those of the distribution that it sampled from. */
 export const bias = ({ temperature, topK, topP }: Resolved): readonly [field: string, value: number] | undefined => {
   if (temperature !== 1) return ["temperature", temperature]
   if (topP < 1) return ["topP", topP]
   return topK > 0 ? ["topK", topK] : undefined
 }
 
-/** What a policy samples with; parameters at their neutral values are left out. */
+/** The options of a policy; parameters at their neutral values are left out. */
 export const options = ({ maxTokens, temperature, topK, topP }: Resolved, seed: number) => ({
   maxTokens,
   temperature,

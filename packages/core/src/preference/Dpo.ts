@@ -21,7 +21,7 @@ import * as Reference from "./Reference.ts"
 
 export type { DpoOptions as Options } from "./DpoOptions.ts"
 
-/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+/** Fails with the first invalid option, as `run` does before its first request. */
 export const validate = <E, R, EE, ER>(
   options: DpoOptions.DpoOptions<E, R, EE, ER>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(DpoOptions.resolve(options))
@@ -78,8 +78,7 @@ const program = <E, R, EE, ER>(
 
 /**
  * Makes chosen responses more likely than rejected ones, relative to the weights that the run starts from. Those weights are the
- * reference for the whole run, also where it is resumed: they are named in the run's identity and asked for again, and never the
- * weights being trained.
+ * reference for the whole run, even where it is resumed: the run's identity names them, and a resumed run loads them again.
  *
  * @example
  * Dpo.run({ model, dataset: Preferences.pairs(preferences, { model, batchSize: 32 }), beta: 0.1 })

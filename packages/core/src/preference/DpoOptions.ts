@@ -21,15 +21,17 @@ export interface DpoOptions<out E = never, out R = never, out EE = never, out ER
   readonly update?: SupervisedOptions.UpdateOptions
 }
 
+/** The options with every default filled in. */
 export interface Resolved extends SupervisedOptions.Resolved {
   readonly beta: number
 }
 
+/** β unless another is given. */
 export const defaultBeta = 0.1
 
 const defaultLearningRate = 1e-5
 
-/** Fills in the defaults; fails with the first option that no run can be made of. */
+/** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER>(
   { beta = defaultBeta, ...options }: DpoOptions<E, R, EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {

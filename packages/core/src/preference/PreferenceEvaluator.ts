@@ -8,6 +8,7 @@ import * as HeldOut from "../supervised/HeldOut.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as Preferences from "./Preferences.ts"
 
+/** The evaluator's name and its data. */
 export interface Options<E, R> {
   readonly name: string
   /** Held-out preferences; every batch is read. */
@@ -15,9 +16,9 @@ export interface Options<E, R> {
 }
 
 /**
- * How much more likely the chosen responses are than the rejected ones: `<name>/margin` is the mean difference of their
- * log-probabilities in nats, and the score is the share of pairs whose chosen response is the more likely one, with its 95 %
- * interval. The growth of the margin over a run is what DPO trains, before β.
+ * How much more likely the chosen responses are than the rejected ones: `<name>/margin` is the mean difference of their log-probabilities
+ * in nats, and the score is the share of pairs whose chosen response is the more likely one, with its 95 % interval. DPO trains the
+ * growth of this margin over a run, multiplied by β.
  *
  * @example
  * Dpo.run({ model, dataset: pairs, run: { evaluators: [PreferenceEvaluator.make({ name: "held_out", dataset: pairs })] } })

@@ -1,4 +1,4 @@
-/** Batches of preferences: of two conversations, the one that is chosen and the one that is rejected. */
+/** Batches of preferences: pairs of a chosen and a rejected conversation. */
 import * as Effect from "effect/Effect"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import type { RendererError } from "../chat/Renderer.ts"
@@ -14,15 +14,15 @@ export interface Preference {
   readonly rejected: SupervisedDataset.Conversation
 }
 
-/** The datums of a preference. The last message has weight 1 on each of its tokens, everything before it has none. */
+/** The datums of a preference. The tokens of the last message have weight 1, all earlier ones weight 0. */
 export interface Pair {
   readonly chosen: Datum.Datum<"WeightedTokens">
   readonly rejected: Datum.Datum<"WeightedTokens">
 }
 
 /**
- * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data and their
- * order, and is compared on resume.
+ * A dataset of `length` batches; `batch(i, seed)` is a pure function of its arguments, because resuming calls it again. The fingerprint
+ * identifies the data and their order, and is compared on resume.
  */
 export interface Preferences<out E = never, out R = never> {
   readonly length: number
@@ -30,6 +30,7 @@ export interface Preferences<out E = never, out R = never> {
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Pair>, E, R>
 }
 
+/** How preferences become datums and batches. */
 export interface Options extends Epochs.Options {
   readonly model: Pick<ChatModel, "renderer">
   /** Positions of a conversation beyond this are cut off; unlimited unless given. */

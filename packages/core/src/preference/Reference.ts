@@ -10,8 +10,8 @@ import type { RunOptions } from "../run/RunOptions.ts"
 export const pathOf = <EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) => loadCheckpointPath ?? model.name
 
 /**
- * A sampler of the weights that the run starts from, until the scope closes. A resumed run asks for the same weights by the same name,
- * never for those it has trained. Fails as `Unsupported` where the backend computes no log-probabilities of prompts.
+ * A sampler of the weights that the run starts from, until the scope closes. A resumed run loads the same weights by the same name, never
+ * those that it has trained. Fails as `Unsupported` where the backend computes no log-probabilities of prompts.
  */
 export const make = Effect.fn("Reference.make")(function*<EE, ER>({ loadCheckpointPath, model }: RunOptions<EE, ER>) {
   if (!model.capabilities.promptLogprobs) {

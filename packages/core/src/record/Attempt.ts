@@ -7,11 +7,12 @@
 import type { MemberKey } from "./Key.ts"
 import * as Seed from "./Seed.ts"
 
+/** The place of an attempt in a run, and its seed. */
 export interface Attempt {
   readonly iteration: number
   /** 0 for the first attempt, one more for each retry. */
   readonly attempt: number
-  /** Unique within a run, such as `7/capitals/m3/a0` for a member and `7/capitals/a0` for a group; begins the keys of requests. */
+  /** Unique within a run, such as `7/capitals/m3/a0` for a member and `7/capitals/a0` for a group; the prefix of the keys of requests. */
   readonly key: string
   /** Derived from the run's seed and the key: equal keys have equal seeds, in every run with the same seed. */
   readonly seed: number

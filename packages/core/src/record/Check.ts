@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { InvalidOption } from "./InvalidOption.ts"
 
-/** What a value must be, in words, and whether one is. */
+/** A requirement of a value, in words and as a predicate. */
 export interface Requirement<in A> {
   readonly expected: string
   readonly accepts: (value: A) => boolean
@@ -54,7 +54,7 @@ export const oneOf = (choices: ReadonlyArray<string>): Requirement<string> => ({
   accepts: (value) => choices.includes(value)
 })
 
-/** One option, checked. */
+/** An option and the requirement that it is checked against. */
 export interface Check {
   readonly field: string
   readonly found: unknown

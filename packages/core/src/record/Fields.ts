@@ -1,6 +1,6 @@
 /** Fields that may be left out. */
 
-/** Those that were given: a field that may be left out must not be there as undefined. */
+/** The fields that are not undefined: an optional field must be absent rather than undefined. */
 export function given<A extends object>(
   fields: { readonly [K in keyof A]: A[K] | undefined }
 ): { readonly [K in keyof A]?: Exclude<A[K], undefined> }

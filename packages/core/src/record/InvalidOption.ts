@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * `field` names the option by its path, such as `sampling.maxTokens`.
+ * An option with an invalid value. `field` names the option by its path, such as `sampling.maxTokens`.
  *
  * @example
  * new InvalidOption.InvalidOption({ field: "groupSize", found: "0", expected: "a whole number from 1 on" }).message

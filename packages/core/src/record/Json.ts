@@ -6,6 +6,7 @@
  */
 
 export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [key: string]: Json }
+/** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
 
 /** A number as JSON: NaN and the infinities, which JSON lacks, become strings. */

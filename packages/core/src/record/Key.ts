@@ -1,5 +1,5 @@
 /**
- * Who is who. Everything that happens has its key before it happens; seeds, records and span names come from it.
+ * Keys of attempts and turns. Everything has its key before it happens; seeds, records and span names derive from it.
  *
  * @example
  * Key.toString(Key.turn({ iteration: 3, group: "sum 17", member: 0, attempt: 0 }, 1))
@@ -18,6 +18,7 @@ export interface TurnKey extends MemberKey {
   readonly turn: number
 }
 
+/** The key of a member's turn. */
 export const turn = (key: MemberKey, turn: number): TurnKey => ({ ...key, turn })
 
 /** A readable path such as `7/gsm8k/12/m3/a0/t1`. */

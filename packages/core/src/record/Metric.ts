@@ -1,5 +1,5 @@
 /**
- * Numbers that know how they add up.
+ * Metrics that carry how they are aggregated.
  *
  * @example
  * const metrics: Metric.Metrics = { correct: Metric.rate(true), "tool/calls": Metric.sum(2), depth: Metric.max(4) }
@@ -12,14 +12,19 @@ export type Metric =
   | { readonly kind: "sum"; readonly value: number }
   | { readonly kind: "max"; readonly value: number }
 
+/** Metrics by name. */
 export type Metrics = Readonly<Record<string, Metric>>
 
+/** A hit or a miss, averaged over episodes. */
 export const rate = (hit: boolean): Metric => ({ kind: "rate", hit })
+/** A value that is averaged over reports. */
 export const mean = (value: number): Metric => ({ kind: "mean", value })
+/** A value that is added up. */
 export const sum = (value: number): Metric => ({ kind: "sum", value })
+/** A value of which the largest is kept. */
 export const max = (value: number): Metric => ({ kind: "max", value })
 
-/** Two reports of one turn as one; of two means the later counts. */
+/** Combines two reports of one turn; of two means the later one counts. */
 const combine = (left: Metric, right: Metric): Metric => {
   if (left.kind === "sum" && right.kind === "sum") return sum(left.value + right.value)
   if (left.kind === "max" && right.kind === "max") return max(Math.max(left.value, right.value))
@@ -27,7 +32,7 @@ const combine = (left: Metric, right: Metric): Metric => {
   return right
 }
 
-/** All metrics of both. */
+/** The metrics of both, combined where they share a name. */
 export const merge = (left: Metrics, right: Metrics): Metrics => {
   const both = Object.entries(right).map(([name, metric]): [string, Metric] => {
     const earlier = Object.hasOwn(left, name) ? left[name] : undefined
@@ -52,7 +57,7 @@ const reduce = (reports: ReadonlyArray<Metric>, hits: number, episodes: number):
   }
 }
 
-/** An environment may name a metric like a member of every object. */
+/** An environment may give a metric the name of a property that every object inherits. */
 const reportOf = (metrics: Metrics, name: string) => Object.hasOwn(metrics, name) ? metrics[name] ?? [] : []
 
 /** Aggregates what each episode reported: `episodes[e]` are the metrics of the turns of episode `e`. */

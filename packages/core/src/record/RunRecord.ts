@@ -1,9 +1,9 @@
 /**
- * Records of a run: one typed, append-only story from which resuming, reports, viewers and exports read.
+ * Records of a run: one typed, append-only history from which resuming, reports, viewers and exports read.
  *
- * Every record carries the time it was written (`at`, milliseconds since 1970), the `segment` (1 for the first opening of the
- * run, one more for each later one) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a
- * record's `payload`: stored beside the records and read by byte range.
+ * Every record carries the time it was written (`at`, milliseconds since 1970), the `segment` (1 for the first opening of the run, one
+ * more for each later one) and its `sequence` number (from 0, without gaps). Large values, such as transcripts, are a record's `payload`:
+ * stored beside the records and read by byte range.
  *
  * @example
  * const line = RunRecord.matchOrElse({
@@ -42,7 +42,7 @@ export const Opened = Schema.TaggedStruct("Opened", {
   program: Schema.String,
   /** Version of @effect-rl/core. */
   version: Schema.String,
-  /** What must be equal for the run to be resumed. */
+  /** The options that must be equal for the run to be resumed. */
   identity: Schema.JsonObject,
   /** The settings that may change between segments. */
   settings: Schema.JsonObject,
@@ -55,8 +55,8 @@ export const Opened = Schema.TaggedStruct("Opened", {
 })
 
 /**
- * A group of the dataset's batch `iteration`, and how many iterations were behind the weights that it was begun with; also how many
- * were done when it ended, for a group that is used again.
+ * A group of the dataset's batch `iteration`, and the number of iterations behind the weights that it was begun with; for a group that is
+ * used again, also the number of iterations that were done when it ended.
  */
 const Begun = Schema.Struct({
   iteration: Schema.Natural,
@@ -65,17 +65,17 @@ const Begun = Schema.Struct({
   ended: Schema.optionalKey(Schema.Int)
 })
 
-/** Sampling of `groups` groups begins, with weights that are `step` optimizer steps old. */
+/** Sampling of `groups` groups begins, with weights after `step` optimizer steps. */
 export const Sampling = Schema.TaggedStruct("Sampling", {
   ...stamp,
   iteration: Schema.Natural,
   step: Schema.Natural,
   groups: Schema.Int,
-  /** Which groups: given where they need not be trained on in the iteration in which they begin. */
+  /** The groups; present where they need not be trained on in the iteration in which they begin. */
   begun: Schema.optionalKey(Schema.Array(Begun))
 })
 
-/** How many iterations older than the weights before its update a group is, by when it aged. */
+/** The age of a group in iterations, relative to the weights before its update, by when it aged. */
 export const Staleness = Schema.Struct({
   /** From its beginning to its end. */
   inFlight: Schema.Int,
@@ -132,15 +132,15 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   milliseconds: Schema.Finite,
   /** Absent where no member finished. */
   times: Schema.optionalKey(GroupTimes),
-  /** Everything that the run has paid for so far, what was abandoned included. */
+  /** Everything that the run has paid for so far, including abandoned iterations. */
   spent: Spent,
-  /** The sequence number of the abandoned record whose group is used again instead of being sampled anew. */
+  /** The sequence number of the abandoned record whose group is used again instead of being sampled a second time. */
   recalled: Schema.optionalKey(Schema.Int)
 })
 
 /**
- * What an iteration trains on, in order: advantages per member, and which datums were made of them. Per-token credit is in the
- * payload. A group that was filtered or is stale takes no place in the update; one that is quarantined takes its place without datums.
+ * What an iteration trains on, in order: advantages per member, and the datums that were made of them. Per-token credit is in the
+ * payload. A filtered or stale group is not part of the update; a quarantined group is part of it, without datums.
  */
 export const Credited = Schema.TaggedStruct("Credited", {
   ...stamp,
@@ -148,11 +148,11 @@ export const Credited = Schema.TaggedStruct("Credited", {
   groups: Schema.Array(Schema.Struct({
     key: Schema.String,
     verdict: Schema.Literals(["informative", "constant", "skipped", "quarantined", "filtered", "stale"]),
-    /** What a quarantined group is suspected of. */
+    /** The suspicion for which a group is quarantined. */
     reason: Schema.optionalKey(Schema.String),
     /** One per member; empty where the group is not trained on. */
     advantages: Schema.Array(Schema.Number),
-    /** The dataset's batch that it is of, where that need not be the record's iteration. */
+    /** The dataset's batch to which it belongs, where that need not be the record's iteration. */
     iteration: Schema.optionalKey(Schema.Int),
     staleness: Schema.optionalKey(Staleness)
   })),
@@ -161,7 +161,7 @@ export const Credited = Schema.TaggedStruct("Credited", {
     member: Schema.Int,
     firstTurn: Schema.Int,
     turns: Schema.Int,
-    /** Positions, and those of them with a target that counts. */
+    /** The number of positions, and of those with a target that counts. */
     length: Schema.Int,
     trained: Schema.Int,
     /** Index of the update within the iteration. */
@@ -186,8 +186,8 @@ const UpdateReport = Schema.Struct({
 })
 
 /**
- * An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). The payload of one with
- * policy losses says what was trained token by token; see `TrainedTokens`.
+ * An iteration is done: its metrics, and one report for each optimizer step (none where there was no signal). With policy losses, the
+ * payload has the trained tokens one by one; see `TrainedTokens`.
  */
 export const Updated = Schema.TaggedStruct("Updated", {
   ...stamp,
@@ -238,7 +238,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   statePath: Schema.String,
   samplerPath: Schema.NullOr(Schema.String),
   optimizerSteps: Schema.Natural,
-  /** Tokens used by the iterations behind the checkpoint. */
+  /** Tokens used by the iterations up to the checkpoint. */
   usage: Usage,
   /** Where the program goes on, encoded by its own codec. */
   cursor: Schema.Json,
@@ -246,7 +246,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   expiresAt: Schema.NullOr(Schema.Finite)
 })
 
-/** Something that a person should know and that does not stop the run. */
+/** A message for people that does not stop the run. */
 export const Warning = Schema.TaggedStruct("Warning", { ...stamp, message: Schema.String })
 
 /** The run ended after `iteration` iterations. */
@@ -273,6 +273,7 @@ export const Failed = Schema.TaggedStruct("Failed", {
   message: Schema.String
 })
 
+/** Any record of a run. */
 export const RunRecord = Schema.Union([
   Opened,
   Sampling,
@@ -328,8 +329,8 @@ export const isAnyOf: <const Tag extends RunRecord["_tag"]>(
 ) => (record: RunRecord) => record is Extract<RunRecord, { readonly _tag: Tag }> = RunRecord.isAnyOf
 
 /**
- * The records that count: without those that a resume abandoned. An abandoned group that was used again is there through the
- * record that recalls it.
+ * The records that count: those that no resume abandoned. An abandoned group that was used again is represented by the record that
+ * recalls it.
  */
 export const current = (records: ReadonlyArray<RunRecord>): ReadonlyArray<RunRecord> => {
   const story: Array<RunRecord> = []

@@ -1,4 +1,4 @@
-/** Where a run's records are kept, and how they are read back. */
+/** The store of a run's records, and their readers. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ export class RunError extends Schema.TaggedError<RunError>()("RunError", {
   }
 }
 
-/** A reader of a run's records, also while another process writes them. */
+/** A reader of a run's records, which another process may still be writing. */
 export interface RunReader {
   /** Name for messages, such as the run directory. */
   readonly name: string
@@ -31,8 +31,8 @@ export interface RunReader {
 }
 
 /**
- * The records of one run. One writer at a time; a record that was appended survives a crash, and a record cut in the middle by
- * a crash was never there.
+ * The records of one run, with one writer at a time. A record that was appended survives a crash; a record that a crash cut in the middle
+ * is ignored.
  *
  * @example
  * const rewards = Effect.gen(function*() {
@@ -47,7 +47,7 @@ export class RunStore extends Context.Service<
     readonly append: (entry: RunRecord.Entry, payload?: string) => Effect.Effect<RunRecord.RunRecord, RunError>
   }
 >()("@effect-rl/core/record/RunStore") {
-  /** Keeps the run in memory: for tests, and for runs that are never resumed. */
+  /** Keeps the run in memory, for tests and for runs that are never resumed. */
   static readonly layerMemory = Layer.effect(RunStore, Effect.suspend(() => makeMemory))
 }
 

@@ -22,7 +22,7 @@ import * as Suggestion from "../chat/Suggestion.ts"
 import * as Check from "./Check.ts"
 import { InvalidOption } from "./InvalidOption.ts"
 
-/** What a flag, a form or a page needs to offer a setting. */
+/** The description of a setting for flags, forms and pages. */
 export interface Setting {
   readonly kind: "int" | "number" | "text" | "toggle" | "choice" | "duration"
   /** Absent where the setting may be left out; `help` then says what that means. */
@@ -32,7 +32,7 @@ export interface Setting {
   readonly help: string
   /** What the value counts, such as "tokens". */
   readonly unit?: string
-  /** A run that is resumed must have the same value. */
+  /** Whether a resumed run must have the same value. */
   readonly identity?: boolean
   /** The accepted values, in words. */
   readonly expected: string
@@ -57,7 +57,7 @@ type Defaulted<S extends Schema.Constraint> = Schema.withDecodingDefaultKey<S>
 
 const hasDefault = <A>(options: Partial<Default<A>>): options is Default<A> => options.default !== undefined
 
-/** The field of a struct: a default where one was given, a key that may be left out otherwise. */
+/** The field of a struct: with a default where one was given, otherwise a key that may be left out. */
 const field = <S extends Schema.Constraint>(schema: S, options: Described & Partial<Default<S["Encoded"]>>) =>
   hasDefault(options)
     ? Schema.withDecodingDefaultKey<S>(Effect.succeed(options.default))(schema)
@@ -109,12 +109,14 @@ export function number(
   )
 }
 
+/** A text. */
 export function text(options: Described & Default<string>): Defaulted<Schema.String>
 export function text(options: Described): Optional<Schema.String>
 export function text(options: Described & Partial<Default<string>>) {
   return field(Schema.String.annotate(annotations("text", "a text", options)), options)
 }
 
+/** A truth value. */
 export function toggle(options: Described & Default<boolean>): Defaulted<Schema.Boolean>
 export function toggle(options: Described): Optional<Schema.Boolean>
 export function toggle(options: Described & Partial<Default<boolean>>) {
@@ -221,8 +223,8 @@ const expectedAt = (struct: Struct, path: ReadonlyArray<PropertyKey>, issue: Sch
 export const defaults = <A>(struct: Complete & { readonly "Type": A }): A => Schema.decodeUnknownSync(struct)({})
 
 /**
- * Settings from values that a program, a file or flags gave. Fails with the first value that is not accepted, and with a name
- * that is not a setting. `prefix` begins the path that the error names.
+ * Decodes settings from values that a program, a file or flags gave. Fails with the first invalid value, and with a name that is not a
+ * setting. `prefix` begins the path that the error names.
  */
 export const decode = <S extends Schema.Decoder<unknown> & Struct>(
   struct: S,
@@ -267,7 +269,7 @@ const toJson = <S extends Struct>(
     })
   )
 
-/** The part of a run's identity that settings are: those marked `identity`. */
+/** The settings that belong to a run's identity: those marked `identity`. */
 export const identity = <S extends Struct>(struct: S, value: S["Type"]): Schema.JsonObject =>
   toJson(struct, value, (setting) => setting.identity === true)
 

@@ -1,5 +1,5 @@
 /**
- * What a run has paid for, iterations that a resume abandoned included.
+ * Everything that a run has paid for, including iterations that a resume abandoned.
  *
  * @example
  * const remaining = (before: Spent.Spent, after: Spent.Spent) => Spent.times(Spent.since(before, after), 9)
@@ -21,6 +21,7 @@ export const Spent = Schema.Struct({
 })
 export interface Spent extends Schema.Schema.Type<typeof Spent> {}
 
+/** Nothing spent. */
 export const zero: Spent = { ...Usage.zero, cached: 0, judgeCalls: 0, seconds: 0, dollars: 0 }
 
 const dollars = (value: number | undefined) => value === undefined ? {} : { dollars: value }
@@ -36,7 +37,7 @@ export const add = (left: Spent, right: Spent): Spent => ({
   )
 })
 
-/** So many times as much. */
+/** The spending multiplied by a factor. */
 export const times = (spent: Spent, factor: number): Spent => ({
   prefilled: spent.prefilled * factor,
   sampled: spent.sampled * factor,
@@ -47,5 +48,5 @@ export const times = (spent: Spent, factor: number): Spent => ({
   ...dollars(spent.dollars === undefined ? undefined : spent.dollars * factor)
 })
 
-/** What `later` has more than `earlier`. */
+/** The difference of two accounts: `later` minus `earlier`. */
 export const since = (earlier: Spent, later: Spent): Spent => add(later, times(earlier, -1))

@@ -1,6 +1,6 @@
 /**
- * Signs that a policy exploits its reward or degenerates, looked for in recorded rollouts. A finding is a reason to read a
- * transcript, not a proof; nothing here changes a run unless `quarantine` is put into its credit.
+ * Searches recorded rollouts for signs that a policy exploits its reward or degenerates. A finding is a reason to read a transcript, not
+ * a proof. An audit does not change a run unless `quarantine` is part of its credit.
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -17,7 +17,7 @@ import * as TrendChecks from "./audit/TrendChecks.ts"
 
 export type { Suspicion } from "./audit/Suspicion.ts"
 
-/** What was found, and where. */
+/** A finding and its place. */
 export interface Finding {
   /** `duplicates`, `grader_disagreement`, `repetition`, `tampering`, or of a trend `length_drift`, `variance_collapse`, … */
   readonly check: string
@@ -31,7 +31,7 @@ export interface Finding {
 
 const groupChecks = [GroupChecks.duplicates, GroupChecks.disagreements, GroupChecks.loops, Tampering.tampering]
 
-/** What the checks of groups suspect of the members of one. */
+/** The suspicions that the checks of groups have about the members of one group. */
 export const group = (result: GroupResult.GroupResult): ReadonlyArray<Suspicion> => {
   const episodes = Episode.of(result)
   return groupChecks.flatMap((check) => check(episodes))
@@ -45,11 +45,12 @@ const trendChecks = [
   TrendChecks.dominance
 ]
 
+/** The errors of reading a recorded run. */
 export type Error = RunError | GroupPayload.GroupPayloadError
 
 /**
  * Audits a run record by record, also while it goes on: a group when it is recorded, trends when its iteration is done. Groups of
- * evaluations are left out, as they are not trained on. A trend is told when it begins.
+ * evaluations are left out, as they are not trained on. A trend is reported when it begins.
  */
 export const make = (
   { payload }: Pick<RunReader, "payload">

@@ -22,11 +22,11 @@ const between = (low: number, high: number, step: number) => {
 const labelled = (step: number) => (tick: number) =>
   tick.toFixed(Math.min(20, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))))
 
-/** Differences that no label would show count as none. */
+/** Values whose labels would not differ count as equal. */
 const isFlat = (lowest: number, highest: number) =>
   highest - lowest <= 1e-9 * Math.max(1, Math.abs(lowest), Math.abs(highest))
 
-/** Around all values with a little room, and with at least one of at most about `count` ticks; `count` is at least 3. */
+/** An axis around all values with a little room and at most about `count` ticks, at least one; `count` is at least 3. */
 export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => {
   const lowest = values.reduce((left, right) => Math.min(left, right))
   const highest = values.reduce((left, right) => Math.max(left, right))
@@ -37,7 +37,7 @@ export const ofValues = (values: ReadonlyArray<number>, count: number): Axis => 
   return { low, high, ticks: between(low, high, step), label: labelled(step) }
 }
 
-/** From the first to the last of some iterations in order, with ticks at whole numbers. */
+/** An axis from the first to the last iteration, with ticks at whole numbers. */
 export const ofIterations = (first: number, last: number, count: number): Axis => {
   const step = Math.max(1, roundStep(Math.max(1, last - first) / count))
   const margin = first === last ? 0.5 : 0

@@ -1,6 +1,6 @@
 /**
- * Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that how hard the problems are does not
- * blur the difference.
+ * Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does
+ * not blur the difference.
  */
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as RunRecord from "../record/RunRecord.ts"
@@ -12,7 +12,7 @@ export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
 /** One measurement of an evaluator on a run. */
 export interface HeldOut {
   readonly evaluator: string
-  /** The weights before it were measured. */
+  /** The iteration before which the weights were measured. */
   readonly iteration: number
   readonly scores: Scores
 }
@@ -32,7 +32,7 @@ export interface Comparison {
   readonly better: number
   readonly worse: number
   readonly equal: number
-  /** Both sides have several seeds, so that the interval holds for other seeds too and not for these runs alone. */
+  /** Whether both sides have several seeds, so that the interval also holds for other seeds and not only for these runs. */
   readonly coversSeeds: boolean
 }
 
@@ -87,7 +87,7 @@ export const differences = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Sc
   return keys.map((_, at) => column(rightRows, at) - column(leftRows, at))
 }
 
-/** What other seeds would add to the variance of the difference; 0 where a side has one seed, which cannot tell. */
+/** The variance of the difference that comes from the choice of seeds; 0 where it is unknown because a side has only one seed. */
 const seedVariance = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
   seeds.length < 2 ? 0 : variance(table(seeds, keys).map(Statistics.mean)) / seeds.length
 
@@ -123,7 +123,7 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
   }
 }
 
-/** Whether one may stop: after how many problems the sides were told apart, at whatever moment somebody looked. */
+/** After how many problems the sides could be told apart, which holds whenever somebody looked. */
 export interface Stopping {
   /** The interval after all problems. */
   readonly interval: ConfidenceSequence.Interval
@@ -131,7 +131,7 @@ export interface Stopping {
   readonly decidedAfter: number | undefined
 }
 
-/** The differences as they come, in [−range, range], by a confidence sequence: looking early and often costs nothing. */
+/** A confidence sequence over the differences in their order, each in [−range, range]: looking early and often does not invalidate it. */
 export const stopping = (differences: ReadonlyArray<number>, range = 1): Stopping => {
   const sequence = ConfidenceSequence.empiricalBernstein(differences, { least: -range, most: range })
   const at = sequence.findIndex(({ high, low }) => low > 0 || high < 0)

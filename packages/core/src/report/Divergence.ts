@@ -1,10 +1,10 @@
-/** Where two runs part: what is configured otherwise, and the first record that differs. */
+/** Where two runs diverge: their differences in configuration, and the first record that differs. */
 import type { Json, JsonObject } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 
 /** A field that differs; undefined where a side does not have it. */
 export interface Difference {
-  /** Such as `adam.beta1`. */
+  /** The path of the field, such as `adam.beta1`. */
   readonly field: string
   readonly left: Json | undefined
   readonly right: Json | undefined
@@ -16,7 +16,7 @@ export interface Divergence {
   readonly record: string
   readonly iteration: number
   readonly evaluator: string | undefined
-  /** The key of the group; undefined where the record is of the whole iteration. */
+  /** The key of the group; undefined where the record concerns the whole iteration. */
   readonly key: string | undefined
   /** Empty where one of the runs lacks the record. */
   readonly differences: ReadonlyArray<Difference>
@@ -34,7 +34,7 @@ const differ = (left: Json | undefined, right: Json | undefined, path: string): 
   return JSON.stringify(left) === JSON.stringify(right) ? [] : [{ field: path, left, right }]
 }
 
-/** What is configured otherwise: identity and settings of the newest segment of each run. */
+/** The differences in configuration: in identity and settings of the newest segment of each run. */
 export const configuration = (
   left: ReadonlyArray<RunRecord.RunRecord>,
   right: ReadonlyArray<RunRecord.RunRecord>
@@ -46,7 +46,7 @@ export const configuration = (
   ]
 }
 
-/** Time, place in the file, and totals that count what was done again: equal runs need not share them. */
+/** Times, places in files, and totals that include repeated work: they may differ between equal runs. */
 const incidental = [
   "at",
   "segment",
@@ -94,7 +94,7 @@ const order = ({ evaluator, iteration, key = "", record }: Placed) =>
 const compareText = (left: string, right: string) => left < right ? -1 : left > right ? 1 : 0
 
 /**
- * The first record that differs; undefined where one run is a beginning of the other.
+ * The first record that differs; undefined where one run is a prefix of the other.
  *
  * @example
  * const where = Divergence.first(recordsOfA, recordsOfB)?.record

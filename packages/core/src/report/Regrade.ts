@@ -1,6 +1,6 @@
 /**
- * Re-grading of a recorded run: what its curve and its training data would have been with other rewards, another rule of credit
- * or fewer groups. Reads records alone; nothing is sampled.
+ * Re-grading of a recorded run: what its curve and its training data would have been with other rewards, another rule of credit or fewer
+ * groups. Reads only records; nothing is sampled.
  */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -14,6 +14,7 @@ import * as StepMetrics from "../rl/StepMetrics.ts"
 import * as GroupPayload from "../rollout/GroupPayload.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 
+/** The changes to make to the recorded run. */
 export interface Options<out E = never, out R = never> {
   /** Default `Credit.groupRelative(Advantage.centered)`. */
   readonly credit?: Credit.Credit<E, R>
@@ -23,7 +24,7 @@ export interface Options<out E = never, out R = never> {
   readonly keep?: (group: GroupResult.Group) => boolean
 }
 
-/** Rules of credit without settings of their own, by the names under which people ask for them. */
+/** Rules of credit without settings of their own, by their names in the command line. */
 export const rules: Readonly<Record<string, Credit.Credit>> = {
   centered: Credit.groupRelative(Advantage.centered),
   leave_one_out: Credit.groupRelative(Advantage.leaveOneOut),

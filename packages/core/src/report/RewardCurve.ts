@@ -1,10 +1,11 @@
-/** How the reward went over a run, to look at. What is not a finite number is left out. */
+/** Drawings of the reward over a run. Values that are not finite are left out. */
 import * as RewardChart from "./RewardChart.ts"
 import * as RewardSeries from "./RewardSeries.ts"
 import * as RewardText from "./RewardText.ts"
 
 export type { Evaluation, Report } from "./RewardSeries.ts"
 
+/** Options of the SVG document. */
 export interface SvgOptions {
   /** Default "Reward". */
   readonly title?: string

@@ -19,7 +19,7 @@ export interface Evaluation {
 export interface RewardSeries {
   /** The standard error is 0 where there is none. */
   readonly reports: ReadonlyArray<Report & { readonly rewardStandardError: number }>
-  /** Mean over up to `window` reports that end at each. */
+  /** For each report, the mean over it and up to `window` − 1 reports before it. */
   readonly runningMean: ReadonlyArray<Report>
   readonly window: number
   readonly evaluations: ReadonlyArray<Evaluation>

@@ -1,5 +1,5 @@
 /**
- * Dynamic sampling: further batches until enough groups say which tokens were better.
+ * Dynamic sampling: an iteration takes further batches until enough groups are informative.
  *
  * @example
  * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
@@ -20,7 +20,7 @@ export const DynamicSettings = Schema.Struct({
     least: 0,
     default: 0,
     unit: "problems",
-    help: "Problems with attempts of different reward that an iteration goes on sampling for; 0 samples one batch",
+    help: "Groups with attempts of different reward that an iteration keeps sampling for; 0 samples one batch",
     identity: true
   }),
   maxBatches: Setting.int({
@@ -45,6 +45,6 @@ export const needsMore = (
   return batches < maxBatches && informative.length < minInformative
 }
 
-/** Keys are unique within an iteration: those of further batches say which. */
+/** A builder whose key names its batch, so that keys stay unique within an iteration of several batches. */
 export const rekeyed = <E, R>(builder: EnvGroupBuilder<E, R>, batches: number): EnvGroupBuilder<E, R> =>
   batches === 0 ? builder : { ...builder, key: `more${batches}/${builder.key}` }

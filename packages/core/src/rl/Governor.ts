@@ -1,5 +1,5 @@
 /**
- * Holds a run back where its health is bad: by a lower learning rate, or by ending it. Off unless its settings are given.
+ * Slows down or ends a run whose health is bad: by a lower learning rate, or by stopping. Off unless its settings are given.
  *
  * @example
  * Rl.run({ model, dataset, update: { governor: { essBase: 0.8, stopOn: "optim/effective_sample_size" } } })
@@ -18,6 +18,7 @@ import type * as Program from "../run/Program.ts"
 import * as Health from "./Health.ts"
 import * as PolicyShift from "./PolicyShift.ts"
 
+/** The settings of a governor. */
 export const GovernorSettings = Schema.Struct({
   essBase: Setting.number({
     above: 0,
@@ -52,7 +53,7 @@ export interface Governor {
   readonly stopOn: ReadonlyArray<string>
 }
 
-/** Drift is told of the whole run, not of one iteration. */
+/** Signs of drift are left out: they describe the whole run, not one iteration. */
 const stoppable = Health.signs.filter(({ healthy }) => healthy !== undefined).map(({ metric }) => metric).filter((
   metric
 ) => !metric.startsWith("drift/"))
@@ -71,7 +72,7 @@ export const resolve = Effect.fnUntraced(function*(
   return { essBase, stopOn: metrics }
 })
 
-/** What must be equal for a run to be resumed: what decides its weights. */
+/** The settings that must be equal for a run to be resumed: those that decide its weights. */
 export const identity = ({ essBase }: Governor): JsonObject =>
   essBase === undefined ? {} : { governor: { ess_base: essBase } }
 
@@ -93,10 +94,10 @@ export const rate = ({ essBase }: Governor, data: () => ReadonlyArray<TrainingDa
   }
 }
 
-/** A rate that was scaled by less is told as a warning. */
+/** A rate that was scaled below this share is reported as a warning. */
 const remarkable = 0.5
 
-/** What the governor did to an iteration's rates, whose schedule gave `learningRate`. */
+/** Reports how the governor scaled an iteration's rates, for which the schedule gave `learningRate`. */
 export const report = (
   { essBase }: Governor,
   iteration: number,
@@ -124,7 +125,10 @@ const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Prog
   return new Unhealthy({ iteration, metric, value, expected: inWords(healthy), advice })
 }
 
-/** The program, which fails as `Unhealthy` after the first iteration that has one of the signs: its record is written, and it is saved. */
+/**
+ * The program, failing with `Unhealthy` after the first iteration whose metrics leave one of the watched ranges. That iteration is
+ * recorded and saved first.
+ */
 export const watch = <Cursor, E, R>(
   { stopOn }: Governor,
   program: Program.Program<Cursor, E, R>

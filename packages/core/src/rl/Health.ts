@@ -14,6 +14,7 @@ export interface Range {
   readonly most?: number
 }
 
+/** A metric that tells whether a run is healthy. */
 export interface Sign {
   /** The metric's name in the records of iterations; one that ends in `/*` stands for all metrics that begin like it. */
   readonly metric: string
@@ -49,7 +50,8 @@ export const signs: ReadonlyArray<Sign> = [
     meaning:
       "Mean of log q − log p over the trained tokens, q the sampler and p the trainer. Unbiased but noisy: it may be negative",
     healthy: { least: -0.01, most: 0.01 },
-    advice: "On-policy it should be rounding alone: compare the sampler's and the trainer's precision and prompts"
+    advice:
+      "On-policy it should be no more than rounding: compare the sampler's and the trainer's precision and prompts"
   },
   {
     metric: "optim/kl_sample_train_v2",
@@ -85,7 +87,7 @@ export const signs: ReadonlyArray<Sign> = [
   {
     metric: "optim/clipped_share",
     title: "share of clipped tokens",
-    meaning: "Trained tokens at which the loss uses its bound in place of the ratio",
+    meaning: "Share of the trained tokens at which the loss uses its bound in place of the ratio",
     healthy: { most: 0.2 },
     advice: "Lower the learning rate: updates go further than the clip allows"
   },
@@ -116,7 +118,7 @@ export const signs: ReadonlyArray<Sign> = [
     title: "groups that are too old",
     meaning: "Groups that were trained on although they are older than maxStepsOffPolicy",
     healthy: { most: 0 },
-    advice: "Let onStale wait or drop, where the effective sample size falls with them"
+    advice: "Set onStale to wait or drop if the effective sample size falls with them"
   },
   {
     metric: "grad_norm",
@@ -141,7 +143,7 @@ export const signs: ReadonlyArray<Sign> = [
     title: "duplicate completions",
     meaning:
       "Attempts whose tokens are the same as those of an earlier attempt of their group, as a share. It rises where answers are " +
-      "short and the policy grows certain; at once from the start, the backend gives equal seeds equal samples"
+      "short and the policy grows certain. If it is high from the start, the backend may answer different seeds with equal samples"
   },
   {
     metric: "env/all/truncated",
@@ -149,7 +151,7 @@ export const signs: ReadonlyArray<Sign> = [
     meaning:
       "Attempts that were cut at their token limit, as a share: their rewards judge the limit more than the answer",
     healthy: { most: 0.1 },
-    advice: "Raise maxTokens, or make long answers dearer by overlongBuffer"
+    advice: "Raise maxTokens, or penalise long answers with overlongBuffer"
   },
   {
     metric: "env/all/response_tokens/p50",
@@ -166,21 +168,21 @@ export const signs: ReadonlyArray<Sign> = [
     title: "drift of length",
     meaning: "Length of the median answer in the newest five iterations as a multiple of what it was in the first five",
     healthy: { least: 0.5, most: 2 },
-    advice: "Look whether the reward pays for length by itself: read long and short answers of one group"
+    advice: "Check whether the reward pays for length itself: read long and short answers of one group"
   },
   {
     metric: "drift/truncated",
     title: "drift of truncation",
     meaning: "By how much the share of cut answers has risen from the first five iterations to the newest five",
     healthy: { most: 0.1 },
-    advice: "Answers grow into their limit: raise maxTokens, or make long answers dearer by overlongBuffer"
+    advice: "Answers grow into their limit: raise maxTokens, or penalise long answers with overlongBuffer"
   },
   {
     metric: "members/lost",
     title: "lost attempts",
     meaning: "Attempts that failed and were left out",
     healthy: { most: 0 },
-    advice: "Their failures are in the records: mend the environment or the grader"
+    advice: "Their failures are in the records: fix the environment or the grader"
   }
 ]
 
@@ -197,7 +199,7 @@ export const isOf = ({ metric }: Sign) => (name: string) =>
 
 const tagOf = /^env\/([^/]+)\//
 
-/** What a metric of an iteration counts, also one that is no sign of health; undefined where only its program knows. */
+/** What a metric of an iteration counts, whether or not it is a sign of health; undefined for a metric that only its program knows. */
 export const meaning = (metric: string): string | undefined => {
   const [, tag = "all"] = tagOf.exec(metric) ?? []
   const name = metric.replace(tagOf, "env/all/")
@@ -208,7 +210,7 @@ export const meaning = (metric: string): string | undefined => {
 /** A sign whose value lies outside of its healthy range. */
 export interface Concern {
   readonly sign: Sign
-  /** The metric, of those that the sign stands for. */
+  /** The metric, one of those that the sign stands for. */
   readonly metric: string
   readonly value: number
 }

@@ -14,6 +14,7 @@ import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
 
+/** The settings of a KL penalty. */
 export const KlSettings = Schema.Struct({
   coefficient: Setting.number({
     least: 0,
@@ -24,7 +25,8 @@ export const KlSettings = Schema.Struct({
     least: 0,
     most: 1,
     default: 0,
-    help: "How far a token answers for the divergence of the tokens after it; 0 for each by itself"
+    help:
+      "Discount with which a token is charged for the divergence of later tokens; 0 charges each token for its own alone"
   }),
   reference: Setting.text({ help: "Checkpoint of sampler weights to stay near; the base model unless given" }),
   postUpdate: Setting.toggle({
@@ -47,7 +49,7 @@ const unsupported = new TinkerError({
 /** The reference's weights by name: those of a checkpoint, or the base model's. */
 const referencePath = ({ reference }: Settings, model: ChatModel) => reference ?? model.name
 
-/** What a run with the penalty must have equal to be resumed, beside its credit. */
+/** The settings of the penalty that must be equal for a run to be resumed, beside its credit. */
 export const identity = (settings: Settings, model: ChatModel): JsonObject =>
   settings.coefficient === 0 ? {} : {
     kl: {
@@ -57,13 +59,13 @@ export const identity = (settings: Settings, model: ChatModel): JsonObject =>
     }
   }
 
-/** Refused before anything is asked of the backend where it does not give the log-probabilities of prompts. */
+/** Fails, before the first request, where the backend gives no log-probabilities of prompts. */
 export const check = ({ coefficient, postUpdate }: Settings, { capabilities }: ChatModel) =>
   (coefficient > 0 || postUpdate) && !capabilities.promptLogprobs ? Effect.fail(unsupported) : Effect.void
 
 /**
- * The credit with the penalty, where there is one. Its reference is asked for by the credit itself, so that the run that it is part of
- * pays for what the reference reads.
+ * The credit with the penalty, where there is one. The credit makes the reference's client itself, so that the budget of its run pays for
+ * what the reference reads.
  */
 export const penalize = <E, R>(
   credit: Credit.Credit<E, R>,

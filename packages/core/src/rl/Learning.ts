@@ -1,4 +1,4 @@
-/** From the groups of an iteration to its update: credit, datums, numbers. */
+/** From the groups of an iteration to its update: credit, datums and metrics. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { TinkerError } from "../backend/TinkerError.ts"
@@ -45,7 +45,7 @@ type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 export const learningRate = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
   learningRate.at({ iteration, iterations: dataset.length })
 
-/** Fails where more members were lost than may be. */
+/** Fails where more members were lost than allowed. */
 export const checkLosses = <E, R, CE, CR>(
   { maxDroppedShare }: Options<E, R, CE, CR>,
   { iteration, results }: Pick<Sampled, "iteration" | "results">
@@ -82,7 +82,10 @@ export const report = <E, R, CE, CR>(
   }
 }
 
-/** Credits a whole batch and forms its updates, with the record of what they train on. `aside` was sampled and takes no place. */
+/**
+ * Credits a whole batch and forms its updates, with the record of what they train on. The groups `aside` were sampled but are not trained
+ * on.
+ */
 export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   options: Options<E, R, CE, CR>,
   sampled: Sampled,

@@ -1,6 +1,9 @@
 /** What each metric of an iteration counts, in plain words. */
 
-/** A name that ends in `*` is a family of metrics; its words name the part in which they differ. Names come before their family. */
+/**
+ * A name that ends in `*` stands for a family of metrics, and the `*` in its text for the rest of a metric's name. Single names come
+ * before their family.
+ */
 const meanings: Readonly<Record<string, string>> = {
   "progress/batch": "Index of the iteration",
   "progress/done_frac": "Share of the run's iterations that are done",
@@ -26,7 +29,7 @@ const meanings: Readonly<Record<string, string>> = {
   "train/groups": "Groups that were trained on",
   "train/episodes": "Attempts of the groups that were trained on",
   "train/discarded_groups": "Groups that were sampled and not trained on",
-  "train/discarded_tokens": "Tokens that were sampled for nothing",
+  "train/discarded_tokens": "Tokens that were sampled and not trained on",
   "train/reward/*": "Reward of the attempts that were trained on",
   "optim/lr": "Learning rate of the iteration's steps",
   "optim/datums": "Sequences that were trained on",
@@ -64,10 +67,10 @@ const meanings: Readonly<Record<string, string>> = {
   "env/all/total_turns": "Turns of all attempts",
   "env/all/total_ac_tokens": "Tokens that the attempts wrote",
   "env/all/total_ob_tokens": "Tokens that the attempts read",
-  "env/all/ac_tokens_per_turn": "Tokens written in a turn, in the mean",
-  "env/all/ob_tokens_per_turn": "Tokens read in a turn, in the mean",
-  "env/all/turns_per_episode": "Turns of an attempt, in the mean",
-  "env/all/truncations_per_episode": "Turns of an attempt that were cut at their token limit, in the mean",
+  "env/all/ac_tokens_per_turn": "Tokens written in a turn, on average",
+  "env/all/ob_tokens_per_turn": "Tokens read in a turn, on average",
+  "env/all/turns_per_episode": "Turns of an attempt, on average",
+  "env/all/truncations_per_episode": "Turns of an attempt that were cut at their token limit, on average",
   "env/all/response_tokens/max": "Tokens of the longest attempt",
   "env/all/stop/*": "Share of the attempts that ended by *",
   "env/all/forks/*": "Turns whose prompt rewrote what had been sampled, by the *",
@@ -85,7 +88,7 @@ const matched = (name: string, metric: string) => {
   return (stem === name ? metric === name : metric.startsWith(stem)) ? stem : undefined
 }
 
-/** What the metric counts, by the first name that it matches; undefined of one that only a program of one's own has. */
+/** What the metric counts, by the first name that it matches; undefined for a metric that matches none. */
 export const of = (metric: string): string | undefined => {
   for (const [name, meaning] of Object.entries(meanings)) {
     const stem = matched(name, metric)

@@ -45,7 +45,7 @@ const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "pass"> => ({
   isClipped: clipping(loss)
 })
 
-/** An expression is the loss that the backend has by name, if there is one; otherwise its formula is part of what it is. */
+/** An expression stands for the backend's own loss of that name, if there is one; otherwise its formula is part of its identity. */
 const expressed = <X extends LossExpression.Extras>(
   expression: LossExpression.LossExpression<X>
 ): Omit<Objective, "pass"> =>
@@ -89,8 +89,8 @@ export const withObservations = (options: PolicyLoss.ObservationOptions = {}): O
   reading(PolicyLoss.withObservations(options), observed)
 
 /**
- * A loss across the datums of an update, computed in this process between two passes: `lossOf` gets them, and its function their
- * log-probabilities under the weights that are trained.
+ * A loss across the datums of an update, computed in this process between two passes: `lossOf` gets the datums and returns a function of
+ * their log-probabilities under the weights that are trained.
  */
 export const custom = (
   name: string,

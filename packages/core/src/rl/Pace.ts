@@ -51,6 +51,7 @@ export interface StreamingSettings extends Schema.Codec.Encoded<typeof Streaming
 
 const names = ["synchronous", "async", "streaming"] as const
 
+/** A pace by its name, with its settings. */
 export interface Pace {
   readonly name: typeof names[number]
   readonly settings: AsyncSettings
@@ -68,12 +69,12 @@ export const Named = Schema.Struct({
   ...AsyncSettings.fields
 })
 
-/** Samples a batch with the newest weights, trains on it, and samples the next one with what came out. */
+/** Samples a batch with the newest weights, trains on it, and samples the next one with the updated weights. */
 export const synchronous: Pace = { name: "synchronous", settings: {} }
 
 /**
- * Samples while it trains. At most the groups of `maxStepsOffPolicy + 1` iterations are on their way or waiting; the place of one
- * that was trained on is free when newer weights are there. With `minibatches` it streams as well.
+ * Samples while it trains. At most the groups of `maxStepsOffPolicy + 1` iterations are on their way or waiting; a group that was trained
+ * on makes room for another once newer weights are published. With `minibatches` it streams as well.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 1 }), update: { loss: Loss.ppo() } })
@@ -93,7 +94,7 @@ export const async = (settings: AsyncSettings = {}): Pace => ({ name: "async", s
  */
 export const streaming = (settings: StreamingSettings): Pace => ({ name: "streaming", settings })
 
-/** What asynchronous and streaming training go by: streaming is asynchronous training in which no group is begun ahead. */
+/** The settings of asynchronous and streaming training, which is asynchronous training in which no group is begun ahead. */
 export interface Resolved {
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
@@ -107,7 +108,7 @@ export interface Resolved {
 
 const defaults = { onStale: "train", removeConstantRewardGroups: false, hop: false } as const
 
-/** Undefined for the synchronous pace. Fails with the first setting that is none of the pace's. */
+/** Undefined for the synchronous pace. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(
   { name, settings }: Pace
 ): Effect.fn.Return<Resolved | undefined, InvalidOption> {
@@ -127,6 +128,6 @@ export const resolve = Effect.fnUntraced(function*(
   }
 })
 
-/** What must be equal for a run to be resumed; nothing for the synchronous pace. */
+/** The settings that must be equal for a run to be resumed; none for the synchronous pace. */
 export const identity = (resolved: Resolved | undefined): JsonObject =>
   resolved === undefined ? {} : { pace: Setting.identity(AsyncSettings, resolved) }

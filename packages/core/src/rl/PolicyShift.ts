@@ -25,7 +25,7 @@ class Sums {
   readonly ratios = ratioEdges.map(() => 0)
   /** Sums by depth. */
   readonly depths = depthEdges.map(() => ({ tokens: 0, differences: 0, squares: 0, ratios: 0 }))
-  /** Of each sequence: the log of its ratio. */
+  /** The logarithm of each sequence's ratio. */
   readonly sequences: Array<number> = []
 
   add(
@@ -103,14 +103,14 @@ const histograms = ({ depths, known, ratios }: Sums): Record<string, number | un
 /**
  * Over action tokens, with q the sampler's and p the trainer's log-probability and ratio = exp(p − q):
  *
- * - `kl_sample_train_v1` mean of q − p; `kl_sample_train_v2` half the mean of (q − p)²; `kl_sample_train_k3` mean of
- *   ratio − 1 − (p − q); `entropy` mean of −q
+ * - `kl_sample_train_v1` mean of q − p; `kl_sample_train_v2` half the mean of (q − p)²; `kl_sample_train_k3` mean of ratio − 1 − (p − q);
+ *   `entropy` mean of −q
  * - `ratio_mean`, `ratio_max`; `effective_sample_size` (Σ ratio)² / (n·Σ ratio²), 1 where nothing moved, and
  *   `effective_sample_size_sequences` the same over datums, with the product of each datum's ratios
  * - `ratio_share/a` of the tokens whose ratio lies between a and the next edge; `kl_by_depth/a` the second estimate for tokens from
  *   position a of their datum to the next edge, `kl_v1_by_depth/a` the first and `kl_k3_by_depth/a` the third
  * - `clipped_share` of the tokens whose ratio the loss clips, for losses that clip
- * - `action_tokens` their number; `missing_logprobs` how many were left out for want of a log-probability, where any
+ * - `action_tokens` their number; `missing_logprobs` how many tokens were left out because they have no log-probability, if any
  */
 export const measure = (
   data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,

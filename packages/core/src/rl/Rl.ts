@@ -19,7 +19,7 @@ export type { RlOptions as Options } from "./RlOptions.ts"
 /** What any run can fail with, beside the errors of its environments, evaluators, hooks and credit. */
 export type Error = Synchronous.Error | Governor.Unhealthy | Run.Error
 
-/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+/** Fails with the first invalid option, as `run` does before its first request. */
 export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions.RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(RlOptions.resolve(options))

@@ -40,6 +40,7 @@ export const LossesSettings = Schema.Struct({
   })
 })
 
+/** How groups are rolled out. */
 export interface RolloutOptions<in E, HE, HR>
   extends
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
@@ -49,9 +50,13 @@ export interface RolloutOptions<in E, HE, HR>
   readonly dynamic?: DynamicSampling.DynamicSettings
 }
 
+/** The learning rate unless another is given. */
 export const defaultLearningRate = 1e-4
 
-/** Turns of an episode unless `rollout.limits.maxTurns` says otherwise: no task needs them, and one that never ends has an end. */
+/**
+ * Most turns of an episode unless `rollout.limits.maxTurns` is given: more than tasks need, so that it stops only episodes that would
+ * never end.
+ */
 export const defaultMaxTurns = 1000
 
 /** How the weights are updated. */
@@ -104,7 +109,10 @@ export interface RlOptions<
   readonly pace?: Pace.Pace
 }
 
-/** A run's options as its program reads them, with every default filled in; hooks and environments are one. */
+/**
+ * A run's options as its program reads them, with every default filled in. The errors and requirements of hooks are joined to those of
+ * the environments.
+ */
 export interface Resolved<E, R, CE, CR> {
   readonly dataset: RLDataset<E, R>
   readonly rollout: Rollout.StreamOptions<E, TinkerError, E, R>
@@ -122,7 +130,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly dynamic: typeof DynamicSampling.DynamicSettings.Type
   /** Undefined for the synchronous pace. */
   readonly pace: Pace.Resolved | undefined
-  /** What must be equal for a run to be resumed. */
+  /** The options that must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
 
@@ -200,7 +208,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
   }
 })
 
-/** What is sampled ahead is trained on by weights that have moved: without a clip that can end in divergence. */
+/** Groups that were sampled ahead are trained on after the weights have moved: without a clip, training may diverge. */
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   { dataset, rollout, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
   credit: Credit.Credit<CE, CR>,
@@ -245,13 +253,13 @@ const checkHops = Effect.fnUntraced(function*(pace: Pace.Resolved | undefined) {
 /** Longest time for a group that is sampled ahead, so that one that hangs does not keep its place for ever. */
 export const defaultGroupTimeout = "1 hour"
 
-/** A member may take as long as its group, after which it is left to itself. */
+/** A member may take as long as its group, which does not wait for it any longer. */
 const deadlines = ({ groupTimeout = defaultGroupTimeout }: GroupOptions.Deadline) => ({
   groupTimeout,
   memberTimeout: groupTimeout
 })
 
-/** Fills in the defaults; fails with the first option that no run can be made of. */
+/** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>(
   options: RlOptions<E, R, EE, ER, HE, HR, CE, CR>
 ): Effect.fn.Return<Resolved<E | HE, R | HR, CE | TinkerError | InvalidOption, CR | Tinker>, InvalidOption> {

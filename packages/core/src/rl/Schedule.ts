@@ -114,6 +114,7 @@ export interface Position extends Schema.Schema.Type<typeof Position> {}
 export const Cursor = Schema.Struct({ iteration: Schema.Int, groups: Position, credit: Schema.Json })
 export interface Cursor extends Schema.Schema.Type<typeof Cursor> {}
 
+/** The beginning of a run. */
 export const start: Cursor = { iteration: 0, groups: { batch: 0, position: 0, done: [] }, credit: null }
 
 /** A group's name: keys are unique within a batch. */

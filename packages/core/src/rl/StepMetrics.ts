@@ -1,5 +1,5 @@
 /**
- * The numbers of one step. A number that is not defined, such as a mean over nothing, is absent.
+ * The metrics of one iteration. A metric that is not defined, such as a mean over nothing, is absent.
  *
  * @example
  * const metrics = StepMetrics.rollouts([group])
@@ -19,6 +19,7 @@ import * as PolicyShift from "./PolicyShift.ts"
 import * as ServiceMetrics from "./ServiceMetrics.ts"
 import * as Statistics from "./Statistics.ts"
 
+/** Metrics of an iteration by name. */
 export type Numbers = Record<string, number>
 
 interface Episode {
@@ -62,7 +63,7 @@ const stopRates = (episodes: ReadonlyArray<Episode>) => {
   return Object.fromEntries(counts.map(([reason, count]) => [`stop/${reason}`, count / episodes.length]))
 }
 
-/** Turns whose prompt rewrote what had been sampled, by what their environments say of it. */
+/** Turns whose prompt rewrote what had been sampled, counted by the reason that their environments give. */
 const forkCounts = (episodes: ReadonlyArray<Episode>) =>
   prefixed(
     "forks/",
@@ -199,8 +200,8 @@ const sampledTokens = (group: GroupResult.Group) =>
   Statistics.sum(GroupResult.survivors(group).map(([, trajectory]) => Trajectory.actionTokens(trajectory)))
 
 /**
- * What training saw of it, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled for nothing,
- * `train/discarded_groups` with `train/discarded_tokens`.
+ * What was trained on, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled without being trained
+ * on, `train/discarded_groups` with `train/discarded_tokens`.
  */
 export const trained = (credits: ReadonlyArray<GroupCredit>): Numbers => {
   const groups = credits.flatMap(({ data, result }) =>
@@ -223,7 +224,7 @@ export const trained = (credits: ReadonlyArray<GroupCredit>): Numbers => {
 
 const memberOf = ({ lineage }: TrainingData.TrainingDatum) => `${lineage.groupIndex}/${lineage.member}`
 
-/** Datums that began anew as a turn read something else than what was written, and the share of members that have one. */
+/** Datums that began anew because a turn's prompt differed from what had been written, and the share of members that have one. */
 const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
   const forks = data.filter(TrainingData.isFork)
   const members = new Set(data.map(memberOf)).size
@@ -234,8 +235,8 @@ const forkNumbers = (data: ReadonlyArray<TrainingData.TrainingDatum>) => {
 }
 
 /**
- * What was learned from, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
- * `optim/forked_datums` began anew as a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
+ * The data of the updates, and how far the policy that is trained has moved from the one that sampled; see `PolicyShift`.
+ * `optim/forked_datums` began anew because a turn's prompt rewrote what had been sampled, `optim/forked_members` is the share of members
  * with one. `trainingLogprobs` are the backend's `[T]` per datum, in order. `tokens/trained` are all positions of the datums,
  * `optim/action_tokens` those with a target that counts.
  *

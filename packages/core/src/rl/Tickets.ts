@@ -11,7 +11,7 @@ export interface Upcoming<out E, out R> extends Schedule.Ticket {
 }
 
 export interface Tickets<out E, out R> {
-  /** The next group that the run is not done with; none where the dataset is used up. */
+  /** The next group that the run is not done with; undefined where the dataset is used up. */
   readonly peek: Effect.Effect<Upcoming<E, R> | undefined, E | InvalidOption, R>
   /** Goes on to the group after it. */
   readonly take: Effect.Effect<Upcoming<E, R> | undefined, E | InvalidOption, R>

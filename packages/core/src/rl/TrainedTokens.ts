@@ -13,13 +13,14 @@ import * as Base64Array from "../rollout/Base64Array.ts"
 const Datum = Schema.Struct({
   group: Schema.String,
   member: Schema.Int,
-  /** It holds the trained tokens of `turns` turns from `firstTurn` on, one after the other. */
+  /** The datum holds the trained tokens of `turns` turns from `firstTurn` on, one after the other. */
   firstTurn: Schema.Int,
   turns: Schema.Int,
   /** Log-probabilities under the weights that were trained, before the update. */
   logprobs: Base64Array.float32,
   advantages: Base64Array.float32
 })
+/** The trained tokens of one datum. */
 export interface Datum extends Schema.Schema.Type<typeof Datum> {}
 
 const Payload = Schema.fromJsonString(Schema.Struct({ datums: Schema.Array(Datum) }))

@@ -1,4 +1,4 @@
-/** Trying again, and what follows when that does not help. */
+/** Attempts at a member or a group: retries, and the consequence when they do not help. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -21,7 +21,7 @@ export type Stop<E, PE> =
 /** Failures of the group itself are reported under this member. */
 export const wholeGroup = -1
 
-/** What a group's members share: retries, until as many as it takes have finished. */
+/** The retries that a group's members share, until enough of them have finished. */
 export interface Budget {
   retries: number
   finished: number
@@ -47,7 +47,7 @@ const report = (member: number, attempt: number, failure: Failure<unknown, unkno
   message: FailurePolicy.message(failure)
 })
 
-/** Goes on after a first failure; apart from it, because most attempts succeed and need no schedule. */
+/** Continues after a first failure. It is separate because most attempts succeed and need no schedule. */
 const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedule.Schedule<unknown, E>) => {
   let isFirst = true
   const attempt = Effect.suspend(() => {
@@ -59,8 +59,8 @@ const retry = <A, E, R>(next: Effect.Effect<A, E, R>, first: E, schedule: Schedu
 }
 
 /**
- * A death as a failure, also of one who is interrupted while it releases what it held: a defect among the siblings of a group that
- * ends would make everything else a defect too.
+ * Turns a defect into a failure, also one that occurs while an interrupted member releases its resources: a defect among the siblings of
+ * a group that ends would make everything else a defect too.
  */
 export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>) =>
   Effect.uninterruptibleMask((restore) =>
@@ -70,7 +70,7 @@ export const caught = <A, E, PE, R>(attempt: Effect.Effect<A, Failure<E, PE>, R>
     )
   )
 
-/** Runs attempts 0, 1, … while the policy retries. Reports of attempts that were made good go to `retried`. */
+/** Runs attempts 0, 1, … while the policy retries. Reports of failures that a retry made good go to `retried`. */
 export const run = <A, E, PE, R>(
   attempt: (attempt: number) => Effect.Effect<A, Failure<E, PE>, R>,
   options: {
@@ -97,7 +97,7 @@ export const run = <A, E, PE, R>(
       }))
   })
 
-/** Stops as configured for this kind of failure; where dropping is configured, goes on with what `drop` gives. */
+/** Stops as configured for this kind of failure; where dropping is configured, continues with the result of `drop`. */
 export const settle = <A, E, PE, R>(
   effect: Effect.Effect<A, Exhausted<E, PE>, R>,
   policy: FailurePolicy.FailurePolicy<E, PE>,

@@ -18,7 +18,7 @@ const pairs = Uint16Array.from(
 const padding = 0x3d
 const decoder = new TextDecoder()
 
-/** Text on its way out, two characters each; replaced by a longer one where needed. */
+/** Buffer for text being encoded, two characters per element; replaced by a longer one where needed. */
 let scratch = new Uint16Array(4096)
 
 /** Fills `scratch`; gives the number of pairs. Two characters at a time is several times as fast as one. */

@@ -17,14 +17,14 @@ import { type Reason, RolloutError, StepTimedOut, TurnTimedOut, Unsupported } fr
 import * as TimeLimit from "./TimeLimit.ts"
 
 export interface Options<out E = never, out R = never> {
-  /** Of these and the environment's own the tighter hold; unlimited unless given. */
+  /** The tighter of these and the environment's own apply; unlimited unless given. */
   readonly limits?: Limits.Limits
   readonly hooks?: Hooks<E, R>
 }
 
 interface Progress {
   readonly transitions: Array<Trajectory.Transition>
-  /** The prompt that is shown next; none before the first. */
+  /** The prompt that is shown next; undefined before the first. */
   observation: Env.Prompt | undefined
   stepReward: number
   sampledTokens: number
@@ -55,7 +55,7 @@ const hookFailed = <E>(error: E) => ({ _tag: "HookFailed", error }) as const
 
 const errorOf = ({ group, member }: Key.MemberKey, reason: Reason) => new RolloutError({ group, member, reason })
 
-/** What the environment answers. */
+/** The environment's answer, within its time limit. */
 const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, PR>, answer: Effect.Effect<A, E, R>) =>
   TimeLimit.within(
     Effect.mapError(answer, stepFailed),
@@ -63,7 +63,7 @@ const answered = <A, E, R, PE, PR>({ key, limits, progress }: Episode<E, R, PE, 
     (limit) => errorOf(key, new StepTimedOut({ turn: progress.transitions.length, limit }))
   )
 
-/** What the policy samples. */
+/** The tokens that the policy samples, within its time limit. */
 const sampled = <E, R, PE, PR>({ key, limits, policy }: Episode<E, R, PE, PR>, request: Policy.Request) =>
   TimeLimit.within(
     Effect.mapError(policy.act(request), policyFailed),
@@ -84,7 +84,7 @@ const state = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>): Effect.Effect<Stat
     elapsed: Duration.millis(millis)
   }))
 
-/** What a hook makes of a reason to stop. */
+/** The reason to stop after the hooks were asked. */
 const consulted = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>, reason: StopReason.StopReason) => {
   const ask = episode.hooks?.onStopReason
   return ask === undefined
@@ -92,7 +92,7 @@ const consulted = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>, reason: StopRea
     : Effect.mapError(Effect.flatMap(state(episode), (state) => ask(reason, state)), hookFailed)
 }
 
-/** The conversation with messages added, or as it is. */
+/** The conversation with messages added, if any. */
 const shown = Effect.fnUntraced(function*<E, R, PE, PR>(
   episode: Episode<E, R, PE, PR>,
   asked: string,
@@ -116,7 +116,7 @@ const beganTurn = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, 
 
 const nothing = {}
 
-/** Nothing of a turn that took no time: most environments that compute their answers are that fast. */
+/** Empty for a turn that took less than a millisecond, as most turns of scripted policies do. */
 const timesOf = (began: number, sampledAt: number, endedAt: number) =>
   endedAt > began ? { times: { began, sampling: sampledAt - began, environment: endedAt - sampledAt } } : nothing
 
@@ -148,8 +148,8 @@ const record = (
 }
 
 /**
- * Before each turn: turns and time, then the hook's messages, then the token budgets; one reason at each of these points. The
- * remaining budget caps the turn. `progress` says how far it came however it ends.
+ * Before each turn it checks turns and time, adds the hook's messages, then checks the token budgets; each of these points gives at most
+ * one reason to stop. The remaining budget caps the turn. `progress` tells how far the episode came, however it ends.
  */
 const play = Effect.fnUntraced(function*<E, R, PE, PR>(
   episode: Episode<E, R, PE, PR>
@@ -250,11 +250,11 @@ const make = <E, R, PE, PR>(
   progress: { transitions: [], observation: undefined, stepReward: 0, sampledTokens: 0, toolCalls: 0, truncations: 0 }
 })
 
-/** Tells the environment when it is over. */
+/** Plays, and calls the environment's `leave` at the end. */
 const playToEnd = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) =>
   episode.env.leave === undefined ? play(episode) : Effect.ensuring(play(episode), episode.env.leave)
 
-/** An episode that watches the clock. */
+/** An episode with hooks or a time limit, which reads the clock. */
 const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
   const { rolloutTimeout } = episode.limits
   const played = rolloutTimeout === undefined
@@ -266,7 +266,7 @@ const runTimed = <E, R, PE, PR>(episode: Episode<E, R, PE, PR>) => {
   return Effect.flatMap(played, (ending) => afterwards(episode, ending))
 }
 
-/** An episode whose failures say who failed. */
+/** An episode whose failures name the part that failed. */
 export const run = <E, R, PE, PR>(
   env: Env.Env<E, R>,
   policy: Policy.Policy<PE, PR>,

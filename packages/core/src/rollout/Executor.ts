@@ -80,7 +80,10 @@ export const Job = Schema.Struct({
 })
 export type Job = typeof Job.Type
 
-/** Rolls out one group, given as a job that can be sent. What that asks of models is told to `Metering`, when the group has come back at the latest. */
+/**
+ * Rolls out one group, given as a job that can be sent. Its requests to models are told to `Metering`, at the latest when the group has
+ * come back.
+ */
 export interface Executor {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }

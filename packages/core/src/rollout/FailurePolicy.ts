@@ -1,4 +1,4 @@
-/** Failure policies of rollouts: retries, and the consequences of failures that retries do not mend. */
+/** Failure policies of rollouts: retries, and the consequences of failures that retries cannot repair. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -19,6 +19,7 @@ export type Failure<E = unknown, PE = unknown> =
 /** Leave the member out, leave the group out, or stop everything with the failure's own error. */
 export type Consequence = "drop" | "skip" | "abort"
 
+/** The consequence of each kind of failure. */
 export type Otherwise = { readonly [K in FailureTag]: Consequence }
 
 /** A failure policy as data, which can be sent to another process. */
@@ -44,7 +45,10 @@ export interface FailurePolicy<in E = unknown, in PE = unknown> {
   readonly retry: Schedule.Schedule<unknown, Failure<E, PE>>
   /** Retries of a group's members together; as many as the schedule allows unless given. */
   readonly maxRetries?: number
-  /** From a group's size: retries stop once this many members finished; a group that ends with fewer is skipped. */
+  /**
+   * The number of members that suffices, given the group's size: retries stop once this many have finished; a group that ends with fewer
+   * is skipped.
+   */
   readonly minSuccessful?: (size: number) => number
   readonly otherwise: Otherwise
 }

@@ -1,4 +1,4 @@
-/** What environments and policies give is checked: types do not reach what is written in JavaScript or fed from outside. */
+/** Checks of what environments and policies return: types do not cover code in JavaScript, or data from outside. */
 import * as Predicate from "effect/Predicate"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
@@ -20,10 +20,10 @@ const wrongTag = (key: Key.MemberKey, field: string, given: unknown, ...tags: Re
   return violation(key, `${field}._tag`, found, tags.join(" or "))
 }
 
-/** Larger rewards have no advantages that 32-bit floats can hold. */
+/** The advantages of larger rewards do not fit into 32-bit floats. */
 const largestReward = 1e30
 
-/** What a reward must be, where it is something else. */
+/** What a reward is expected to be; undefined for a valid reward. */
 export const expectedReward = (reward: number) => {
   if (!Number.isFinite(reward)) return "a finite number"
   return Math.abs(reward) <= largestReward ? undefined : "a number from -1e30 to 1e30"

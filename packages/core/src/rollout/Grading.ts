@@ -27,7 +27,7 @@ const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) =>
 
 const noReward: GroupReward = { reward: 0 }
 
-/** A group and what it was rolled out with. */
+/** A group and the options that it was rolled out with. */
 export interface Graded<E, R> {
   readonly key: string
   readonly group: EnvGroup<E, R>
@@ -61,7 +61,7 @@ const graded = <E, R>(
   return TimeLimit.within(abandonable, limit, (limit) => errorOf(new GraderTimedOut({ limit })))
 }
 
-/** The group's rewards, one per trajectory, after what their endings are worth. */
+/** The group's rewards, one per trajectory, adjusted by the rewards of endings. */
 export const grade = <E, R>(
   asked: Graded<E, R>,
   trajectories: ReadonlyArray<Trajectory>

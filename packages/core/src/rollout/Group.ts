@@ -46,7 +46,7 @@ interface Played extends Graded {
 const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reason) =>
   new RolloutError({ group: key, member, reason })
 
-/** Within the time that opening, or one member, may take. */
+/** Limits the time of opening, or of one member. */
 const timedMember = <A, E, R, PE, PR, R2>(
   effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>,
   { builder, options: { memberTimeout }, release }: Run<E, R, PE, PR>,
@@ -206,7 +206,7 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
-/** Everything the group acquires goes into the run's scope. */
+/** Rolls out the group, whose resources belong to the run's scope. */
 const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const played = run.builder.coupled === true ? coupled(run) : independent(run)
   return played.pipe(

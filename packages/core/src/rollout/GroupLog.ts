@@ -12,15 +12,16 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { GroupResult } from "./GroupResult.ts"
 
-/** Which group of which iteration, sampled by weights that are `step` optimizer steps old. */
+/** Identifies a group of an iteration, sampled with weights after `step` optimizer steps. */
 export interface Origin {
   readonly iteration: number
   readonly step: number
   readonly key: string
 }
 
+/** Recalls and writes groups. */
 export interface GroupLog {
-  /** The group as an interrupted run left it; none where it was not finished. */
+  /** The group as an interrupted run recorded it; `None` where it was not finished. */
   readonly recall: (origin: Origin) => Effect.Effect<Option.Option<GroupResult>>
   readonly write: (origin: Origin, result: GroupResult, milliseconds: number) => Effect.Effect<void>
 }

@@ -23,17 +23,17 @@ export interface Bounds {
   readonly iteration?: number
   /** The run's seed, from which environments and graders derive theirs; default 0. The policy has a seed of its own. */
   readonly seed?: number
-  /** Optimizer steps behind the policy's weights; default 0. */
+  /** Optimizer steps that led to the policy's weights; default 0. */
   readonly samplerStep?: number
-  /** Of these and an environment's own the tighter hold. */
+  /** The tighter of these and an environment's own apply. */
   readonly limits?: Limits.Limits
-  /** What an episode is worth that ended at a limit; as much as any other unless given. */
+  /** The reward of an episode that ended at a limit; unchanged unless given. */
   readonly termination?: TerminationReward.TerminationReward
   /** Longest time for opening the group, and for acquiring and playing one member; unbounded unless given. */
   readonly memberTimeout?: Duration.Input
   /** Longest time for the group's rewards; default `memberTimeout`. */
   readonly graderTimeout?: Duration.Input
-  /** Longest time to wait, once a member is over, for what it releases; with a `memberTimeout` also for what it acquires. Default 30 s. */
+  /** Longest time to wait for a member's releases once it is over, and with a `memberTimeout` also for its acquisitions. Default 30 s. */
   readonly releaseTimeout?: Duration.Input
 }
 
@@ -50,7 +50,7 @@ export interface Settings<E, R, PE> extends Bounds {
   readonly hooks?: Hooks<E, R>
 }
 
-/** The first option with which no group can be rolled out. */
+/** The first invalid option. */
 export const invalid = (
   { key, size }: Pick<EnvGroupBuilder<unknown, unknown>, "key" | "size">,
   options: Bounds,

@@ -17,7 +17,7 @@ import * as Base64Array from "./Base64Array.ts"
 import type * as GroupResult from "./GroupResult.ts"
 import * as PromptDelta from "./PromptDelta.ts"
 
-/** The text is not a rolled out group: it was cut, changed, or is of another version. */
+/** The text is not a rolled out group: it was cut or changed, or another version wrote it. */
 export class GroupPayloadError extends Schema.TaggedError<GroupPayloadError>()("GroupPayloadError", {
   detail: Schema.String
 }) {
@@ -152,7 +152,7 @@ const isEmpty = (record: object) => {
 
 const isPlainMetric = (metric: Metric.Metric) => metric.kind === "rate" || isSpeakable(metric.value)
 
-/** Most metrics and logs are JSON as they are, and a copy of each would take a third of the time of encoding a group. */
+/** Most metrics and logs are valid JSON already, and copying each would take a third of the time of encoding a group. */
 const areAll = <A>(record: Readonly<Record<string, A>>, is: (value: A) => boolean) => {
   for (const key in record) {
     const value = record[key]
@@ -214,7 +214,7 @@ const encodeMember = (
   }
 }
 
-/** The sequence that the first prompts of later members differ from: the first prompt there is. */
+/** The sequence from which the first prompts of later members are written as differences: the group's first prompt. */
 const firstPrompt = (before: PromptDelta.Base, { transitions: [turn] }: Trajectory) =>
   before === PromptDelta.empty && turn !== undefined ? PromptDelta.base(turn.observation) : before
 
@@ -274,7 +274,7 @@ const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition 
   }
 }
 
-/** The trajectory, or the index of the turn whose prompt keeps more than there is. */
+/** The trajectory, or the index of the turn whose prompt refers to more than the sequence before it has. */
 const decodeMember = (member: typeof Member.Type, first: PromptDelta.Base): Trajectory | number => {
   const { logs, stepReward, stopReason, truncations, turns } = member
   const transitions: Array<Transition> = []

@@ -1,4 +1,4 @@
-/** What became of a group. */
+/** The result of rolling out a group. */
 import * as Option from "effect/Option"
 import type * as Trajectory from "../env/Trajectory.ts"
 import type * as Metric from "../record/Metric.ts"
@@ -13,7 +13,7 @@ export type FailureTag =
   | "TimedOut"
   | "Died"
 
-/** A failure as it is counted and shown. */
+/** A failure for counts and reports. */
 export interface FailureReport {
   readonly member: number
   readonly attempt: number
@@ -35,11 +35,11 @@ export interface GradingTime {
   readonly milliseconds: number
 }
 
-/** Members in order, none where dropped. `rewardsG` are totals (steps and group) `[G]`, NaN where dropped. */
+/** Members in order, `None` where dropped. `rewardsG` are totals (steps and group) `[G]`, NaN where dropped. */
 export interface Group {
   readonly key: string
   readonly tags: ReadonlyArray<string>
-  /** Optimizer steps behind the weights that were sampled from. */
+  /** Optimizer steps that led to the weights that were sampled from. */
   readonly samplerStep: number
   readonly members: ReadonlyArray<Option.Option<Trajectory.Trajectory>>
   readonly rewardsG: Float64Array
@@ -96,6 +96,7 @@ export const lost = (result: GroupResult): ReadonlyArray<Skipped["reason"]> => {
   return [...result.dropped, ...others]
 }
 
+/** Whether a group has no rewards to compare. */
 export const isSkipped = (result: GroupResult): result is Skipped => result._tag === "Skipped"
 
 const untimedTurn = (turn: Trajectory.Transition): Trajectory.Transition => {

@@ -1,4 +1,4 @@
-/** What a caller does at given moments of an episode, whatever its environment. */
+/** A caller's functions at given moments of an episode, for any environment. */
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -12,9 +12,9 @@ export interface State {
   readonly key: MemberKey
   /** In order; as many as turns were finished. */
   readonly transitions: ReadonlyArray<Trajectory.Transition>
-  /** Of the prompt that is shown next. */
+  /** Tokens of the prompt that is shown next. */
   readonly observationTokens: number
-  /** Of all turns together. */
+  /** Sampled tokens of all turns together. */
   readonly sampledTokens: number
   /** Turns that were cut at their token limit and after which the episode went on. */
   readonly truncations: number
@@ -22,7 +22,7 @@ export interface State {
 }
 
 /**
- * Each is called where it is given; its failure fails the attempt.
+ * Hooks of an episode, all optional. A hook that fails fails the attempt.
  *
  * @example
  * const hooks: Hooks.Hooks = {
@@ -36,9 +36,9 @@ export interface Hooks<out E = never, out R = never> {
   /** Before each policy call: messages to add to the conversation. Needs an environment with `inject` where there are any. */
   readonly onTurnBegin?: (state: State) => Effect.Effect<ReadonlyArray<Message.Message>, E, R>
   /**
-   * When the environment or a limit ends the episode: the reason it ends for, or none to go on. Not asked when `rolloutTimeout`
-   * interrupts a turn. A token or time limit that is passed over asks again before the next turn; an environment that was done
-   * shows its conversation again through `inject`.
+   * Called when the environment or a limit ends the episode. Returns the reason with which it ends, or `None` to go on. Not called when
+   * `rolloutTimeout` interrupts a turn. Where it passes over a token or time limit, it is called again before the next turn; an
+   * environment that was done shows its conversation again through `inject`.
    */
   readonly onStopReason?: (
     reason: StopReason.StopReason,

@@ -57,7 +57,7 @@ const imageAt = (base: Base, place: Place): ModelInput.Image | undefined => {
   return chunk?._tag === "Image" ? chunk : undefined
 }
 
-/** Moves the place over the text that `tokens` begins with too; gives its length. */
+/** Moves the place past the text that `tokens` also begins with; returns its length. */
 const passShared = (base: Base, place: Place, tokens: Int32Array): number => {
   let shared = 0
   for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
@@ -81,7 +81,7 @@ const textLeft = (base: Base, { chunk, offset }: Place): number => {
   return left
 }
 
-/** Moves the place over the text that fills `target`. */
+/** Moves the place past the text that fills `target`. */
 const passInto = (base: Base, place: Place, target: Int32Array) => {
   let filled = 0
   for (let text = textAt(base, place); text !== undefined; text = textAt(base, place)) {
@@ -118,7 +118,7 @@ export const encode = (base: Base, { chunks }: ModelInput.ModelInput): Encoded =
   })
 }
 
-/** The prompt that differs so from `base`; `undefined` where it keeps something that `base` does not have. */
+/** The prompt with this difference from `base`; `undefined` where the difference refers to something that `base` does not have. */
 export const decode = (base: Base, delta: PromptDelta): ModelInput.ModelInput | undefined => {
   const chunks: Array<ModelInput.Chunk> = []
   const place = start()

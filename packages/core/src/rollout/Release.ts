@@ -1,4 +1,4 @@
-/** Giving back what a group and its members acquired. */
+/** The release of the resources that a group and its members acquired. */
 import type * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,16 +10,16 @@ import { ReleaseTimedOut, RolloutError } from "./RolloutError.ts"
 /** How a group releases. */
 export interface Release {
   readonly group: string
-  /** For what one scope holds. */
+  /** Longest time for the resources of one scope. */
   readonly timeout: Duration.Duration
-  /** Where a death aborts, so does a release that dies or hangs; elsewhere what was reached stands. */
+  /** Whether a release that dies or hangs aborts the group, as a defect does; otherwise the group's result stands. */
   readonly aborts: boolean
 }
 
 const late = ({ group, timeout }: Release, member: number) =>
   Effect.die(new RolloutError({ group, member, reason: new ReleaseTimedOut({ limit: Duration.format(timeout) }) }))
 
-/** Finalizers cannot be interrupted: they run beside, and what takes too long is not waited for. */
+/** Finalizers cannot be interrupted, so they run in a fiber of their own that is not waited for beyond the timeout. */
 const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, release: Release, member: number) =>
   Effect.suspend(() => {
     const finalizers = Scope.closeUnsafe(scope, exit)
@@ -32,7 +32,7 @@ const bounded = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, rele
       ))
   })
 
-/** A failure to release never hides why there was something to release: beside another failure it is logged. */
+/** A failure to release never hides an earlier failure: it is then only logged. */
 export const close = (
   scope: Scope.Closeable,
   exit: Exit.Exit<unknown, unknown>,
@@ -47,7 +47,7 @@ export const close = (
         : Effect.logError("what an environment acquired was not released", cause)
   )
 
-/** A scope that closes with its parent, within the time of its own. */
+/** A scope that closes with its parent, within a timeout of its own. */
 export const childScope = (parent: Scope.Scope, release: Release, member: number) =>
   Effect.suspend(() => {
     const scope = Scope.makeUnsafe()
@@ -68,8 +68,8 @@ export const inChildScope = <A, E, R>(
     ))
 
 /**
- * What is interrupted while it cannot be, as in the middle of an acquisition, is not waited for longer than for a release. What it
- * then acquires is released at once, as its scope is closed.
+ * An effect that is interrupted while it is uninterruptible, such as in the middle of an acquisition, is waited for no longer than a
+ * release. What it acquires afterwards is released at once, because its scope is closed.
  */
 export const abandonable = <A, E, R>(effect: Effect.Effect<A, E, R>, release: Release, member: number) =>
   Effect.uninterruptibleMask((restore) =>

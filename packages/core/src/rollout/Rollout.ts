@@ -24,17 +24,21 @@ import { type Deadline, invalidConcurrency, type Options } from "./GroupOptions.
 import type { GroupResult, Skipped } from "./GroupResult.ts"
 import type { RolloutError } from "./RolloutError.ts"
 
+/** Options of a single episode. */
 export type EpisodeOptions<HE = never, HR = never> = Episode.Options<HE, HR>
 
+/** Options of a group. */
 export type GroupOptions<E = unknown, PE = unknown, HE = never, HR = never> = Options<E, PE, HE, HR>
 
-/** Groups rolled out at the same time unless said otherwise. */
+/** Groups rolled out at the same time unless another number is given. */
 export const defaultConcurrency = 64
 
+/** Options of a group with a time limit. */
 export interface RecordedOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
   extends Options<E, PE, HE, HR>, Deadline
 {}
 
+/** Options of many groups. */
 export interface StreamOptions<in E = unknown, in PE = unknown, HE = never, HR = never>
   extends RecordedOptions<E, PE, HE, HR>
 {
@@ -61,8 +65,8 @@ export const episode = <E, R, PE, PR, HE = never, HR = never>(
   )
 
 /**
- * Plays all members of a group at the same time, then asks for the group's rewards. Members come back in order. The group is
- * opened once; each member is acquired in a scope of its own, which closes before its retry, or after the group's rewards.
+ * Plays all members of a group at the same time, then computes the group's rewards. Members come back in order. The group is opened once;
+ * each member is acquired in a scope of its own, which closes before its retry, or after the group's rewards.
  *
  * @example
  * const result = Rollout.group(builder, Policy.fromSamplingClient(client, { maxTokens: 64, seed: 1 }))
@@ -135,7 +139,7 @@ const inTime = <E, R>(
     : Effect.timeoutOrElse(rolled, { duration: limit, orElse: () => Effect.succeed(timedOut(builder, limit)) })
 
 /**
- * Rolls out one group, in this process or where the `Executor` sends it. The `GroupLog` is asked for the group first and told of it
+ * Rolls out one group, in this process or where the `Executor` sends it. The `GroupLog` is asked for the group before, and gets it
  * afterwards.
  */
 export const recorded = <E, R, PE, PR, HE = never, HR = never>(

@@ -4,7 +4,7 @@ import type * as GroupOptions from "./GroupOptions.ts"
 
 /**
  * Both halves are spread where they belong, so that what comes after them wins: `env` into `ToolEnv.make`, `rollout` into
- * `Rollout.group`, `Rollout.stream` or `Train.run`.
+ * `Rollout.group`, `Rollout.stream` or the `rollout` options of `Rl.run`.
  *
  * @example
  * const { rollout } = RolloutConfig.agentic
@@ -17,7 +17,7 @@ export interface RolloutConfig {
   readonly rollout: Pick<GroupOptions.Options, "termination" | "graderTimeout" | "onFailure">
 }
 
-/** Nothing but the defaults. */
+/** The defaults. */
 export const simple: RolloutConfig = { env: {}, rollout: {} }
 
 const graderTimeout = "15 minutes"

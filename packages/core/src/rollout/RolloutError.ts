@@ -1,7 +1,7 @@
 /** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
 
-/** An environment, grader or policy gave something that no rollout can go on with. */
+/** An environment, grader or policy returned a value with which the rollout cannot continue. */
 export class Violation extends Schema.TaggedError<Violation>()("Violation", {
   field: Schema.String,
   found: Schema.String,
@@ -12,7 +12,7 @@ export class Violation extends Schema.TaggedError<Violation>()("Violation", {
   }
 }
 
-/** The rollout was asked for something that this environment cannot do. No failure policy passes over it. */
+/** The rollout needs a capability that its environment lacks. It always fails, whatever the failure policy. */
 export class Unsupported extends Schema.TaggedError<Unsupported>()("Unsupported", {
   asked: Schema.String,
   missing: Schema.String
@@ -60,7 +60,7 @@ export class MemberTimedOut extends Schema.TaggedError<MemberTimedOut>()("Member
   }
 }
 
-/** Acquiring or releasing went on for longer than `releaseTimeout` after it was over, and is left to itself. */
+/** Acquiring or releasing took longer than `releaseTimeout` after the attempt was over, and is no longer waited for. */
 export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("ReleaseTimedOut", {
   limit: Schema.String
 }) {
@@ -69,7 +69,7 @@ export class ReleaseTimedOut extends Schema.TaggedError<ReleaseTimedOut>()("Rele
   }
 }
 
-/** A group was to be rolled out elsewhere, and something about it is known here alone. */
+/** A group cannot be rolled out in another process because part of it exists only in this one. */
 export class NotPortable extends Schema.TaggedError<NotPortable>()("NotPortable", {
   what: Schema.String,
   expected: Schema.String
@@ -89,7 +89,7 @@ export class UnknownTask extends Schema.TaggedError<UnknownTask>()("UnknownTask"
   }
 }
 
-/** What a worker says of an error of its own: `error` is its tag, and `isRetryable` whether the same may succeed later. */
+/** An error in a worker: `error` is its tag, and `isRetryable` says whether the same request may succeed later. */
 export class TaskFailed extends Schema.TaggedError<TaskFailed>()("TaskFailed", {
   error: Schema.String,
   detail: Schema.String,
@@ -100,7 +100,7 @@ export class TaskFailed extends Schema.TaggedError<TaskFailed>()("TaskFailed", {
   }
 }
 
-/** Nobody is there to roll the group out. */
+/** The executor could not roll the group out. */
 export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("ExecutorFailed", {
   detail: Schema.String
 }) {
@@ -110,7 +110,7 @@ export class ExecutorFailed extends Schema.TaggedError<ExecutorFailed>()("Execut
 }
 
 /**
- * `member` is −1 where the group as a whole is at fault.
+ * An error of a rollout. `member` is −1 where it concerns the group as a whole.
  *
  * @example
  * const patient = Rollout.group(builder, policy).pipe(
@@ -140,4 +140,5 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
   }
 }
 
+/** Every reason for which a rollout can fail. */
 export type Reason = RolloutError["reason"]

@@ -30,8 +30,9 @@ export interface Portable<out R = never> {
   readonly roll: (job: Job, policy: Policy.Policy<unknown>) => Effect.Effect<GroupResult, RolloutError, R>
 }
 
+/** A task whose groups are built from payloads. */
 export interface RolloutTask<in P, out E = never, out R = never> extends Portable<Exclude<R, Scope.Scope>> {
-  /** A group builder that an executor can send elsewhere. Opening it fails where the payload does not fit its schema. */
+  /** A group builder that an executor can send to another process. Opening it fails where the payload does not fit its schema. */
   readonly builder: (payload: P) => EnvGroupBuilder<E | InvalidOption, R>
 }
 
@@ -48,7 +49,7 @@ export const failed = (group: string, error: unknown) => {
 }
 
 /**
- * `builder` must depend on the payload alone; the group it builds may use services that the worker has. `rollout` holds hooks and a
+ * `builder` must depend only on the payload; the group it builds may use services that the worker has. `rollout` holds hooks and a
  * failure policy for every executor that rolls the task out; a failure policy that the caller sends comes first.
  */
 export const make = <P, E = never, R = never, HE = never, HR = never>(name: string, options: {

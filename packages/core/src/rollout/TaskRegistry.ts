@@ -1,5 +1,5 @@
 /**
- * What a worker knows to roll out.
+ * The tasks that a worker can roll out.
  *
  * @example
  * const worker = TaskRegistry.TaskRegistry.layer(task)
@@ -17,9 +17,10 @@ import type { GroupResult } from "./GroupResult.ts"
 import { RolloutError, UnknownTask } from "./RolloutError.ts"
 import * as RolloutTask from "./RolloutTask.ts"
 
-/** Weights change with every step: those that nobody samples from any more are let go after this. */
+/** Weights change with every step: clients of weights that are not sampled from any more are released after this time. */
 const idleTimeToLive = "1 minute"
 
+/** The tasks of a worker by name, and how it rolls them out. */
 export class TaskRegistry extends Context.Service<TaskRegistry, {
   readonly roll: (job: Job) => Effect.Effect<GroupResult, RolloutError>
 }>()("@effect-rl/core/rollout/TaskRegistry") {

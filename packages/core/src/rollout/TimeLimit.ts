@@ -1,9 +1,9 @@
-/** Time that something may take. */
+/** Time limits of effects. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { RolloutError } from "./RolloutError.ts"
 
-/** What takes longer fails as `TimedOut`, with the error that says whose time it was; without a limit nothing is added. */
+/** Fails an effect that takes longer as `TimedOut`, with an error that names the limit; without a limit the effect is unchanged. */
 export const within = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input | undefined,

@@ -26,8 +26,8 @@ const unknownDollars = (limit: number) =>
   })
 
 /**
- * A request is sent once its worst case fits. It waits while only requests under way are in its way, and for ever where it might exceed a
- * limit, as the run then ends.
+ * A request is sent once its worst case fits. It waits while only the reservations of requests under way are in its way. Where it might
+ * exceed a limit it never continues, because the run then ends.
  */
 export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Account) {
   const exhausted = yield* Deferred.make<Caps.Name, InvalidOption>()

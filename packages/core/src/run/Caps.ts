@@ -1,5 +1,5 @@
 /**
- * Limits on what a run may spend: it warns at a share of them, and ends where going on might exceed one.
+ * Limits on what a run may spend: it warns once a share of one is spent, and ends before it might exceed one.
  *
  * @example
  * Rl.run({ model, dataset, run: { maxTokensTotal: 1_000_000, maxMinutes: 30 } })
@@ -9,6 +9,7 @@ import * as Setting from "../record/Setting.ts"
 import type { Spent } from "../record/Spent.ts"
 import * as Usage from "../record/Usage.ts"
 
+/** The settings of a run's limits. */
 export const CapSettings = Schema.Struct({
   maxTokensTotal: Setting.int({
     least: 1,
@@ -34,12 +35,15 @@ export const CapSettings = Schema.Struct({
   })
 })
 
+/** The names of the limits. */
 export const names = ["max_tokens_total", "max_dollars", "max_minutes", "max_judge_calls"] as const
+/** The name of a limit. */
 export type Name = typeof names[number]
 
 /** How much is counted against each limit. */
 export type Amounts = Readonly<Record<Name, number>>
 
+/** Nothing counted. */
 export const none: Amounts = { max_tokens_total: 0, max_dollars: 0, max_minutes: 0, max_judge_calls: 0 }
 
 /** Unknown dollars count as 0: a run with a limit on them does not go on where they are unknown. */
@@ -50,6 +54,7 @@ export const amounts = (spent: Spent): Amounts => ({
   max_judge_calls: spent.judgeCalls ?? 0
 })
 
+/** The sum of two amounts, or their difference where `sign` is −1. */
 export const add = (left: Amounts, right: Amounts, sign: 1 | -1 = 1): Amounts => ({
   max_tokens_total: left.max_tokens_total + sign * right.max_tokens_total,
   max_dollars: left.max_dollars + sign * right.max_dollars,
@@ -69,10 +74,12 @@ export const limits = (settings: Omit<typeof CapSettings.Type, "softShare">): Am
 export const exceeded = (amounts: Amounts, limits: Amounts): Name | undefined =>
   names.find((name) => amounts[name] > limits[name])
 
-/** A warning for each limit of which the share is spent; the same words whenever it is asked. */
+/** A warning for each limit whose soft share is spent. Its text depends on the limit alone, so that a repetition is recognised. */
 export const warnings = (spent: Spent, limits: Amounts, softShare: number): ReadonlyArray<string> => {
   const used = amounts(spent)
   return names.filter((name) => Number.isFinite(limits[name]) && used[name] >= softShare * limits[name]).map((name) =>
-    `${Math.round(100 * softShare)} % of ${name} ${limits[name]} are spent: the run ends where it might exceed it`
+    `${Math.round(100 * softShare)} % of ${name} ${
+      limits[name]
+    } are spent: the run ends before it might exceed that limit`
   )
 }

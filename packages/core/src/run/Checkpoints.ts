@@ -1,4 +1,4 @@
-/** Checkpoints of a run: saved with a record each, and found again on resuming. */
+/** Checkpoints of a run: each is saved together with its record, by which a resume finds it. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ export interface Position {
 
 export type Kind = RunRecord.Saved["kind"]
 
-/** Checkpoints are named by the number of iterations behind them; the one that ends a run is `final`. */
+/** Checkpoints are named by the number of iterations done; the one that ends a run is `final`. */
 export const name = (iteration: number, kind: Kind) => kind === "final" ? "final" : String(iteration).padStart(6, "0")
 
 /** The resumable state, and for all but rolling checkpoints the sampler's weights. Both are submitted before either is awaited. */
@@ -103,8 +103,8 @@ const load = Effect.fnUntraced(function*({ name, statePath: path }: RunRecord.Sa
 })
 
 /**
- * The newest checkpoint of the story that the backend still has; none in a run that saved none. A checkpoint that is gone is
- * passed over with a warning; one that the backend refuses, and a run whose checkpoints are all gone, are errors.
+ * The newest recorded checkpoint that the backend still has, or nothing for a run that saved none. A checkpoint that no longer exists is
+ * skipped with a warning. Fails where the backend refuses a checkpoint, and where none of a run's checkpoints exists any more.
  */
 export const resume = Effect.fn("Checkpoints.resume")(function*(story: ReadonlyArray<RunRecord.RunRecord>) {
   const { name: run } = yield* RunStore

@@ -19,7 +19,10 @@ const awaited = <A, E>(fiber: Fiber.Fiber<A, E>, limit: Duration.Input) => {
 /** Detached from the run, so that interrupting the run does not interrupt the work. */
 const begun = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkDetach(effect, { startImmediately: true })
 
-/** An interruption waits for the effect, but no longer than `limit`; `hurry` is done first, so that it may give up what it can. */
+/**
+ * Makes an interruption wait for the effect, but no longer than `limit`. `hurry` runs first, to make the effect skip work that is not
+ * needed.
+ */
 export const finish = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   limit: Duration.Input,
@@ -32,7 +35,7 @@ export const finish = <A, E, R>(
     )
   )
 
-/** For finalizers, which nothing interrupts. */
+/** The same in a finalizer, which cannot be interrupted. */
 export const finishLast = <R>(
   effect: Effect.Effect<void, never, R>,
   limit: Duration.Input

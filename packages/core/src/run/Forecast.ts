@@ -12,9 +12,10 @@ export interface Done {
   readonly spent: Spent.Spent
 }
 
+/** Not done yet. */
 export const nothing: Done = { count: 0, spent: Spent.zero }
 
-/** Done once more. */
+/** Counts one more, at its cost. */
 export const once = ({ count, spent }: Done, cost: Spent.Spent): Done => ({
   count: count + 1,
   spent: Spent.add(spent, cost)
@@ -30,8 +31,8 @@ export interface Left {
 }
 
 /**
- * `spent` and the mean of an iteration, and of a measurement of an evaluator, for each that is left. A kind that was not done yet counts as
- * nothing.
+ * `spent`, plus the mean cost of an iteration for each iteration that is left, and likewise for the evaluators' measurements. What has
+ * not happened yet counts as nothing.
  */
 export const total = (
   spent: Spent.Spent,
@@ -39,6 +40,7 @@ export const total = (
   left: Left
 ): Spent.Spent => Spent.add(spent, Spent.add(next(iterations, left.iterations), next(evaluations, left.evaluations)))
 
+/** The settings that decide how much of a run is left. */
 export interface Plan {
   readonly iterations: number
   readonly evalEvery: number

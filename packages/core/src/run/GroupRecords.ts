@@ -1,4 +1,4 @@
-/** Groups as records: written when they are finished, and used again where a resume would sample them anew. */
+/** Groups as records: written when they finish, and used again where a resumed run would otherwise sample them a second time. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -78,11 +78,14 @@ interface Place {
   readonly step: number
 }
 
-/** An evaluated group is one of its weights as well; a group to train on may be asked for again with newer weights. */
+/**
+ * The weights belong to the identity of an evaluated group, but not to that of a training group, which may be requested again with newer
+ * weights.
+ */
 const id = ({ evaluator, iteration, step }: Place, key: string) =>
   JSON.stringify(evaluator === undefined ? [iteration, key] : [evaluator, iteration, step, key])
 
-/** Groups that lost members and that the failed run did not train on are sampled anew: what failed may have been mended. */
+/** Groups that lost members and that the failed run did not train on are sampled again: the cause may have been fixed. */
 export const isGivenUp = (records: ReadonlyArray<RunRecord.RunRecord>) => {
   const last = records.findLast(RunRecord.isAnyOf(["Opened", "Failed", "Finished"]))
   if (last?._tag !== "Failed") return () => false
@@ -120,7 +123,7 @@ export interface Options {
   readonly unfinished: ReadonlyArray<{ readonly evaluator: string; readonly iteration: number }>
   readonly budget: Budget
   readonly append: (note: Note) => Effect.Effect<unknown, RunError>
-  /** Fails with the first group that could not be written or read, which then waits for the run to end. */
+  /** Fails with the error of the first group that could not be written or read; that group then waits for the run to end. */
   readonly failure: Deferred.Deferred<never, RunError>
 }
 
@@ -156,7 +159,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     })
   })
 
-  /** The group of an abandoned record; none where its payload was lost, as after a power failure. */
+  /** The group of an abandoned record; `None` where its payload was lost, for instance in a power failure. */
   const stored = ({ key, payload }: RunRecord.GroupRolledOut) =>
     payload === undefined
       ? Effect.succeed(Option.none())

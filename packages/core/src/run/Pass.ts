@@ -21,7 +21,7 @@ export interface Pass<out E = never, out R = never> {
   readonly datums: number
   /** Positions of all its datums. */
   readonly tokens: number
-  /** Queues the pass; returns when the backend has accepted it, with the way it took. */
+  /** Queues the pass; returns when the backend has accepted it, with how the loss was submitted. */
   readonly submit: (client: TrainingClient) => Effect.Effect<LossSubmission.Submitted<TinkerError | E>, TinkerError, R>
 }
 

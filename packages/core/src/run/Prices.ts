@@ -1,5 +1,5 @@
 /**
- * What tokens of a model cost. A table is a value, provided by its Layer; there is no price that is not in it.
+ * Prices of tokens, by model. The table is a value that a Layer provides; there are no built-in prices.
  *
  * @example
  * Rl.run({ model, dataset }).pipe(Stream.provide(Prices.layer({
@@ -19,21 +19,22 @@ const dollars = (help: string) => Setting.number({ least: 0, unit: "dollars", he
 
 /** Dollars per million tokens; a kind that is left out has no price. */
 export const Price = Schema.Struct({
-  prefill: dollars("A million prompt tokens, also those of forward passes"),
-  cached: dollars("A million prompt tokens that the backend has in its cache; as prefill unless given"),
+  prefill: dollars("A million prompt tokens, those of forward passes included"),
+  cached: dollars("A million prompt tokens that the backend has in its cache; the prefill price unless given"),
   sample: dollars("A million sampled tokens"),
   train: dollars("A million tokens trained on")
 })
 export interface Price extends Schema.Schema.Type<typeof Price> {}
 
-/** Prices by the name of a base model, or the path of a checkpoint that is asked beside the weights being trained. */
+/** Prices by the name of a base model, or the path of a checkpoint that is sampled beside the weights being trained. */
 export type Prices = Readonly<Record<string, Price>>
 
 export const Prices = Context.Reference<Prices>("@effect-rl/core/run/Prices", { defaultValue: () => ({}) })
 
+/** Provides a table of prices. */
 export const layer = (prices: Prices): Layer.Layer<never> => Layer.succeed(Prices, prices)
 
-/** A table that a file gave. Fails with the first price that is not one. */
+/** Decodes a table of prices that a file gave. Fails with the first invalid price. */
 export const decode = Effect.fnUntraced(function*(
   given: unknown,
   field: string
@@ -54,7 +55,7 @@ type Tokens = Pick<Spent, "prefilled" | "sampled" | "trained" | "cached">
 
 const perMillion = 1e-6
 
-/** What tokens cost; undefined where a kind of which there are some has no price. */
+/** The dollars that tokens cost; undefined where a kind that occurs among them has no price. */
 export const cost = (price: Price | undefined, tokens: Tokens): number | undefined => {
   const { cached = 0, prefilled, sampled, trained } = tokens
   const parts: ReadonlyArray<readonly [count: number, each: number | undefined]> = [

@@ -4,13 +4,13 @@ import * as Spent from "../record/Spent.ts"
 import * as Prices from "./Prices.ts"
 
 export interface Pricing {
-  /** What tokens of a model cost, given its name or a path that is known as one; without dollars where they have no price. */
+  /** The cost of tokens of a model, given by its name or by the path of one of its checkpoints; without dollars where they have no price. */
   readonly cost: (path: string, tokens: Metering.Tokens) => Spent.Spent
-  /** The cost of tokens of which nobody knows how many they are, and so nothing of their dollars. */
+  /** The cost of an unknown number of tokens, whose dollars are unknown as well. */
   readonly unknown: (model: string) => Spent.Spent
-  /** Prices a checkpoint as a model: workers name the weights that are trained by the paths of their checkpoints. */
+  /** Prices a checkpoint like a model: workers refer to the weights that are trained by the paths of checkpoints. */
   readonly know: (path: string, model: string) => void
-  /** A warning for each model that was asked for something without a price; none where there are no prices at all. */
+  /** A warning for each model that was used without a price; no warnings where there are no prices at all. */
   readonly warnings: () => ReadonlyArray<string>
 }
 

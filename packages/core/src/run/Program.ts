@@ -1,4 +1,4 @@
-/** A training algorithm as a value: how it makes its updates from the weights as they are. */
+/** A training algorithm as a value: how it makes its updates from the current weights. */
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -20,10 +20,11 @@ export interface Update<out E = never, out R = never> {
    * passes are made while they are submitted: each is reserved by itself, and the update given up where the run ends meanwhile.
    */
   readonly tokens: number | undefined
-  /** What Adam is given where that depends on the passes' outputs, which are then awaited before the optimizer step is submitted. */
+  /** Adam's parameters where they depend on the outputs of the passes, which are then awaited before the optimizer step is submitted. */
   readonly govern?: ((adam: AdamParams, passes: ReadonlyArray<ForwardBackwardOutput>) => AdamParams) | undefined
 }
 
+/** The output of a pass, with its loss and route. */
 export interface PassOutput extends ForwardBackwardOutput {
   readonly loss: string
   readonly route: Route
@@ -31,11 +32,12 @@ export interface PassOutput extends ForwardBackwardOutput {
   readonly tokens: number
 }
 
+/** The outputs of an update: of its passes and of its optimizer step. */
 export interface UpdateOutput {
   readonly adam: AdamParams
   readonly passes: ReadonlyArray<PassOutput>
   readonly optimizer: OptimStepOutput
-  /** From its submission until its results were there. */
+  /** From its submission until its results arrived. */
   readonly seconds: number
 }
 
@@ -45,35 +47,37 @@ export interface Note {
   readonly payload?: string
 }
 
+/** What an iteration reports when its results have arrived. */
 export interface Report<out E = never> {
   readonly metrics: Readonly<Record<string, number>>
   readonly reward?: RunRecord.Reward
   /** The payload of the iteration's record, as JSON text. */
   readonly payload?: string
-  /** What to write down before it. */
+  /** Records to append before it. */
   readonly notes?: ReadonlyArray<Note>
   /** Fails the run once the iteration is recorded. */
   readonly failure?: E
 }
 
-/** Something to write down, and a moment at which the run's own records reach its listeners. */
+/** Records to append while an iteration is being made. The run also hands its own new records to its listeners at this point. */
 export interface Progress {
   readonly _tag: "Progress"
   readonly notes: ReadonlyArray<Note>
 }
 
+/** Progress with these records. */
 export const progress = (...notes: ReadonlyArray<Note>): Progress => ({ _tag: "Progress", notes })
 
 /** What one iteration submits, and where the program goes on after it. */
 export interface Iteration<out Cursor, out E = never, out R = never> {
   readonly _tag: "Iteration"
-  /** None where there is nothing to learn from. */
+  /** Empty where there is nothing to learn from. */
   readonly updates: ReadonlyArray<Update<E, R>>
-  /** Read when its results are there. */
+  /** Read when the results of the iteration have arrived. */
   readonly cursor: Cursor
   /** Called with one output for each update that took an optimizer step, in order. */
   readonly report: (outputs: ReadonlyArray<UpdateOutput>) => Report<E>
-  /** More metrics, measured with the weights as they are after the iteration's updates; given up where the budget is exhausted. */
+  /** More metrics, measured with the weights after the iteration's updates; abandoned where the budget is exhausted. */
   readonly measure?: ((weights: Weights) => Effect.Effect<Report["metrics"], E, R>) | undefined
 }
 
@@ -104,7 +108,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly identity: JsonObject
   readonly cursor: Schema.Codec<Cursor, Json>
   readonly start: Cursor
-  /** Iterations there are; `Infinity` where there is no end. */
+  /** The number of iterations; `Infinity` where there is no end. */
   readonly length: number
   /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
   readonly ahead: number

@@ -58,6 +58,7 @@ export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadabl
   }
 }
 
+/** A stored run cannot be resumed. */
 export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", {
   reason: Schema.Union([ResumeMismatch, CheckpointsLost, CheckpointRefused, CheckpointUnreadable])
 }) {

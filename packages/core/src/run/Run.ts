@@ -124,12 +124,12 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
       run.settings.interruptTimeout,
       Deferred.succeed(ending, undefined)
     )
-    // What groups record that are sampled meanwhile is handed on as it comes.
+    // Records of groups that are sampled meanwhile are handed on as they arrive.
     return Stream.concat(run.ledger.watch(submitting), conclude(running, iteration))
   }))
 }
 
-/** Settles, saves and evaluates as far as is due after an iteration; nothing follows one that was given up as the run ends. */
+/** Settles, saves and evaluates as far as is due after an iteration; nothing follows an iteration that was abandoned because the run ends. */
 const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, iteration: Iteration<Cursor, E, R>) => {
   const { program, run } = running
   return Stream.unwrap(Effect.gen(function*() {
@@ -305,7 +305,7 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   yield* RunState.update(run, { isOver: true })
 })
 
-/** The last thing a run does however it ends: finished iterations are not lost. */
+/** Saves iterations that are not saved yet, however the run ends. */
 const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Effect.gen(function*() {
     const { run } = running

@@ -34,20 +34,20 @@ export const RunSettings = Schema.Struct({
   iterations: Setting.int({
     least: 0,
     unit: "iterations",
-    help: "Length of the run; everything the program has unless given"
+    help: "Number of iterations; all that the program has unless given"
   }),
   saveEvery: Setting.int({
     least: 0,
     default: 20,
     unit: "iterations",
-    help: "Iterations between checkpoints; 0 saves at the end alone"
+    help: "Iterations between checkpoints; 0 saves only at the end"
   }),
   saveTtl: Setting.duration({ help: "How long the backend keeps checkpoints; for ever unless given" }),
   rollingSaveEvery: Setting.int({
     least: 0,
     default: 0,
     unit: "iterations",
-    help: "Iterations between rolling checkpoints, which hold the resumable state alone and expire soon; 0 for none"
+    help: "Iterations between rolling checkpoints, which hold only the resumable state and expire soon; 0 for none"
   }),
   rollingSaveTtl: Setting.duration({ default: "2 hours", help: "How long the backend keeps rolling checkpoints" }),
   evalEvery: Setting.int({
@@ -64,6 +64,7 @@ export const RunSettings = Schema.Struct({
 })
 export interface RunSettings extends Schema.Codec.Encoded<typeof RunSettings> {}
 
+/** The model of a run and its options. */
 export interface RunOptions<out EE = never, out ER = never> {
   readonly model: ChatModel
   readonly lora?: LoraSettings
@@ -78,7 +79,7 @@ export interface Resolved {
   readonly run: typeof RunSettings.Type
 }
 
-/** Fails with the first option that no run can be made of. */
+/** Fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*<EE, ER>(
   { lora = {}, model, run = {} }: RunOptions<EE, ER>
 ): Effect.fn.Return<Resolved, InvalidOption> {
@@ -92,7 +93,7 @@ export const resolve = Effect.fnUntraced(function*<EE, ER>(
   return resolved
 })
 
-/** What must be equal for a run to be resumed, whatever its program. */
+/** The options that must be equal for a run to be resumed, whatever its program. */
 export const identity = <EE, ER>(
   { loadCheckpointPath, model }: RunOptions<EE, ER>,
   { lora, run }: Resolved

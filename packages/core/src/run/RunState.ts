@@ -1,4 +1,4 @@
-/** What a run holds while it goes on. */
+/** The state of a run while it goes on. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -29,9 +29,9 @@ export interface Status {
   readonly steps: number
   /** False while the weights belong to no whole number of iterations. */
   readonly isWhole: boolean
-  /** Iterations behind the newest checkpoint, and its path; 0 and null before the first. */
+  /** The number of iterations at the newest checkpoint, and its path; 0 and null before the first. */
   readonly saved: { readonly iteration: number; readonly path: string | null }
-  /** The run has said how it ended. */
+  /** Whether the run has recorded how it ended. */
   readonly isOver: boolean
 }
 
@@ -52,7 +52,7 @@ export interface RunState<EE, ER> {
   readonly start: Position
   /** What it had spent when it was opened. */
   readonly opened: Spent
-  /** It was resumed from the checkpoint that ended it. */
+  /** Whether it was resumed from the checkpoint that ended it. */
   readonly isComplete: boolean
   readonly client: TrainingClient
   readonly sampler: RcRef.RcRef<Sampler, TinkerError>

@@ -1,4 +1,4 @@
-/** What a run spends, from its opening on: its budget goes on from what its records say, and its records tell of it. */
+/** The spending of a run: its budget continues from what its records say was spent, and its new records say what it has spent since. */
 import * as Effect from "effect/Effect"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
@@ -65,7 +65,7 @@ export const settings: Effect.Effect<JsonObject> = Effect.map(
   (prices) => Object.keys(prices).length === 0 ? {} : { prices }
 )
 
-/** A ledger in which a warning of the budget follows the record that calls for it. */
+/** A ledger that appends each warning of the budget after the record that caused it. */
 export const warn = ({ warnings }: Budget.Budget, ledger: Ledger): Ledger => ({
   ...ledger,
   append: (note) =>

@@ -27,7 +27,7 @@ export interface Submission<out E> {
   readonly settle: Effect.Effect<ReadonlyArray<UpdateOutput>, TinkerError | E>
 }
 
-/** What the run says to the submission of its updates. */
+/** How a run takes part in the submission of its updates. */
 export interface Options<out E> {
   /** Runs before each optimizer step is submitted. */
   readonly stepping: Effect.Effect<void>
@@ -37,7 +37,7 @@ export interface Options<out E> {
   readonly ending: Effect.Effect<unknown, E>
 }
 
-/** The passes of an update; undefined where they were given up. */
+/** The passes of an update; undefined where they were abandoned. */
 const submitPasses = <E, R, E2>(
   client: TrainingClient,
   { passes, tokens }: Update<E, R>,
@@ -84,8 +84,8 @@ const settleUpdate = Effect.fnUntraced(function*<E>({ adam, at, optimizer, passe
 })
 
 /**
- * Submits updates one ahead: each update is queued before the results of the one before it are awaited; the last one is
- * settled by the caller. Undefined where an update was given up.
+ * Submits updates one ahead: each update is queued before the results of the one before it are awaited; the last one is settled by the
+ * caller. Undefined where an update was abandoned.
  *
  * @see tinker-cookbook `train_step`
  */

@@ -1,4 +1,4 @@
-/** Held-out data, read whole by evaluators. */
+/** Held-out data, which evaluators read completely. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { Weights } from "../backend/Weights.ts"

@@ -7,6 +7,7 @@ import * as HeldOut from "./HeldOut.ts"
 import * as Nll from "./Nll.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 
+/** The evaluator's name and its data. */
 export interface Options<E, R> {
   readonly name: string
   /** Held-out examples; every batch is read. */

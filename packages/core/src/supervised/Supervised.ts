@@ -19,7 +19,7 @@ import * as SupervisedOptions from "./SupervisedOptions.ts"
 
 export type { SupervisedOptions as Options } from "./SupervisedOptions.ts"
 
-/** Fails with the first option that no run can be made of, as `run` does before its first request. */
+/** Fails with the first invalid option, as `run` does before its first request. */
 export const validate = <E, R, EE, ER>(
   options: SupervisedOptions.SupervisedOptions<E, R, EE, ER>
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(SupervisedOptions.resolve(options))

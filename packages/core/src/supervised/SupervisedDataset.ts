@@ -9,11 +9,12 @@ import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as WeightedDatum from "./WeightedDatum.ts"
 
+/** A conversation to imitate. */
 export type Conversation = ReadonlyArray<Message.Message>
 
 /**
- * `length` batches; `batch(i, seed)` is a pure function of both, as resuming calls it again. The fingerprint names the data, their
- * order and what is trained of them, and is compared on resume.
+ * A dataset of `length` batches; `batch(i, seed)` is a pure function of its arguments, because resuming calls it again. The fingerprint
+ * identifies the data, their order and the part that is trained on, and is compared on resume.
  *
  * @see tinker-cookbook `SupervisedDataset`
  */
@@ -26,6 +27,7 @@ export interface SupervisedDataset<out E = never, out R = never> {
   ) => Effect.Effect<ReadonlyArray<Datum.Datum<"WeightedTokens">>, E, R>
 }
 
+/** How conversations become examples and batches. */
 export interface ConversationsOptions extends Epochs.Options {
   readonly model: Pick<ChatModel, "renderer">
   /** Which messages are trained on; default "all_assistant_messages". */
@@ -50,7 +52,7 @@ export const named = <A>(name: string, rendered: Effect.Effect<A, Renderer.Rende
     ({ detail, renderer }) => new Renderer.RendererError({ renderer, detail: `${name}: ${detail}` })
   )
 
-/** The examples of one conversation, each behind the prompt that the model would be sampled with. */
+/** The examples of one conversation, each after the prompt that the model would be sampled with. */
 const examples = (
   { renderer }: Pick<ChatModel, "renderer">,
   conversation: Conversation,
@@ -60,7 +62,7 @@ const examples = (
     ? renderer.supervisedExamples(conversation, trainOn)
     : Effect.map(renderer.supervisedExample(conversation, trainOn), (example) => [example])
 
-/** Fails where no batch can be made with these options. */
+/** Fails with the first invalid option. */
 export const check = ({ batchSize, epochs, maxLength }: Epochs.Options & { readonly maxLength?: number }) =>
   Check.broken([
     Check.option("batchSize", batchSize, Check.whole(1)),

@@ -36,10 +36,11 @@ export interface Resolved {
   readonly iterations: number
   readonly learningRate: LearningRate.LearningRate
   readonly adam: typeof Adam.AdamSettings.Type
-  /** What must be equal for a run to be resumed. */
+  /** The options that must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
 
+/** The learning rate unless another is given. */
 export const defaultLearningRate = 1e-4
 
 interface Shape extends RunOptions.RunOptions<unknown, unknown> {
@@ -47,7 +48,7 @@ interface Shape extends RunOptions.RunOptions<unknown, unknown> {
   readonly update?: UpdateOptions
 }
 
-/** Fills in the defaults; fails with the first option that no run can be made of. */
+/** Fills in the defaults; fails with the first invalid option. */
 export const resolve = Effect.fnUntraced(function*(
   { dataset, update = {}, ...options }: Shape,
   rate: number = defaultLearningRate

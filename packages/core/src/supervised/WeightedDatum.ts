@@ -5,7 +5,7 @@ import type * as Renderer from "../chat/Renderer.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 
-/** An example that no datum can be made of. */
+/** An example from which no datum can be made. */
 export class InvalidExample extends Schema.TaggedError<InvalidExample>()("InvalidExample", {
   example: Schema.String,
   found: Schema.String,
@@ -22,6 +22,7 @@ export class InvalidExample extends Schema.TaggedError<InvalidExample>()("Invali
  */
 export type Reduction = "none" | "mean"
 
+/** Options of making a datum. */
 export interface Options {
   /** The example's name in errors; default "the example". */
   readonly name?: string
@@ -31,7 +32,7 @@ export interface Options {
   readonly reduction?: Reduction
 }
 
-/** Up to the last text: a target must be a token. */
+/** The input up to its last text, because a target must be a token. */
 const endingInText = ({ chunks }: ModelInput.ModelInput) =>
   ModelInput.fromChunks(chunks.slice(0, chunks.findLastIndex(({ _tag }) => _tag === "EncodedText") + 1))
 
@@ -52,8 +53,8 @@ const reduced = (weightsT: Float32Array, reduction: Reduction) => {
 }
 
 /**
- * The datum of an example: position `t` is to predict token `t + 1` with that token's weight. Fails where the weights are not one
- * per position, and where fewer than two positions are left.
+ * The datum of an example: position `t` predicts token `t + 1` with that token's weight. Fails where the weights are not one per
+ * position, and where fewer than two positions are left.
  *
  * @example
  * const datum = renderer.supervisedExample(messages, "last_assistant_message").pipe(

@@ -1,4 +1,4 @@
-/** What was asked of a scripted backend, in order. */
+/** The calls of a scripted backend, in order. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"

@@ -1,6 +1,7 @@
 /** Choices drawn from a seed. */
 import * as Seed from "../record/Seed.ts"
 
+/** A source of seeded choices. */
 export interface Draw {
   /** In [0, 1). */
   readonly uniform: () => number
@@ -10,7 +11,7 @@ export interface Draw {
   readonly oneOf: <A>(choices: readonly [A, ...ReadonlyArray<A>]) => A
 }
 
-/** Equal seeds draw equal choices; `parts` tell apart what is drawn for. */
+/** Equal seeds draw equal choices; `parts` distinguish what the choices are for. */
 export const make = (seed: number, ...parts: ReadonlyArray<string | number>): Draw => {
   const uniform = Seed.uniform(Seed.derive(seed, ...parts))
   return {

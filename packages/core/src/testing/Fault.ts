@@ -1,4 +1,4 @@
-/** What goes wrong in one call, whoever is called. */
+/** Faults of a single call, such as a failure or a delay. */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Reason } from "../backend/TinkerError.ts"
@@ -6,39 +6,39 @@ import type * as Sampling from "../model/Sampling.ts"
 import type { Operation } from "./Call.ts"
 import type { Draw } from "./Draw.ts"
 
-/** The call, as it then goes. */
+/** Turns a call into one with the fault. */
 export type Fault<A, E> = <R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** Nothing goes wrong. */
+/** No fault. */
 export const none = <A, E, R>(call: Effect.Effect<A, E, R>) => call
 
-/** It fails before it begins. */
+/** The call fails before it begins. */
 export const fail = <E>(error: E) => <A, R>(_call: Effect.Effect<A, unknown, R>): Effect.Effect<A, E, R> =>
   Effect.fail(error)
 
-/** It is done, and its answer is lost. */
+/** The call is done, but its answer is lost. */
 export const failAfter = <E>(error: E) => <A, E2, R>(call: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
   Effect.andThen(call, Effect.fail(error))
 
-/** It throws. */
+/** The call dies. */
 export const die = (defect: unknown) => <A, E, R>(_call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.die(defect)
 
-/** It never ends, but can be interrupted. */
+/** The call never ends, but can be interrupted. */
 export const hang = <A, E, R>(_call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => Effect.never
 
-/** It begins only after this time. */
+/** The call begins only after this time. */
 export const slow = (duration: Duration.Input) => <A, E, R>(call: Effect.Effect<A, E, R>) =>
   Effect.delay(call, duration)
 
-/** It answers something else. */
+/** The call gives another answer. */
 export const answer = <A>(change: (answer: A) => A) => <E, R>(call: Effect.Effect<A, E, R>) => Effect.map(call, change)
 
-/** All of them, the first nearest to the call. */
+/** All of the given faults; the first is nearest to the call. */
 export const all = <A, E>(...faults: ReadonlyArray<Fault<A, E>>): Fault<A, E> => (call) =>
   faults.reduce((before, fault) => fault(before), call)
 
-/** One of the given, each as likely as its weight says. */
+/** One of the given faults, drawn by their weights. */
 export const oneOf = <A, E>(
   draw: Draw,
   choices: ReadonlyArray<readonly [weight: number, fault: Fault<A, E>]>
@@ -59,13 +59,16 @@ export const notNumbers = answer<Sampling.SampledTokens>((sampled) => ({
   logprobs: sampled.logprobs.map(() => NaN)
 }))
 
-/** A fault for each request to a scripted backend, `call` being how many of the operation came before; a training request has then been accepted. */
+/**
+ * A fault for each request to a scripted backend, where `call` counts earlier requests of the operation. A training request has been
+ * accepted when its fault happens.
+ */
 export type Plan = (operation: Operation, call: number) => Fault<void, Reason>
 
-/** One call of an operation; all others go well. */
+/** A fault of one call of an operation; all other calls go well. */
 export const call = (operation: Operation, call: number, fault: Fault<void, Reason>): Plan => (found, count) =>
   found === operation && count === call ? fault : none
 
-/** Every call of an operation. */
+/** A fault of every call of an operation. */
 export const every = (operation: Operation, fault: Fault<void, Reason>): Plan => (found) =>
   found === operation ? fault : none

@@ -1,4 +1,4 @@
-/** Policies, samplers, tools and environments in which things go wrong as planned. */
+/** Policies, samplers, tools and environments with planned faults. */
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../backend/SamplingClient.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
@@ -9,13 +9,13 @@ import type * as Sampling from "../model/Sampling.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Fault from "./Fault.ts"
 
-/** Planned by request: its key says whose turn it is. */
+/** Faults are planned by request, whose key names the turn. */
 export const policy = <E, R, E2 = never>(
   policy: Policy.Policy<E, R>,
   plan: (request: Policy.Request) => Fault.Fault<Sampling.SampledTokens, E | E2>
 ): Policy.Policy<E | E2, R> => ({ act: (request) => plan(request)(policy.act(request)) })
 
-/** Planned by request and how many came before it. */
+/** Faults are planned by request and the number of earlier requests. */
 export const sampler = (
   client: SamplingClient,
   plan: (request: Sampling.SampleRequest, call: number) => Fault.Fault<Sampling.SampleResponse, TinkerError>
@@ -24,7 +24,7 @@ export const sampler = (
   return { ...client, sample: (request) => Effect.suspend(() => plan(request, calls++)(client.sample(request))) }
 }
 
-/** Planned by the arguments and how many calls came before. */
+/** Faults are planned by the arguments and the number of earlier calls. */
 export const tool = <E, R, E2 = never>(
   tool: Tool.Tool<E, R>,
   plan: (argumentText: string, call: number) => Fault.Fault<Tool.Answer, E | E2>
@@ -33,12 +33,13 @@ export const tool = <E, R, E2 = never>(
   return { ...tool, call: (text) => Effect.suspend(() => plan(text, calls++)(tool.call(text))) }
 }
 
-/** What goes wrong in one episode; what is not given goes well. */
+/** The faults of one episode; what is not given goes well. */
 export interface EnvPlan<E> {
   readonly initialObservation?: Fault.Fault<Env.Prompt | Env.Overflow, E>
   readonly step?: (turn: number) => Fault.Fault<Env.Step, E>
 }
 
+/** The environment with the planned faults. */
 export const env = <E, R, E2 = never>(env: Env.Env<E, R>, plan: EnvPlan<E | E2>): Env.Env<E | E2, R> => {
   const { initialObservation = Fault.none, step = () => Fault.none } = plan
   let turns = 0
@@ -49,7 +50,7 @@ export const env = <E, R, E2 = never>(env: Env.Env<E, R>, plan: EnvPlan<E | E2>)
   }
 }
 
-/** What goes wrong in one group, by how often it was tried before; what is not given goes well. */
+/** The faults of one group, by the number of earlier tries; what is not given goes well. */
 export interface GroupPlan<E> {
   readonly open?: (attempt: number) => Fault.Fault<void, E>
   readonly acquire?: (member: number, attempt: number) => Fault.Fault<void, E>
@@ -57,7 +58,7 @@ export interface GroupPlan<E> {
   readonly grade?: (attempt: number) => Fault.Fault<ReadonlyArray<GroupReward>, E>
 }
 
-/** Counts what begins, by name. */
+/** Counts beginnings by name. */
 const makeCount = () => {
   const counts = new Map<string, number>()
   return (name: string) => {
@@ -67,7 +68,7 @@ const makeCount = () => {
   }
 }
 
-/** Opening and acquiring go wrong before anything is acquired. */
+/** Faults of opening and acquiring happen before anything is acquired. */
 export const group = <E, R, E2 = never>(
   builder: EnvGroupBuilder<E, R>,
   plan: GroupPlan<E | E2>

@@ -1,10 +1,11 @@
-/** Counts what is acquired and released, so that a test can say that nothing leaked. */
+/** Counts what is acquired and released, so that a test can check that nothing leaked. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 
+/** How often a resource was acquired and released. */
 export interface Count {
   readonly acquired: number
   readonly released: number
@@ -13,7 +14,7 @@ export interface Count {
 /** Counts per kind of resource. */
 export type Counts = Readonly<Record<string, Count>>
 
-/** How many are held now, per kind; kinds with none are left out. */
+/** The number of resources held now, per kind; kinds without any are left out. */
 export const live = (counts: Counts): Readonly<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(counts).flatMap(([kind, { acquired, released }]) =>
@@ -21,10 +22,11 @@ export const live = (counts: Counts): Readonly<Record<string, number>> =>
     )
   )
 
+/** Tracks resources and counts them. */
 export class LeakAudit extends Context.Service<LeakAudit, {
   /** Counts when `acquire` begins, and when the surrounding scope has run what `acquire` added to it. */
   readonly track: <A, E, R>(kind: string, acquire: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | Scope.Scope>
-  /** Counts by hand what no scope holds; what comes back counts one release each time it runs. */
+  /** Counts a resource that no scope holds; the effect that is returned counts one release each time it runs. */
   readonly hold: (kind: string) => Effect.Effect<Effect.Effect<void>>
   /** Counts the fibers that begin within, and end, as `fiber`. */
   readonly fibers: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

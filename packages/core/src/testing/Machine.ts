@@ -1,4 +1,4 @@
-/** What the clients of one scripted backend share. */
+/** The state that the clients of one scripted backend share. */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { Capabilities } from "../backend/Capabilities.ts"
@@ -77,11 +77,11 @@ export const make = Effect.fnUntraced(function*(script: Script.Script) {
         ? Effect.fail(new NotFound({ kind: "model", name, available: [...models.keys()] }))
         : Effect.succeed(model)
     },
-    /** How much was counted under a name before, with `amount` added. */
+    /** Adds `amount` to the count under a name; returns the count before. */
     count: (name: string, amount = 1) =>
       Ref.modify(counts, (before) => [before[name] ?? 0, { ...before, [name]: (before[name] ?? 0) + amount }] as const),
     record: (call: Call) => log.record(call),
-    /** Lets the script's faults happen. */
+    /** Makes the script's faults happen. */
     disturb: (operation: Operation, call: number) =>
       Fault.all(...(script.faults ?? []).map((plan) => plan(operation, call)))<never>(Effect.void),
     save: (path: string, checkpoint: Checkpoint) =>

@@ -1,4 +1,4 @@
-/** What a scripted backend is told to do. Whatever is not told, a small real model does. */
+/** The script of a backend for tests. A small real model does whatever is not scripted. */
 import * as Effect from "effect/Effect"
 import type { Capabilities } from "../backend/Capabilities.ts"
 import type { Reason } from "../backend/TinkerError.ts"
@@ -11,28 +11,31 @@ import type { Call } from "./Call.ts"
 import type * as Fault from "./Fault.ts"
 import type { TestTokenizer } from "./TestTokenizer.ts"
 
-/** Where in the run a request comes. */
+/** The place of a request in the run. */
 export interface At {
   /** Requests of the same operation before this one. */
   readonly call: number
-  /** Optimizer steps behind the weights in use. */
+  /** Optimizer steps that led to the weights in use. */
   readonly step: number
 }
 
-/** Where in the run sampling comes. */
+/** The place of a sampling request in the run. */
 export interface SampleAt extends At {
   readonly modelPath: string
-  /** Sequences asked for before this request. */
+  /** Sequences requested before this request. */
   readonly sequence: number
 }
 
+/** A value, or an effect that gives it or fails with a reason. */
 export type Answer<A> = A | Effect.Effect<A, Reason>
 
+/** The scripted answer to a sampling request. */
 export type SampleScript = (request: Sampling.SampleRequest, at: SampleAt) => Answer<Sampling.SampleResponse>
 
 /** The calls that `Script.forwardBackward` answers. */
 export type PassCall = Extract<Call, { readonly _tag: "Forward" | "ForwardBackward" }>
 
+/** The answers and faults of a scripted backend. */
 export interface Script {
   /** Models by name with what differs from `defaultCapabilities`; one model, `defaultModel`, unless given. */
   readonly models?: Readonly<Record<string, Partial<Capabilities>>>
@@ -46,12 +49,14 @@ export interface Script {
   /** Metrics of an optimizer step. */
   readonly optimStep?: (adam: AdamParams, at: At) => Answer<Readonly<Record<string, number>>>
   readonly faults?: ReadonlyArray<Fault.Plan>
-  /** Asked whenever the backend's health is; well unless given. */
+  /** The answer to requests for the backend's health; healthy unless given. */
   readonly health?: Answer<void>
 }
 
+/** The name of the model unless the script has others. */
 export const defaultModel = "effect-rl/scripted"
 
+/** The capabilities of a model unless the script changes them. */
 export const defaultCapabilities: Capabilities = {
   contextLength: 512,
   lossReduction: "token-sum",
@@ -61,10 +66,11 @@ export const defaultCapabilities: Capabilities = {
   loraRank: [1, 128]
 }
 
+/** An answer as an effect. */
 export const answer = <A>(given: Answer<A>): Effect.Effect<A, Reason> =>
   Effect.isEffect(given) ? given : Effect.succeed(given)
 
-/** What a model says: the tokens of a text, special tokens included, at −0.5 each unless given. */
+/** A sampled text: its tokens, special tokens included, with a log-probability of −0.5 each unless given. */
 export const text = (
   tokenizer: Tokenizer,
   content: string,
@@ -78,7 +84,7 @@ export const text = (
   }
 }
 
-/** Each request answered by a function of its prompt's text, once per sample. */
+/** Answers each request by a function of its prompt's text, called once per sample. */
 export const reply = (
   tokenizer: Tokenizer,
   say: (prompt: string, at: SampleAt & { readonly seed: number | undefined }) => Sampling.SampledTokens

@@ -1,4 +1,4 @@
-/** A backend for tests that answers as it is told, records what it was asked and otherwise trains and samples a toy model. */
+/** A backend for tests that answers as scripted, records its calls, and otherwise trains and samples a toy model. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RequestRules from "../backend/RequestRules.ts"

@@ -8,7 +8,7 @@ export interface TestTokenizer extends Tokenizer {
   readonly vocabulary: number
 }
 
-/** What a test tokenizer is made of. Ids are positions: unknown, then special tokens, then pieces. */
+/** The definition of a test tokenizer. Ids are positions: unknown, then special tokens, then pieces. */
 export interface Definition {
   readonly name: string
   readonly specialTokens: ReadonlyArray<string>

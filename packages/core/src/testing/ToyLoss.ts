@@ -36,7 +36,7 @@ const policyTerm = (loss: Loss.Loss<Datum.Kind>, logprob: number, drift: number,
   }
 }
 
-/** Tokens that are masked, or weigh nothing, count nothing. */
+/** Tokens that are masked, or have weight 0, do not count. */
 export const evaluate = (
   loss: Loss.Loss<Datum.Kind>,
   inputs: Datum.Inputs[Datum.Kind],

@@ -1,12 +1,12 @@
 /**
- * A language model that fits on a page: the logits of the next token depend on the token before it alone, as a fixed
- * pseudo-random row plus a row that training adds.
+ * A language model that fits on a page: the logits of the next token depend only on the token before it, as a fixed pseudo-random row
+ * plus a row that training adds.
  */
 import { type AdamParams, defaults } from "../model/AdamParams.ts"
 import type * as ModelInput from "../model/ModelInput.ts"
 import * as Seed from "../record/Seed.ts"
 
-/** One row `[V]` per token before; what is not there is zero. Never changed in place. */
+/** One row `[V]` per preceding token; absent rows are zero. Never changed in place. */
 export type Rows = ReadonlyMap<number, Float64Array>
 
 export interface ToyModel {
@@ -130,7 +130,7 @@ const adamRow = (
   return { first, second, update }
 }
 
-/** One step of Adam on what was accumulated, which is then dropped. */
+/** One step of Adam on the accumulated gradient, which is then dropped. */
 export const step = (model: ToyModel, state: State, params: AdamParams) => {
   const complete = { ...defaults, ...params }
   const steps = state.optimizer.steps + 1

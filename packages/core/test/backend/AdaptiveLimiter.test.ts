@@ -14,7 +14,7 @@ const answer = {
   sequences: [{ tokens: new Int32Array(4), logprobs: new Float32Array(4), stopReason: "stop" as const }]
 }
 
-/** A client that does what a test says, and how often it was asked. */
+/** A scripted client, which counts its requests. */
 const scripted = (sample: (call: number) => Effect.Effect<typeof answer, TinkerError.TinkerError>) => {
   const seen = { calls: 0 }
   const client: SamplingClient.SamplingClient = {
@@ -100,7 +100,7 @@ describe("lanes that wait", () => {
       assert.closeTo(count("training"), 4, 1)
     }))
 
-  it.effect("have no claim to what they missed while nobody waited there", () =>
+  it.effect("are not compensated for permits that they did not ask for", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const order: Array<AdaptiveLimiter.Lane> = []
@@ -119,7 +119,7 @@ describe("lanes that wait", () => {
 })
 
 describe("a request that is turned away", () => {
-  it.effect("is sent again when the backend said, and the others go on", () =>
+  it.effect("is sent again at the time that the backend gave, while others continue", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call === 7 ? Effect.fail(rateLimited) : second)
@@ -131,7 +131,7 @@ describe("a request that is turned away", () => {
       yield* Fiber.join(all)
     }))
 
-  it.effect("stops everything until then where that happens again at once", () =>
+  it.effect("holds all requests until then where it is turned away twice in a row", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 9 ? Effect.delay(Effect.fail(rateLimited), 100) : second)
@@ -146,7 +146,7 @@ describe("a request that is turned away", () => {
       yield* Fiber.join(all)
     }))
 
-  it.effect("fails with what the backend said after ten more times", () =>
+  it.effect("fails with the backend's error after ten more tries", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => Effect.fail(rateLimited))
@@ -158,7 +158,7 @@ describe("a request that is turned away", () => {
 })
 
 describe("a backend that is down", () => {
-  it.effect("is asked no more after five failures in a row, until one request finds it up", () =>
+  it.effect("gets no requests after five failures in a row, until one probe succeeds", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 5 ? Effect.fail(unavailable) : second)
@@ -174,7 +174,7 @@ describe("a backend that is down", () => {
       assert.strictEqual((yield* limiter.state).breaker, "closed")
     }))
 
-  it.effect("fails all that wait when the one that was sent fails, and is asked half as often", () =>
+  it.effect("fails all waiting requests when the probe fails, and is probed half as often", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => Effect.fail(unavailable))
@@ -197,7 +197,7 @@ describe("a backend that is down", () => {
       }
     }))
 
-  it.effect("is asked by the next where the one that was sent is interrupted", () =>
+  it.effect("is probed by the next request where the probe is interrupted", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) => call < 5 ? Effect.fail(unavailable) : second)
@@ -214,7 +214,7 @@ describe("a backend that is down", () => {
       yield* Fiber.join(next)
     }))
 
-  it.effect("is asked although a request from before never ended", () =>
+  it.effect("is probed although an earlier request never ended", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted((call) =>
@@ -229,7 +229,7 @@ describe("a backend that is down", () => {
       assert.deepStrictEqual([seen.calls, (yield* limiter.state).breaker], [7, "closed"])
     }))
 
-  it.effect("is not what answers with an error of its own", () =>
+  it.effect("is not assumed where the backend answers with an error of its own", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.fail(reason(new TinkerError.Rejected({ detail: "no" }))))
@@ -239,7 +239,7 @@ describe("a backend that is down", () => {
 })
 
 describe("a limiter", () => {
-  it.effect("counts sequences, and lets a request of more than there are permits through alone", () =>
+  it.effect("counts sequences, and admits a request for more than all permits alone", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client, seen } = scripted(() => second)
@@ -255,7 +255,7 @@ describe("a limiter", () => {
       assert.deepStrictEqual([seen.calls, (yield* limiter.state).inUse], [3, 100])
     }))
 
-  it.effect("takes back the permits of what is interrupted, waiting or under way", () =>
+  it.effect("takes back the permits of interrupted requests, waiting or under way", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.never)
@@ -275,7 +275,7 @@ describe("a limiter", () => {
       assert.strictEqual((yield* limiter.state).permits, 8)
     }))
 
-  it.effect("tells when its permits or its breaker change", () =>
+  it.effect("emits changes of its permits and its breaker", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const seen = yield* started(limiter.changes.pipe(Stream.take(2), Stream.runCollect))
@@ -296,7 +296,7 @@ describe("a limiter", () => {
       assert.strictEqual((yield* Metric.value(AdaptiveLimiter.metrics.permits)).value, (yield* limiter.state).permits)
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("refuses what waits and what comes after its scope closed", () =>
+  it.effect("refuses waiting and later requests once its scope has closed", () =>
     Effect.gen(function*() {
       const { client } = scripted(() => Effect.never)
       const { limited, waiting } = yield* Effect.scoped(Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** A server with a capacity that nobody is told, in virtual time, and a crowd that keeps it busy. */
+/** A server with a hidden capacity, in virtual time, and a crowd of clients that keeps it busy. */
 import {
   type AdaptiveLimiter,
   ModelInput,
@@ -63,7 +63,7 @@ export const timed = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<
   return (yield* Fiber.join(fiber)) - start
 })
 
-/** `requests` requests from `size` who each ask for one after the other. */
+/** `requests` requests from `size` clients, each of which sends one after the other. */
 export const crowd = (client: SamplingClient.SamplingClient, requests: number, size: number) => {
   let left = requests
   const one: Effect.Effect<void, TinkerError.TinkerError> = Effect.suspend(() =>

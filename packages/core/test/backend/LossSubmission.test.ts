@@ -95,7 +95,7 @@ describe("data that do not fit are refused with the field", () => {
     expression: LossExpression.LossExpression<X>
   ) => Effect.map(Effect.flip(submitted(() => ({}), example, expression)), ({ message }) => message)
 
-  it.effect("where an advantage is no number", () =>
+  it.effect("where an advantage is not a number", () =>
     Effect.gen(function*() {
       assert.include(
         yield* refusal(datum(NaN), PolicyLoss.dppo()),

@@ -17,8 +17,8 @@ const client: SamplingClient.SamplingClient = {
 
 const request = { prompt, numSamples: 2, params: { maxTokens: 8 } }
 
-describe("A counter of what is asked elsewhere", () => {
-  it.effect("adds up the requests of each model, verdicts and what other models tell", () =>
+describe("A counter of requests from elsewhere", () => {
+  it.effect("adds up the requests of each model, verdicts and reported tokens", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const metered = metering.meter(client)
@@ -35,7 +35,7 @@ describe("A counter of what is asked elsewhere", () => {
       ])
     }))
 
-  it.effect("takes an interrupted request at its worst, and one that failed for nothing", () =>
+  it.effect("counts an interrupted request as its worst case, and a failed one as nothing", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const hanging = yield* Effect.forkChild(metering.meter({ ...client, sample: () => Effect.never }).sample(request))

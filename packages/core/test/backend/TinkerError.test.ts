@@ -33,7 +33,7 @@ describe("a backend's error", () => {
     for (const [reason, message] of reasons) assert.strictEqual(failure(reason).message, `sample: ${message}`)
   })
 
-  it("is worth another try when the request itself is not at fault", () => {
+  it("is retryable when the request itself is not at fault", () => {
     const retryable = reasons.map(([reason]) => failure(reason)).filter((error) => error.isRetryable)
     assert.deepStrictEqual(retryable.map(({ reason }) => reason._tag), ["RateLimited", "Unavailable"])
   })

@@ -72,7 +72,7 @@ describe("weights that can only be sampled from", () => {
         weights_.training.forward([Datum.weightedTokens(input, { targetTokens: targets, weights })], Loss.crossEntropy)
       assert.include(
         yield* refused(forward(Int32Array.of(2, 9, 4))),
-        "data[0].inputs.targetTokens[1] is 9, expected 3, the token behind its position"
+        "data[0].inputs.targetTokens[1] is 9, expected 3, the token after its position"
       )
       const { sampling } = yield* Effect.provide(bothWeights, tinker)
       const { metrics } = yield* Effect.flatMap(forward(Int32Array.of(9, 3, 4))(sampling), (pass) => pass.await)

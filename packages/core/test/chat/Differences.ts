@@ -20,7 +20,7 @@ const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"]): boole
 
 const strip = (text: string) => text.replace(/^\s+|\s+$/g, "")
 
-/** The line ends behind an empty thinking block, which belong to the text after it. */
+/** The line ends after an empty thinking block, which belong to the text after it. */
 const afterEmptyBlock = (text: string) => /^<think><\/think>(\n*)/.exec(text)?.[1] ?? ""
 
 /** The message without a second opening at the beginning of its thinking. */

@@ -12,7 +12,7 @@ const tokenizerFamilies: ReadonlyArray<readonly [prefix: string, family: string]
   ["tml", "tml"]
 ]
 
-/** All but `chat_template`, which is tried with templates and their interpreter in `packages/files/test/template`. */
+/** All except `chat_template`, which is tested with templates and their interpreter in `packages/files/test/template`. */
 export const names = Renderers.names.filter((name) => name !== "chat_template")
 
 export const familyOf = (name: string): string =>

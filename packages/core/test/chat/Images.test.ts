@@ -126,12 +126,12 @@ describe("images of Kimi", () => {
 })
 
 describe("a RendererError", () => {
-  it.effect("names an image that is none, and one that is too thin", () =>
+  it.effect("names data that are not an image, and an image that is too thin", () =>
     Effect.gen(function*() {
       const renderer = yield* make("qwen3_vl", "qwen")
       assert.include(
         yield* failure(renderer.generationPrompt(see({ type: "image", format: "jpeg", data: png(9, 9).data }))),
-        "an image of 33 bytes is no jpeg"
+        "an image of 33 bytes is not a jpeg"
       )
       assert.include(
         yield* failure(renderer.generationPrompt(see(png(6000, 1)))),
@@ -144,7 +144,7 @@ describe("a RendererError", () => {
       "kimi_k2",
       "kimi"
     ]] as const
-  )("refuses an image for %s, whose models read text alone", ([name, family]) =>
+  )("refuses an image for %s, whose models read only text", ([name, family]) =>
     Effect.gen(function*() {
       const renderer = yield* make(name, family)
       assert.match(yield* failure(renderer.generationPrompt(see(png(9, 9)))), /image/)

@@ -29,7 +29,7 @@ describe("conversations", () => {
       assert.deepStrictEqual(tool, { role: "tool", content: "mild", toolCallId: "c1", name: "get" })
     }))
 
-  it.effect("are the same after a way there and back", () =>
+  it.effect("survive a round trip", () =>
     Effect.gen(function*() {
       const messages: ReadonlyArray<Message.Message> = [
         Message.user("q"),
@@ -57,7 +57,7 @@ describe("conversations", () => {
 })
 
 describe("tools", () => {
-  it("are the same after a way there and back, and may lack a description and parameters", () => {
+  it("survive a round trip, and may lack a description and parameters", () => {
     const spec = { name: "f", description: "d", parameters: { type: "object" } }
     assert.deepStrictEqual(OpenAi.toToolSpec(OpenAi.fromToolSpec(spec)), spec)
     assert.deepStrictEqual(OpenAi.toToolSpec({ type: "function", function: { name: "f" } }), {

@@ -42,7 +42,7 @@ describe("reading and writing again", () => {
     assert.deepStrictEqual(rewrite(text), Result.succeed(expected))
   })
 
-  it.prop("loses nothing that JavaScript can hold", [Schema.Json], ([json]) => {
+  it.prop("loses nothing that JavaScript can represent", [Schema.Json], ([json]) => {
     const written = PythonJson.stringify(PythonJson.fromJson(json))
     assert.deepStrictEqual(JSON.parse(written), JSON.parse(JSON.stringify(json)))
     assert.deepStrictEqual(rewrite(written), Result.succeed(written))

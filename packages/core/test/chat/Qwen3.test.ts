@@ -80,7 +80,7 @@ describe("thinking and calls", () => {
       assert.include(text, `<think>\n\n</think>\n\n${block}<|im_end|>`)
     }))
 
-  it.effect("passes a string with an unclosed thinking block through as it is", () =>
+  it.effect("leaves a string with an unclosed thinking block unchanged", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = yield* Rendered.supervised(renderer, qwen, [Message.user("q"), Message.assistant("<think>r")])
@@ -110,7 +110,7 @@ describe("thinking turned off", () => {
       assert.strictEqual(yield* Rendered.prompt(open, qwen, [], options), "<|im_start|>user\n")
     }))
 
-  it.effect("never trains a turn that reasons", () =>
+  it.effect("never trains a turn with reasoning", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3DisableThinking(qwen)
       const error = yield* Effect.flip(
@@ -148,7 +148,7 @@ describe("tools", () => {
     }
   }
 
-  it.effect("are declared behind the system prompt", () =>
+  it.effect("are declared after the system prompt", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const [message] = yield* renderer.toolsPrefix?.([lookup], "SYS") ?? Effect.succeed([])
@@ -229,7 +229,7 @@ describe("parsing", () => {
       assert.strictEqual(Renderer.failure(parsed)?.kind, "content")
     }))
 
-  it.effect("reads tags without end in a moment", () =>
+  it.effect("reads very many tags quickly", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(qwen)
       const text = "<think>".repeat(50_000)
@@ -239,7 +239,7 @@ describe("parsing", () => {
 })
 
 describeWithVocabularies("qwen3 on its vocabulary", (tokenizer) => {
-  it.effect("splits control tokens that a user typed", () =>
+  it.effect("splits control tokens in a user's text", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen3.qwen3(tokenizer("qwen3"))
       const prompt = yield* renderer.generationPrompt([Message.user("a<|im_end|>b<think>")])

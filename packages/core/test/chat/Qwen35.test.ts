@@ -79,7 +79,7 @@ describe("worked examples", () => {
       )
     }))
 
-  it.effect("arguments that are no object are refused", () =>
+  it.effect("arguments that are not an object are refused", () =>
     Effect.gen(function*() {
       const renderer = yield* Qwen35.qwen35(qwen)
       const message: Message.Message = {

@@ -17,7 +17,7 @@ const promptTokens = (renderer: Renderer.Renderer, messages: ReadonlyArray<Messa
 
 const startsWith = (tokens: Int32Array, prefix: Int32Array) => prefix.every((token, index) => token === tokens[index])
 
-/** The tokens that a model would sample for the last message, behind the prompt of those before it. */
+/** The tokens that a model would sample for the last message, after the prompt of those before it. */
 const response = Effect.fnUntraced(function*(
   renderer: Renderer.Renderer,
   messages: ReadonlyArray<Message.Message>
@@ -64,7 +64,7 @@ describe("smollm2", () => {
 
 describe.each(Families.names)("%s", (name) => {
   it.effect.prop(
-    "trains the tokens behind the generation prompt and nothing of it",
+    "trains the tokens after the generation prompt and nothing of it",
     [Turns],
     ([turns]) =>
       Effect.gen(function*() {
@@ -113,13 +113,13 @@ describe.each(Families.names)("%s", (name) => {
     some
   )
 
-  it.effect("puts a prefill behind the prompt", () =>
+  it.effect("puts a prefill after the prompt", () =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       const messages = [Message.user("q")]
       const prefill = renderer.generationPrompt(messages, { prefill: "So" })
       if (!Families.takesPrefill(name)) {
-        assert.include((yield* Effect.flip(prefill)).message, "a prefill is no whole message")
+        assert.include((yield* Effect.flip(prefill)).message, "a prefill is not a whole message")
         return
       }
       const prefilled = yield* prefill

@@ -39,7 +39,7 @@ describe("role_colon", () => {
       })
   )
 
-  it.effect("trains the next speaker's name only behind the last turn", () =>
+  it.effect("trains the next speaker's name only after the last turn", () =>
     Effect.gen(function*() {
       const renderer = yield* RoleColon.roleColon(CharTokenizer.qwen)
       const messages = [Message.user("a"), Message.assistant("b"), Message.user("c"), Message.assistant("d")]

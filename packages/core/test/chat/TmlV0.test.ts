@@ -27,7 +27,7 @@ const image = (width: number, height: number): Message.Message => {
 
 describe("TML v0", () => {
   it.effect.each([[0, "0"], [0.2, "0.2"], [0.99, "0.99"], [0.123, "0.12"]] as const)(
-    "says an effort of %d behind the system prompt as %s",
+    "says an effort of %d after the system prompt as %s",
     ([value, text]) =>
       Effect.gen(function*() {
         const renderer = yield* TmlV0.atEffort(value)(tokenizer)

@@ -11,7 +11,7 @@ const history = (entries: Readonly<Record<string, ReadonlyArray<number>>>): Hist
   new Map(Object.entries(entries).map(([key, rewards]) => [key, seen(...rewards)]))
 
 describe("learnability", () => {
-  it("is most for a group that half of its members solve, and never nothing", () => {
+  it("is largest for a group that half of its members solve, and never 0", () => {
     assert.strictEqual(weight.of(seen(1, 0, 1, 0)), 1)
     assert.strictEqual(weight.of(seen(1, 0, 0, 0)), 0.75)
     assert.strictEqual(weight.of(seen(1, 1)), 0.05)
@@ -29,7 +29,7 @@ describe("Difficulty.sample", () => {
       for (const batch of yield* keys(dataset)) assert.strictEqual(new Set(batch).size, 4)
     }))
 
-  it.effect("is given by index, seed and history alone", () =>
+  it.effect("depends only on index, seed and history", () =>
     Effect.gen(function*() {
       const known = history({ 0: [1, 0], 1: [1, 1] })
       const first = yield* keys(dataset, { seed: 3, history: known })
@@ -39,7 +39,7 @@ describe("Difficulty.sample", () => {
       assert.notDeepEqual(yield* keys(dataset, { seed: 4, history: known }), first)
     }))
 
-  it.effect("prefers what can be learned from: 4 groups that half solve to 36 that all solve", () =>
+  it.effect("prefers informative groups: 4 that half of the members solve to 36 that all solve", () =>
     Effect.gen(function*() {
       const solved = Object.fromEntries(Array.from({ length: 36 }, (_, at) => [String(at + 4), [1, 1]]))
       const learning = history({ ...solved, 0: [1, 0], 1: [1, 0], 2: [0, 1], 3: [0, 1] })
@@ -48,7 +48,7 @@ describe("Difficulty.sample", () => {
       assert.isAbove(chosen, 0.5)
     }))
 
-  it.effect("takes what has no weight only where nothing else is left", () =>
+  it.effect("takes groups without weight only where no others are left", () =>
     Effect.gen(function*() {
       const onlySecond: Difficulty.Weight = { name: "second", of: (found) => found === undefined ? 0 : 1 }
       const sampled = Difficulty.sample(numbered("", 4, 2), { weight: onlySecond, groupsPerBatch: 3, batches: 50 })
@@ -85,7 +85,7 @@ describe("Difficulty.sample", () => {
       assert.include((yield* Effect.flip(batch(0, 0))).message, "groupsPerBatch is 0")
     }))
 
-  it("has a fingerprint of the weight, the batch and what is chosen from, not of the length", () => {
+  it("has a fingerprint of the weight, the batch size and the groups to choose from, not of the length", () => {
     const fingerprint = (options: Partial<Difficulty.Options>, count = 40) =>
       Difficulty.sample(numbered("", count, 4), { weight, groupsPerBatch: 4, ...options }).fingerprint
     assert.strictEqual(fingerprint({ batches: 7 }), fingerprint({}))

@@ -24,7 +24,7 @@ describe("History", () => {
     assert.deepStrictEqual(plain(History.fromOutcomes(outcomes)), plain(kept))
   })
 
-  it("forgets what was written after the checkpoint that a run went back to", () => {
+  it("forgets records after the checkpoint to which a run went back", () => {
     const again = [outcome(0, "a", 1), outcome(1, "b", 1), outcome(2, "c", 1), outcome(1, "b", 0), outcome(2, "d", 1)]
     assert.deepStrictEqual(
       plain(History.fromOutcomes(again)),
@@ -32,7 +32,7 @@ describe("History", () => {
     )
   })
 
-  it("counts a group once that was written twice, as when its iteration was cut short", () => {
+  it("counts a group once that was recorded twice, as when its iteration was cut short", () => {
     const history = History.fromOutcomes([outcome(0, "a", 0), outcome(0, "a", 1), outcome(0, "b", 1)])
     assert.deepStrictEqual(history.get("a"), { iteration: 0, visits: 1, rewards: [1] })
   })

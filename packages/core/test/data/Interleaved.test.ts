@@ -167,7 +167,7 @@ describe("the fingerprint", () => {
     }))
 })
 
-it("I7: a dataset is its batches: what sources are evaluated on is no part of it", () => {
+it("I7: a dataset consists of its batches: test sets of its sources are not part of it", () => {
   expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<"length" | "fingerprint" | "readsHistory" | "batch">()
 })
 

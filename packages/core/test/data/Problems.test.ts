@@ -25,7 +25,7 @@ const rewards = <E>(builders: ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<E>>,
 const options = { groupsPerBatch: 2, groupSize: 2 }
 
 describe("RLDataset.problems", () => {
-  it.effect("rewards the answer itself, but for white space", () =>
+  it.effect("rewards exactly the answer, apart from white space", () =>
     Effect.gen(function*() {
       const dataset = RLDataset.problems(sums, {
         ...options,

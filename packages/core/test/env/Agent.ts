@@ -1,4 +1,4 @@
-/** Episodes with tools, whose responses are read as a test says. */
+/** Episodes with tools and scripted responses. */
 import {
   type Hooks,
   type Limits,

@@ -1,4 +1,4 @@
-/** Groups whose members say what a test says, and judges that are watched. */
+/** Groups with scripted members, and judges whose requests are counted. */
 import { type EnvGroupBuilder, Message, type MessagePolicy, type Policy, Renderers, Rollout } from "@effect-rl/core"
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import { Effect, Ref } from "effect"

@@ -88,7 +88,7 @@ describe("a response that can be read", () => {
     }))
 })
 
-describe("a response that did not end as it should", () => {
+describe("a response that did not end properly", () => {
   const renderer = () => counting(malformed("lost"), parsed("found"))
   const unread = {
     metrics: { parse_error: Metric.rate(true) },
@@ -153,7 +153,7 @@ describe("a response that was cut at its token limit", () => {
       assert.deepStrictEqual(yield* firstStep(env, length), { _tag: "Done", reward: -0.1, stopReason: "max_tokens" })
     }))
 
-  it.effect("or is taken in, however it ended", () =>
+  it.effect("or becomes part of the conversation, however it ended", () =>
     Effect.gen(function*() {
       const renderer = counting(malformed("a b"))
       const talk = scripted()
@@ -252,7 +252,7 @@ describe("tool calls that cannot be read", () => {
     }))
 })
 
-describe("messages of somebody else", () => {
+describe("messages from outside", () => {
   it.effect("are added and the conversation is shown anew", () =>
     Effect.gen(function*() {
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer: counting() } })
@@ -269,7 +269,7 @@ describe("messages of somebody else", () => {
     }))
 })
 
-describe("what no environment can be is refused", () => {
+describe("invalid options are refused", () => {
   const refused = [
     [{ maxTrajectoryTokens: 0 }, "maxTrajectoryTokens is 0, expected a whole number from 1 on"],
     [{ maxGenerationTokens: -1 }, "maxGenerationTokens is -1, expected a whole number from 0 on"],
@@ -282,7 +282,7 @@ describe("what no environment can be is refused", () => {
       assert.strictEqual(error.message, message)
     }))
 
-  it.effect("and what a renderer fails with, fails", () =>
+  it.effect("and an error of the renderer is the environment's", () =>
     Effect.gen(function*() {
       const broken = new Renderer.RendererError({ renderer: "counting", detail: "no such role" })
       const renderer = { ...counting(), generationPrompt: () => Effect.fail(broken) }

@@ -1,4 +1,4 @@
-/** A pile from which two players take one or two in turns; whoever takes the last wins. */
+/** A pile from which two players take one or two in turns; the player who takes the last one wins. */
 import { type Game } from "@effect-rl/core"
 
 export interface Pile {

@@ -48,7 +48,7 @@ describe("the reward is wins minus losses + (format − 1)", () => {
       assert.deepInclude(result.metricsG[0], { format: Metric.rate(false) })
     }))
 
-  it.effect("of what `prepare` leaves of an answer", () =>
+  it.effect("of the part of an answer that `prepare` returns", () =>
     Effect.gen(function*() {
       const builder = yield* group({
         preferenceModel: shorter,
@@ -62,7 +62,7 @@ describe("the reward is wins minus losses + (format − 1)", () => {
 })
 
 describe("comparisons", () => {
-  it.effect("go on at the same time, at most as many as asked for, and come out the same", () =>
+  it.effect("run concurrently, within the given limit, with the same results", () =>
     Effect.gen(function*() {
       const run = Effect.fnUntraced(function*(concurrency: number) {
         const { judge, keys, most } = yield* watched(({ messages }) =>

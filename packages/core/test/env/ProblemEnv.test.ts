@@ -82,7 +82,7 @@ describe("an episode", () => {
       assert.deepStrictEqual(first.stop, stop)
     }))
 
-  it.effect("is over after one step, which says how it ended and what was said", () =>
+  it.effect("is over after one step, which reports how it ended and the response", () =>
     Effect.gen(function*() {
       const done = yield* step(`2${end}`)
       assert.strictEqual(done._tag, "Done")

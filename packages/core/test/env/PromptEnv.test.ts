@@ -37,7 +37,7 @@ describe("the answer of a trajectory", () => {
       })
     }))
 
-  it.effect("is empty and did not end well where nothing was said", () =>
+  it.effect("is empty and malformed where there was no response", () =>
     Effect.gen(function*() {
       const silent = { transitions: [], stepReward: 0, stopReason: Option.some("max_tokens"), truncations: 0 } as const
       assert.deepStrictEqual(yield* PromptEnv.answer(yield* model, silent), {

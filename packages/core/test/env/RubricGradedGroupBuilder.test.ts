@@ -87,7 +87,7 @@ describe("a judge", () => {
     )
   })
 
-  it.effect("is asked at the same time, at most as often as said", () =>
+  it.effect("is asked concurrently, within the given limit", () =>
     Effect.gen(function*() {
       const { judge, keys, most } = yield* watched(() => Effect.succeed("<score>1</score>"))
       const fiber = yield* Effect.forkChild(play(yield* group(judge, { concurrency: 3 }), `9${end}`, `9${end}`))

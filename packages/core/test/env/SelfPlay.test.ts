@@ -61,7 +61,7 @@ describe("a match", () => {
       assert.isTrue(shown[1]?.[1]?.startsWith(`${shown[1]?.[0]}1${Talk.end}`), "a conversation that only grows")
     }))
 
-  it.effect("ends with −2 for a move that is none, and 0 for the other", () =>
+  it.effect("ends with −2 for an illegal move, and 0 for the other player", () =>
     Effect.gen(function*() {
       const { rewards, trajectories } = yield* play(5, says(["1"], ["all of them"]))
       assert.deepStrictEqual(rewards, [0, -2])
@@ -92,7 +92,7 @@ describe("a match", () => {
     }))
 })
 
-describe("nobody waits for a player whose episode has ended", () => {
+describe("a player whose episode has ended does not block the others", () => {
   it.effect("at a limit of turns", () =>
     Effect.gen(function*() {
       const { rewards, stops } = yield* play(9, says(), { limits: { maxTurns: 2 } })

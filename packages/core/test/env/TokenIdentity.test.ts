@@ -67,7 +67,7 @@ const forks = (shown: ReadonlyArray<Env.Prompt>) => shown.map(({ fork }) => fork
 
 const next = "\n<|im_start|>user\ngo on<|im_end|>\n<|im_start|>assistant\n"
 
-describe("what was sampled stays what it was", () => {
+describe("sampled tokens stay as they were", () => {
   it.effect("where text would be cut into other tokens", () =>
     Effect.gen(function*() {
       const response = { tokens: pieces("a", "b", "a", "b", Talk.end) }
@@ -107,7 +107,7 @@ describe("what was sampled stays what it was", () => {
     }))
 })
 
-describe("a prompt that does not begin with what was before says so", () => {
+describe("a prompt that does not continue the history is marked as a fork", () => {
   const response = { tokens: pieces("a", "b", Talk.end) }
 
   it.effect("where the renderer leaves out earlier thinking", () =>

@@ -24,7 +24,7 @@ const read = <E, R>(
 const path = `{"path": "/a"}`
 
 describe("a tool", () => {
-  it("says what its parameters are", () => {
+  it("describes its parameters", () => {
     assert.deepStrictEqual(read(() => Effect.succeed("")).spec, {
       name: "read",
       description: "Reads a file.",
@@ -58,7 +58,7 @@ describe("a tool", () => {
     }))
 })
 
-describe("a call that cannot be answered is told why", () => {
+describe("a call that fails is answered with the reason", () => {
   const asked = read(() => Effect.die("asked"))
 
   it.effect("by the arguments", () =>
@@ -112,7 +112,7 @@ describe("a call that cannot be answered is told why", () => {
     }))
 })
 
-describe("a failure that is no answer", () => {
+describe("a fatal failure", () => {
   const lost = Tool.make({
     name: "read",
     description: "Reads a file.",

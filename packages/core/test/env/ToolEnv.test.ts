@@ -23,7 +23,7 @@ const lastPromptOf = Effect.fnUntraced(function*(answers: ReadonlyArray<ReturnTy
 describe("a task with tools", () => {
   const text = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`
 
-  it.effect("tells the model of its tools, and what they answered", () =>
+  it.effect("tells the model about its tools, and their answers", () =>
     Effect.gen(function*() {
       const called = text("echo", `{"text":"hello"}`)
       const prompt = yield* lastPromptOf([Talk.said(called), Talk.said("done")])
@@ -313,7 +313,7 @@ describe("the grader", () => {
     }))
 })
 
-describe("what is no environment is refused", () => {
+describe("invalid options are refused", () => {
   const refusal = (settings: Agent.Setting) =>
     Effect.map(Effect.flip(play([answer()], settings)), (error) => error.message)
 

@@ -46,7 +46,7 @@ describe("responses that were cut (R10–R12, R42)", () => {
     }))
 })
 
-describe("responses that did not end as they should (R38, R46, R47)", () => {
+describe("responses that did not end properly (R38, R46, R47)", () => {
   it.effect("end the episode ungraded", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")])
@@ -162,7 +162,7 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.strictEqual(played.requests.length, 1)
     }))
 
-  it.effect("do no harm beside calls that can", () =>
+  it.effect("do not affect calls that can be read", () =>
     Effect.gen(function*() {
       const mixed = Talk.parsed("", { toolCalls: [call()], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       const played = yield* play([mixed, answer()], { parseErrors: { ...parseErrors, penaltyPerError: 1 } })

@@ -22,7 +22,7 @@ const play = <E>(opponent: MessagePolicy.MessagePolicy<E>, policy = Talk.policy(
   })
 
 describe("a match against another policy", () => {
-  it.effect("is each member's own, who plays each side in turn", () =>
+  it.effect("is played by each member separately, on each side in turn", () =>
     Effect.gen(function*() {
       const asked: Array<[key: string, seen: string]> = []
       const result = yield* play(answers(({ key, messages }) => {
@@ -39,7 +39,7 @@ describe("a match against another policy", () => {
       assert.deepStrictEqual(result.tags, ["versus"])
     }))
 
-  it.effect("ends without a winner where the other says what is no move", () =>
+  it.effect("ends without a winner where the opponent makes an illegal move", () =>
     Effect.gen(function*() {
       const result = yield* play(answers(() => "hm"))
       assert.deepStrictEqual([...result.rewardsG], [0, 0])
@@ -47,7 +47,7 @@ describe("a match against another policy", () => {
       assert.deepStrictEqual(second?.transitions, [], "it ended before their first turn")
     }))
 
-  it.effect("fails as the other fails", () =>
+  it.effect("fails with the opponent's error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play({ respond: () => new OpponentLost() }))
       assert.strictEqual(error._tag, "OpponentLost")

@@ -75,7 +75,7 @@ describe("A test set", () => {
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("leaves out what fails, counts it, and goes on", () =>
+  it.effect("leaves out members that fail, counts them, and goes on", () =>
     Effect.gen(function*() {
       const groups = yield* sums(1)
       const { metrics } = yield* evaluate([
@@ -86,7 +86,7 @@ describe("A test set", () => {
       assert.deepInclude(metrics, { "test/episodes": 4, "test/skipped_groups": 2 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("plays under limits, and says what an episode is worth that ended at one", () =>
+  it.effect("plays under limits, and rewards an episode that ended at one as configured", () =>
     Effect.gen(function*() {
       const groups = yield* sums(4)
       const cut = { limits: { maxTurnTokens: 1 } }
@@ -130,7 +130,7 @@ describe("A test set", () => {
       assert.include(error.message, `key is "sum/0" twice`)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("has no numbers for what nobody reported", () =>
+  it.effect("has no metrics for what no environment reports", () =>
     Effect.gen(function*() {
       const { metrics } = yield* evaluate([broken("fails", Effect.fail(new Lost()))])
       assert.deepStrictEqual(metrics, { "test/episodes": 0, "test/dropped_members": 0, "test/skipped_groups": 1 })

@@ -28,7 +28,7 @@ describe("Signal.partition", () => {
     })
   })
 
-  it("compares surviving members alone, and needs two of them", () => {
+  it("compares only surviving members, and needs two of them", () => {
     const partition = Signal.partition([
       named("two differ", [1, undefined, 0]),
       named("two are equal", [1, undefined, 1]),
@@ -64,7 +64,7 @@ describe("Signal.partition", () => {
     { arbitrary: { seed: 1 } }
   )
 
-  it("cannot be gone round: a group is not an informative group, nor is what looks like one", () => {
+  it("cannot be bypassed: neither a group nor a lookalike is an informative group", () => {
     expectTypeOf<GroupResult.Group>().not.toExtend<Signal.InformativeGroup>()
     expectTypeOf<{ readonly group: GroupResult.Group; readonly brand: "InformativeGroup" }>()
       .not.toExtend<Signal.InformativeGroup>()

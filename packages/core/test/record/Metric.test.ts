@@ -52,7 +52,7 @@ describe("a rate", () => {
   })
 })
 
-it("what nobody reports is not there", () => {
+it("a metric that no episode reports is absent", () => {
   assert.deepEqual(Metric.aggregate([]), {})
   assert.deepEqual(Metric.aggregate([[], [{}]]), {})
 })

@@ -30,7 +30,7 @@ describe("Regrade.run", () => {
       assert.deepStrictEqual(again.map(({ reward }) => reward), updated.map(({ reward }) => reward))
     }).pipe(withBackend))
 
-  it.effect("says what another estimator, other rewards and fewer groups would have given", () =>
+  it.effect("gives the results of another estimator, other rewards and fewer groups", () =>
     Effect.gen(function*() {
       yield* trained
       const [first] = yield* regraded({ credit: Credit.groupRelative(Advantage.leaveOneOut) })

@@ -25,7 +25,7 @@ describe("RewardCurve.text", () => {
     ])
   })
 
-  it("has the size it was asked for", () => {
+  it("has the requested size", () => {
     for (const [width, height] of [[24, 5], [80, 20], [61, 12]] as const) {
       const lines = RewardCurve.text(rising, { width, height }).split("\n")
       assert.lengthOf(lines, height)
@@ -39,7 +39,7 @@ describe("RewardCurve.text", () => {
     assert.strictEqual(RewardCurve.text([{ iteration: 0, reward: NaN }], { width: 40, height: 8 }), "no iterations yet")
   })
 
-  it("takes what differs by less than any label shows as equal", () => {
+  it("treats values whose labels would not differ as equal", () => {
     const rows = (rewards: ReadonlyArray<number>) => RewardCurve.text(reportsOf(rewards), { width: 40, height: 8 })
     assert.strictEqual(rows([2e-323, 0]), rows([0, 0]))
     assert.include(rows([1e17, 1e17 + 16]), "100000000000000000 ┤⠉⠉")
@@ -59,14 +59,14 @@ const attributeOf = (svg: string, name: string) =>
 describe("RewardCurve.svg", () => {
   const svg = RewardCurve.svg(rising, { title: "A run" })
 
-  it("draws the steps, their band and the running mean", () => {
+  it("draws the iterations, their band and the running mean", () => {
     const [band, steps, runningMean] = attributeOf(svg, "points")
     assert.strictEqual(band, "64,329.5 420,193.1 776,84 776,84 420,247.6 64,384")
     assert.strictEqual(steps, "64,356.7 420,220.4 776,84")
     assert.strictEqual(runningMean, "64,356.7 420,288.5 776,152.2")
   })
 
-  it("marks what was held out, with its interval", () => {
+  it("marks held-out scores with their intervals", () => {
     const evaluations = [{ iteration: 0, value: 0.25, low: 0, high: 0.5 }, { iteration: 3, value: 0.75 }]
     const drawn = RewardCurve.svg(rising, { evaluations })
     assert.include(drawn, ">held out</text>")
@@ -81,7 +81,7 @@ describe("RewardCurve.svg", () => {
     assert.notMatch(svg, /href|url\(|<script|<style/)
   })
 
-  it("is drawn without steps, with one, and with rewards that are no numbers", () => {
+  it("is drawn without iterations, with one, and with rewards that are not numbers", () => {
     assert.include(RewardCurve.svg([]), "no iterations yet")
     assert.include(RewardCurve.svg(rising.slice(0, 1)), "<circle")
     assert.strictEqual(

@@ -1,4 +1,4 @@
-/** One environment misbehaves in the second iteration: the run says which and how, and keeps the first. */
+/** One environment misbehaves in the second iteration: the error names it and its fault, and the first iteration is kept. */
 import {
   Env,
   type EnvGroupBuilder,

@@ -62,14 +62,14 @@ describe("an iteration", () => {
       })
     }).pipe(answersHalf))
 
-  it.effect("that loses more stops the run, which says what was lost and keeps what was finished", () =>
+  it.effect("that loses more stops the run, which names the losses and keeps finished iterations", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(run(2, { onFailure: drop })))
       assert.strictEqual(error._tag, "TooManyDropped")
       assert.strictEqual(
         error.message,
         "iteration 1: 4 of 10 members were lost, more than a share of 0.2: " +
-          "4 StepFailed (sandbox 0 broke); mend what fails, or raise maxDroppedShare"
+          "4 StepFailed (sandbox 0 broke); fix what fails, or raise maxDroppedShare"
       )
       assert.deepInclude((yield* Task.current(RunRecord.guards.Saved)).at(-1), { iteration: 1, optimizerSteps: 1 })
       assert.lengthOf(yield* Task.current(RunRecord.guards.Updated), 1)
@@ -94,7 +94,7 @@ describe("an iteration", () => {
       assert.deepInclude(later.at(-1), { _tag: "Finished", iteration: 2 })
     }).pipe(answersHalf))
 
-  it.effect("may lose exactly the share that is said, though 0.29 · 100 is less than 29 in binary", () =>
+  it.effect("may lose exactly the given share, though 0.29 · 100 is less than 29 in binary", () =>
     Effect.gen(function*() {
       const events = yield* Stream.runCollect(losingOf(100, 29, { onFailure: drop, maxDroppedShare: 0.29 }))
       assert.deepInclude(events.at(-1), { _tag: "Finished", iteration: 2 })

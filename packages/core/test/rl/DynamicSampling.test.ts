@@ -39,7 +39,7 @@ describe("Dynamic sampling", () => {
       assert.deepStrictEqual(updated(records).map(({ updates }) => updates.length), [1, 1, 1])
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("accounts for what was sampled for nothing", () =>
+  it.effect("counts groups that were sampled and not trained on", () =>
     Effect.gen(function*() {
       const [first] = updated(yield* run({ minInformative: 2 }))
       assert.deepInclude(first?.metrics, {

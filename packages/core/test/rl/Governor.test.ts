@@ -38,7 +38,7 @@ const effectiveShare = (logRatio: number, sequences: number, tokens: number) => 
 }
 
 describe("A governor that scales the learning rate", () => {
-  it.prop("goes by the root of the effective share below its base, and leaves it alone above", [
+  it.prop("scales by the root of the effective share below its base, and not at all above", [
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
     Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: 1 }))
   ], ([share, base]) => {
@@ -91,7 +91,7 @@ describe("A governor that scales the learning rate", () => {
       assert.notProperty(updated(off)[0]?.metrics, "governor/learning_rate_scale")
     }))
 
-  it.effect("does in a resumed run what it does in one that was not interrupted", () =>
+  it.effect("acts in a resumed run as in one that was not interrupted", () =>
     Effect.gen(function*() {
       const fresh = Effect.provide(layer(1), { local: true })
       const whole = yield* fresh(Stream.runCollect(run({ essBase: 0.9 })))
@@ -127,7 +127,7 @@ describe("A governor that ends the run", () => {
       assert.deepInclude(records.findLast(RunRecord.guards.Saved), { iteration: 1, kind: "interrupted" })
     }).pipe(Effect.provide(layer(3))))
 
-  it.effect("lets it go on after what was saved where it is resumed without the governor", () =>
+  it.effect("lets the run go on from its checkpoint where it is resumed without the governor", () =>
     Effect.gen(function*() {
       yield* Effect.ignore(Stream.runDrain(run({ stopOn })))
       const records = yield* Stream.runCollect(run({}))

@@ -27,7 +27,7 @@ describe("StepMetrics.rollouts", () => {
     assert.closeTo(numbers["env/all/reward/standard_error"] ?? NaN, Math.sqrt(2 * (0.75 ** 2 + 0.75 ** 2)) / 4, 1e-12)
   })
 
-  it("tells a reward that lost members would have lowered", () => {
+  it("reports the reward that it would have with lost members at 0", () => {
     const numbers = StepMetrics.rollouts([Samples.group([1, undefined]), Samples.group([1, 0]), Samples.skipped(4)])
     assert.closeTo(numbers["env/all/reward/total"] ?? NaN, 2 / 3, 1e-12)
     assert.strictEqual(numbers["env/all/reward/lost_as_zero"], 2 / 8)
@@ -135,7 +135,7 @@ describe("StepMetrics.rollouts", () => {
     assert.notProperty(StepMetrics.rollouts([]), "rollout_errors/total")
   })
 
-  it("lets no environment overwrite a number of ours", () => {
+  it("does not let an environment overwrite a metric of the run", () => {
     const metrics = { "reward/total": Metric.mean(99), total_turns: Metric.mean(99) }
     const numbers = StepMetrics.rollouts([
       Samples.group([1, 0], {

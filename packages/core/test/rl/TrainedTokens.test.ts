@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import * as Task from "./Task.ts"
 
 describe("TrainedTokens", () => {
-  it.effect("are the payload of an iteration's record: the trainer's log-probabilities and the advantages", () =>
+  it.effect("are the payload of an iteration's record, with the trainer's log-probabilities and the advantages", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()
       const records = yield* Stream.runCollect(Rl.run(options))

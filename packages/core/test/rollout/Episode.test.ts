@@ -106,7 +106,7 @@ describe("turn by turn", () => {
     }))
 })
 
-describe("what fails, fails with its own error", () => {
+describe("a failure keeps its own error", () => {
   const failure = (env: Env.Env<Scripted.Broken>) => Effect.flip(play(env))
 
   it.effect("of the environment", () =>
@@ -130,7 +130,7 @@ describe("what fails, fails with its own error", () => {
     }))
 })
 
-describe("what no rollout can go on with is named", () => {
+describe("an invalid value is named", () => {
   const message = (env: Env.Env<Scripted.Broken>) => Effect.map(Effect.flip(play(env)), (error) => error.message)
   /** As it comes from JavaScript, where nothing checked it. */
   const untyped = (json: string): Env.Step & Env.Prompt => JSON.parse(json)

@@ -79,8 +79,8 @@ const answers = Task.layer({ sample: Task.answersHalf })
 
 const withSums = Effect.provide(Layer.provideMerge(registry, answers))
 
-describe("what an executor asks of models", () => {
-  it.effect("is told to the metering of whoever asked for the group", () =>
+describe("the tokens that an executor uses", () => {
+  it.effect("are told to the metering of the caller", () =>
     Effect.gen(function*() {
       const { metering, used } = Metering.counter()
       const groups = Rollout.stream([sums.builder({ index: 0, size: 3 })], yield* policy)

@@ -117,7 +117,7 @@ describe("retryOnFailure", () => {
       assert.deepInclude(reasonOf(result), { attempt: 1, failure: "AcquireFailed", message: "sandbox broke" })
     }))
 
-  it.effect("W2: leaves nobody behind when its caller is interrupted", () =>
+  it.effect("W2: leaves no member running when its caller is interrupted", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       let steps = 0

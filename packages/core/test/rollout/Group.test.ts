@@ -242,7 +242,7 @@ describe("a group that loses members", () => {
   const failsLate = (member: number) =>
     Scripted.env(Effect.delay(Scripted.breaks(`member ${member}`), 4000 - 1000 * member))
 
-  it.effect("reports them in the order of members and attempts, whoever failed first", () =>
+  it.effect("reports them in the order of members and attempts, not of failures", () =>
     Effect.gen(function*() {
       const fewer = yield* inTime(roll(
         { size: 4, env: (member) => member === 3 ? Scripted.env(done(1)) : failsLate(member) },
@@ -276,7 +276,7 @@ describe("a group that loses members", () => {
     }))
 })
 
-describe("rewards of the group that nobody can use", () => {
+describe("invalid rewards of the group", () => {
   const graded = (groupRewards: ReadonlyArray<number>) =>
     Effect.map(
       Effect.flip(roll({

@@ -1,4 +1,4 @@
-/** W5: what is not given back is reported in time, and never in place of what happened. */
+/** W5: resources that are not released are reported in time, and never instead of the result. */
 import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger } from "effect"
@@ -47,7 +47,7 @@ const says = (member: number, limit: string) =>
   "bound what it acquires and releases, or raise releaseTimeout"
 
 describe("a release that hangs", () => {
-  it.effect("is waited for, 30 seconds unless said otherwise, and holds nobody else up", () =>
+  it.effect("is waited for, 30 seconds by default, and does not delay other members", () =>
     Effect.gen(function*() {
       for (const [options, seconds] of [[{}, 30], [{ releaseTimeout: "5 seconds" }, 5]] as const) {
         const log: Array<string> = []
@@ -133,7 +133,7 @@ describe("an acquisition that cannot be interrupted", () => {
           : Scripted.env(done(1))
     })
 
-  it.effect("keeps nobody waiting for longer than its time and that of a release", () =>
+  it.effect("is waited for no longer than its own time and that of a release", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(logged(acquiring(undefined, [])))
       yield* TestClock.adjust("64 seconds")

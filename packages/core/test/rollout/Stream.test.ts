@@ -105,7 +105,7 @@ describe("many groups", () => {
       assert.deepStrictEqual([count("open"), count("release 0.0"), count("close")], [3, 3, 3])
     }))
 
-  it.effect("stop when nobody wants more of them", () =>
+  it.effect("stop when no more of them are taken", () =>
     Effect.gen(function*() {
       const { builders, running } = slowGroups(equal(50))
       const some = Rollout.stream(builders, policy, { concurrency: 4 }).pipe(Stream.take(2), Stream.runCollect)
@@ -114,7 +114,7 @@ describe("many groups", () => {
     }))
 
   it.effect.each([{ unordered: false }, { unordered: true }])(
-    "wait for whoever takes them: unordered $unordered",
+    "wait for their consumer: unordered $unordered",
     ({ unordered }) =>
       Effect.gen(function*() {
         let opened = 0

@@ -138,7 +138,7 @@ describe("rolloutTimeout", () => {
     }))
 })
 
-describe("what takes too long says whose time it was", () => {
+describe("a timeout names the part that took too long", () => {
   const reasonOf = (error: Scripted.Broken | InvalidOption.InvalidOption | RolloutError.RolloutError) =>
     error._tag === "RolloutError" ? error.reason._tag : error._tag
 

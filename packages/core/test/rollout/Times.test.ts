@@ -45,7 +45,7 @@ describe("the times of a group", () => {
       assert.deepInclude(result, { grading: { began: 1450, milliseconds: 200 } })
     }))
 
-  it.effect("are all that tells apart equal groups of different moments", () =>
+  it.effect("are the only difference between equal groups of different moments", () =>
     Effect.gen(function*() {
       const [first, second] = [yield* rolled(1000), yield* rolled(0)]
       assert.notDeepEqual(first, second)

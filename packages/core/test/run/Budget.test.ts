@@ -43,7 +43,7 @@ describe("A limit on tokens", () => {
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
   )
 
-  it.effect("counts a request that was given up as its worst case, and no more", () =>
+  it.effect("counts an interrupted request as its worst case, and no more", () =>
     Effect.gen(function*() {
       const options = yield* Task.options({ groupSize: 1, run: { iterations: 1 } })
       const onFailure = { retry: Schedule.recurs(0), otherwise: drop }

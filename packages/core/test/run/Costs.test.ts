@@ -159,7 +159,7 @@ describe("Prices", () => {
       assert.deepStrictEqual(yield* Prices.decode(table, "prices"), table)
     }))
 
-  it("have none for a kind that is left out, unless none of it is used", () => {
+  it("do not cover a kind of tokens that is left out, unless none is used", () => {
     const tokens = { prefilled: 2_000_000, sampled: 1_000_000, trained: 0 }
     assert.strictEqual(Prices.cost({ prefill: 1, sample: 4 }, tokens), 6)
     assert.strictEqual(Prices.cost({ prefill: 1, sample: 4 }, { ...tokens, cached: 2_000_000 }), 6)
@@ -305,7 +305,7 @@ describe("What is spent", () => {
     }).pipe(Effect.provide(withAnother)))
 })
 
-describe("What is asked without a metered client", () => {
+describe("A request without a metered client", () => {
   /** Judges each answer by an outside model, which reads a thousand tokens. */
   const judgedOutside = (tokens: Metering.Tokens | undefined, overrides: Task.Overrides["run"] = {}) =>
     Stream.unwrap(Effect.gen(function*() {
@@ -335,7 +335,7 @@ describe("What is asked without a metered client", () => {
 
   const tokens = { prefilled: 1000, sampled: 0, trained: 0 }
 
-  it.effect("is counted when it is known, and ends the run where it exceeds a limit", () =>
+  it.effect("is counted when its tokens are known, and ends the run where it exceeds a limit", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(judgedOutside(tokens, { maxTokensTotal: 10_000 }))
       assert.strictEqual(reason(records), "max_tokens_total")
@@ -363,7 +363,10 @@ describe("A soft limit", () => {
     Effect.gen(function*() {
       const first = yield* Stream.runCollect(Stream.takeUntil(run(share), RunRecord.guards.Warning))
       const [warning] = warnings(first)
-      assert.strictEqual(warning, "50 % of max_tokens_total 1500 are spent: the run ends where it might exceed it")
+      assert.strictEqual(
+        warning,
+        "50 % of max_tokens_total 1500 are spent: the run ends before it might exceed that limit"
+      )
       const spent = lastSpent(first)
       assert.isAtLeast(Usage.total(spent), 750)
       const second = yield* Stream.runCollect(run(share))
@@ -377,7 +380,7 @@ describe("A soft limit", () => {
       const run_ = { maxTokensTotal: 100_000, maxDollars: 4, softShare: 0.25 }
       const records = yield* Stream.runCollect(priced(run({ epochs: 10, run: run_ })))
       assert.deepStrictEqual(warnings(records), [
-        "25 % of max_dollars 4 are spent: the run ends where it might exceed it"
+        "25 % of max_dollars 4 are spent: the run ends before it might exceed that limit"
       ])
     }).pipe(Effect.provide(answersHalf)))
 })

@@ -78,7 +78,7 @@ describe("a run killed after any record", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-  it.effect("has spent what its records said by then, and what was asked since", () =>
+  it.effect("has spent what its records say, and what was requested since", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore
       yield* Stream.runDrain(priced(run()))

@@ -64,7 +64,7 @@ const losses = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 const withBackend = Effect.provide(Task.layer())
 
 describe("Run.stream", () => {
-  it.effect("submits, settles, evaluates and saves whatever the program", () =>
+  it.effect("submits, settles, evaluates and saves for any program", () =>
     Effect.gen(function*() {
       const records = yield* Stream.runCollect(
         Stream.unwrap(Effect.map(Task.model, (model) =>
@@ -135,7 +135,7 @@ describe("Run.stream", () => {
       })
   )
 
-  it.effect("keeps rolling checkpoints for a while, with the resumable state alone", () =>
+  it.effect("keeps rolling checkpoints for a while, with only the resumable state", () =>
     Effect.gen(function*() {
       yield* Stream.runDrain(run(0, { saveEvery: 4, rollingSaveEvery: 1, rollingSaveTtl: "1 hour" }))
       const saves = yield* Task.current(RunRecord.guards.Saved)

@@ -96,7 +96,7 @@ describe("a supervised run", () => {
       )
     }).pipe(Effect.provide(fresh)))
 
-  it.effect("refuses options that no run can be made of before its first request", () =>
+  it.effect("refuses invalid options before its first request", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Imitation.run({ update: { learningRate: -1 } })))
       assert.strictEqual(error.message, "update.learningRate is -1, expected a number from 0 on")

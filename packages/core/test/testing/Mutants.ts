@@ -120,7 +120,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "gives the first prompt token a log-probability",
-    breaks: "logprobs: computeLogprobs gives one per token, NaN at the first",
+    breaks: "logprobs: computeLogprobs gives one value per token, NaN at the first",
     layer: sampling((client) => ({
       computeLogprobs: (prompt) => Effect.map(client.computeLogprobs(prompt), (logprobs) => logprobs.fill(-1, 0, 1))
     }))
@@ -192,12 +192,12 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "never starts what nobody awaits",
-    breaks: "requests: run even if nobody awaits them",
+    breaks: "requests: run even if they are not awaited",
     layer: training((client) => ({ optimStep: (adam) => lazily(client.optimStep(adam)) }))
   },
   {
     rule: "forgets failures that nobody awaits",
-    breaks: "requests: a failure that nobody awaits fails those after it as Closed",
+    breaks: "requests: a failure that is not awaited fails later requests as Closed",
     layer: training((client) => ({
       forwardBackward: (data, loss) =>
         Effect.tap(
@@ -208,7 +208,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "begins a custom loss when it is awaited",
-    breaks: "losses: a custom loss is submitted without waiting for it, and what is submitted later runs after it",
+    breaks: "losses: a custom loss is submitted without waiting for it, and later requests run after it",
     layer: training((client) => ({
       forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss)),
       optimStep: (adam) => Effect.tap(client.optimStep(adam), (pending) => pending.await)
@@ -216,7 +216,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "takes a step behind a custom loss that failed",
-    breaks: "losses: a step that was submitted behind a custom loss is not taken where the loss fails",
+    breaks: "losses: a step submitted after a custom loss is not taken where the loss fails",
     layer: training((client) => ({
       forwardBackwardCustom: (data, loss) => lazily(client.forwardBackwardCustom(data, loss))
     }))
@@ -236,12 +236,12 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "never loads the optimizer",
-    breaks: "checkpoints: with its optimizer training goes on as if it had not stopped",
+    breaks: "checkpoints: loading a state with its optimizer continues training as if it had not stopped",
     layer: training((client) => ({ loadState: (path) => client.loadState(path) }))
   },
   {
     rule: "looks at the first datum alone",
-    breaks: "validation: an advantage that is no number is Rejected",
+    breaks: "validation: an advantage that is not a number is Rejected",
     layer: training((client) => ({ forwardBackward: ([first], loss) => client.forwardBackward([first], loss) }))
   },
   {

@@ -20,10 +20,10 @@ const trainingClient = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLo
 const samplingClient = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel }))
 const log = Effect.flatMap(Call.CallLog, ({ calls }) => Effect.map(calls, (calls) => calls.map(Call.describe)))
 
-describe("what it is told", () => {
+describe("the script", () => {
   const ask = { prompt, params: { maxTokens: 5, seed: 7 } }
 
-  it.effect("is what it says, in order, and then it fails loudly", () =>
+  it.effect("is answered in order, and a request beyond it is a defect", () =>
     Effect.gen(function*() {
       const client = yield* samplingClient
       const first = yield* client.sample({ ...ask, numSamples: 2 })
@@ -79,7 +79,7 @@ describe("what it is told", () => {
     }))))
 })
 
-describe("what it was asked", () => {
+describe("the log of calls", () => {
   it.effect("is one readable line per call, training calls in the order of submission", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
@@ -111,7 +111,7 @@ describe("what it was asked", () => {
       assert.deepStrictEqual(steps.map(({ adam }) => adam), [{ learningRate: 1, beta1: 0.5 }])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("is kept apart from what another backend was asked", () =>
+  it.effect("is separate from that of another backend", () =>
     Effect.gen(function*() {
       yield* samplingClient
       const other = yield* Effect.provide(log, ScriptedTinker.layer())
@@ -142,7 +142,7 @@ describe("what goes wrong", () => {
       assert.strictEqual((yield* Fiber.join(asked)).length, 4)
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.every("ComputeLogprobs", Fault.slow("1 minute"))] }))))
 
-  it.effect("fails the client when nobody awaits it, before a step is taken on half a gradient", () =>
+  it.effect("fails the client when it is not awaited, before a step is taken on half a gradient", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const first = yield* training.forwardBackward([datum(1)], Loss.ppo())
@@ -156,7 +156,7 @@ describe("what goes wrong", () => {
       assert.strictEqual(later.reason._tag, "Closed")
     }).pipe(Effect.provide(ScriptedTinker.layer({ faults: [Fault.call("ForwardBackward", 1, Fault.fail(lost))] }))))
 
-  it.effect("leaves the client usable when somebody awaits it", () =>
+  it.effect("leaves the client usable when it is awaited", () =>
     Effect.gen(function*() {
       const training = yield* trainingClient
       const submit = training.forwardBackward([datum(1)], Loss.ppo())

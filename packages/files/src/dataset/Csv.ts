@@ -51,7 +51,7 @@ const fieldsOrFail = (file: string, { number, text }: Line) => {
     : Effect.succeed(fields)
 }
 
-/** The values of a row by the names of the first line. */
+/** The values of a row, by the names in the first line. */
 const named = (file: string, names: ReadonlyArray<string>, fields: ReadonlyArray<string>, line: Line) =>
   fields.length === names.length
     ? Effect.succeed(Object.fromEntries(names.map((name, index) => [name, fields[index] ?? ""])))

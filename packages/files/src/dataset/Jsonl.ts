@@ -9,7 +9,7 @@ import * as RowError from "./RowError.ts"
 /** Characters of a line; a file with a longer line is refused. */
 const longestLine = 64 * 2 ** 20
 
-/** Fails where a line goes on for too long, before all of it is in memory. */
+/** Fails where a line is too long, before all of it is in memory. */
 const checkLines = (file: string) =>
   Stream.mapAccumEffect(() => 0, (open: number, text: string) => {
     const first = text.indexOf("\n")
@@ -22,7 +22,7 @@ const checkLines = (file: string) =>
   })
 
 /**
- * Rows in the order of the file, one line at a time in memory; blank lines are passed over.
+ * Rows in the order of the file, one line at a time in memory; blank lines are skipped.
  *
  * @example
  * const problems = Jsonl.rows("sums.jsonl", Schema.Struct({ question: Schema.String, answer: Schema.String }))

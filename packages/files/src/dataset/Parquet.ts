@@ -61,10 +61,10 @@ const attempt = <A>(file: string, read: () => Promise<A>) =>
   })
 
 interface Plan {
-  /** Row ranges of the row groups: as much as is in memory at once. */
+  /** Row ranges of the row groups, each of which is in memory as a whole. */
   readonly ranges: ReadonlyArray<{ readonly rowStart: number; readonly rowEnd: number }>
   readonly columns: ReadonlyArray<string>
-  /** A column whose compression cannot be undone. */
+  /** A column with an unsupported compression. */
   readonly foreign: { readonly path: string; readonly codec: string } | undefined
 }
 

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 
 export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   file: Schema.String,
-  /** Counted from 1: a line of JSON lines and CSV, a row of Parquet. Absent where the file as a whole is at fault. */
+  /** Counted from 1: a line of JSON lines and CSV, a row of Parquet. Absent where the error concerns the whole file. */
   row: Schema.optionalKey(Schema.Int),
   /** What was expected, and what was found instead. */
   detail: Schema.String,
@@ -25,17 +25,17 @@ export class RowError extends Schema.TaggedError<RowError>()("RowError", {
   }
 }
 
-/** How rows are read. */
+/** Options of reading rows. */
 export interface Options {
-  /** A row that its schema refuses ends the stream with an error, or is logged and left out; default `"fail"`. */
+  /** Whether a row that does not fit the schema ends the stream with an error, or is logged and left out; default `"fail"`. */
   readonly broken?: "fail" | "skip"
 }
 
-/** A row that its schema refuses. */
+/** The error of a row that does not fit the schema. */
 export const invalidRow = (file: string, row: number, error: Schema.SchemaError, text: string): RowError =>
   new RowError({ file, row, detail: error.message, text: text.slice(0, 200) })
 
-/** Decodes each row, with its number; what a broken row means is told by the options. */
+/** Decodes each row, given with its number; the options decide about broken rows. */
 export const decodeRows =
   <I, A, R2>(decode: (row: I, number: number) => Effect.Effect<A, RowError, R2>, options: Options = {}) =>
   <E, R>(rows: Stream.Stream<readonly [row: I, number: number], E, R>): Stream.Stream<A, E | RowError, R | R2> => {

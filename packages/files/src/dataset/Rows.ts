@@ -1,4 +1,4 @@
-/** Dataset rows from a file of any form that is known. */
+/** Dataset rows from a file of any supported format. */
 import type * as FileSystem from "effect/FileSystem"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -8,7 +8,7 @@ import * as Parquet from "./Parquet.ts"
 import * as RowError from "./RowError.ts"
 
 /**
- * By the end of the name: `.jsonl`, `.parquet` or `.csv`.
+ * Rows of a file, whose format is chosen by the end of its name: `.jsonl`, `.parquet` or `.csv`.
  *
  * @example
  * const problems = Rows.fromFile("sums.parquet", Schema.Struct({ question: Schema.String }), { broken: "skip" })

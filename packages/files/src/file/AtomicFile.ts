@@ -1,11 +1,11 @@
-/** Files that are there as a whole or not at all. */
+/** Files that are written completely or not at all. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 
 /**
- * Writes beside the file, syncs, then renames; what was written before a failure is removed, an older file stays.
+ * Writes a temporary file, syncs it, then renames it. After a failure the temporary file is removed and an older file stays.
  *
  * @example
  * AtomicFile.write("report.txt", Stream.make("reward 0.9\n").pipe(Stream.encodeText))

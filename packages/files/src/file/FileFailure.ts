@@ -1,4 +1,4 @@
-/** Failures of the file system, in words that say what to do. */
+/** Messages for failures of the file system, with advice. */
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
@@ -36,7 +36,7 @@ const byReason = (file: string, error: PlatformError): string => {
 }
 
 /**
- * What happened to the file and, where it is known, what to do.
+ * A message that names the failure and, where it is known, the remedy.
  *
  * @example
  * const text = FileSystem.FileSystem.use((fs) => fs.readFileString("model.json")).pipe(

@@ -18,7 +18,7 @@ export class FileLockError extends Schema.TaggedError<FileLockError>()("FileLock
   }
 }
 
-/** Several stores of one process are told apart by `store`, which names files. */
+/** Several stores of one process are distinguished by `store`, which is also part of file names. */
 const Holder = Schema.Struct({ ...Owner.Owner.fields, store: Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/)) })
 
 const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
@@ -26,7 +26,7 @@ const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
 /** A file that claims the folder. */
 interface Claim {
   readonly file: string
-  /** Unknown where the file cannot be understood: a crash of the machine can leave it empty. */
+  /** `None` where the file cannot be parsed: a crash of the machine can leave it empty. */
   readonly holder: Option.Option<typeof Holder.Type>
 }
 
@@ -34,7 +34,7 @@ const inUse = (lock: string, { what }: Mine, { host, pid }: Owner.Owner) =>
   new FileLockError({
     file: lock,
     detail: `in use by process ${pid} on ${host}. Wait for it, end it (kill ${pid}), or choose another ${what}. ` +
-      `If it runs no longer, delete ${lock}`
+      `If it no longer runs, delete ${lock}`
   })
 
 const busy = (lock: string) =>
@@ -46,7 +46,7 @@ const busy = (lock: string) =>
 const isAlreadyThere = (error: PlatformError) => error.reason._tag === "AlreadyExists"
 const isMissing = (error: PlatformError) => error.reason._tag === "NotFound"
 
-/** Where the claim that follows a dead one is made. */
+/** The file for the claim that follows a dead one. */
 const successor = (lock: string, { holder }: Claim) =>
   `${lock}.${Option.match(holder, { onNone: () => "unreadable", onSome: ({ store }) => store })}`
 
@@ -58,7 +58,7 @@ const readClaim = Effect.fnUntraced(function*(file: string) {
   )
 })
 
-/** The lock, and the claims of those that began to take it over, in order; the last one counts. */
+/** The lock, and the claims of stores that began to take it over, in order; the last one counts. */
 const claims = Effect.fnUntraced(function*(lock: string) {
   const found: Array<Claim> = []
   let file = lock
@@ -98,8 +98,8 @@ const isMine = (claim: Claim | undefined, { store }: Mine) =>
   claim !== undefined && Option.exists(claim.holder, (holder) => holder.store === store)
 
 /**
- * Takes a lock over whose process is gone. Only one process can make the file that follows a dead claim, and it counts only
- * while it can still be reached from the lock; a process that is killed meanwhile leaves one more dead claim.
+ * Takes over a lock whose process has ended. Only one process can create the file that follows a dead claim, and it counts only while it
+ * can still be reached from the lock; a process that is killed meanwhile leaves one more dead claim.
  */
 const takeOver = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
@@ -130,7 +130,7 @@ const acquire = (lock: string, mine: Mine) =>
     )
   )
 
-/** Removes the lock unless it belongs to another store, as it does where a user has deleted it meanwhile. */
+/** Removes the lock unless it belongs to another store, which is possible where a user has deleted it meanwhile. */
 const release = Effect.fnUntraced(function*(lock: string, mine: Mine) {
   const fs = yield* FileSystem.FileSystem
   const claim = yield* readClaim(lock)

@@ -1,4 +1,4 @@
-/** A process as other processes can recognise it, also after it ended. */
+/** The identity of a process, by which other processes recognise it even after it ended. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
@@ -7,12 +7,12 @@ import { hostname } from "node:os"
 export const Owner = Schema.Struct({
   pid: Schema.Int,
   host: Schema.String,
-  /** When the process began, in words of the system: tells it from a later process with the same id. */
+  /** The system's start time of the process, which distinguishes it from a later process with the same id. */
   started: Schema.String
 })
 export interface Owner extends Schema.Schema.Type<typeof Owner> {}
 
-/** Boot and start time of a process where the system tells (Linux); empty elsewhere. */
+/** Boot and start time of a process where the system tells them (Linux); empty elsewhere. */
 const startOf = Effect.fnUntraced(function*(pid: number) {
   const fs = yield* FileSystem.FileSystem
   const boot = yield* fs.readFileString("/proc/sys/kernel/random/boot_id")
@@ -28,7 +28,7 @@ export const self = Effect.gen(function*() {
   return owner
 })
 
-/** Signal 0 reaches every live process; being refused the permission to send it proves life too. */
+/** Signal 0 reaches every live process; a refused permission to send it also proves that the process is alive. */
 const isAlive = (pid: number) =>
   Effect.try({
     try: () => process.kill(pid, 0),
@@ -37,7 +37,7 @@ const isAlive = (pid: number) =>
     Effect.catch((cause) => Effect.succeed(cause._tag === "Some" && cause.value.code === "EPERM"))
   )
 
-/** True only where it is certain: a process of another host cannot be seen. */
+/** Whether a process has ended; false where it is uncertain, as for a process on another host. */
 export const isGone = Effect.fnUntraced(function*(owner: Owner) {
   if (owner.host !== hostname()) return false
   if (!(yield* isAlive(owner.pid))) return true

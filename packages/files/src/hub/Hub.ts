@@ -1,4 +1,4 @@
-/** Files of Hugging Face repositories, kept in the cache that its other libraries use too. */
+/** Files of Hugging Face repositories, kept in the cache that Hugging Face's own libraries also use. */
 import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -101,14 +101,14 @@ const make = Effect.gen(function*() {
 /**
  * Reads the hub and its cache.
  *
- * From the environment: `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and for the place of the cache `HF_HUB_CACHE`,
- * `HF_HOME` or `XDG_CACHE_HOME`.
+ * It is configured by `HF_TOKEN`, `HF_ENDPOINT`, `HF_HUB_OFFLINE`, and for the place of the cache `HF_HUB_CACHE`, `HF_HOME` or
+ * `XDG_CACHE_HOME` in the environment.
  *
  * @example
  * const file = Hub.Hub.use((hub) => hub.file(Repository.dataset("openai/gsm8k"), "main/test-00000-of-00001.parquet"))
  */
 export class Hub extends Context.Service<Hub, {
-  /** The commit of a revision: asked for once, recorded, and from then on the same. */
+  /** The commit of a revision, which is requested once, recorded, and then always the same. */
   readonly commit: (repository: Repository.Repository) => Effect.Effect<string, HubError>
   /** The path on this machine of a file of a repository, downloaded and verified if it is not in the cache. */
   readonly file: (repository: Repository.Repository, name: string) => Effect.Effect<string, HubError>

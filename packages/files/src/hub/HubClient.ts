@@ -1,4 +1,4 @@
-/** What is asked of the Hugging Face hub over HTTP. */
+/** Requests to the Hugging Face hub over HTTP. */
 import { datasetInfo, downloadFile, HubApiError, modelInfo, type PathInfo, pathsInfo } from "@huggingface/hub"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -36,7 +36,7 @@ const reasonOf = (access: Access, cause: unknown): HubReason => {
   }
 }
 
-/** What every call of the hub's library takes. Its requests end with the scope. */
+/** The parameters of every call of the hub's library, whose requests end with the scope. */
 const parametersOf = Effect.fnUntraced(function*(access: Access) {
   const signal = yield* Effect.abortSignal
   return {
@@ -52,7 +52,7 @@ const attempt = <A>(access: Access, resource: string, send: () => Promise<A>) =>
     catch: (cause) => new HubError({ resource, reason: reasonOf(access, cause) })
   })
 
-/** The commit that a branch or tag stands for now. */
+/** The commit to which a branch or tag currently refers. */
 export const commit = Effect.fnUntraced(function*(access: Access, { name, revision, type }: Repository.Repository) {
   const parameters = { ...(yield* parametersOf(access)), name, revision, additionalFields: ["sha" as const] }
   const resource = Repository.show({ name, revision, type })
@@ -68,13 +68,13 @@ export const commit = Effect.fnUntraced(function*(access: Access, { name, revisi
   })
 }, Effect.scoped)
 
-/** Large files are named by the hash of their content, others by the hash git gives them. */
+/** Large files are identified by the hash of their content, others by their hash in git. */
 const hasherOf = (info: PathInfo) => {
   if (info.lfs !== undefined) return { hash: createHash("sha256"), expected: info.lfs.oid }
   return { hash: createHash("sha1").update(`blob ${info.size}\0`), expected: info.oid }
 }
 
-/** Fails at the end of the bytes where they are not those the hub announced. */
+/** Fails at the end of the bytes where they are not the bytes that the hub announced. */
 const verified = (resource: string, info: PathInfo) => <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>
   Stream.suspend(() => {
     const { expected, hash } = hasherOf(info)
@@ -84,7 +84,7 @@ const verified = (resource: string, info: PathInfo) => <E, R>(bytes: Stream.Stre
       return isWhole ? Effect.void : new HubError({
         resource,
         reason: new Corrupt({
-          detail: `${size} bytes arrived that are not the ${info.size} bytes of the hub: try again`
+          detail: `the ${size} bytes that arrived are not the ${info.size} bytes of the hub: try again`
         })
       })
     })
@@ -96,7 +96,7 @@ const verified = (resource: string, info: PathInfo) => <E, R>(bytes: Stream.Stre
     return bytes.pipe(Stream.map(count), Stream.concat(Stream.fromEffectDrain(check)))
   })
 
-/** The bytes of a file at a commit; the stream fails where they are cut short or are others than announced. */
+/** The bytes of a file at a commit; the stream fails where they are incomplete or differ from those announced. */
 export const content = (access: Access, repository: Repository.Repository, path: string) =>
   Stream.unwrap(Effect.gen(function*() {
     const { name, revision, type } = repository

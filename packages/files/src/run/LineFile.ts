@@ -39,7 +39,7 @@ export const readBytes = (
 ): Effect.Effect<Uint8Array, PlatformError> =>
   Effect.map(handle.readAlloc(length, { position: BigInt(offset) }), Option.getOrElse(() => noBytes))
 
-/** Number of bytes up to and including the last line end; a crash has cut what follows. */
+/** Number of bytes up to and including the last line end; a line after it was cut by a crash. */
 const completeBytes = Effect.fnUntraced(function*(handle: FileSystem.File) {
   let end = sizeOf(yield* handle.stat)
   while (end > 0) {
@@ -57,7 +57,7 @@ export interface Lines {
   readonly end: number
 }
 
-/** Some of the whole lines from `offset` on; no lines where no whole line follows. */
+/** Some of the whole lines from `offset` on; empty where no whole line follows. */
 export const readLines = Effect.fnUntraced(function*(handle: FileSystem.File, offset: number) {
   const written = sizeOf(yield* handle.stat) - offset
   for (let length = chunkBytes; written > 0; length *= 2) {
@@ -74,15 +74,15 @@ export const readLines = Effect.fnUntraced(function*(handle: FileSystem.File, of
 
 /** Writes lines at the end of a file. */
 export interface Appender {
-  /** Writes one line; gives the range of its text. A write that fails leaves nothing of the line. */
+  /** Writes one line and returns the range of its text. A write that fails leaves no part of the line. */
   readonly append: (text: string) => Effect.Effect<Range, PlatformError>
-  /** Forces everything appended to the disk. */
+  /** Forces everything that was appended to the disk. */
   readonly sync: Effect.Effect<void, PlatformError>
-  /** Makes the file at least this long; a part that was lost is filled with zeros. Gives the number of bytes added. */
+  /** Makes the file at least this long; a part that was lost is filled with zeros. Returns the number of bytes added. */
   readonly extend: (length: number) => Effect.Effect<number, PlatformError>
 }
 
-/** Opens a file for appending, made where it does not exist, and cuts a torn last line. One writer at a time. */
+/** Opens a file for appending, creates it where it does not exist, and cuts a torn last line. Only one writer at a time is allowed. */
 export const appender = Effect.fnUntraced(
   function*(file: string): Effect.fn.Return<Appender, PlatformError, FileSystem.FileSystem | Scope.Scope> {
     const fs = yield* FileSystem.FileSystem

@@ -11,7 +11,7 @@ const newline = 0x0a
 const isWhole = (bytes: Uint8Array, length: number) =>
   bytes.length > length && bytes[length] === newline && bytes[0] !== 0
 
-/** The text at the range; fails where it is not one whole line. */
+/** Reads the text at a range; fails where it is not one whole line. */
 export const read = Effect.fnUntraced(
   function*(run: string, file: string, { length, offset }: RunRecord.Payload) {
     const fs = yield* FileSystem.FileSystem

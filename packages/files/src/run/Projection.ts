@@ -1,13 +1,13 @@
 /**
- * What the run directory's files for other tools say of a record: `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, readable
- * by the tools of tinker-cookbook as they are.
+ * The form of a record in the run directory's files for other tools: `config.json`, `metrics.jsonl` and `checkpoints.jsonl`, which the
+ * tools of tinker-cookbook can read.
  */
 import type { RunRecord } from "@effect-rl/core"
 import * as Predicate from "effect/Predicate"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
-/** What tools of tinker-cookbook look for in `config.json`, under the names of its configurations. */
+/** The fields that tools of tinker-cookbook look for in `config.json`, under the names of its configurations. */
 const cookbookNames = ({ identity }: RunRecord.Opened) => ({
   model_name: identity["model"],
   renderer_name: identity["renderer"],
@@ -41,7 +41,7 @@ export const checkpoint = (record: RunRecord.RunRecord): string | undefined =>
     name: record.name,
     batch: record.iteration,
     state_path: record.statePath,
-    // The cookbook leaves out what there is not.
+    // The cookbook leaves out absent fields.
     ...(record.samplerPath === null ? {} : { sampler_path: record.samplerPath }),
     ...(record.kind === "final" ? { final: true } : {}),
     ...(record.kind === "rolling" ? { rolling: true } : {}),

@@ -1,4 +1,4 @@
-/** Files that are kept equal to the current story of a run's records: rebuilt where they differ, and never read back. */
+/** Files that follow from the current records of a run: they are rebuilt where they differ, and never read back. */
 import type { RunRecord } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -15,7 +15,7 @@ interface Line {
   readonly text: string
 }
 
-/** A file of lines as it should be. */
+/** The content that a file of lines should have. */
 const lineFile = (file: string, lineOf: (record: RunRecord.RunRecord) => string | undefined) => {
   const lines: Array<Line> = []
   return {
@@ -24,7 +24,7 @@ const lineFile = (file: string, lineOf: (record: RunRecord.RunRecord) => string 
     forgetAfter: (sequence: number) => {
       while ((lines.at(-1)?.sequence ?? -1) > sequence) lines.pop()
     },
-    /** The text that the record adds; empty where it adds no line. */
+    /** Adds a record; returns the text that it adds, which is empty where it adds no line. */
     include: (record: RunRecord.RunRecord) => {
       const line = lineOf(record)
       if (line === undefined) return ""
@@ -50,7 +50,7 @@ const append = Effect.fnUntraced(function*(file: string, text: string) {
 })
 
 /**
- * The projections of a run. A file that cannot be written is a warning, since the records have everything: it is made good with
+ * The projections of a run. A file that cannot be written causes a warning only, because the records have everything: it is repaired with
  * the next record, or when the run is opened again.
  */
 export const make = Effect.fnUntraced(function*(folder: RunFolder) {
@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function*(folder: RunFolder) {
       return Effect.logWarning(`${FileFailure.describe(file, error)}; it is rebuilt from the records later`)
     })
 
-  /** Takes note of a record; gives the text that it adds to each file. */
+  /** Adds a record; returns the text that it adds to each file. */
   const include = (record: RunRecord.RunRecord) => {
     if (record._tag === "Opened") {
       config = Projection.config(record)
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function*(folder: RunFolder) {
     return Effect.forEach(contents, ([file, content]) => warned(file)(makeEqual(file, content)), { discard: true })
   }).pipe(Effect.provideContext(context))
 
-  /** Writes what a new record adds. */
+  /** Writes the lines that a new record adds. */
   const add = (record: RunRecord.RunRecord) =>
     Effect.suspend(() => {
       const added = include(record)

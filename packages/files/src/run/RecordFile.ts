@@ -47,7 +47,7 @@ const decodeLines = Effect.fnUntraced(
   }
 )
 
-/** Fails where the file has become shorter than what was read of it. */
+/** Fails where the file is shorter than the part that was read already. */
 const checkLength = Effect.fnUntraced(function*(run: string, file: string, length: number) {
   const fs = yield* FileSystem.FileSystem
   if (LineFile.sizeOf(yield* fs.stat(file)) >= length) return
@@ -55,14 +55,14 @@ const checkLength = Effect.fnUntraced(function*(run: string, file: string, lengt
   return yield* new RunStore.RunError({ run, detail })
 })
 
-/** A place in the file, which moves on with what is read. */
+/** A place in the file, which advances with reading. */
 interface Cursor {
   offset: number
   /** Lines before `offset`. */
   index: number
 }
 
-/** The records from the cursor to the end of what is written now; a torn last line is left for later. */
+/** The records from the cursor to the current end of the file; a torn last line is left for later. */
 const rest = (run: string, file: string, handle: FileSystem.File, cursor: Cursor, after: number) => {
   const batch = Effect.gen(function*() {
     const { end, lines } = yield* LineFile.readLines(handle, cursor.offset)

@@ -1,6 +1,6 @@
 /**
- * A run in a directory. `records.jsonl` and `payloads.jsonl` hold the run; `config.json`, `metrics.jsonl` and `checkpoints.jsonl`
- * follow from them, for other tools.
+ * A run in a directory. `records.jsonl` and `payloads.jsonl` hold the run; `config.json`, `metrics.jsonl` and `checkpoints.jsonl` are
+ * derived from them for other tools.
  */
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
@@ -38,15 +38,15 @@ const reader = Effect.fnUntraced(
 
 const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
 
-/** Where the run stands: what the next record's stamp follows from. */
+/** The state from which the stamp of the next record is made. */
 interface State {
   next: number
   segment: number
 }
 
 /**
- * Appends a record: first its payload, then the record, then what other tools read. The append fails where the record is not
- * written, and then leaves nothing of it but an unused payload.
+ * Appends a record: first its payload, then the record, then the lines for other tools. The append fails where the record cannot be
+ * written, and then leaves no trace except an unused payload.
  */
 const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
   const { payloads: payloadsFile, records: recordsFile, run } = folder
@@ -123,9 +123,9 @@ const make = Effect.fnUntraced(function*(run: string) {
 })
 
 /**
- * The run in a directory, made if it does not exist, with this process as its only writer until the scope closes.
+ * The run in a directory, which is created if it does not exist, with this process as its only writer until the scope closes.
  *
- * Opening it cuts a line that a crash has torn and rebuilds what other tools read; a broken line elsewhere, a directory of another
+ * Opening it cuts a line that a crash has torn and rebuilds the files for other tools. A broken line elsewhere, a directory of another
  * format and lost records are errors.
  */
 export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunError, Files> =>
@@ -134,7 +134,7 @@ export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunE
 const pollInterval = "100 millis"
 
 /**
- * Reads the run in a directory, also while another process writes it. Changes nothing.
+ * Reads the run in a directory, which another process may be writing. Nothing is changed.
  *
  * @example
  * const rewards = RunDirectory.open("runs/first").pipe(
@@ -153,8 +153,6 @@ export const open = Effect.fn("RunDirectory.open")(
   (effect, run) => RunFolder.naming(run)(effect)
 )
 
-/**
- * Whether a process has the run open to write it, as its lock tells. A run that has not ended and that no process holds was killed.
- */
+/** Whether a process has the run open for writing, according to its lock. A run that has not ended and that no process holds was killed. */
 export const isHeld: (run: string) => Effect.Effect<boolean, never, Files> = (run) =>
   Effect.flatMap(lockOf(run), FileLock.isHeld)

@@ -12,7 +12,7 @@ import * as LineFile from "./LineFile.ts"
 /** The format of run directories that this version writes. */
 export const format = 2
 
-/** Fails with a `RunError` that names the file where the file system fails. */
+/** Turns a failure of the file system into a `RunError` that names the file. */
 export const naming =
   (run: string, file = run) => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
     Effect.mapError(
@@ -53,7 +53,7 @@ const bytesIn = Effect.fnUntraced(function*(file: string) {
   return (yield* fs.exists(file)) ? LineFile.sizeOf(yield* fs.stat(file)) : 0
 })
 
-/** The format that `config.json` names; none where the file is missing or broken, since it is rebuilt from the records. */
+/** The format that `config.json` names; undefined where the file is missing or broken, because it is rebuilt from the records. */
 const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
   const fs = yield* FileSystem.FileSystem
   if (!(yield* fs.exists(config))) return Option.none<number>()
@@ -65,10 +65,10 @@ const wrongFormat = ({ config }: RunFolder, found: number): string | undefined =
   const difference = `${config} has format ${found}, this version reads format ${format}`
   return found > format
     ? `${difference}: update effect-rl`
-    : `${difference}: the run was written by an earlier effect-rl, and nothing reads it any more. Choose another run directory`
+    : `${difference}: the run was written by an earlier effect-rl, whose format is no longer read. Choose another run directory`
 }
 
-/** Fails where the directory is of another format, or has lost its records. Says whether there are records. */
+/** Fails where the directory has another format, or has lost its records. Returns whether there are records. */
 export const check = Effect.fnUntraced(function*(folder: RunFolder) {
   const found = yield* formatOf(folder)
   const problem = Option.isSome(found) ? wrongFormat(folder, found.value) : undefined

@@ -1,15 +1,15 @@
-/** Jinja whose work is counted: a template comes with a model, and may loop for ever. */
+/** An interpreter of Jinja with bounded work, because the template of an untrusted model may loop for ever. */
 import { type Environment, Interpreter, type parse } from "@huggingface/jinja"
 import * as Predicate from "effect/Predicate"
 
 /** Units of about 100 ns. A template of 300 lines takes some hundred for each message. */
 const mostWork = 20_000_000
 
-/** What an element of a list costs, and how many characters cost a unit. */
+/** The cost of an element of a list, and the number of characters that cost a unit. */
 const perElement = 10
 const charactersPerUnit = 32
 
-/** How far whatever uses a value goes through it: not at all, over its elements, or over all that they hold. */
+/** How much of a value its user reads: nothing, its elements, or everything inside of them. */
 type Reach = "none" | "elements" | "everything"
 
 const elementsOf = (value: unknown): ReadonlyArray<unknown> => {
@@ -32,7 +32,7 @@ const sizeOf = (wrapped: unknown, reach: Reach, left: number): number => {
   return size
 }
 
-/** The parts of a statement whose values it does not go through as a whole: `messages` in `messages[0]` and `for … in messages`. */
+/** The parts of a statement whose values it does not read as a whole: `messages` in `messages[0]` and `for … in messages`. */
 const partsOf = (node: unknown): ReadonlyArray<readonly [part: unknown, reach: Reach]> => {
   if (!Predicate.hasProperty(node, "type")) return []
   if (node.type === "MemberExpression" && "object" in node) return [[node.object, "none"]]
@@ -61,8 +61,8 @@ const budget = () => {
 }
 
 /**
- * The text that a template writes. Throws where it needs more work than conversations do, however long: ten thousand messages stay
- * below. What is counted is the same on every machine.
+ * The text that a template writes. Throws where it needs more work than any conversation does, even one of ten thousand messages. The
+ * count is the same on every machine.
  */
 export const run = (program: ReturnType<typeof parse>, environment: Environment): string => {
   const interpreter = new Interpreter(environment)

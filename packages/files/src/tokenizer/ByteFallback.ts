@@ -1,7 +1,7 @@
 /** Decoding of SentencePiece vocabularies, whose unknown characters are bytes written as `<0xNN>`. */
 import * as Schema from "effect/Schema"
 
-/** How a vocabulary's pieces become text. */
+/** The decoding of a vocabulary's pieces. */
 export interface ByteFallback {
   /** The text of each token, with spaces for `▁`; undefined for ids without a token. */
   readonly pieces: ReadonlyArray<string | undefined>
@@ -30,7 +30,7 @@ const Decoder = Schema.Struct({
   decoders: Schema.Union([Schema.Tuple([Replace, Fallback, Fuse]), Schema.Tuple([Replace, Fallback, Fuse, Strip])])
 })
 
-/** Undefined where the decoder is another one. */
+/** The decoding that a tokenizer definition describes; undefined where its decoder is of another kind. */
 export const make = (decoder: unknown, vocabulary: ReadonlyArray<string | undefined>): ByteFallback | undefined => {
   if (!Schema.is(Decoder)(decoder)) return undefined
   const bytes = new Map(vocabulary.flatMap((token, id) => {
@@ -44,19 +44,19 @@ export const make = (decoder: unknown, vocabulary: ReadonlyArray<string | undefi
   }
 }
 
-/** Bytes that are not UTF-8 together are U+FFFD each. */
+/** The text of bytes; where together they are not UTF-8, each byte is U+FFFD. */
 const textOf = (bytes: ReadonlyArray<number>): string => {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes))
   return text.includes("\ufffd") && !isWritten(text, bytes) ? "\ufffd".repeat(bytes.length) : text
 }
 
-/** Is the text's U+FFFD what the bytes say, not a sign that they are invalid? */
+/** Whether a U+FFFD in the text is encoded in the bytes, rather than a sign that they are invalid. */
 const isWritten = (text: string, bytes: ReadonlyArray<number>) => {
   const written = new TextEncoder().encode(text)
   return written.length === bytes.length && bytes.every((byte, index) => byte === written[index])
 }
 
-/** Text of the tokens; ids without a token have none. */
+/** The text of tokens; ids without a token have no text. */
 export const decode = ({ bytes, pieces, stripped }: ByteFallback, tokens: ArrayLike<number>): string => {
   const parts: Array<string> = []
   let run: Array<number> = []

@@ -15,11 +15,11 @@ const characterOfByte: ReadonlyMap<number, string> = new Map(
   Array.from(byteOfCharacter, ([character, byte]) => [byte, String.fromCharCode(character)])
 )
 
-/** Bytes in the alphabet; each byte is a character below U+0100 here. */
+/** Writes bytes in the alphabet; the input has a character below U+0100 for each byte. */
 export const encodeBytes = (latin1: string): string =>
   Array.from(latin1, (byte) => characterOfByte.get(byte.charCodeAt(0)) ?? "").join("")
 
-/** The bytes of every token, end to end: those of token t lie from `offsets[t]` to `offsets[t + 1]`. */
+/** The bytes of all tokens one after the other: those of token t are from `offsets[t]` to `offsets[t + 1]`. */
 export interface TokenBytes {
   readonly bytes: Uint8Array
   readonly offsets: Uint32Array
@@ -42,12 +42,12 @@ export const tokenBytes = (
   return { bytes: Uint8Array.from(all), offsets }
 }
 
-/** Empty for an id without a token. */
+/** The bytes of a token; empty for an id without a token. */
 export const bytesOfToken = ({ bytes, offsets }: TokenBytes, token: number): Uint8Array =>
   bytes.subarray(offsets[token] ?? bytes.length, offsets[token + 1] ?? bytes.length)
 
 /**
- * Text of the tokens' bytes together; what is not UTF-8, such as a character cut in two, reads as U+FFFD.
+ * The text of the tokens' joined bytes; invalid UTF-8, such as a character cut in two, becomes U+FFFD.
  *
  * @example
  * const table = ByteLevel.tokenBytes(["a", "b", "Ġc"], () => true)

@@ -27,7 +27,7 @@ const repositoryOf = (id: string) => {
   return Repository.model(name, revision)
 }
 
-/** The files of a repository lie in one folder of the cache; a repository without a configuration or a template is allowed. */
+/** Loads the tokenizer of a repository, whose files are in one folder of the cache. The configuration and the template may be missing. */
 const fromHub = Effect.fnUntraced(function*(id: string) {
   const hub = yield* Hub
   const path = yield* Path.Path
@@ -62,7 +62,7 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Loads each tokenizer once: from the folder of that name if there is one, else from the hub or its cache. */
+/** Loads each tokenizer once: from the folder of that name if there is one, otherwise from the hub or its cache. */
 export const layerNoDeps: Layer.Layer<Tokenizer.Tokenizers, never, Hub | FileSystem.FileSystem | Path.Path> = Layer
   .effect(Tokenizer.Tokenizers, make)
 

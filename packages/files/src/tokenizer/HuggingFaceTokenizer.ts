@@ -86,7 +86,7 @@ const make = (definition: TokenizerDefinition, config: TokenizerConfig): Hugging
 
 const fileNames = { tokenizer: "tokenizer.json", config: "tokenizer_config.json" }
 
-/** Newer models keep their template beside the configuration, not inside. */
+/** Newer models have their template in a file of its own, not in the configuration. */
 export const templateFile = "chat_template.jinja"
 
 /** File of a vocabulary in tiktoken's form, where a folder has no `tokenizer.json`. */
@@ -101,7 +101,7 @@ const invalid = (id: string, file: string, cause: unknown) =>
 const decodePart = <A>(schema: Schema.Codec<A, unknown>, id: string, file: string, json: unknown) =>
   Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((cause) => invalid(id, file, cause)))
 
-/** A regular expression that may run for hours is refused before it reads a text. */
+/** Refuses regular expressions that may take hours on some texts. */
 const checkPatterns = (id: string, file: string, { decoder, normalizer, pre_tokenizer }: TokenizerDefinition) => {
   for (const pattern of SplitPattern.regexesOf([normalizer, pre_tokenizer, decoder])) {
     const part = SplitPattern.riskyPart(pattern)
@@ -127,8 +127,8 @@ const build = Effect.fnUntraced(function*(id: string, files: typeof fileNames, t
 })
 
 /**
- * From the parsed content of `tokenizer.json` and `tokenizer_config.json`.
- * Without a configuration the tokenizer has no `bosToken` and no `eosTokenId`.
+ * A tokenizer from the parsed content of `tokenizer.json` and `tokenizer_config.json`. Without a configuration the tokenizer has no
+ * `bosToken` and no `eosTokenId`.
  */
 export const fromJson = (
   id: string,
@@ -148,7 +148,7 @@ const readText = Effect.fnUntraced(function*(id: string, file: string) {
 const readJson = (id: string, file: string) =>
   Effect.flatMap(readText(id, file), (text) => decodePart(Schema.fromJsonString(Schema.Unknown), id, file, text))
 
-/** Special tokens lie in the configuration of a rank file, by id. */
+/** The configuration beside a rank file, which has the special tokens by id. */
 const RankConfig = Schema.Struct({
   added_tokens_decoder: Schema.Record(Schema.String, Schema.Struct({ content: Schema.String }))
 })
@@ -165,8 +165,8 @@ const fromRankFile = Effect.fnUntraced(function*(id: string, files: typeof fileN
 })
 
 /**
- * From `tokenizer.json` in a folder and, if they are there, `tokenizer_config.json` and `chat_template.jinja`. A folder that has `tiktoken.model` in place of
- * `tokenizer.json` is read with the pattern of Kimi K2 and the special tokens of its configuration.
+ * A tokenizer from `tokenizer.json` in a folder and, if present, `tokenizer_config.json` and `chat_template.jinja`. A folder that has
+ * `tiktoken.model` in place of `tokenizer.json` is read with the pattern of Kimi K2 and the special tokens of its configuration.
  *
  * @example
  * const text = Effect.map(HuggingFaceTokenizer.fromFolder("models/SmolLM2"), (tokenizer) => tokenizer.decode([12, 55]))

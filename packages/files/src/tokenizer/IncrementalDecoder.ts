@@ -3,7 +3,7 @@ import * as ByteFallback from "./ByteFallback.ts"
 import * as ByteLevel from "./ByteLevel.ts"
 
 /**
- * The texts of all pushes and of `flush`, end to end, are the text of all tokens together.
+ * The joined texts of all pushes and of `flush` are the text of all tokens together.
  *
  * @example
  * const shown = (decoder: IncrementalDecoder.IncrementalDecoder) => decoder.push([12]) + decoder.push([55]) + decoder.flush()
@@ -11,7 +11,7 @@ import * as ByteLevel from "./ByteLevel.ts"
 export interface IncrementalDecoder {
   /** Text that no later token can change; a character whose bytes are not complete yet is held back. */
   readonly push: (tokens: ArrayLike<number>) => string
-  /** What is held back, at the end. */
+  /** The text that is still held back at the end. */
   readonly flush: () => string
 }
 

@@ -6,7 +6,7 @@ import * as BoundedJinja from "./BoundedJinja.ts"
 
 const longestRange = 1_000_000
 
-/** Python's `range`; longer ones are refused, as no conversation has so many messages. */
+/** Python's `range`, which refuses ranges longer than any conversation. */
 const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => {
   const [start, stop] = end === undefined ? [0, first] : [first, end]
   const length = Math.max(0, Math.ceil((stop - start) / step))
@@ -14,7 +14,7 @@ const range = (first: number, end?: number, step = 1): ReadonlyArray<number> => 
   return Array.from({ length }, (_, index) => start + index * step)
 }
 
-/** What templates of Hugging Face find defined, but for `strftime_now`: a prompt is the same on every day. */
+/** The variables that Hugging Face defines for templates, except `strftime_now`, so that a prompt is the same on every day. */
 const globals: JinjaTemplate.Variables = {
   true: true,
   True: true,
@@ -36,7 +36,7 @@ const run = (program: ReturnType<typeof parse>, variables: JinjaTemplate.Variabl
   return BoundedJinja.run(program, environment)
 }
 
-/** A template that is parsed when it is first asked; a syntax error is then its failure, and so is a loop without an end. */
+/** A template that is parsed at its first use; a syntax error and an endless loop are failures of writing. */
 export const compile = (source: string): JinjaTemplate.JinjaTemplate => {
   let parsed: Result.Result<ReturnType<typeof parse>, string> | undefined
   return {

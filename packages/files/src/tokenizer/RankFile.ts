@@ -46,7 +46,7 @@ const readRanks = Effect.fnUntraced(function*(id: string, text: string) {
   return ranks
 })
 
-/** The two parts that are merged last into a token; undefined for a single byte, and for a token that no merges reach. */
+/** The two parts from which a token is merged last; undefined for a single byte, and for a token that merging never reaches. */
 const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, number>) => {
   const parts = [...token]
   while (parts.length > 2) {
@@ -63,7 +63,7 @@ const lastMerge = (token: string, rank: number, ranks: ReadonlyMap<string, numbe
 }
 
 /**
- * A definition whose merges give the tokens that merging by rank gives.
+ * A tokenizer definition whose merges give the same tokens as merging by rank.
  *
  * @example
  * const definition = RankFile.definition("kimi", "IQ== 0\nIg== 1\n", { pattern: RankFile.kimiPattern, addedTokens: [] })

@@ -1,6 +1,6 @@
-/** Regular expressions of tokenizer definitions: which are refused, and which are written out for JavaScript. */
+/** Regular expressions of tokenizer definitions: some are refused, others rewritten for JavaScript. */
 
-/** Ends of groups behind which the group is repeated without a bound. */
+/** A quantifier that repeats the group before it without a bound. */
 const unboundedRepeat = /^(?:[*+]|\{[0-9]*,\}|\{[0-9]*,[0-9]{3,}\})/
 
 /**
@@ -45,7 +45,7 @@ const split = (pattern: string) => ({
   invert: false
 })
 
-/** Rust's pre-tokenizers in parts that JavaScript executes alike. */
+/** Rust's pre-tokenizers, rewritten so that JavaScript executes them alike. */
 export const portable = (preTokenizer: unknown): unknown => {
   if (!isRecord(preTokenizer)) return preTokenizer
   if (preTokenizer["type"] === "Sequence" && Array.isArray(preTokenizer["pretokenizers"])) {

@@ -1,4 +1,4 @@
-/** What a `tokenizer.json` and its `tokenizer_config.json` say. */
+/** The content of `tokenizer.json` and `tokenizer_config.json`. */
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 
@@ -12,7 +12,7 @@ export const AddedToken = Schema.Struct({
   normalized: Schema.optionalKey(Schema.Boolean)
 })
 
-/** Large tables are not looked into here: their reader refuses what it cannot use. */
+/** Large tables are not checked here; their reader refuses invalid ones. */
 const Model = Schema.StructWithRest(
   Schema.Struct({ type: Schema.optionalKey(Schema.String), vocab: Schema.ObjectKeyword }),
   [Schema.Record(Schema.String, Schema.Unknown)]
@@ -37,7 +37,7 @@ const NamedTemplate = Schema.Struct({ name: Schema.String, template: Schema.Stri
 /** One template, or several of which one is the default. */
 const Template = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Array(NamedTemplate)])))
 
-/** Other fields matter to other libraries. */
+/** The fields that matter here; others are for other libraries. */
 export const TokenizerConfig = Schema.Struct({
   bos_token: NamedToken,
   eos_token: NamedToken,
@@ -45,19 +45,19 @@ export const TokenizerConfig = Schema.Struct({
 })
 export interface TokenizerConfig extends Schema.Schema.Type<typeof TokenizerConfig> {}
 
-/** Text of a token that a configuration names as a string or as an object with `content`. */
+/** The text of a token, which a configuration gives as a string or as an object with `content`. */
 export const tokenText = (token: TokenizerConfig["bos_token"]): string | undefined =>
   typeof token === "string" ? token : token?.content
 
-/** The template that conversations without tools or documents are written by. */
+/** The template for conversations without tools or documents. */
 export const chatTemplate = (template: TokenizerConfig["chat_template"]): string | undefined =>
   typeof template === "string" ? template : template?.find(({ name }) => name === "default")?.template
 
-/** Does text become tokens through the byte-level alphabet? */
+/** Whether text becomes tokens through the byte-level alphabet. */
 export const isByteLevel = ({ decoder }: TokenizerDefinition): boolean =>
   Schema.is(Schema.Struct({ type: Schema.Literal("ByteLevel") }))(decoder)
 
-/** JSON with sorted keys and without nulls, so that writing order and absent fields make no difference. */
+/** JSON with sorted keys and without nulls, so that the order and absence of fields make no difference. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null"
@@ -67,7 +67,7 @@ const canonical = (value: unknown): string => {
   return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(",")}}`
 }
 
-/** In the order of ids: a vocabulary may be written in any order. */
+/** The vocabulary in the order of ids, because a file may have any order. */
 const vocabularyById = (vocabulary: unknown): unknown => {
   if (typeof vocabulary !== "object" || vocabulary === null || Array.isArray(vocabulary)) return vocabulary
   const byId: Array<string> = []

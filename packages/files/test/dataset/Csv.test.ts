@@ -48,7 +48,7 @@ layer(Files.layer)("Csv", (it) => {
       assert.include(error.detail, detail)
     }))
 
-  it.effect("leaves out broken rows where it is told to", () =>
+  it.effect("leaves out broken rows on request", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`question,answer\na,1\nb\nc,x\nd,4\n`)
       const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" }))

@@ -34,14 +34,14 @@ layer(Files.layer)("Jsonl", (it) => {
       )
     }))
 
-  it.effect("passes over blank lines, line ends of Windows and a missing last line end", () =>
+  it.effect("accepts blank lines, line ends of Windows and a missing last line end", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`{"question":"a","answer":1}\r\n\r\n  \n{"question":"b","answer":2}`)
       const rows = yield* Stream.runCollect(Jsonl.rows(file, Row))
       assert.deepStrictEqual(rows, [{ question: "a", answer: 1 }, { question: "b", answer: 2 }])
     }))
 
-  it.effect("reads no further than it is asked to", () =>
+  it.effect("reads no further than requested", () =>
     Effect.gen(function*() {
       const file = yield* inFile(`{"question":"a","answer":1}\nbroken`)
       const first = yield* Jsonl.rows(file, Row).pipe(Stream.take(1), Stream.runCollect)
@@ -54,7 +54,7 @@ layer(Files.layer)("Jsonl", (it) => {
       return yield* Effect.flip(Stream.runDrain(Jsonl.rows(file, Row)))
     })
 
-  it.effect("names file, line and field of a row that its schema refuses", () =>
+  it.effect("names file, line and field of a row that does not fit its schema", () =>
     Effect.gen(function*() {
       const error = yield* errorOf(`{"question":"a","answer":1}\n\n{"question":"b","answer":"two"}\n`)
       assert.strictEqual(error._tag, "RowError")

@@ -25,14 +25,14 @@ layer(Files.layer)("Parquet", (it) => {
       })
   )
 
-  it.effect("refuses a compression that it cannot undo, by column", () =>
+  it.effect("refuses an unsupported compression, and names the column", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("lz4"), Row)))
       assert.strictEqual(error._tag, "RowError")
       assert.include(error.message, `column "question" is compressed with LZ4_RAW; write the file again with one of`)
     }))
 
-  it.effect("names the row and the field that its schema refuses", () =>
+  it.effect("names the row and the field that do not fit the schema", () =>
     Effect.gen(function*() {
       const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows(fixture("snappy"), Small)))
@@ -59,7 +59,7 @@ layer(Files.layer)("Parquet", (it) => {
       })
   )
 
-  it.effect("leaves out the rows that its schema refuses, where it is told to", () =>
+  it.effect("leaves out rows that do not fit the schema, on request", () =>
     Effect.gen(function*() {
       const Small = Schema.Struct({ answer: Schema.Int.check(Schema.isLessThan(6)) })
       const rows = yield* Stream.runCollect(Parquet.rows(fixture("snappy"), Small, { broken: "skip" }))

@@ -75,7 +75,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.deepStrictEqual(fake.requests, ["GET /api/datasets/openai/gsm8k/revision/main no token"])
     }))
 
-  it.effect("refuses offline what it has not seen", () =>
+  it.effect("refuses files offline that are not in the cache", () =>
     Effect.gen(function*() {
       const fake = makeHub()
       const offline = { HF_HUB_CACHE: yield* Files.temporaryFolder, HF_HUB_OFFLINE: "1" }
@@ -102,7 +102,7 @@ layer(Files.layer)("Hub", (it) => {
   type HubFailure = Effect.Error<ReturnType<Hub.Hub["Service"]["commit"]>>
   const train = (hub: Hub.Hub["Service"]) => hub.file(pinned, "main/train.jsonl")
 
-  it.effect("tells apart why a file cannot be had", () =>
+  it.effect("distinguishes why a file cannot be read", () =>
     Effect.gen(function*() {
       const denied = yield* reasonAfter([FakeHub.status(401)], train)
       assert.strictEqual(denied?.reason, "Unauthorized")
@@ -114,7 +114,7 @@ layer(Files.layer)("Hub", (it) => {
       assert.strictEqual((yield* reasonAfter([], (hub) => hub.file(pinned, "../../../outside")))?.reason, "NotFound")
     }))
 
-  it.effect("tries again what may pass, four times in all", () =>
+  it.effect("retries transient failures, four tries in all", () =>
     Effect.gen(function*() {
       const busy = yield* reasonAfter(Array.from({ length: 20 }, () => FakeHub.status(503)), train)
       assert.deepStrictEqual([busy?.reason, busy?.requests], ["Unavailable", 4])
@@ -147,7 +147,7 @@ layer(Files.layer)("Hub", (it) => {
       }))
   }
 
-  it.effect("sends the token to the hub and shows it nowhere", () =>
+  it.effect("sends the token to the hub and never prints it", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const fake = makeHub()

@@ -82,7 +82,7 @@ layer(Files.layer)("a reader that follows a run", (it) => {
         }))
     }))
 
-  it.effect("is told where the file was cut below what it has read", () =>
+  it.effect("fails where the file was cut before the place that it has read", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0))

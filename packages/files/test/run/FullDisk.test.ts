@@ -75,7 +75,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
       })
   )
 
-  it.effect("is told what to do", () =>
+  it.effect("ends in an error that says what to do", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const error = yield* Effect.flip(Effect.provide(session(run), faulty({ at: 1, lasts: true })))
@@ -94,7 +94,7 @@ layer(Files.layer)("a run on a disk that is full", (it) => {
     }))
 
   it.effect.skipIf(process.platform !== "linux")(
-    "fails in words where the device is /dev/full",
+    "fails with a clear error where the device is /dev/full",
     () =>
       Effect.gen(function*() {
         const run = yield* Files.temporaryFolder

@@ -134,7 +134,7 @@ layer(Files.layer)("a run directory", (it) => {
       ])
     }))
 
-  it.effect("drops what a resume abandons from the other tools' files, and keeps it in the records", () =>
+  it.effect("drops abandoned iterations from the files for other tools, and keeps them in the records", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0), saved(1), updated(1), saved(2))
@@ -200,7 +200,7 @@ layer(Files.layer)("a run directory", (it) => {
       )
     }))
 
-  it.effect("goes on where payloads were lost, and says which cannot be read", () =>
+  it.effect("continues where payloads were lost, and says which cannot be read", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const entries = ["a", "b", "c"].map((text) => `"${text}"`)
@@ -285,7 +285,7 @@ layer(Files.layer)("a run directory", (it) => {
       }
     }))
 
-  it.effect("is refused in words where it cannot be", () =>
+  it.effect("is refused with a clear error where it cannot be created", () =>
     Effect.gen(function*() {
       const folder = yield* Files.temporaryFolder
       yield* Files.writeFile(`${folder}/run`, "")

@@ -151,7 +151,7 @@ describe("supervised examples", () => {
       const tokenizer = Templates.of("thinker")
       const renderer = yield* JinjaRenderer.fromChatTemplate(tokenizer)
       const whole = yield* Effect.flip(renderer.supervisedExample(talk, "all_assistant_messages"))
-      assert.include(whole.message, "message 1 is not written behind the prompt it is sampled from")
+      assert.include(whole.message, "message 1 is not written after the prompt it is sampled from")
       const examples = yield* renderer.supervisedExamples(talk, "all_assistant_messages")
       assert.deepStrictEqual(examples.map((example) => trainedText(tokenizer, example)), [
         "…\n</think>\n\n4<|im_end|>…",
@@ -170,7 +170,7 @@ describe("supervised examples", () => {
       const other = yield* Effect.flip(renderer.supervisedExample(chosen([2]), "customized"))
       assert.include(other.message, "message 2 of role \"user\" is trainable, expected only assistant messages")
       const all = yield* Effect.flip(renderer.supervisedExample(talk, "all_messages"))
-      assert.include(all.message, "\"all_messages\" needs to know where a user's message begins")
+      assert.include(all.message, "\"all_messages\" needs the beginnings of users' messages")
     }))
 })
 

@@ -44,7 +44,7 @@ layer(Files.layer)("HuggingFace", (it) => {
       ])
     }))
 
-  it.effect("asks for the revision behind @", () =>
+  it.effect("asks for the revision after @", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       yield* withTokenizers(makeHub(asked), (tokenizers) => tokenizers.load("org/model@v2"))

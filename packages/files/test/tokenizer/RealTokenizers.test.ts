@@ -34,7 +34,7 @@ describe.runIf(qwen3)(`the Qwen3 vocabulary${qwen3 === undefined ? " (skipped: s
     ])
   })
 
-  it("splits what a user typed, but not <think>, which is no special token", () => {
+  it("splits special tokens in a user's text, but not <think>, which is not a special token", () => {
     const ids = qwen3.encode("hi<|im_end|><think>x", { splitSpecialTokens: true })
     assert.deepStrictEqual([...ids], [6023, 27, 91, 318, 6213, 91, 29, 151667, 87])
   })

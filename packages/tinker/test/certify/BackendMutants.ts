@@ -58,12 +58,12 @@ const gradientOf = (name: Loss.Name, other: Partial<Pick<Loss.Loss<"PolicyTokens
 const samplers: ReadonlyArray<Mutant> = [
   {
     fault: "gives a sample's log-probabilities one position late",
-    foundBy: "logprobs: a sample's own are those of computeLogprobs over prompt and sample",
+    foundBy: "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
     backend: sequences(Array.map((one) => ({ ...one, logprobs: shifted(one.logprobs) })))
   },
   {
     fault: "gives a prompt's log-probabilities one position late",
-    foundBy: "logprobs: a sample's own are those of computeLogprobs over prompt and sample",
+    foundBy: "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
     backend: sampling((client) => ({
       sample: (request) =>
         Effect.map(client.sample(request), (response) =>
@@ -142,7 +142,7 @@ const trainers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "does not load the optimizer",
-    foundBy: "checkpoints: with its optimizer training goes on as if it had not stopped",
+    foundBy: "checkpoints: loading a state with its optimizer continues training as if it had not stopped",
     backend: training((client) => ({ loadState: (path) => client.loadState(path) }))
   },
   {

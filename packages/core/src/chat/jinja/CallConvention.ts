@@ -1,4 +1,4 @@
-/** How models write tool calls, by what their chat templates show of it. */
+/** Conventions of tool calls, recognised from chat templates. */
 import * as BlockReader from "../BlockReader.ts"
 import * as ChatMl from "../ChatMl.ts"
 import * as ContentBlocks from "../ContentBlocks.ts"
@@ -10,11 +10,11 @@ import * as ToolCallText from "../ToolCallText.ts"
 import * as ToolCallXml from "../ToolCallXml.ts"
 import * as MistralCalls from "./MistralCalls.ts"
 
-/** What surrounds a response's reasoning. */
+/** The form of a response's reasoning. */
 export interface Thinking {
-  /** The prompt ends inside a thinking block. */
+  /** Whether the prompt ends inside a thinking block. */
   readonly isOpen: boolean
-  /** The template writes the newlines around reasoning. */
+  /** Whether the template writes newlines around reasoning. */
   readonly isFramed: boolean
 }
 
@@ -62,7 +62,7 @@ const llama3: CallConvention = {
   reader: () => PlainReader.unless(Llama3Tools.mayBeCall, Llama3Tools.read)
 }
 
-/** Calls behind `[TOOL_CALLS]`. */
+/** Calls after `[TOOL_CALLS]`. */
 const mistral: CallConvention = {
   name: "mistral",
   read: MistralCalls.read,
@@ -84,7 +84,7 @@ const none: CallConvention = {
   reader: (thinking) => blockReader(thinking, [])
 }
 
-/** The convention that the template's own text shows. */
+/** The convention that the template's text shows. */
 export const of = (source: string): CallConvention => {
   if (source.includes("[TOOL_CALLS]")) return mistral
   if (source.includes(ToolCallText.open)) return hermes

@@ -1,4 +1,4 @@
-/** A conversation in the terms of chat templates. */
+/** Conversations as variables of chat templates. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as ChatMl from "../ChatMl.ts"
@@ -39,7 +39,7 @@ const quoteAll = (value: Schema.Json, quote: Quote): Schema.Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [quote(key), quoteAll(item, quote)]))
 }
 
-/** Writes messages for one template. `mark` tells the special tokens that messages quote. */
+/** The form of messages for one template. `mark` marks the special tokens that messages quote. */
 export interface Form {
   readonly renderer: string
   readonly tokenizer: Tokenizer
@@ -119,7 +119,7 @@ export const variables = Effect.fnUntraced(function*(
   return { ...tools, messages: yield* Effect.forEach(said, (message) => write(form, message)) }
 })
 
-/** The template's text, or its complaint as an error of the renderer. */
+/** The template's text, or its failure as an error of the renderer. */
 export const written = (
   renderer: string,
   template: JinjaTemplate,

@@ -15,7 +15,7 @@ const refuse = (renderer: string, detail: string) => new RendererError({ rendere
 const trainedIndices = Effect.fnUntraced(function*(renderer: string, messages: Messages, trainOnWhat: TrainOnWhat) {
   yield* Supervision.checkTrainable(renderer, messages, trainOnWhat)
   if (trainOnWhat === "all_messages" || trainOnWhat === "all_user_and_system_messages") {
-    const detail = `"${trainOnWhat}" needs to know where a user's message begins, which a chat template does not tell;`
+    const detail = `"${trainOnWhat}" needs the beginnings of users' messages, which a chat template does not tell;`
       + " train on assistant messages, or on all_tokens"
     return yield* refuse(renderer, detail)
   }
@@ -32,7 +32,7 @@ const trainedIndices = Effect.fnUntraced(function*(renderer: string, messages: M
   return trainOnWhat === "all_tokens" ? "all" : indices
 })
 
-/** A text and the length of each prompt that it was sampled behind. */
+/** A text and the lengths of its prompts, after which the responses were sampled. */
 interface Cut {
   readonly text: string
   readonly prompts: ReadonlyArray<string>
@@ -48,8 +48,7 @@ const cutText = Effect.fnUntraced(function*(
   const prompts = yield* Effect.forEach(indices, writer.prompt)
   const strayed = prompts.findIndex((prompt) => !text.startsWith(prompt))
   if (strayed === -1) return { text, prompts } satisfies Cut
-  const detail =
-    `message ${indices[strayed]} is not written behind the prompt it is sampled from, so its part cannot be`
+  const detail = `message ${indices[strayed]} is not written after the prompt it is sampled from, so its part cannot be`
     + " told from the rest; train it as the last message, with its reasoning where the prompt asks for it"
   return yield* refuse(renderer, detail)
 })
@@ -63,7 +62,7 @@ interface Tokens {
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** The text read as one, unless a token then reaches from a prompt into its response: that is cut, as sampling does. */
+/** Tokenizes the text as a whole, unless a token would span a prompt and its response: the text is then split there, as in sampling. */
 const tokenize = (writer: Writer.Writer, { prompts, text }: Cut): Tokens => {
   const tokens = writer.encode(text)
   const before = prompts.map(writer.encode)
@@ -87,7 +86,7 @@ const weigh = ({ starts, tokens }: Tokens, stops: ReadonlySet<number>): Float32A
   return weights
 }
 
-/** A template with what was measured of it. */
+/** A template and its measured properties. */
 export interface Known {
   readonly source: Writer.Source
   readonly measured: Measured

@@ -1,4 +1,4 @@
-/** A renderer from the chat template that a model comes with, for models of no family known here. */
+/** A renderer made from a model's own chat template, for models of families that have no renderer here. */
 import * as Effect from "effect/Effect"
 import * as ModelInput from "../../model/ModelInput.ts"
 import type { Variables } from "../JinjaTemplate.ts"
@@ -12,6 +12,7 @@ import * as Examples from "./Examples.ts"
 import * as Probe from "./Probe.ts"
 import * as Writer from "./Writer.ts"
 
+/** The name of renderers that are made from a chat template. */
 export const name = "chat_template"
 
 const sourceOf = (tokenizer: Tokenizer, variables: Variables): Effect.Effect<Writer.Source, RendererError> =>
@@ -20,8 +21,8 @@ const sourceOf = (tokenizer: Tokenizer, variables: Variables): Effect.Effect<Wri
     : Effect.succeed({ renderer: name, tokenizer, template: tokenizer.chatTemplate, variables })
 
 /**
- * What the tokenizer's chat template can do, as probes found: the stop, the form of reasoning and calls, whether prompts
- * extend each other, and in `limits` what does not work.
+ * Measures by probes what the tokenizer's chat template can do: the stop, the form of reasoning and calls, whether prompts extend each
+ * other, and in `limits` what does not work.
  */
 export const measure = (
   tokenizer: Tokenizer,
@@ -51,13 +52,13 @@ const parse = ({ measured, source, stops }: Examples.Known, tokens: Int32Array):
   })
 
 /**
- * A renderer that writes by the tokenizer's own chat template, and reads by what the template shows: reasoning between
- * `<think>` tags, and tool calls as Hermes and Qwen, Llama 3 or Mistral write them. Special tokens inside messages of users,
- * assistants and tools are letters. Prompts are told no date.
+ * A renderer that writes with the tokenizer's own chat template, and reads the forms that the template shows: reasoning between `<think>`
+ * tags, and tool calls as Hermes and Qwen, Llama 3 or Mistral write them. Special tokens inside messages of users, assistants and tools
+ * are read as letters. The template gets no date.
  *
- * What it cannot do is in `measure(tokenizer).limits`. `hasExtensionProperty` is what probes found; a conversation that
- * behaves otherwise, because the template trims its text for instance, is continued as a new prompt. Only assistant messages
- * can be trained. Fails for a template that cannot write a conversation of text, and then says what it raised.
+ * Its limits are in `measure(tokenizer).limits`. `hasExtensionProperty` is a result of probes; a conversation that behaves differently,
+ * for instance because the template trims its text, is continued as a new prompt. Only assistant messages can be trained. Fails for a
+ * template that cannot write a conversation of text, with the error that it raised.
  *
  * @param variables what the template reads beside the conversation, such as `enable_thinking`
  *

@@ -1,10 +1,10 @@
 /**
- * Text in which special tokens that a message quotes are told from those that its template writes. A quoted one carries a
- * mark behind its first character; templates copy the mark, and it is gone when the text has become tokens.
+ * Text in which special tokens that a message quotes are distinguished from those that its template writes. A quoted one carries a mark
+ * after its first character; templates copy the mark, and it is removed when the text is tokenized.
  */
 import type { Tokenizer } from "../Tokenizer.ts"
 
-/** Unicode promises that these are no characters. */
+/** Unicode guarantees that these are not characters. */
 const candidates = Array.from({ length: 32 }, (_, index) => String.fromCharCode(0xfdd0 + index))
 
 /** A mark that does not occur in the text; `undefined` where the text has every one of them. */

@@ -1,4 +1,4 @@
-/** Tool calls behind `[TOOL_CALLS]`: a JSON list, or since 2025 a name and `[ARGS]` before each call's arguments. */
+/** Tool calls after `[TOOL_CALLS]`: a JSON list, or since 2025 a name and `[ARGS]` before each call's arguments. */
 import * as Result from "effect/Result"
 import * as ChatMl from "../ChatMl.ts"
 import type { MakeReader } from "../DeltaSink.ts"

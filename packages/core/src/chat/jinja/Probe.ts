@@ -1,4 +1,4 @@
-/** What a chat template does, measured on conversations made for that. */
+/** Measures the properties of a chat template on conversations made for that purpose. */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as ContentBlocks from "../ContentBlocks.ts"
@@ -9,7 +9,7 @@ import * as Conversation from "./Conversation.ts"
 import * as MarkedText from "./MarkedText.ts"
 import * as Writer from "./Writer.ts"
 
-/** What is known of a template, and what it cannot do. */
+/** The measured properties of a template, and its limits. */
 export interface Measured {
   /** The texts that end an assistant's turn. */
   readonly stops: ReadonlyArray<string>
@@ -18,7 +18,7 @@ export interface Measured {
   readonly thinkingForm: Conversation.ThinkingForm
   /** Whether each later prompt of the probes began with the earlier prompt and response. */
   readonly hasExtensionProperty: boolean
-  /** What did not work in a probe, in words. */
+  /** Descriptions of what did not work in a probe. */
   readonly limits: ReadonlyArray<string>
 }
 
@@ -43,7 +43,7 @@ const reasoned: Messages = plain.map((message) =>
     : message
 )
 
-/** Some templates want an id of nine letters and digits. */
+/** Some templates require an id of nine letters and digits. */
 const called: Messages = [
   Message.user("What is the weather in Rome?"),
   {
@@ -56,7 +56,7 @@ const called: Messages = [
   Message.user("Thanks.")
 ]
 
-/** The first special token behind an assistant's answer. */
+/** The first special token after an assistant's answer. */
 const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
   const { renderer, tokenizer } = source
   const writer = yield* Writer.make(source, plain)
@@ -66,11 +66,14 @@ const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
     const detail = `the chat template does not write an assistant's text ${JSON.stringify(answer)} as it is`
     return yield* new RendererError({ renderer, detail })
   }
-  const behind = text.slice(at + answer.length).trimStart()
-  return MarkedText.specialsIn(tokenizer, behind).find((token) => behind.startsWith(token))
+  const rest = text.slice(at + answer.length).trimStart()
+  return MarkedText.specialsIn(tokenizer, rest).find((token) => rest.startsWith(token))
 })
 
-/** The text that a prompt is followed by when message `index` ends the conversation; `undefined` where it is not followed. */
+/**
+ * The text after the prompt when message `index` ends the conversation; `undefined` where the conversation does not begin with the
+ * prompt.
+ */
 export const response = Effect.fnUntraced(
   function*(writer: Writer.Writer, index: number, stops: ReadonlyArray<string>) {
     const prompt = yield* writer.prompt(index)
@@ -87,7 +90,7 @@ export const response = Effect.fnUntraced(
 const startsWith = (tokens: Int32Array, prefix: Int32Array) =>
   prefix.length <= tokens.length && prefix.every((token, index) => token === tokens[index])
 
-/** What is wrong with the prompts of a conversation; `undefined` where each extends those before. */
+/** Why the prompts of a conversation do not extend each other; `undefined` where each extends those before. */
 const brokenExtension = Effect.fnUntraced(function*(
   source: Writer.Source,
   stops: ReadonlyArray<string>,
@@ -111,7 +114,7 @@ const probes: ReadonlyArray<readonly [name: string, messages: Messages]> = [
   ["conversations with tool calls", called]
 ]
 
-/** What a probe found; a conversation that cannot be written has no prompts that could break. */
+/** The result of a probe; a conversation that cannot be written has no prompts to compare. */
 const probe = (source: Writer.Source, stops: ReadonlyArray<string>) =>
   Effect.forEach(
     probes,

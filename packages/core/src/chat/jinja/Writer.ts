@@ -11,7 +11,7 @@ export interface Source {
   readonly renderer: string
   readonly tokenizer: Tokenizer
   readonly template: JinjaTemplate
-  /** What the template reads beside the conversation, such as `enable_thinking`. */
+  /** Variables that the template reads beside the conversation, such as `enable_thinking`. */
   readonly variables: Variables
 }
 
@@ -19,9 +19,9 @@ type Messages = ReadonlyArray<Message.Message>
 
 /** Writes the beginnings of one conversation. */
 export interface Writer {
-  /** The text of the first messages, as they stand. */
+  /** The text of the first messages. */
   readonly whole: (count: number) => Effect.Effect<string, RendererError>
-  /** The same text and the beginning of the assistant's turn behind it. */
+  /** The same text and the beginning of the assistant's turn after it. */
   readonly prompt: (count: number) => Effect.Effect<string, RendererError>
   readonly encode: (text: string) => Int32Array
 }

@@ -1,4 +1,4 @@
-/** What credit is, and the groups that it was given for. */
+/** The interface of credit, and the groups that it was assigned to. */
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { Json, JsonObject } from "../../record/Json.ts"
@@ -7,7 +7,7 @@ import type * as Advantage from "../Advantage.ts"
 import * as Signal from "../Signal.ts"
 import * as TrainingData from "../TrainingData.ts"
 
-/** How a group was judged: trained on, without a signal, without rewards, or suspected by an audit. */
+/** The verdict on a group: trained on, without a signal, without rewards, or suspected by an audit. */
 export type Verdict = "informative" | "constant" | "skipped" | "quarantined"
 
 /** One group's credit. */
@@ -23,10 +23,10 @@ export interface GroupCredit {
 }
 
 export interface Assigned {
-  /** In the order of the groups that were given. */
+  /** In the order of the given groups. */
   readonly groups: ReadonlyArray<GroupCredit>
   readonly metrics: Readonly<Record<string, number>>
-  /** What the credit is to be given the next time. */
+  /** The memory to pass to the next call. */
   readonly memory: Json
 }
 
@@ -37,8 +37,8 @@ export interface Credit<out E = never, out R = never> {
   /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
   readonly isByGroup?: true
   /**
-   * Credit for the groups of one iteration. `memory` is what the iteration before it left, null before the first: a run keeps it with
-   * its checkpoints, so that a resumed run goes on exactly.
+   * Credit for the groups of one iteration. `memory` is what the previous iteration returned, null before the first. A run keeps it with
+   * its checkpoints, so that a resumed run continues exactly.
    */
   readonly assign: (groups: ReadonlyArray<GroupResult.GroupResult>, memory: Json) => Effect.Effect<Assigned, E, R>
 }

@@ -5,8 +5,7 @@ import { type Credit, credited, orConstant } from "./Assigned.ts"
 
 /**
  * Credit relative to the group, by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0, says
- * nothing about which tokens were better: it becomes no datum, and an iteration without an informative group takes no optimizer
- * step.
+ * nothing about which tokens were better: it gives no datums, and an iteration without an informative group takes no optimizer step.
  *
  * @example
  * const credit = Credit.groupRelative(Advantage.leaveOneOut)

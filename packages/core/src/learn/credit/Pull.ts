@@ -14,10 +14,10 @@ import * as TokenAdvantages from "../TokenAdvantages.ts"
 import type * as TrainingData from "../TrainingData.ts"
 import { type Credit, credited, type GroupCredit, identityOf, noAdvantages } from "./Assigned.ts"
 
-/** How far to stay from other weights, or to go towards them. */
+/** How strongly to stay near other weights, or to move towards them. */
 interface Pull {
   readonly coefficient: number
-  /** γ of Σⱼ γʲ·k[t+j], which lets a token answer for the tokens after it; default 0, each for itself. */
+  /** γ of Σⱼ γʲ·k[t+j], which charges a token for the tokens after it; default 0, each token for itself. */
   readonly discount?: number
 }
 
@@ -109,10 +109,10 @@ const pulled = (
   }))
 
 /**
- * A KL penalty against reference weights, added per token to another credit: A[t] += c·(mean(d) − d[t]) with d = log q − log p, q
- * the sampler and p the reference, the mean over all trained tokens of the batch. Discounting runs backwards through each datum;
- * positions that are not trained on keep advantage 0. What the credit does not train on is not compared. Fails as `Unsupported`
- * where the backend gives no log-probabilities of prompts. `kl_policy_base` is mean(d).
+ * A KL penalty against reference weights, added per token to another credit: A[t] += c·(mean(d) − d[t]) with d = log q − log p, q the
+ * sampler and p the reference, the mean over all trained tokens of the batch. Discounting runs backwards through each datum; positions
+ * that are not trained on keep advantage 0. Groups that the credit does not train on are not compared. Fails as `Unsupported` where the
+ * backend gives no log-probabilities of prompts. `kl_policy_base` is mean(d).
  *
  * @example
  * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
@@ -148,7 +148,7 @@ const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.member
 
 export interface DistillOptions<out E = never, out R = never> extends Partial<Pull> {
   readonly teacher: SamplingClient
-  /** Advantages of the task's rewards, which the teacher's are added to; none unless given. */
+  /** Advantages of the task's rewards, to which the teacher's are added; none unless given. */
   readonly estimator?: Advantage.Estimator
   /** What the teacher reads in place of the student's prompt, such as instructions that the student is to learn to do without. */
   readonly prompt?: OtherPrompt<E, R>

@@ -1,4 +1,4 @@
-/** Credit for rewards that are changed first, such as by length. What a run reports are the rewards as they were. */
+/** Credit for rewards that are changed first, such as by length. A run still reports the original rewards. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Trajectory from "../../env/Trajectory.ts"
@@ -22,7 +22,7 @@ const shape = (result: GroupResult.GroupResult, change: Shape): GroupResult.Grou
     )
   }
 
-/** Another credit, given rewards that `change` has changed. A credit of one's own is made of it. */
+/** A credit that first changes the rewards by `change`: the building block of custom credits. */
 export const shaped =
   (name: string, change: Shape, config: JsonObject = {}) => <E, R>(credit: Credit<E, R>): Credit<E, R> => ({
     name,
@@ -43,7 +43,7 @@ export interface OverlongOptions {
   readonly maxTokens: number
   /** B: action tokens below L over which the penalty grows. */
   readonly buffer: number
-  /** What is lost at most; default 1. */
+  /** The largest penalty; default 1. */
   readonly penalty?: number
 }
 
@@ -78,7 +78,7 @@ export const overlong = ({ buffer, maxTokens, penalty = 1 }: OverlongOptions) =>
 export interface LengthPenaltyOptions {
   /** Weight of action tokens; default 0. */
   readonly actionTokens?: number
-  /** Weight of the tokens of prompts and of what was answered to actions, as the last turn reads them; default 0. */
+  /** Weight of the tokens of prompts and of answers to actions, as the last turn reads them; default 0. */
   readonly observationTokens?: number
   /** Weight of turns; default 0. */
   readonly turns?: number
@@ -86,7 +86,7 @@ export interface LengthPenaltyOptions {
 
 type Lengths = Required<LengthPenaltyOptions>
 
-/** What the last turn read, less what the member wrote itself. */
+/** Tokens that the last turn read, without those that the member wrote itself. */
 const observed = (trajectory: Trajectory.Trajectory) => {
   const last = trajectory.transitions.at(-1)
   if (last === undefined) return 0
@@ -102,8 +102,8 @@ const lengthsOf = (trajectory: Trajectory.Trajectory): Lengths => ({
 const lengths = ["actionTokens", "observationTokens", "turns"] as const
 
 /**
- * r − max(0, mean(r))·Σ w·l / max(l): every kind of length relative to the group's longest, so that shortness counts the more the
- * better the group is at its problem, and not at all where it fails.
+ * r − max(0, mean(r))·Σ w·l / max(l): every kind of length is taken relative to the group's longest. Short answers are favoured more the
+ * better the group solves its problem, and not at all where it fails.
  *
  * @see prime-rl `GRPOAlgorithm.score_group`, which turns the penalty into a bonus where the mean is negative
  */

@@ -92,7 +92,7 @@ const branches = (emit: Emitter, { shape }: Any, args: ReadonlyArray<Argument>):
     : args
 }
 
-/** `torch.exp` and such take tensors alone, so that constants are computed here. */
+/** `torch.exp` and its like take only tensors, so that constants are computed here. */
 const evaluators: Readonly<Partial<Record<Operator, (x: number, y: number) => number>>> = {
   neg: (x) => -x,
   exp: Math.exp,
@@ -181,7 +181,7 @@ const fresh = (emit: Emitter, term: Any): Argument => {
 const namesIn = (values: ReadonlyArray<Argument>): ReadonlyArray<string> =>
   values.flatMap((value) => isRef(value) ? [value.ref] : [])
 
-/** A loss per token is summed over the action tokens. Inputs that are not read are left out, but for `logprobs`. */
+/** A loss per token is summed over the action tokens. Inputs that are not read are left out, except `logprobs`. */
 export const emit = (name: string, term: Any, declared: ReadonlyArray<LossGraph.Input>): LossGraph.LossGraph => {
   const emitting = emitter()
   const value = argument(emitting, term)

@@ -1,7 +1,7 @@
 /** A loss expression as LaTeX. */
 import type { Any, Operator } from "../LossTerm.ts"
 
-/** How tightly a piece of LaTeX holds together: sums, products, and what needs no parentheses. */
+/** A piece of LaTeX and how tightly it binds: a sum, a product, or something that needs no parentheses. */
 interface Piece {
   readonly text: string
   readonly strength: 0 | 1 | 2 | 3

@@ -1,4 +1,4 @@
-/** Kinds of numbers, and what a tensor says of itself. */
+/** Casts between kinds of numbers, and the attributes of tensors. */
 import { swapped } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
 import { isConstant, type Operation, type Value } from "./Value.ts"
@@ -16,7 +16,7 @@ const kinds = new Map<string, Tensor.Kind>([
 export const kindOf = (value: Value): Tensor.Kind | undefined =>
   isConstant(value, "dtype") ? kinds.get(value.name) : undefined
 
-/** Half precision is taken for float32; whole numbers are cut towards 0. */
+/** Half precision is treated as float32; whole numbers are truncated towards 0. */
 const cast = (x: Variable, kind: Tensor.Kind): Variable => {
   if (kind === x.tensor.kind) return x
   if (Tensor.isFloat(kind)) return Variable.whole(Tensor.make(kind, x.tensor.shape, x.tensor.data), x, (slope) => slope)

@@ -14,7 +14,7 @@ export type Argument = (values: ReadonlyMap<string, Value>) => Value
 
 export interface Step {
   readonly node: string
-  /** The operation for people: `torch.exp`, or `.exp()` for a method. */
+  /** The operation as messages name it: `torch.exp`, or `.exp()` for a method. */
   readonly title: string
   readonly operation: Operation
   readonly args: ReadonlyArray<Argument>
@@ -42,7 +42,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const floats = new Map([["inf", Infinity], ["-inf", -Infinity], ["nan", NaN]])
 
-/** What earlier nodes there are, and by which later ones each is read. */
+/** The earlier nodes, and the later nodes that read each of them. */
 interface Scope {
   readonly node: string
   readonly defined: ReadonlySet<string>

@@ -61,7 +61,7 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
   return Variable.gather({ ...both, tensor: Tensor.make(kind, both.tensor.shape, both.tensor.data) }, shape, index)
 }
 
-/** Bounds keep the gradient of an element that lies on them. */
+/** An element that lies on a bound keeps its gradient. */
 export const clamp = (x: Variable, low: Variable | undefined, high: Variable | undefined): Variable => {
   const raised = low === undefined
     ? x

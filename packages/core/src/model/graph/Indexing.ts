@@ -82,7 +82,7 @@ const indexed = (x: Variable, parts: ReadonlyArray<Value>): Variable => {
       result = selected(result, axis, Tensor.scalar(placeOf(part, length), "int"))
     } else if (Variable.isVariable(part)) {
       const places = part.tensor
-      if (places.kind === "bool" && axis > 0) Tensor.refuse("a mask behind other indices")
+      if (places.kind === "bool" && axis > 0) Tensor.refuse("a mask after other indices")
       if (Tensor.isFloat(places.kind)) Tensor.refuse("an index that is not of whole numbers")
       result = places.kind === "bool" ? masked(result, places) : selected(result, axis, places)
       axis += places.kind === "bool" ? 1 : places.shape.length

@@ -18,6 +18,7 @@ export interface Values {
   readonly shape: ReadonlyArray<number>
 }
 
+/** The result of evaluating a graph on one datum. */
 export interface Evaluation {
   readonly loss: number
   /** ∂loss/∂logprobs, in the shape of `logprobs`. */

@@ -17,7 +17,7 @@ export const one = (
   }
 })
 
-/** Steps: flat wherever they have a slope. */
+/** A step function, whose slope is 0 wherever it has one. */
 export const step = (f: (x: number) => number): Operation => ({
   parameters: ["input"],
   run: (args) => Variable.unary(args.tensor("input"), f, undefined, args.tensor("input").tensor.kind)
@@ -33,7 +33,7 @@ export const of = (f: (x: Variable) => Variable): Operation => ({
   run: (args) => f(args.tensor("input"))
 })
 
-/** Python's numbers stay numbers, such as lengths. */
+/** Numbers of Python, such as lengths, stay numbers. */
 export const pair = (
   f: (x: Variable, y: Variable) => Variable,
   ofNumbers?: (x: number, y: number) => number | boolean

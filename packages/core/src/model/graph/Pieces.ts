@@ -1,4 +1,4 @@
-/** Tensors put together, taken apart and turned around. */
+/** Concatenating, splitting and flipping tensors. */
 import * as Elementwise from "./Elementwise.ts"
 import { selected } from "./Indexing.ts"
 import { inPlace, reshaped, sizesOf, swapped } from "./Shapes.ts"

@@ -17,7 +17,7 @@ export interface Tensor {
   readonly data: Float64Array
 }
 
-/** An operation that its operands do not admit; the interpreter adds the node. */
+/** An operation whose operands are invalid; the interpreter adds the node. */
 export class InvalidOperation extends Error {}
 
 export const refuse = (detail: string): never => {
@@ -61,7 +61,7 @@ const rounded = (kind: Kind, data: Float64Array) => kind === "single" ? data.map
 export const sameShape = (left: Shape, right: Shape): boolean =>
   left.length === right.length && left.every((length, axis) => length === right[axis])
 
-/** The shape that both expand to. */
+/** The shape that both operands expand to. */
 export const broadcast = (left: Shape, right: Shape): Shape => {
   const rank = Math.max(left.length, right.length)
   return Array.from({ length: rank }, (_, axis) => {

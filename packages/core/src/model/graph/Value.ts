@@ -113,7 +113,7 @@ export interface Operation {
   readonly run: (args: Arguments) => Value
 }
 
-/** Arguments that this interpreter takes and that change no number. */
+/** Arguments that this interpreter accepts and that do not change the result. */
 const ignored = new Set(["requires_grad", "device", "layout", "pin_memory", "non_blocking", "copy", "memory_format"])
 
 export const call = (

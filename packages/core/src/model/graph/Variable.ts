@@ -18,7 +18,7 @@ export const constant = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracke
 
 export const number = (value: number, kind: Tensor.Kind = "float") => constant(Tensor.scalar(value, kind))
 
-/** What gradients are asked for. */
+/** A value whose gradient is computed. */
 export const input = (tensor: Tensor.Tensor): Variable => ({ tensor, isTracked: true })
 
 export const isVariable = (value: unknown): value is Variable =>
@@ -135,7 +135,7 @@ export const whole = (tensor: Tensor.Tensor, x: Variable, pull: (gradient: Float
 /** The same value, through which no gradient passes. */
 export const detach = ({ tensor }: Variable): Variable => constant(tensor)
 
-/** All that a value was computed from, each after its parents. */
+/** All values that a value was computed from, each after its parents. */
 const ancestry = (last: Variable): ReadonlyArray<Variable> => {
   const order: Array<Variable> = []
   const seen = new Set<Variable>()

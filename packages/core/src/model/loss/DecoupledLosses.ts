@@ -1,6 +1,6 @@
 /**
- * Policy losses with three policies: ℓ current, q sampler's, and π proximal, the policy at the beginning of the update, which PPO's
- * clip is about. What lies between sampler and proximal policy is a weight.
+ * Policy losses with three policies: ℓ current, q sampler's, and π proximal, the policy at the beginning of the update, to which PPO's
+ * clip refers. The difference between sampler and proximal policy becomes a weight.
  */
 import { type Example, make } from "../LossExpression.ts"
 import { add, and, clamp, exp, ge, le, mul, named, stopGradient, sub, sum, where } from "../LossTerm.ts"
@@ -46,8 +46,8 @@ export const truncated = (
   )
 
 /**
- * w·1[low ≤ w ≤ high]·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Masked importance sampling (MIS): what the
- * sampler gave too differently trains nothing.
+ * w·1[low ≤ w ≤ high]·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Masked importance sampling (MIS): tokens on which
+ * sampler and proximal policy differ too much are not trained on.
  */
 export const masked = (
   { clipHigh = 1.2, clipLow = 0.8, high = 3, level = "sequence", low = 0 }: Clip & {
@@ -99,8 +99,8 @@ export const decoupled = ({ clipHigh = 1.2, clipLow = 0.8 }: Clip = {}) =>
   )
 
 /**
- * α per token for `decoupled`: (v − 1 − b) / (v − b) of the current version v and the version b that sampled the token, within 0 and
- * 1; 0 for tokens of the current version, and for b < 0, which no version sampled.
+ * α per token for `decoupled`: (v − 1 − b) / (v − b) of the current version v and the version b that sampled the token, within 0 and 1; 0
+ * for tokens of the current version, and for b < 0, which marks tokens that no version sampled.
  */
 export const interpolation = (versionsT: ArrayLike<number>, current: number): Float32Array =>
   Float32Array.from(versionsT, (version) =>

@@ -15,13 +15,13 @@ export type ObservationExtras = {
 export interface ObservationOptions {
   readonly clipLow?: number
   readonly clipHigh?: number
-  /** Of the cross entropy. */
+  /** Weight of the cross entropy. */
   readonly weight?: number
 }
 
 /**
  * RL on the action tokens and cross entropy on what tools and environments answered: Σ PPO / actionTokens − weight·Σ ℓ /
- * observationTokens. ECHO as in prime-rl: a policy that can tell what its tools will say.
+ * observationTokens. ECHO as in prime-rl: the policy also learns to predict the answers of its tools.
  */
 export const withObservations = (
   { clipHigh = 1.2, clipLow = 0.8, weight = 0.1 }: ObservationOptions = {}

@@ -1,4 +1,4 @@
-/** Policy losses whose every token stands for itself. ℓ current, q sampler's log-probability, A advantage, d = ℓ − q, ρ = eᵈ. */
+/** Policy losses that are computed token by token. ℓ current, q sampler's log-probability, A advantage, d = ℓ − q, ρ = eᵈ. */
 import * as Loss from "../Loss.ts"
 import { make } from "../LossExpression.ts"
 import {
@@ -122,7 +122,7 @@ export const dppo = (
   )
 
 /**
- * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds train nothing. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
+ * −sg(ρ·1[low < ρ < high])·A·ℓ: tokens whose ratio is out of bounds are not trained on. IcePop (Ring-1T, arXiv:2510.18855); SkyRL's
  * `rollout_is` has bounds 1 ± ε.
  */
 export const icePop = (

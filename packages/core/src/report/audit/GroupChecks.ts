@@ -18,12 +18,12 @@ const countBy = <A, K>(values: ReadonlyArray<A>, keyOf: (value: A) => K) => {
 
 const indices = (episodes: ReadonlyArray<Episode>) => episodes.map(({ member }) => member)
 
-/** A coincidence that is less likely than e⁻²⁰ is none. */
+/** Equality with a probability below e⁻²⁰ is not taken for a coincidence. */
 const surprising = 20
 
 /**
- * Members said the same, token by token, although each response by itself was unlikely: requests share their randomness. Members of
- * a policy that has become certain say the same too, and are not suspected.
+ * Members wrote the same response, token by token, although the response is unlikely: their requests share their randomness. Members of a
+ * policy that has become certain also write the same response, and are not suspected.
  */
 export const duplicates = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const long = episodes.filter(({ tokens }) => tokens.length >= leastTokens)
@@ -73,12 +73,12 @@ const repetition = (tokens: Int32Array) => {
   return pieces <= 0 ? 0 : 1 - seen.size / pieces
 }
 
-/** Responses that say the same over and over. */
+/** Responses that repeat themselves over and over. */
 export const loops = (episodes: ReadonlyArray<Episode>): ReadonlyArray<Suspicion> => {
   const looping = episodes.filter(({ tokens }) => tokens.length >= leastRepeating && repetition(tokens) > 0.7)
   return looping.length === 0 ? [] : [{
     check: "repetition",
-    detail: `more than 70 % of a response repeats what is in it before, as in ${looping[0]?.tokens.length ?? 0} tokens`,
+    detail: `more than 70 % of a response repeats earlier parts of it, as in ${looping[0]?.tokens.length ?? 0} tokens`,
     members: indices(looping)
   }]
 }

@@ -31,7 +31,7 @@ export const lengthDrift = (): Check => {
     return isDrifting && !wasDrifting
       ? [{
         check: "length_drift",
-        detail: `responses have ${length.toFixed(1)} tokens in the mean, ${
+        detail: `responses have ${length.toFixed(1)} tokens on average, ${
           was.toFixed(1)
         } in the first ${baseline} iterations`
       }]
@@ -42,7 +42,7 @@ export const lengthDrift = (): Check => {
 /** Fewer iterations in a row may be chance. */
 const longCollapse = 3
 
-/** For some iterations almost every group has had equal rewards, without being solved: nothing is left to learn from. */
+/** For several iterations almost every group has had equal rewards without being solved, so that nothing is left to learn from. */
 export const varianceCollapse = (): Check => {
   let inARow = 0
   return (groups) => {
@@ -78,9 +78,9 @@ export const truncation = (): Check => {
   }
 }
 
-/** Shorter responses fit many problems. */
+/** Shorter responses can be right for many problems. */
 const leastTokens = 8
-/** Among fewer groups, two with one answer are half. */
+/** With fewer groups, two equal answers would already be half of them. */
 const leastGroups = 4
 
 /** One response is given to most problems, token by token. */
@@ -102,7 +102,7 @@ export const oneAnswer = (): Check => {
   }
 }
 
-/** Share of the variance of rewards that a number of the same members explains: the squared correlation. */
+/** Share of the variance of rewards that a metric of the same members explains: the squared correlation. */
 const explained = (episodes: ReadonlyArray<Episode>, name: string) => {
   const pairs = episodes.flatMap(({ metrics, reward }): ReadonlyArray<readonly [number, number]> => {
     const value = metrics[name]

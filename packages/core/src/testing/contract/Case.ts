@@ -1,4 +1,4 @@
-/** One rule of the port, and how to say that it is broken. */
+/** Cases of the contract: one rule of the port each, and the error of a backend that breaks it. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -10,7 +10,7 @@ export class ContractViolation extends Schema.TaggedError<ContractViolation>()("
   case: Schema.String,
   expected: Schema.String,
   found: Schema.String,
-  /** Why the backend did not do what the rule asks of it; absent where it did something else. */
+  /** Why the backend failed; absent where it succeeded with a wrong result. */
   reason: Schema.optionalKey(Reason)
 }) {
   override get message() {
@@ -18,13 +18,13 @@ export class ContractViolation extends Schema.TaggedError<ContractViolation>()("
   }
 }
 
-/** What was found instead, before the case has put its name to it. */
+/** The difference from the expectation, before the case adds its name. */
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   expected: Schema.String,
   found: Schema.String
 }) {}
 
-/** How the body of a case fails. */
+/** The failures of a case's body. */
 export type Failure = Mismatch | TinkerError
 
 export interface Case {
@@ -71,7 +71,7 @@ const distance = (left: ArrayLike<number>, right: ArrayLike<number>) =>
     return Math.max(far, Number.isNaN(value) && Number.isNaN(other) ? 0 : Math.abs(value - other))
   }, left.length === right.length ? 0 : Infinity)
 
-/** Equal but for rounding: two ways to compute the same number may differ by this much. */
+/** Two ways to compute the same number may differ by this much through rounding. */
 export const tolerance = 0.01
 
 /** Farther apart than `tolerance` explains: one training step of `Fixture.learningRate` moves further than this. */

@@ -4,7 +4,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** A step the other way: what Adam makes of it depends on the steps before. */
+/** A step in the other direction, whose effect under Adam depends on the steps before. */
 const away = Fixture.weighted(Fixture.full(-1))
 
 const missing = "no-such-checkpoint"
@@ -44,7 +44,7 @@ const snapshots = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     )
   ),
   Case.make(
-    "checkpoints: names give paths of their own",
+    "checkpoints: different names give different paths",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const one = yield* Fixture.run(client.saveState("contract-1"))
@@ -80,21 +80,21 @@ const states = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "checkpoints: with its optimizer training goes on as if it had not stopped",
+    "checkpoints: loading a state with its optimizer continues training as if it had not stopped",
     Effect.gen(function*() {
       const { resumed, uninterrupted } = yield* resumedStep(options, { optimizer: true })
       yield* Case.expectClose("logprobs of the resumed step", resumed, uninterrupted)
     })
   ),
   Case.make(
-    "checkpoints: without it the optimizer begins anew",
+    "checkpoints: loading a state without its optimizer starts a new optimizer",
     Effect.gen(function*() {
       const { resumed, uninterrupted } = yield* resumedStep(options)
       yield* Case.expectDifferent("logprobs of the step anew", resumed, uninterrupted)
     })
   ),
   Case.make(
-    "checkpoints: loading drops gradients not yet used",
+    "checkpoints: loading drops gradients that no step has used",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const { path } = yield* Fixture.run(client.saveState("contract"))
@@ -145,7 +145,7 @@ const absent = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** What is saved and what comes back. */
+/** Saving and loading. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...snapshots(options),
   ...states(options),

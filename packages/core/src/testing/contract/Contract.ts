@@ -1,4 +1,4 @@
-/** What every backend does, as cases over the port alone. */
+/** The contract of every backend, as cases that use only the port. */
 import type * as Case from "./Case.ts"
 import * as CheckpointCases from "./CheckpointCases.ts"
 import type * as Fixture from "./Fixture.ts"
@@ -14,10 +14,7 @@ import * as ValidationCases from "./ValidationCases.ts"
 export { type Case, ContractViolation } from "./Case.ts"
 export type { Options } from "./Fixture.ts"
 
-/**
- * Rules that a backend passes one by one, each with clients of its own. A rule about a capability holds where the backend
- * does not claim it.
- */
+/** The cases of the contract, each with clients of its own. A case about a capability passes where the backend does not claim it. */
 export const contract = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...ModelCases.cases(options),
   ...SamplingCases.cases(options),

@@ -12,7 +12,7 @@ import * as Datum from "../../model/Datum.ts"
 import * as Loss from "../../model/Loss.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 
-/** What the contract is checked on. */
+/** The model on which the contract is checked. */
 export interface Options {
   readonly baseModel: string
   /** The model's own; rules about text are checked only where it is given. */
@@ -38,13 +38,13 @@ export const reversed = Datum.weightedTokens(ModelInput.fromTokens(sequence.toRe
 export const policy = (changes: Partial<Datum.Inputs["PolicyTokens"]> = {}) =>
   Datum.policyTokens(input, { targetTokens, logprobs: full(-2), advantages: full(1), mask: full(1), ...changes })
 
-/** Large enough for one step to show, whatever the model. */
+/** Large enough that one step has an effect on any model. */
 export const learningRate = 0.05
 
 export const capabilities = ({ baseModel }: Options): Effect.Effect<Capabilities, TinkerError, Tinker> =>
   Effect.flatMap(Tinker, (tinker) => tinker.capabilities(baseModel))
 
-/** Runs a check only where the model has what it is about. */
+/** Runs a check only where the model has the capability that it is about. */
 export const where = <E, R>(
   options: Options,
   has: (capabilities: Capabilities) => boolean,
@@ -60,13 +60,13 @@ export const training = (
 ): Effect.Effect<TrainingClient, TinkerError, Tinker | Scope.Scope> =>
   Effect.flatMap(Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel, ...lora }))
 
-/** Submits and awaits. */
+/** Submits a request and awaits its result. */
 export const run = <A, E, R>(submit: Effect.Effect<Pending<A>, E, R>) =>
   Effect.flatMap(submit, (pending) => pending.await)
 
 export const step = (client: TrainingClient) => client.optimStep({ learningRate })
 
-/** The trainer's log-probabilities `[T]` of the fixture under its weights of now. */
+/** The trainer's log-probabilities `[T]` of the fixture under its current weights. */
 export const logprobs = (client: TrainingClient) =>
   Effect.map(run(client.forward([weighted()], Loss.crossEntropy)), (output) => output.logprobs[0] ?? new Float32Array())
 

@@ -21,7 +21,7 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "lifetime: what was submitted before unloading is done",
+    "lifetime: requests submitted before unloading are done",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const pass = yield* client.forward([Fixture.weighted()], Loss.crossEntropy)
@@ -56,7 +56,7 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "lifetime: whoever waits when the scope closes gets a result or Closed",
+    "lifetime: a request under way when the scope closes gives a result or Closed",
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(scope)(Fixture.training(options))

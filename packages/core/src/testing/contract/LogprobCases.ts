@@ -18,7 +18,7 @@ const expectPromptLogprobs = Effect.fnUntraced(function*(logprobs: Float32Array,
 
 const prompts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
-    "logprobs: computeLogprobs gives one per token, NaN at the first",
+    "logprobs: computeLogprobs gives one value per token, NaN at the first",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,
@@ -29,7 +29,7 @@ const prompts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     )
   ),
   Case.make(
-    "logprobs: a sample gives the prompt's when asked, and they are computeLogprobs",
+    "logprobs: a sample gives those of its prompt on request, equal to computeLogprobs",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,
@@ -43,7 +43,7 @@ const prompts = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     )
   ),
   Case.make(
-    "logprobs: a sample's own are those of computeLogprobs over prompt and sample",
+    "logprobs: those of a sample are those of computeLogprobs over prompt and sample",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,

@@ -7,7 +7,7 @@ import * as Loss from "../../model/Loss.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
-/** L of one token as `Loss` documents it, of ratio, log-probability and advantage. */
+/** L of one token as `Loss` documents it, as a function of ratio, log-probability and advantage. */
 type Formula = (ratio: number, logprob: number, advantage: number) => number
 
 const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
@@ -108,7 +108,7 @@ const supervised = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: tokens that are masked count nothing, and need no log-probability",
+    "losses: masked tokens do not count, and need no log-probability",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const head = (masked: number, kept: number) => Fixture.full(kept).fill(masked, 0, 3)
@@ -129,7 +129,7 @@ class OwnFailure extends Schema.TaggedError<OwnFailure>()("OwnFailure", {}) {}
 
 const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
-    "losses: a custom loss gets the log-probabilities, and its value and metrics come back",
+    "losses: a custom loss gets the log-probabilities, and its value and metrics are returned",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const expected = yield* Fixture.logprobs(client)
@@ -161,7 +161,7 @@ const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: a custom loss fails with its own error, and the client goes on",
+    "losses: a custom loss fails with its own error, and the client stays usable",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const failed = yield* client.forwardBackwardCustom([Fixture.weighted()], () => Effect.fail(new OwnFailure()))
@@ -175,7 +175,7 @@ const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: a custom loss is submitted without waiting for it, and what is submitted later runs after it",
+    "losses: a custom loss is submitted without waiting for it, and later requests run after it",
     Effect.gen(function*() {
       const waiting = yield* Fixture.training(options)
       yield* Fixture.learn(waiting)
@@ -194,7 +194,7 @@ const custom = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: a step that was submitted behind a custom loss is not taken where the loss fails",
+    "losses: a step submitted after a custom loss is not taken where the loss fails",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       yield* Fixture.learn(client)
@@ -225,7 +225,7 @@ const configs = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "losses: a setting that is no number is Rejected",
+    "losses: a setting that is not a number is Rejected",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const pass = Fixture.run(client.forwardBackward([Fixture.policy()], Loss.ppo({ clipHigh: NaN })))
@@ -234,7 +234,7 @@ const configs = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** What each loss computes. */
+/** The values and gradients of losses. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...policyLosses(options),
   ...supervised(options),

@@ -5,7 +5,7 @@ import * as Fixture from "./Fixture.ts"
 
 const missing = "no/such-model"
 
-/** What a backend says about its models. */
+/** Models and their capabilities. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
     "models: a backend that answers is healthy",
@@ -44,7 +44,7 @@ export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     Case.expectFailure(Fixture.sampling({ baseModel: missing }), "NotFound", missing)
   ),
   Case.make(
-    "models: a training client says what it trains",
+    "models: a training client's info names what it trains",
     Effect.gen(function*() {
       const { info } = yield* Fixture.training(options, { loraRank: 16 })
       yield* Case.expectEqual("info.baseModel", info.baseModel, options.baseModel)

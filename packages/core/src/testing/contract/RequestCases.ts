@@ -25,7 +25,7 @@ const order = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "requests: run even if nobody awaits them",
+    "requests: run even if they are not awaited",
     Fixture.where(
       options,
       ({ promptLogprobs }) => promptLogprobs,
@@ -69,7 +69,7 @@ const order = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
 
 const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   Case.make(
-    "requests: a rejected one that is awaited leaves the client usable",
+    "requests: a rejected request that is awaited leaves the client usable",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const pass = Fixture.run(client.forwardBackward([bad], Loss.crossEntropy))
@@ -78,7 +78,7 @@ const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "requests: a rejected one leaves no gradient",
+    "requests: a rejected request leaves no gradient",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const untrained = yield* Fixture.logprobs(client)
@@ -89,7 +89,7 @@ const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     })
   ),
   Case.make(
-    "requests: a failure that nobody awaits fails those after it as Closed",
+    "requests: a failure that is not awaited fails later requests as Closed",
     Effect.gen(function*() {
       const client = yield* Fixture.training(options)
       const isAccepted = yield* Effect.isSuccess(client.forwardBackward([bad], Loss.crossEntropy))
@@ -99,5 +99,5 @@ const failures = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** What happens between submitting and awaiting. */
+/** The order and the fate of requests between submitting and awaiting. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [...order(options), ...failures(options)]

@@ -183,7 +183,7 @@ const seeds = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** What a sampler returns. */
+/** The sequences that a sampler returns. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...counts(options),
   ...stops(options),

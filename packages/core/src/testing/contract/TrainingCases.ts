@@ -197,5 +197,5 @@ const steps = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   )
 ]
 
-/** What passes and optimizer steps do to the weights. */
+/** The effects of passes and optimizer steps on the weights. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [...passes(options), ...steps(options)]

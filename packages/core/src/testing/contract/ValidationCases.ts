@@ -22,7 +22,7 @@ const policyData: ReadonlyArray<Bad> = [
   ["too few log-probabilities", "logprobs", Fixture.policy({ logprobs: short })],
   ["too few advantages", "advantages", Fixture.policy({ advantages: short })],
   ["too short a mask", "mask", Fixture.policy({ mask: short })],
-  ["an advantage that is no number", "advantages", Fixture.policy({ advantages: at(2, NaN, 1) })],
+  ["an advantage that is not a number", "advantages", Fixture.policy({ advantages: at(2, NaN, 1) })],
   ["an infinite advantage", "advantages", Fixture.policy({ advantages: at(2, Infinity, 1) })],
   ["an advantage off the mask", "advantages", Fixture.policy({ mask: at(3, 0, 1) })],
   ["a missing log-probability on the mask", "logprobs", Fixture.policy({ logprobs: at(1, NaN, -2) })],
@@ -53,7 +53,7 @@ const params: ReadonlyArray<readonly [title: string, field: string, params: Samp
 
 const adams: ReadonlyArray<readonly [title: string, field: string, adam: AdamParams]> = [
   ["a negative learning rate", "learningRate", { learningRate: -1 }],
-  ["a learning rate that is no number", "learningRate", { learningRate: NaN }],
+  ["a learning rate that is not a number", "learningRate", { learningRate: NaN }],
   ["beta1 of 1", "beta1", { learningRate: 1e-3, beta1: 1 }]
 ]
 
@@ -62,7 +62,7 @@ const prompts: ReadonlyArray<readonly [title: string, prompt: ModelInput.ModelIn
   ["a prompt token beyond the vocabulary", ModelInput.fromTokens([3, outside])]
 ]
 
-/** Requests that are wrong, each Rejected in words that name the field. */
+/** Invalid requests, each Rejected with a message that names the field. */
 export const cases = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...policyData.map(([title, field, datum]) =>
     Case.make(

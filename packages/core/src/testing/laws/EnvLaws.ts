@@ -1,4 +1,4 @@
-/** What every environment does, as laws over `Env` alone. */
+/** The laws of every environment, which use only `Env`. */
 import * as EpisodeLaws from "./EpisodeLaws.ts"
 import type * as Law from "./Law.ts"
 import * as LifetimeLaws from "./LifetimeLaws.ts"
@@ -11,8 +11,8 @@ export { type Law, LawViolation } from "./Law.ts"
 export type { MakeEnv, Options } from "./Play.ts"
 
 /**
- * Laws that an environment is checked for one by one, each in virtual time and with a `LeakAudit` of its own, which the
- * environment may use to track what it acquires.
+ * Laws to check an environment by, each in virtual time and with a `LeakAudit` of its own, which the environment may use to track what it
+ * acquires.
  */
 export const envLaws = <E, R>(
   makeEnv: Play.MakeEnv<E, R>,

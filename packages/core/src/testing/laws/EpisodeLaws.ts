@@ -1,4 +1,4 @@
-/** Episodes as a whole: they end, and they remember. */
+/** Laws of whole episodes: they end, and their prompts keep the history. */
 import * as Effect from "effect/Effect"
 import type * as Env from "../../env/Env.ts"
 import type { Limits } from "../../env/Limits.ts"

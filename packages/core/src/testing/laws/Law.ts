@@ -1,4 +1,4 @@
-/** One law of environments, and how to say that it is broken. */
+/** Laws of environments, and the error of an environment that breaks one. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -29,12 +29,12 @@ export interface Law<out R = never> {
 /** Longer than all episodes that the kit plays together. */
 export const deadline = "36500 days"
 
-/** What an environment needs besides what the kit gives it. */
+/** The services that an environment needs besides those of the kit. */
 export type Needs<R> = Exclude<Exclude<Exclude<R, Scope.Scope>, LeakAudit>, EventLog>
 
 const violation = (law: string, { expected, found }: Mismatch) => new LawViolation({ law, expected, found })
 
-/** Holds where the body succeeds, which runs what it simulates itself. */
+/** A law that holds where its body succeeds; the body runs its own simulations. */
 export const simulating = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>): Law<R> => ({
   name,
   check: Effect.asVoid(Effect.mapError(body, (mismatch) => violation(name, mismatch)))
@@ -48,7 +48,7 @@ const simulated = <A, R>(body: Effect.Effect<A, Mismatch, R>) =>
     return yield* Option.getOrElse(exit, () => Exit.fail(new Mismatch({ expected: "an end", found: "a hang" })))
   })
 
-/** Holds where the body succeeds, in virtual time and with an audit of its own. */
+/** A law that holds where its body succeeds, in virtual time and with an audit of its own. */
 export const make = <R>(name: string, body: Effect.Effect<unknown, Mismatch, R>) => simulating(name, simulated(body))
 
 /** An episode that is played by itself. */
@@ -58,7 +58,7 @@ export const episode = <E, R>(makeEnv: Play.MakeEnv<E, R>, line: Play.Line, opti
 export const describe = ({ seed, style }: Play.Line) =>
   `seed ${seed}, ${"reply" in style ? JSON.stringify(style.reply) : `drawn replies ${style.drawn}`}`
 
-/** Holds where it holds for every episode that the kit plays. */
+/** A law that holds where it holds for every episode that the kit plays. */
 export const forEpisodes = <E, R>(
   name: string,
   makeEnv: Play.MakeEnv<E, R>,

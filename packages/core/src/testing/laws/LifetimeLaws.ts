@@ -1,4 +1,4 @@
-/** What an environment holds, and for how long. */
+/** Laws of resources: an environment releases what it acquires. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -8,7 +8,7 @@ import * as Simulation from "../simulation/Simulation.ts"
 import * as Law from "./Law.ts"
 import * as Play from "./Play.ts"
 
-/** An episode on its own, and what it still holds when it is over. */
+/** An episode played by itself, and the resources that it still holds when it is over. */
 interface Audited {
   readonly held: Readonly<Record<string, number>>
   /** How its scope was closed. */
@@ -32,7 +32,7 @@ const audited = Effect.fnUntraced(function*<E, R>(
   return { held: live(yield* audit.counts), closed, simulation } satisfies Audited
 })
 
-/** How the episode came out; none where it was interrupted or ran out of time. */
+/** The ending of the episode; undefined where it was interrupted or ran out of time. */
 const endingOf = ({ simulation: { exit } }: Audited) =>
   Option.flatMap(exit, (exit) => Exit.isSuccess(exit) ? exit.value : Option.none()).pipe(
     Option.map(({ ending }) => ending),

@@ -1,4 +1,4 @@
-/** One episode, played with replies that are given, and watched closely. */
+/** Plays one episode with given replies and records every call. */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,9 +15,9 @@ import * as Shown from "./Shown.ts"
 export type MakeEnv<E, R> = (seed: number) => Effect.Effect<Env.Env<E, R>, E, R | Scope.Scope | LeakAudit>
 
 export interface Options {
-  /** The model's, to write replies with. */
+  /** The model's tokenizer, with which replies are encoded. */
   readonly tokenizer: Tokenizer
-  /** What a policy might say: right and wrong, well and badly formed. Silence and noise are played besides. */
+  /** Possible replies of a policy: right and wrong, well and badly formed. Empty and random replies are played in addition. */
   readonly replies: readonly [string, ...ReadonlyArray<string>]
   /** Token ids are below it; unbounded unless given. */
   readonly vocabulary?: number
@@ -25,16 +25,16 @@ export interface Options {
   readonly seeds?: ReadonlyArray<number>
   /** An episode is left after this many turns; default 8. */
   readonly turns?: number
-  /** The environment is meant to leave out or rewrite some of what was said before, such as by summing it up; default false. */
+  /** Whether the environment is meant to leave out or rewrite parts of the history, such as by a summary; default false. */
   readonly forgets?: boolean
   /** Longest that one call may take, in virtual time; default 10 minutes. */
   readonly deadline?: Duration.Input
 }
 
-/** A task and how it is answered. */
+/** A task and the style of its replies. */
 export interface Line {
   readonly seed: number
-  /** One reply at every turn, or replies, silence and noise as drawn. */
+  /** The same reply at every turn, or a reply, an empty or a random one as drawn. */
   readonly style: { readonly reply: string } | { readonly drawn: number }
 }
 
@@ -73,12 +73,12 @@ export interface Turn {
   readonly step: Env.Step
 }
 
-/** How an episode came out. */
+/** How an episode ended. */
 export type Ending = "overflow" | "done" | "left" | "failed" | "died" | "hung"
 
 export interface Played {
   readonly line: Line
-  /** Before the first action and after each that the episode went on from. */
+  /** The prompts: the first one, and one after each action with which the episode went on. */
   readonly shown: ReadonlyArray<Shown.Shown>
   readonly turns: ReadonlyArray<Turn>
   readonly overflow: Env.Overflow | undefined
@@ -87,7 +87,7 @@ export interface Played {
   readonly exit: Exit.Exit<unknown, unknown>
 }
 
-/** One call to the environment: its answer, or how the episode came out with it. */
+/** One call to the environment: its answer, or how the episode ended with it. */
 const call = <A, E, R>(self: () => Effect.Effect<A, E, R>, options: Options) =>
   Effect.suspend(self).pipe(
     Effect.timeoutOption(options.deadline ?? "10 minutes"),
@@ -132,7 +132,7 @@ export const play = Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>, line: 
   return ended("left")
 })
 
-/** Acquires an environment, plays it, and releases it as the episode came out. */
+/** Acquires an environment, plays it, and releases it with the exit of the episode. */
 export const episode = <E, R>(
   makeEnv: MakeEnv<E, R>,
   line: Line,
@@ -152,7 +152,7 @@ export const episode = <E, R>(
     )
   })
 
-/** Uses an environment that was acquired; none where that failed. */
+/** Uses an environment once it is acquired; `None` where acquiring it failed. */
 export const withEnv = <E, R, A, E2, R2>(
   makeEnv: MakeEnv<E, R>,
   seed: number,

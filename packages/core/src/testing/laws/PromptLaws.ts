@@ -1,4 +1,4 @@
-/** What an environment shows. */
+/** Laws of prompts. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -58,7 +58,7 @@ const isUntouched = ({ shown, turns }: Play.Played) =>
 
 const mark = "the red fox asks"
 
-/** An environment that fails here has said that it cannot. */
+/** Where injecting fails, the environment has refused it. */
 const showsInjected = (options: Play.Options) =>
   Effect.fnUntraced(function*<E, R>(env: Env.Env<E, R>) {
     const { inject } = env

@@ -1,4 +1,4 @@
-/** What an environment does again. */
+/** Laws of reproducibility. */
 import * as Effect from "effect/Effect"
 import { expect } from "../contract/Case.ts"
 import * as Law from "./Law.ts"
@@ -41,7 +41,7 @@ const whole = (played: Play.Played) => {
   return `${first}\n${later}`
 }
 
-/** The first that differs. */
+/** The first episode that differs. */
 const difference = (left: ReadonlyArray<Play.Played>, right: ReadonlyArray<Play.Played>) =>
   left.find((played, index) => {
     const other = right[index]

@@ -1,4 +1,4 @@
-/** What an environment says of an action. */
+/** Laws of steps. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -101,7 +101,7 @@ const answersInTime = Effect.fnUntraced(
 
 export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) => [
   Law.forEpisodes(
-    "steps: judge whatever is said, or fail as typed",
+    "steps: accept any reply, or fail with a typed error",
     makeEnv,
     options,
     ({ ending, exit, line }) =>
@@ -132,7 +132,7 @@ export const laws = <E, R>(makeEnv: Play.MakeEnv<E, R>, options: Play.Options) =
       )
   ),
   Law.make(
-    "done: is the end",
+    "done: no step follows",
     Effect.forEach(Play.lines(options), (line) => Play.withEnv(makeEnv, line.seed, stepAfterEnd(line, options)), {
       discard: true
     })

@@ -1,20 +1,21 @@
-/** What happened in a simulation. */
+/** The log of events in a simulation. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Seed from "../../record/Seed.ts"
 
-/** `lane` names who it happened to, such as a member of a group: within a lane order is certain, between lanes it is not. */
+/** `lane` names what the event belongs to, such as a member of a group: order is certain within a lane, but not between lanes. */
 export interface Event {
   readonly lane: string
   readonly what: string
   readonly millis: number
 }
 
+/** Logs events of a simulation. */
 export class EventLog extends Context.Service<EventLog, {
   readonly write: (lane: string, what: string) => Effect.Effect<void>
-  /** Writes when it begins and how it ends; what has not ended is pending. */
+  /** Logs when the effect begins and how it ends; until then it is pending. */
   readonly during: (lane: string, what: string) => <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }>()("@effect-rl/core/testing/EventLog") {}
 
@@ -47,6 +48,7 @@ export const make = () => {
   return { log, events, pending }
 }
 
+/** An event as one line. */
 export const describe = ({ lane, millis, what }: Event) => `${String(millis).padStart(8)} ms  ${lane}  ${what}`
 
 /** The lanes by name, each with what happened to it in order: times, and what happened between lanes, are left out. */

@@ -15,16 +15,16 @@ interface Sleeper {
 }
 
 export interface EventLoop {
-  /** Runs what follows on this loop. */
+  /** The context in which fibers run on this loop. */
   readonly context: <R>(context: Context.Context<R>) => Context.Context<R>
   /** Milliseconds. */
   readonly now: () => number
   /** Runs one ready task; false where none is ready. */
   readonly turn: () => boolean
   readonly isIdle: () => boolean
-  /** When the next sleeper is due; `Infinity` where nobody sleeps. */
+  /** When the next sleeping fiber is due; `Infinity` where none sleeps. */
   readonly nextDue: () => number
-  /** Sets the clock to when the next sleepers are due and makes them ready. */
+  /** Sets the clock to the time at which the next sleeping fibers are due, and makes them ready. */
   readonly advance: () => void
   /** Fibers that began here and have not ended. */
   readonly fibers: () => number
@@ -95,7 +95,7 @@ const makeClock = (ready: (task: Task) => void) => {
   }
 }
 
-/** A fiber lets others go first after `yieldEvery` operations, which is drawn too unless given. */
+/** A fiber yields to others after `yieldEvery` operations, which is drawn from the seed as well unless given. */
 export const make = (seed: number, yieldEvery?: number): EventLoop => {
   const draw = Draw.make(seed, "event loop")
   const ready = makeReady(draw)

@@ -7,14 +7,15 @@ import * as Option from "effect/Option"
 import * as EventLog from "./EventLog.ts"
 import * as EventLoop from "./EventLoop.ts"
 
+/** Limits of a simulation, and when to interrupt or crash it. */
 export interface Options {
-  /** In virtual time; default one hour. What is not over then hangs. */
+  /** Longest virtual time, default one hour; a program that is not over by then hangs. */
   readonly deadline?: Duration.Input
   /** Interrupts the program after this many tasks of its fibers. */
   readonly interruptAfter?: number
-  /** Ends it after this many tasks as a process is killed: nothing is released, and there is no exit. */
+  /** Ends the program after this many tasks as if the process were killed: nothing is released, and there is no exit. */
   readonly crashAfter?: number
-  /** Operations that a fiber does before it lets others go first; drawn from the seed unless given. */
+  /** Operations after which a fiber yields to others; drawn from the seed unless given. */
   readonly yieldEvery?: number
 }
 
@@ -25,13 +26,14 @@ export interface Hang {
   readonly pending: ReadonlyArray<EventLog.Event>
 }
 
+/** The result of a simulated program. */
 export interface Simulation<out A, out E> {
   readonly seed: number
-  /** None where it crashed, or not even interruption ended it. */
+  /** `None` where it crashed, or where not even interruption ended it. */
   readonly exit: Option.Option<Exit.Exit<A, E>>
   readonly hang: Option.Option<Hang>
   readonly events: ReadonlyArray<EventLog.Event>
-  /** Of the events; equal seeds give equal hashes, and so does any order in which the fibers' turns come. */
+  /** The hash of the events: equal for equal seeds, and for any order of the fibers' turns. */
   readonly hash: string
   /** Tasks that were run. */
   readonly tasks: number
@@ -44,7 +46,7 @@ export interface Simulation<out A, out E> {
 /** More tasks at one moment of virtual time than this, and the program runs in circles. */
 const tasksPerMoment = 1_000_000
 
-/** Turns of the real event loop that promises get to settle in before nothing more is expected of them. */
+/** Turns of the real event loop that promises get to settle before they count as pending. */
 const settlingTurns = 3
 
 const grace = Duration.toMillis("1 hour")
@@ -81,8 +83,8 @@ const drive = Effect.fnUntraced(function*(
 })
 
 /**
- * Runs a program to its end: time goes on by itself when every fiber waits, and the fibers' turns come in an order drawn from the
- * seed. What waits for the world outside has to be replaced, because virtual time does not wait for it.
+ * Runs a program to its end: virtual time advances by itself when every fiber waits, and the fibers take turns in an order drawn from the
+ * seed. Effects that wait for the outside world must be replaced, because virtual time does not wait for them.
  */
 export const run = Effect.fnUntraced(function*<A, E, R>(
   seed: number,

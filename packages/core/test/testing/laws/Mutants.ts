@@ -134,7 +134,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "throws when nothing is said",
-    breaks: "steps: judge whatever is said, or fail as typed",
+    breaks: "steps: accept any reply, or fail with a typed error",
     make: () =>
       changed((env) => ({
         step: (action) =>
@@ -164,7 +164,7 @@ export const all: ReadonlyArray<Mutant> = [
   },
   {
     rule: "rewards what comes after the end",
-    breaks: "done: is the end",
+    breaks: "done: no step follows",
     make: () =>
       changed((env) => {
         let isDone = false

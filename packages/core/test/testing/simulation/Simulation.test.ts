@@ -119,7 +119,7 @@ describe("a hang", () => {
       ])
     }))
 
-  it.effect("is found at once where nobody will ever wake up", () =>
+  it.effect("is found at once where no fiber will ever wake up", () =>
     Effect.gen(function*() {
       const { exit, hang } = yield* Simulation.run(1, Effect.flatMap(Deferred.make<void>(), Deferred.await))
       assert.isTrue(Option.isSome(hang))
