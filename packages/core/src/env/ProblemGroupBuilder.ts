@@ -17,6 +17,8 @@ export interface Options<E, R> {
 }
 
 /**
+ * A group of attempts at one problem, each in an environment of its own.
+ *
  * @see tinker-cookbook `ProblemGroupBuilder`
  *
  * @example
