@@ -1,12 +1,13 @@
 /**
- * The page about SmolLM2 from the folders of its runs:
+ * The page about SmolLM2 and the picture of its curves, from the folders of its runs:
  *
  *     node --conditions=@effect-rl/source benchmark/learning/SmolLm2Page.ts runs/smollm2-0 runs/smollm2-shuffled
  */
 import type { Proportion } from "@effect-rl/core"
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Report from "../Report.ts"
+import * as Picture from "./Picture.ts"
 
 interface Line {
   readonly control: string
@@ -35,6 +36,7 @@ const runs = process.argv.slice(2).map((folder) => {
   const evaluations = lines.filter(({ heldOutGreedy }) => heldOutGreedy !== undefined)
   const updates = lines.filter(({ metrics }) => metrics !== undefined)
   return {
+    isControl: first?.control !== "none",
     title: `${titles[first?.control ?? ""]}, seed ${first?.seed}`,
     before: evaluations.at(0)?.heldOutGreedy,
     after: evaluations.slice(1).at(-1)?.heldOutGreedy,
@@ -45,6 +47,17 @@ const runs = process.argv.slice(2).map((folder) => {
     training: Report.median(updates.map(({ metrics }) => metrics?.["time/training"] ?? NaN))
   }
 })
+
+const correct = (isControl: boolean) => runs.filter((run) => run.isControl === isControl).map(({ correct }) => correct)
+
+writeFileSync(
+  join(import.meta.dirname, "../../docs/images/curves/smollm2.svg"),
+  Picture.draw({
+    title: "GRPO of SmolLM2-135M-Instruct on two cores",
+    value: "right answers by iteration, at temperature 1",
+    control: "learning rate 0, and rewards shuffled in each group"
+  }, [{ title: "Calculate a + b.", measured: correct(false), control: correct(true) }])
+)
 
 const columns = [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 29]
 
