@@ -5,6 +5,9 @@
  * With weights that do not change, turns are those of `Policy.fromSamplingClient`. A turn in several requests is so too where the
  * backend draws one `Seed.uniform` for each token, as the engine does; elsewhere its tokens are other ones of the same distribution.
  *
+ * @example
+ * Rl.run({ model, dataset, pace: Pace.async({ maxStepsOffPolicy: 3, hop: true, hopTokens: 256 }) })
+ *
  * @see PipelineRL, arXiv:2509.19128
  */
 import * as Effect from "effect/Effect"
