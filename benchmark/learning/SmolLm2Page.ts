@@ -22,6 +22,13 @@ interface Line {
 const linesOf = (folder: string): ReadonlyArray<Line> =>
   readFileSync(join(folder, "curve.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line))
 
+/** Of all processes: a resumed run counts its seconds from 0 again. */
+const secondsOf = (lines: ReadonlyArray<Line>) =>
+  lines.reduce((total, { seconds }, index) => {
+    const before = lines[index - 1]?.seconds ?? 0
+    return total + (seconds < before ? seconds : seconds - before)
+  }, 0)
+
 const interval = (score: Line["heldOutGreedy"]) => score === undefined ? "" : Report.interval(score)
 
 const titles: Readonly<Record<string, string>> = {
@@ -35,14 +42,19 @@ const runs = process.argv.slice(2).map((folder) => {
   const [first] = lines
   const evaluations = lines.filter(({ heldOutGreedy }) => heldOutGreedy !== undefined)
   const updates = lines.filter(({ metrics }) => metrics !== undefined)
+  const iterations = lines.at(-1)?.iteration ?? 0
   return {
     isControl: first?.control !== "none",
     title: `${titles[first?.control ?? ""]}, seed ${first?.seed}`,
     before: evaluations.at(0)?.heldOutGreedy,
-    after: evaluations.slice(1).at(-1)?.heldOutGreedy,
-    iterations: updates.length,
-    seconds: lines.at(-1)?.seconds ?? NaN,
-    correct: updates.map(({ metrics }) => metrics?.["env/all/correct"] ?? NaN),
+    halfway: evaluations.at(1)?.heldOutGreedy,
+    after: evaluations.at(2)?.heldOutGreedy,
+    iterations,
+    seconds: secondsOf(lines),
+    correct: Array.from(
+      { length: iterations },
+      (_, iteration) => updates.find((line) => line.iteration === iteration)?.metrics?.["env/all/correct"] ?? NaN
+    ),
     sampling: Report.median(updates.map(({ metrics }) => metrics?.["time/sampling"] ?? NaN)),
     training: Report.median(updates.map(({ metrics }) => metrics?.["time/training"] ?? NaN))
   }
@@ -67,13 +79,14 @@ below 100, 16 problems × 8 attempts in each iteration, at most 24 tokens, learn
 trained on, answered with the most likely token each time. Other programs ran on the machine meanwhile. Intervals are Wilson's.
 
 What is learned is to answer within the limit, and to add: most answers of the base model run into the 24 tokens, and where it has 80 it is
-right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593]. A run
-without a second evaluation was stopped early.`,
+right for 0.105 of the held-out problems. With 8 problems in each iteration, seed 0 ended at 0.525 [0.456, 0.593]. With
+shuffled rewards the policy wanders: halfway its answers happened to be short enough, in the end it was where it began.`,
   Report.table(
-    ["", "before [95 %]", "after [95 %]", "iterations", "minutes", "sampling, s", "training, s"],
-    runs.map(({ after, before, iterations, sampling, seconds, title, training }) => [
+    ["", "before [95 %]", "after 15 iterations", "after 30", "iterations", "minutes", "sampling, s", "training, s"],
+    runs.map(({ after, before, halfway, iterations, sampling, seconds, title, training }) => [
       title,
       interval(before),
+      interval(halfway),
       interval(after),
       String(iterations),
       (seconds / 60).toFixed(0),
