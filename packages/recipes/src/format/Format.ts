@@ -10,12 +10,12 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 
 const settings = Schema.Struct(TrainingSettings.fields({
   model: "effect-rl/tiny-tasks",
-  iterations: 15,
+  iterations: 25,
   groupsPerBatch: 16,
   groupSize: 8,
   learningRate: 1e-3,
   maxTokens: 32,
-  evalEvery: 15
+  evalEvery: 25
 }))
 
 export const words = ["sun", "sea", "tree", "stone", "bird", "rain", "moon", "fish", "leaf", "wind"]
