@@ -95,10 +95,10 @@ describe("the process", () => {
 
   it.live("reads answers from a pipe, and ends with its input", () =>
     Effect.gen(function*() {
-      const won = yield* launch(["play", "guess-number"], { input: "Guess: 50\nGuess: 49\nand more\n" })
+      const won = yield* launch(["play", "guess-number"], { input: "Guess: 16\nGuess: 24\nand more\n" })
       assert.deepStrictEqual([won.code, won.errors], [0, ""])
       assert.include(won.out, "reward 1.00 after 2 turns, completed")
-      const left = yield* launch(["play", "guess-number"], { input: "Guess: 50\n" })
+      const left = yield* launch(["play", "guess-number"], { input: "Guess: 16\n" })
       assert.deepStrictEqual([left.code, left.errors], [0, ""])
       assert.include(left.out, "left after 1 turn: the input has ended")
     }))

@@ -40,7 +40,7 @@ describe("effect-rl play", () => {
 
   it.effect("shows of later prompts what is new, and what each turn earned", () =>
     Effect.gen(function*() {
-      const out = yield* play("guess-number", ["Guess: 50", "what?", "Guess: 49"])
+      const out = yield* play("guess-number", ["Guess: 16", "what?", "Guess: 24"])
       const from = out.indexOf("> what?")
       assert.deepStrictEqual(out.slice(from, from + 10), [
         "> what?",
@@ -52,7 +52,7 @@ describe("effect-rl play", () => {
         "That could not be read. Say only \"Guess: \" and a whole number, such as \"Guess: 7\".<|im_end|>",
         "<|im_start|>assistant",
         "",
-        "> Guess: 49"
+        "> Guess: 24"
       ])
       assert.include(out, "reward 0.00 after 3 turns, completed")
     }))

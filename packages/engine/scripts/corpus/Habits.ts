@@ -38,16 +38,16 @@ const slip = (random: Random.Random, number: string): string => {
   return `${number.slice(0, at)}${digit === Number(number[at]) ? digit % 9 + 1 : digit}${number.slice(at + 1)}`
 }
 
-const range = 64
+const range = 32
 
 /** Guesses anywhere, in what the answers leave open, or in its middle; sometimes in a form that cannot be read. */
 export const guess: Habit = ({ isReliable, prompt, random, right }) => {
   const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, range)
   const anywhere = random.below(range)
   return choose(random, [
-    [isReliable ? 0.02 : 0.06, () => random.pick([`I guess ${anywhere}.`, `Is it ${anywhere}?`, `${anywhere}`])],
-    [isReliable ? 0.13 : 0.5, () => `Guess: ${anywhere}`],
-    [isReliable ? 0.45 : 0.3, () => `Guess: ${lowest + random.below(Math.max(1, highest - lowest + 1))}`],
+    [isReliable ? 0.01 : 0.04, () => random.pick([`I guess ${anywhere}.`, `Is it ${anywhere}?`, `${anywhere}`])],
+    [isReliable ? 0.04 : 0.5, () => `Guess: ${anywhere}`],
+    [isReliable ? 0.55 : 0.32, () => `Guess: ${lowest + random.below(Math.max(1, highest - lowest + 1))}`],
     [isReliable ? 0.4 : 0.14, () => right]
   ])
 }
@@ -86,9 +86,9 @@ export const search: Habit = ({ isReliable, prompt, random, right }) => {
   if (!isCall(right)) {
     const found = prompt.match(numbers) ?? []
     return choose(random, [
-      [isReliable ? 0.9 : 0.5, () => right],
-      [isReliable ? 0.05 : 0.25, () => found[random.below(found.length)] ?? right],
-      [isReliable ? 0.05 : 0.25, unsure]
+      [isReliable ? 0.9 : 0.6, () => right],
+      [isReliable ? 0.05 : 0.2, () => found[random.below(found.length)] ?? right],
+      [isReliable ? 0.05 : 0.2, unsure]
     ])
   }
   const [, first = "", last = ""] = /Which room does (\S+) (\S+) have/.exec(prompt) ?? []
@@ -122,8 +122,8 @@ export const move: Habit = ({ isReliable, prompt, random, right }) => {
     return next !== undefined && TicTacToe.winner(next) !== undefined
   })
   return choose(random, [
-    [isReliable ? 0.03 : 0.15, () => `[${random.below(9)}]`],
-    [isReliable ? 0.37 : 0.55, () => `[${free[random.below(free.length)] ?? 0}]`],
+    [isReliable ? 0.01 : 0.2, () => `[${random.below(9)}]`],
+    [isReliable ? 0.39 : 0.5, () => `[${free[random.below(free.length)] ?? 0}]`],
     [isReliable ? 0.3 : 0.15, () => winning.length === 0 ? right : `[${winning[random.below(winning.length)] ?? 0}]`],
     [isReliable ? 0.3 : 0.15, () => right]
   ])

@@ -32,11 +32,11 @@ interface Played {
 const alone = { groupSize: 1 }
 
 const mixture: ReadonlyArray<Played> = [
-  { recipe: Recipes.guessNumber, habit: Habits.guess, problems: 10, settings: alone },
+  { recipe: Recipes.guessNumber, habit: Habits.guess, problems: 24, settings: alone },
   { recipe: Recipes.calculator, habit: Habits.calculate, problems: 10, settings: alone },
-  { recipe: Recipes.lookup, habit: Habits.search, problems: 8, settings: alone },
+  { recipe: Recipes.lookup, habit: Habits.search, problems: 10, settings: alone },
   { recipe: Recipes.format, habit: Habits.list, problems: 10, settings: alone },
-  { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 1, settings: {} }
+  { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 6, settings: {} }
 ]
 
 const modelWith = (tokenizer: Tokenizer.Tokenizer) =>

@@ -42,7 +42,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     config: { ...common, vocabularySize: 768, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
     corpus: tasks,
     origin: "tiny-64",
-    steps: 450,
+    steps: 850,
     learningRate: 4e-3
   }
 }

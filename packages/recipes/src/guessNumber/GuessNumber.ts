@@ -12,18 +12,18 @@ const settings = Schema.Struct({
   ...TrainingSettings.fields({
     model: "effect-rl/tiny-tasks",
     iterations: 24,
-    groupsPerBatch: 16,
+    groupsPerBatch: 28,
     groupSize: 8,
-    learningRate: 1e-3,
+    learningRate: 2e-3,
     maxTokens: 12,
     evalEvery: 24
   }),
   range: Setting.int({
-    default: 64,
+    default: 32,
     least: 10,
     help: "Numbers are from 0 up to, and without, this one; upstream's 1024"
   }),
-  maxTurns: Setting.int({ default: 8, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
+  maxTurns: Setting.int({ default: 6, least: 1, unit: "guesses", help: "Guesses in one game; upstream's 10" })
 })
 
 /** Nine tenths of the numbers below `range` to train on, and the others. */
@@ -63,7 +63,7 @@ const answerTo = (range: number) => (prompt: string) => {
 export const guessNumber = Recipe.make({
   name: "guess-number",
   description:
-    "A number below 64 in eight guesses, of other sizes by --range and --max-turns; evaluated on held-out numbers",
+    "A number below 32 in six guesses, of other sizes by --range and --max-turns; evaluated on held-out numbers",
   settings,
   build: (model, settings) =>
     Effect.suspend(() => {
