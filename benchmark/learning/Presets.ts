@@ -152,7 +152,7 @@ const publish = (outcomes: ReadonlyArray<Outcome>) =>
   Report.publish("presets", "What the preset tiny-tasks learns, and what it does not", [
     `Each recipe with its defaults on two workers of the embedded engine. The numbers are shares of right answers to held-out problems,
 sampled at temperature 1, with 95 % intervals; of tic-tac-toe the mean reward against a random opponent, from −2 for an illegal move
-to 1. Seconds are those of training; other programs took most of the machine meanwhile.`,
+to 1. Seconds are those of training; other programs shared the machine meanwhile.`,
     Report.table(["", "before [95 %]", "after [95 %]", "iterations", "s"], rows(outcomes)),
     Report.table(["mean reward", "first iteration", "at 1/4", "at 1/2", "at 3/4", "last"], curves(outcomes)),
     `Supervised training, preferences and distillation learn on tiny-64 and tiny-128, on sums: see [sums](learning.md),
