@@ -1,6 +1,6 @@
 import { ModelInput, type Sampling, Tinker, Tokenizer } from "@effect-rl/core"
 import { assert, describe, it, layer, vi } from "@effect/vitest"
-import { Array, Effect } from "effect"
+import { Array, Effect, Random } from "effect"
 import * as TestEngine from "./TestEngine.ts"
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -103,7 +103,10 @@ describe("sampling", () => {
       Effect.gen(function*() {
         const sampler = yield* base
         const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 30 } }
-        const [first, second] = yield* Effect.all([sampler.sample(request), sampler.sample(request)])
+        const [first, second] = yield* Random.withSeed(
+          Effect.all([sampler.sample(request), sampler.sample(request)]),
+          "two requests"
+        )
         assert.notDeepEqual(first, second)
       }))
 
