@@ -21,20 +21,12 @@ const overSeeds = (seeds: ReadonlyArray<ReadonlyArray<PipelineRun.Trained>>) => 
   const all = seeds.flatMap((trained) => trained.flatMap(measured))
   const byStage = Object.values(Arr.groupBy(all, ({ evaluator, stage }) => `${stage} ${evaluator}`))
   return byStage.map((same) => {
-    const after = same.map(({ after }) => after)
     const { evaluator, stage } = same[0]
-    return {
-      stage,
-      evaluator,
-      before: mean(same.map(({ before }) => before)),
-      after: mean(after),
-      least: Math.min(...after),
-      greatest: Math.max(...after)
-    }
+    const { mean: before } = SeedSweep.spread(same.map(({ before }) => before))
+    const { greatest, least, mean: after } = SeedSweep.spread(same.map(({ after }) => after))
+    return { stage, evaluator, before, after, least, greatest }
   })
 }
-
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 const headings = ["stage", "evaluator", "before", "after", "least", "greatest"]
 

@@ -24,16 +24,17 @@ export interface Point {
   readonly greatest: number
 }
 
+/** The middle and the ends of one value per seed. */
+export const spread = (values: ReadonlyArray<number>) => ({
+  mean: values.reduce((sum, value) => sum + value, 0) / values.length,
+  least: Math.min(...values),
+  greatest: Math.max(...values)
+})
+
 const pointOf = (iteration: number, rewards: ReadonlyArray<number>): Point => {
-  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
+  const { greatest, least, mean } = spread(rewards)
   const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0)
-  return {
-    iteration,
-    mean,
-    deviation: Math.sqrt(squares / (rewards.length - 1)),
-    least: Math.min(...rewards),
-    greatest: Math.max(...rewards)
-  }
+  return { iteration, mean, deviation: Math.sqrt(squares / (rewards.length - 1)), least, greatest }
 }
 
 /** The band of the seeds over the iterations that all of them have. */
