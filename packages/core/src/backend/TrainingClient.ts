@@ -74,6 +74,11 @@ export interface SaveOptions {
   readonly ttl?: Duration.Input
 }
 
+/** Besides its retention, who can read the files: age recipients, native keys or SSH public keys; anyone unless given. */
+export interface ExternalSaveOptions extends SaveOptions {
+  readonly ageEncryptionRecipients?: ReadonlyArray<string>
+}
+
 /**
  * Calls are queued in submission order and return as soon as they are accepted; see `Pending`.
  *
@@ -120,6 +125,11 @@ export interface TrainingClient {
   readonly saveWeightsForSampler: (
     name: string,
     options?: SaveOptions
+  ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
+  /** Weights in a format that other programs load, to download file by file; absent where the backend has none. */
+  readonly saveWeightsExternal?: (
+    name: string,
+    options?: ExternalSaveOptions
   ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
   /** Weights as they are after every call submitted so far, kept until the scope closes. */
   readonly saveWeightsAndGetSamplingClient: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>

@@ -1,14 +1,12 @@
-/** The files of a checkpoint as one tar, fetched whole however often the connection is cut. */
+/** Where the files of a checkpoint are as one tar. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import type * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as Stream from "effect/Stream"
 import { ArchiveUrl } from "../wire/Administration.ts"
 import type { CheckpointPath } from "./CheckpointPath.ts"
 import * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
-import * as WireError from "./WireError.ts"
+import type * as WireError from "./WireError.ts"
 
 export interface Link {
   readonly url: string
@@ -40,86 +38,3 @@ export const link = (connection: Connection.Connection, { archiveId, run }: Chec
   )
   return connection.persist(RetryPolicy.control, "archive", ready)
 }
-
-/** A connection that is silent for this long counts as cut. */
-const silence = "60 seconds"
-
-const cut = (detail: string) => WireError.make(new WireError.ConnectionFailed({ detail }))
-
-/** Bytes as they are counted from the start of the archive. */
-interface Progress {
-  received: number
-  total: number | undefined
-  etag: string | undefined
-}
-
-const range = ({ etag, received }: Progress) =>
-  received === 0 ? {} : { range: `bytes=${received}-`, ...(etag === undefined ? {} : { "if-range": etag }) }
-
-const contentRange = /^bytes (\d+)-\d+\/(\d+|\*)$/
-
-/** Where in the archive an answer begins. */
-const beginning = (
-  { headers, status }: HttpClientResponse.HttpClientResponse,
-  progress: Progress
-): Effect.Effect<number, WireError.WireError> => {
-  if (status === 200) {
-    const length = Number(headers["content-length"] ?? NaN)
-    progress.total = Number.isSafeInteger(length) ? length : undefined
-    progress.etag = headers["etag"]
-    return Effect.succeed(0)
-  }
-  const [, start, total] = contentRange.exec(headers["content-range"] ?? "") ?? []
-  if (status !== 206 || Number(start) !== progress.received) {
-    return Effect.fail(cut(`HTTP ${status} for the bytes from ${progress.received} on`))
-  }
-  progress.total = total === "*" ? progress.total : Number(total)
-  return Effect.succeed(progress.received)
-}
-
-/** What is new in the bytes of an answer that begins at `start`. */
-const fresh = (response: HttpClientResponse.HttpClientResponse, start: number, progress: Progress) => {
-  let at = start
-  return response.stream.pipe(
-    Stream.timeoutOrElse({ duration: silence, orElse: () => Stream.fail(cut("the archive stopped coming")) }),
-    Stream.map((bytes) => {
-      const known = Math.min(Math.max(progress.received - at, 0), bytes.length)
-      at += bytes.length
-      progress.received += bytes.length - known
-      return bytes.subarray(known)
-    }),
-    Stream.filter(({ length }) => length > 0),
-    Stream.mapError((error) => error._tag === "WireError" ? error : cut(error.message))
-  )
-}
-
-const complete = (progress: Progress) =>
-  Stream.suspend(() =>
-    progress.total === undefined || progress.received === progress.total
-      ? Stream.empty
-      : Stream.fail(cut(`${progress.received} of ${progress.total} bytes of the archive came`))
-  )
-
-const expired = (error: WireError.WireError) =>
-  error.reason._tag === "Unauthorized" || WireError.hasStatus(error, 410)
-    ? cut(`the link to the archive is not good any more: ${error.message}`)
-    : error
-
-/** A link that has expired is asked for anew like a connection that was cut. */
-export const download = (
-  connection: Connection.Connection,
-  path: CheckpointPath
-): Stream.Stream<Uint8Array, WireError.WireError> =>
-  Stream.suspend(() => {
-    const progress: Progress = { received: 0, total: undefined, etag: undefined }
-    const rest = Effect.gen(function*() {
-      if (progress.received > 0 && progress.received === progress.total) return Stream.empty
-      const { url } = yield* link(connection, path)
-      const response = yield* Effect.mapError(connection.open(url, range(progress)), expired)
-      const start = yield* beginning(response, progress)
-      return Stream.concat(fresh(response, start, progress), complete(progress))
-    })
-    return Stream.unwrap(rest).pipe(
-      Stream.retry(RetryPolicy.observed(RetryPolicy.download, "download", connection.options.observe))
-    )
-  })

@@ -68,6 +68,8 @@ export interface Dialect {
   readonly sendsMask: boolean
   /** The model ends a sample only at stops that were asked for. */
   readonly needsStops: boolean
+  /** Weights can be saved in a format that other programs load. */
+  readonly savesExternal: boolean
   readonly loss: (
     loss: Loss.Loss<Datum.Kind>,
     data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
@@ -94,6 +96,7 @@ const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
   ({
     sendsMask,
     needsStops: false,
+    savesExternal: true,
     loss: (loss, _, reduction) =>
       all([
         loss.kind === "PolicyTokens" && reduction === "sequence-mean" && !sendsMask && !allowUnmaskedLoss,
@@ -121,6 +124,7 @@ const skyRL: Omit<Dialect, "kind"> = {
   path: skyRLPath,
   sendsMask: true,
   needsStops: true,
+  savesExternal: false,
   loss: (loss, data) =>
     all(
       [loss.name === "dro", "loss", "SkyRL has no dro, take importance_sampling, ppo or cispo"],

@@ -29,6 +29,7 @@ export type Kind =
   | "SaveWeights"
   | "LoadWeights"
   | "SaveWeightsForSampler"
+  | "SaveWeightsExternal"
   | "CreateCustomLoss"
   | "Sample"
 

@@ -80,11 +80,16 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       Futures.json(schema)
     )
 
-  const save = (operation: string, kind: Saves.Kind) => (name: string, options: TrainingClient.SaveOptions = {}) =>
-    Effect.andThen(
-      named(operation)(dialect.save(name, options.ttl !== undefined)),
-      queue.submit({ operation, change: "none", submission: Saves.submission(futures, model_id, kind, name, options) })
-    )
+  const save =
+    (operation: string, kind: Saves.Kind) => (name: string, options: TrainingClient.ExternalSaveOptions = {}) =>
+      Effect.andThen(
+        named(operation)(dialect.save(name, options.ttl !== undefined)),
+        queue.submit({
+          operation,
+          change: "none",
+          submission: Saves.submission(futures, model_id, kind, name, options)
+        })
+      )
 
   /** Asked for anew it would take weights of another time, so the number is drawn once. */
   const snapshot = Effect.suspend(() => {
@@ -135,6 +140,13 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     saveWeightsForSampler: Effect.fn("TrainingClient.saveWeightsForSampler")(
       save("saveWeightsForSampler", "sampler_weights")
     ),
+    ...(dialect.savesExternal
+      ? {
+        saveWeightsExternal: Effect.fn("TrainingClient.saveWeightsExternal")(
+          save("saveWeightsExternal", "external_weights")
+        )
+      }
+      : {}),
     saveWeightsAndGetSamplingClient: Effect.withSpan(snapshot, "TrainingClient.saveWeightsAndGetSamplingClient"),
     loadState: Effect.fn("TrainingClient.loadState")(function*(path, { optimizer = false } = {}) {
       yield* named("loadState")(dialect.load(queue.isFresh()))

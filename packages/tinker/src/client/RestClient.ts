@@ -12,6 +12,7 @@ import * as Archive from "./Archive.ts"
 import * as CheckpointPath from "./CheckpointPath.ts"
 import * as Connection from "./Connection.ts"
 import * as Credential from "./Credential.ts"
+import * as Download from "./Download.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Service } from "./Service.ts"
 import * as WireError from "./WireError.ts"
@@ -67,6 +68,8 @@ export class RestClient extends Context.Service<RestClient, {
   /** A tar; resumes where a connection was cut. */
   readonly downloadCheckpoint: (path: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly getExternalWeightsUrls: (path: string) => Answer<Wire.ExternalWeights>
+  /** One file of external weights, by its name among their addresses; resumes where a connection was cut. */
+  readonly downloadExternalFile: (path: string, name: string) => Stream.Stream<Uint8Array, TinkerError.TinkerError>
   readonly deleteCheckpoint: (path: string) => Answer<void>
   readonly publishCheckpoint: (path: string) => Answer<void>
   readonly unpublishCheckpoint: (path: string) => Answer<void>
@@ -121,6 +124,11 @@ type Params = Readonly<Record<string, string | number | undefined>>
 
 const traceInterval = "5 seconds"
 
+const noFile = (name: string, names: ReadonlyArray<string>) =>
+  WireError.make(
+    new WireError.Refused({ status: 400, detail: `name is "${name}", expected one of ${names.join(", ")}` })
+  )
+
 const failed = (detail: string) => WireError.make(new WireError.RequestFailed({ category: "server", detail }))
 
 const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
@@ -137,6 +145,18 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
     <A>(operation: string, use: (path: CheckpointPath.CheckpointPath) => Effect.Effect<A, WireError.WireError>) =>
     (path: string): Answer<A> =>
       described(operation, ["checkpoint", path])(Effect.flatMap(CheckpointPath.parse(path), use))
+
+  const externalUrls = (path: CheckpointPath.CheckpointPath) =>
+    get(`${resource(path)}/external_weights_urls`, Wire.ExternalWeights)
+
+  const download = (
+    operation: string,
+    path: string,
+    link: (parsed: CheckpointPath.CheckpointPath) => Effect.Effect<string, WireError.WireError>
+  ) =>
+    Stream.unwrap(Effect.map(CheckpointPath.parse(path), (parsed) => Download.download(connection, link(parsed)))).pipe(
+      Stream.catch((error) => Stream.fromEffect(described(operation, ["checkpoint", path])(Effect.fail(error))))
+    )
 
   const page = ({ limit, offset = 0 }: Page, usual: number) => ({ limit: limit ?? usual, offset })
 
@@ -178,15 +198,14 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
       ),
     getCheckpointArchiveUrl: onCheckpoint("getCheckpointArchiveUrl", (path) => Archive.link(connection, path)),
     downloadCheckpoint: (path) =>
-      Stream.unwrap(Effect.map(CheckpointPath.parse(path), (parsed) => Archive.download(connection, parsed))).pipe(
-        Stream.catch((error) =>
-          Stream.fromEffect(described("downloadCheckpoint", ["checkpoint", path])(Effect.fail(error)))
-        )
-      ),
-    getExternalWeightsUrls: onCheckpoint(
-      "getExternalWeightsUrls",
-      (path) => get(`${resource(path)}/external_weights_urls`, Wire.ExternalWeights)
-    ),
+      download("downloadCheckpoint", path, (parsed) => Effect.map(Archive.link(connection, parsed), ({ url }) => url)),
+    getExternalWeightsUrls: onCheckpoint("getExternalWeightsUrls", externalUrls),
+    downloadExternalFile: (path, name) =>
+      download("downloadExternalFile", path, (parsed) =>
+        Effect.flatMap(externalUrls(parsed), ({ urls }) => {
+          const url = urls[name]
+          return url === undefined ? Effect.fail(noFile(name, Object.keys(urls))) : Effect.succeed(url)
+        })),
     deleteCheckpoint: onCheckpoint("deleteCheckpoint", remove),
     publishCheckpoint: onCheckpoint(
       "publishCheckpoint",

@@ -16,6 +16,11 @@ const kinds = {
     endpoint: "/save_weights_for_sampler",
     type: "save_weights_for_sampler",
     kind: "SaveWeightsForSampler"
+  },
+  external_weights: {
+    endpoint: "/save_weights_external",
+    type: "save_weights_external",
+    kind: "SaveWeightsExternal"
   }
 } as const
 
@@ -35,15 +40,17 @@ const findRepeated = (connection: Connection.Connection, modelId: string, id: st
     })
     : Effect.fail(failure)
 
-const ttlOf = ({ ttl }: TrainingClient.SaveOptions) =>
-  ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) }
+const optionsOf = ({ ageEncryptionRecipients, ttl }: TrainingClient.ExternalSaveOptions) => ({
+  ...(ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) }),
+  ...(ageEncryptionRecipients === undefined ? {} : { age_encryption_recipients: ageEncryptionRecipients })
+})
 
 export const submission = (
   futures: Futures.Futures,
   modelId: string,
   kind: Kind,
   name: string,
-  options: TrainingClient.SaveOptions
+  options: TrainingClient.ExternalSaveOptions
 ): Submission<TrainingClient.Checkpoint> => {
   const { endpoint, kind: promised, type } = kinds[kind]
   const overwrite = kind === "weights" ? { overwrite: true } : {}
@@ -53,7 +60,7 @@ export const submission = (
       path: name,
       seq_id: nextSeqId(),
       ...overwrite,
-      ...ttlOf(options),
+      ...optionsOf(options),
       type
     })
     return Effect.catch(

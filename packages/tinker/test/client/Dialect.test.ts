@@ -152,6 +152,7 @@ describe("what SkyRL does not have", () => {
         Effect.gen(function*() {
           const tinker = yield* Tinker.Tinker
           const client = yield* train
+          assert.isUndefined(client.saveWeightsExternal)
           const calls = [
             Effect.asVoid(client.forwardBackward([policy], Loss.dro())),
             Effect.asVoid(client.optimStep({ learningRate: 1e-3, gradClipNorm: 1 })),

@@ -280,6 +280,18 @@ describe("a download", () => {
       ])
     }))
 
+  it.effect("of one file of external weights goes on where it was cut, by its link", () =>
+    Effect.gen(function*() {
+      const links = `${resource}/external_weights_urls`
+      const urls = { "adapter.safetensors": "http://files/archive" }
+      const { answer, asked } = yield* asking(
+        { ...serving(600, true), [links]: () => FakeService.json({ urls, expires: "2026-01-02T03:04:05Z" }) },
+        (rest) => Stream.runCollect(rest.downloadExternalFile(path, "adapter.safetensors"))
+      )
+      assert.deepStrictEqual(Uint8Array.from(Array.from(answer).flatMap((bytes) => Array.from(bytes))), archive)
+      assert.deepStrictEqual(asked.map(({ path }) => path), [links, "/archive", links, "/archive"])
+    }))
+
   it.effect("asks for a new link when the old one is good no more", () =>
     Effect.gen(function*() {
       const expired: FakeService.Faults = (path, index) =>

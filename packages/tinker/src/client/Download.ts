@@ -1,0 +1,89 @@
+/** Files that are fetched whole however often the connection is cut. */
+import * as Effect from "effect/Effect"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Stream from "effect/Stream"
+import type * as Connection from "./Connection.ts"
+import * as RetryPolicy from "./RetryPolicy.ts"
+import * as WireError from "./WireError.ts"
+
+/** A connection that is silent for this long counts as cut. */
+const silence = "60 seconds"
+
+const cut = (detail: string) => WireError.make(new WireError.ConnectionFailed({ detail }))
+
+/** Bytes as they are counted from the start of the file. */
+interface Progress {
+  received: number
+  total: number | undefined
+  etag: string | undefined
+}
+
+const range = ({ etag, received }: Progress) =>
+  received === 0 ? {} : { range: `bytes=${received}-`, ...(etag === undefined ? {} : { "if-range": etag }) }
+
+const contentRange = /^bytes (\d+)-\d+\/(\d+|\*)$/
+
+/** Where in the file an answer begins. */
+const beginning = (
+  { headers, status }: HttpClientResponse.HttpClientResponse,
+  progress: Progress
+): Effect.Effect<number, WireError.WireError> => {
+  if (status === 200) {
+    const length = Number(headers["content-length"] ?? NaN)
+    progress.total = Number.isSafeInteger(length) ? length : undefined
+    progress.etag = headers["etag"]
+    return Effect.succeed(0)
+  }
+  const [, start, total] = contentRange.exec(headers["content-range"] ?? "") ?? []
+  if (status !== 206 || Number(start) !== progress.received) {
+    return Effect.fail(cut(`HTTP ${status} for the bytes from ${progress.received} on`))
+  }
+  progress.total = total === "*" ? progress.total : Number(total)
+  return Effect.succeed(progress.received)
+}
+
+/** What is new in the bytes of an answer that begins at `start`. */
+const fresh = (response: HttpClientResponse.HttpClientResponse, start: number, progress: Progress) => {
+  let at = start
+  return response.stream.pipe(
+    Stream.timeoutOrElse({ duration: silence, orElse: () => Stream.fail(cut("the file stopped coming")) }),
+    Stream.map((bytes) => {
+      const known = Math.min(Math.max(progress.received - at, 0), bytes.length)
+      at += bytes.length
+      progress.received += bytes.length - known
+      return bytes.subarray(known)
+    }),
+    Stream.filter(({ length }) => length > 0),
+    Stream.mapError((error) => error._tag === "WireError" ? error : cut(error.message))
+  )
+}
+
+const complete = (progress: Progress) =>
+  Stream.suspend(() =>
+    progress.total === undefined || progress.received === progress.total
+      ? Stream.empty
+      : Stream.fail(cut(`${progress.received} of ${progress.total} bytes came`))
+  )
+
+const expired = (error: WireError.WireError) =>
+  error.reason._tag === "Unauthorized" || WireError.hasStatus(error, 410)
+    ? cut(`the link is not good any more: ${error.message}`)
+    : error
+
+/** A link that has expired is asked for anew like a connection that was cut. */
+export const download = (
+  connection: Connection.Connection,
+  link: Effect.Effect<string, WireError.WireError>
+): Stream.Stream<Uint8Array, WireError.WireError> =>
+  Stream.suspend(() => {
+    const progress: Progress = { received: 0, total: undefined, etag: undefined }
+    const rest = Effect.gen(function*() {
+      if (progress.received > 0 && progress.received === progress.total) return Stream.empty
+      const response = yield* Effect.mapError(connection.open(yield* link, range(progress)), expired)
+      const start = yield* beginning(response, progress)
+      return Stream.concat(fresh(response, start, progress), complete(progress))
+    })
+    return Stream.unwrap(rest).pipe(
+      Stream.retry(RetryPolicy.observed(RetryPolicy.download, "download", connection.options.observe))
+    )
+  })
