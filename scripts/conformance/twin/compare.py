@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 
 
 def distribution(model, ids):
-    """The log-probabilities of all tokens behind each token of a sequence."""
+    """The log-probabilities of all tokens after each token of a sequence."""
     return torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1)
 
 
@@ -48,7 +48,7 @@ def furthest_logit(model, ids, found):
 def train(model, name, plan, sampled):
     """The updates of the engine by torch, from the adapter that it started from."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=plan["learningRate"], betas=(0.9, 0.95), eps=1e-12, weight_decay=0)
+    optimizer = torch.optim.AdamW(weights, lr=plan["learningRate"], betas=(0.9, 0.95), eps=plan["epsilon"], weight_decay=0)
     for _ in range(plan["steps"]):
         optimizer.zero_grad()
         for ids, policy, own in zip(plan["tokens"], plan["policy"], sampled):
@@ -133,8 +133,7 @@ def compare(plan, entry, result):
     model.set_adapter(entry["losses"][0])
     distances["adapter"] = furthest(model.eval(), plan["tokens"], result["trained"])
     norms = {name: norm for name, (_, norm) in weights.items()}
-    if not entry["isLarge"]:
-        distances.update({name: largest for name, (largest, _) in weights.items()})
+    distances.update({name: largest for name, (largest, _) in weights.items()})
     return dict(name=entry["name"], distances=distances, norms=norms, chance=chance)
 
 

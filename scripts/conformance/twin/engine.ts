@@ -29,6 +29,7 @@ const Plan = Schema.Struct({
   policy: Schema.Array(Schema.Struct({ drift: Numbers, advantages: Numbers, mask: Numbers })),
   steps: Schema.Int,
   learningRate: Schema.Finite,
+  epsilon: Schema.Finite,
   /** Logits of the first so many tokens are compared. */
   candidates: Schema.Int
 })
@@ -92,13 +93,16 @@ const trained = Effect.fnUntraced(function*(plan: Plan, model: string, name: str
   const start = yield* save("start")
   for (let step = 0; step < plan.steps; step++) {
     yield* pass(client, plan, name, sampled)
-    yield* Effect.flatMap(client.optimStep({ learningRate: plan.learningRate }), (pending) => pending.await)
+    yield* Effect.flatMap(
+      client.optimStep({ learningRate: plan.learningRate, eps: plan.epsilon }),
+      (pending) => pending.await
+    )
   }
   const end = yield* save("end")
   return { start: start.path, end: end.path, scores: yield* score(yield* client.saveWeightsAndGetSamplingClient, plan) }
 }, Effect.scoped)
 
-/** Log-probabilities of the first tokens of the vocabulary behind each token of the first sequence. */
+/** Log-probabilities of the first tokens of the vocabulary after each token of the first sequence. */
 const logits = Effect.fnUntraced(function*(sampler: SamplingClient.SamplingClient, { candidates, tokens }: Plan) {
   const prompt = ModelInput.fromTokens(tokens[0])
   const all = Int32Array.from({ length: (prompt.length - 1) * candidates }, (_, cell) => cell % candidates)
@@ -110,7 +114,7 @@ const logits = Effect.fnUntraced(function*(sampler: SamplingClient.SamplingClien
   return targetPromptLogprobs?.logprobs ?? new Float32Array()
 })
 
-/** The tokens drawn behind the first sequence, by each way of sampling. */
+/** The tokens drawn after the first sequence, by each way of sampling. */
 const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling }: Entry, { tokens }: Plan) =>
   Effect.forEach(sampling, (settings, index) =>
     Effect.map(

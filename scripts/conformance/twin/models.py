@@ -68,6 +68,10 @@ PROMPT = 3
 STEPS = 10
 LEARNING_RATE = 1e-3
 
+# Adam divides a gradient by its own size: with the service's epsilon of 1e-12, a gradient that is nothing but rounding becomes a whole
+# step in a direction of its own on either side. Typical gradients here are 0.1 to 10, their rounding below 1e-4: this epsilon lies between.
+EPSILON = 1e-2
+
 SAMPLING = [
     dict(temperature=1.0, topK=0, topP=1.0),
     dict(temperature=0.6, topK=0, topP=1.0),
@@ -76,9 +80,8 @@ SAMPLING = [
     dict(temperature=1.2, topK=100, topP=0.9),
 ]
 
-# Among the million adapter weights of the large model are some whose gradient is rounding, which Adam turns into whole steps: of its
-# training, the norm of all weights is compared. It has fewer losses and draws, for the time that they take.
-LARGE = dict(losses=["cross_entropy"], isLarge=True, draws=500, sampling=SAMPLING[:2])
+# A large model has fewer losses and draws, for the time that they take.
+LARGE = dict(losses=["cross_entropy"], draws=500, sampling=SAMPLING[:2])
 
 
 def random_model(kind, changes):
@@ -190,7 +193,7 @@ def random_blocks(out):
 def make(out, tokenizer, losses):
     torch.manual_seed(20261122)
     random_blocks(out)
-    small = dict(losses=losses, isLarge=False, draws=2000, sampling=SAMPLING)
+    small = dict(losses=losses, draws=2000, sampling=SAMPLING)
     entries = []
     for name, (kind, dtype, changes, shard) in FOLDERS.items():
         folder = os.path.join(out, name)
@@ -222,6 +225,7 @@ def make(out, tokenizer, losses):
         policy=policy_inputs(),
         steps=STEPS,
         learningRate=LEARNING_RATE,
+        epsilon=EPSILON,
         candidates=SIZES["vocab_size"],
     )
     json.dump(plan, open(os.path.join(out, "plan.json"), "w"))
