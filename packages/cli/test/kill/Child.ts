@@ -1,15 +1,15 @@
 /** A short run on the engine that kills its own process, without warning, at a given call to the backend. */
-import { ChatModel, Loss, Pace, Rl, Tinker, type TrainingClient } from "@effect-rl/core"
+import { ChatModel, type SamplingClient, Tinker, type TrainingClient } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
-import { BoxedAddition } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Stream } from "effect"
 import { appendFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Programs from "./Programs.ts"
 
-const [folder = "", saveEvery = "1", operation = "none", call = "0", pace = "synchronous"] = process.argv.slice(2)
+const [name = "", folder = "", saveEvery = "1", operation = "none", call = "0"] = process.argv.slice(2)
 
 let calls = 0
 
@@ -23,22 +23,27 @@ const deadly = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effe
 /** Counts the sequences that the backend is asked for, in a file of as many bytes. */
 const counted = (sequences = 1) => Effect.sync(() => appendFileSync(join(folder, "sampled"), ".".repeat(sequences)))
 
+const deadlySampler = (sampler: SamplingClient.SamplingClient): SamplingClient.SamplingClient => ({
+  ...sampler,
+  sample: (request) => deadly("sample")(Effect.andThen(counted(request.numSamples), sampler.sample(request))),
+  computeLogprobs: (prompt) => deadly("computeLogprobs")(sampler.computeLogprobs(prompt))
+})
+
 const deadlyClient = (client: TrainingClient.TrainingClient): TrainingClient.TrainingClient => ({
   ...client,
-  forwardBackward: (data, loss) => deadly("forwardBackward")(client.forwardBackward(data, loss)),
+  forward: (data, loss) => deadly("forward")(client.forward(data, loss)),
+  forwardBackward: (data, loss, options) => deadly("forwardBackward")(client.forwardBackward(data, loss, options)),
+  forwardBackwardCustom: (data, loss) => deadly("forwardBackwardCustom")(client.forwardBackwardCustom(data, loss)),
   optimStep: (adam) =>
     deadly("optimStep")(client.optimStep(adam)).pipe(
       Effect.map((pending) => ({ await: Effect.tap(pending.await, () => deadly("stepped")(Effect.void)) }))
     ),
-  saveState: (name) =>
-    deadly("saveState")(client.saveState(name)).pipe(
+  saveState: (name, options) =>
+    deadly("saveState")(client.saveState(name, options)).pipe(
       Effect.map((pending) => ({ await: Effect.tap(pending.await, () => deadly("saved")(Effect.void)) }))
     ),
-  saveWeightsForSampler: (name) => deadly("saveWeights")(client.saveWeightsForSampler(name)),
-  saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, (sampler) => ({
-    ...sampler,
-    sample: (request) => deadly("sample")(Effect.andThen(counted(request.numSamples), sampler.sample(request)))
-  }))
+  saveWeightsForSampler: (name, options) => deadly("saveWeights")(client.saveWeightsForSampler(name, options)),
+  saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, deadlySampler)
 })
 
 const deadlyTinker = Layer.effect(
@@ -47,25 +52,23 @@ const deadlyTinker = Layer.effect(
     Effect.succeed(Tinker.Tinker.of({
       ...tinker,
       createLoraTrainingClient: (options) => Effect.map(tinker.createLoraTrainingClient(options), deadlyClient),
-      createTrainingClientFromState: (path) => Effect.map(tinker.createTrainingClientFromState(path), deadlyClient)
+      createTrainingClientFromState: (path) => Effect.map(tinker.createTrainingClientFromState(path), deadlyClient),
+      createSamplingClient: (from) => Effect.map(tinker.createSamplingClient(from), deadlySampler)
     }))
   )
 )
 
 const engine = Engine.layerOptions({ checkpoints: join(folder, "checkpoints"), workers: 1 })
 
-Stream.unwrap(Effect.map(ChatModel.resolve("effect-rl/tiny-64"), (model) =>
-  Rl.run({
-    model,
-    dataset: BoxedAddition.dataset({ model, batches: 6, groups: 4, groupSize: 4 }),
-    lora: { rank: 8 },
-    sampling: { maxTokens: 24 },
-    update: { learningRate: 1e-3, substeps: 2, loss: pace === "async" ? Loss.ppo() : Loss.importanceSampling },
-    run: { saveEvery: Number(saveEvery) },
-    pace: pace === "async" ? Pace.async({ maxStepsOffPolicy: 1 }) : Pace.synchronous
-  }))).pipe(
-    Stream.runDrain,
-    Effect.provide(Layer.merge(Layer.provideMerge(deadlyTinker, engine), RunDirectory.layer(folder))),
-    Effect.provide(NodeServices.layer),
-    NodeRuntime.runMain
-  )
+const run = Stream.unwrap(Effect.map(
+  ChatModel.resolve("effect-rl/tiny-64"),
+  (model) =>
+    Programs.named(name)?.run({ model, saveEvery: Number(saveEvery) }) ?? Stream.die(`there is no program "${name}"`)
+))
+
+run.pipe(
+  Stream.runDrain,
+  Effect.provide(Layer.merge(Layer.provideMerge(deadlyTinker, engine), RunDirectory.layer(folder))),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain
+)

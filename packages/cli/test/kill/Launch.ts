@@ -4,8 +4,14 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { Program } from "./Programs.ts"
 
-const child = new URL("./Child.ts", import.meta.url).pathname
+const pathOf = (relative: string) => new URL(relative, import.meta.url).pathname
+
+const child = pathOf("./Child.ts")
+
+/** Where processes find their modules compiled by the ones before. */
+const environment = { ...process.env, NODE_COMPILE_CACHE: pathOf("../../../../node_modules/.cache/kill") }
 
 export interface Point {
   readonly operation: string
@@ -14,21 +20,12 @@ export interface Point {
 
 export const never: Point = { operation: "none", call: 0 }
 
-export const launch = (
-  folder: string,
-  saveEvery: number,
-  { call, operation }: Point,
-  pace: "synchronous" | "async" = "synchronous"
-) =>
-  spawnSync(process.execPath, [
-    "--conditions=@effect-rl/source",
-    child,
-    folder,
-    String(saveEvery),
-    operation,
-    String(call),
-    pace
-  ], { encoding: "utf8" })
+export const launch = (program: string, folder: string, saveEvery: number, { call, operation }: Point) =>
+  spawnSync(
+    process.execPath,
+    ["--conditions=@effect-rl/source", child, program, folder, String(saveEvery), operation, String(call)],
+    { encoding: "utf8", env: environment }
+  )
 
 export const withFolder = <A>(use: (folder: string) => A): A => {
   const folder = mkdtempSync(join(tmpdir(), "effect-rl-kill-"))
@@ -37,30 +34,20 @@ export const withFolder = <A>(use: (folder: string) => A): A => {
   return result
 }
 
-export const iterations = 6
-export const groupsPerIteration = 4
-export const groupSize = 4
-export const sequences = iterations * groupsPerIteration * groupSize
-
-/** Calls of each operation in an uninterrupted run, with 2 substeps in each iteration. */
-const counts = {
-  forwardBackward: 12,
-  optimStep: 12,
-  stepped: 12,
-  saveState: 2,
-  saved: 2,
-  saveWeights: 2
-}
-
-/** Every third point lies inside sampling. */
-export const points = (count: number, seed: number): ReadonlyArray<Point> => {
+/** Random calls to kill a program at. Every third is of the operation that it asks for most often. */
+export const points = (count: number, seed: number, { calls }: Program): ReadonlyArray<Point> => {
   const next = Seed.uniform(seed)
-  const others = Object.entries(counts)
+  const [most, ...others] = Object.entries(calls).toSorted((left, right) => right[1] - left[1])
   return Array.from({ length: count }, (_, index) => {
     const other = others[Math.floor(next() * others.length)]
-    const [operation, calls] = index % 3 === 0 || other === undefined ? ["sample", sequences] as const : other
+    const [operation, calls] = (index % 3 === 0 ? most : other) ?? ["none", 1]
     return { operation, call: Math.floor(next() * calls) }
   })
 }
 
-export const soak = process.env["EFFECT_RL_SOAK"] !== undefined
+const { EFFECT_RL_SOAK: soak, EFFECT_RL_SOAK_KILLS: kills = "100" } = process.env
+
+/** How often each program is killed where it saves every iteration, and where it saves every third. */
+export const pointsEach = (few: number) => soak === undefined ? few : Math.ceil(Number(kills) / 2)
+
+export const timeout = soak === undefined ? 900_000 : 7_200_000

@@ -35,11 +35,13 @@ const ofKind = (records: ReadonlyArray<Line>, tag: string) => records.filter((re
 
 /** Groups of the current story with their payloads, without what says when and where they were written. */
 const groups = (folder: string) => {
-  const payloads = readFileSync(join(folder, "payloads.jsonl"))
+  const file = join(folder, "payloads.jsonl")
+  const payloads = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
   return ofKind(current(lines(join(folder, "records.jsonl"))), "GroupRolledOut").map((record) => {
     const { length, offset } = JSON.parse(JSON.stringify(record["payload"]))
-    const { iteration, key, rewards, step } = record
+    const { evaluator, iteration, key, rewards, step } = record
     return JSON.stringify({
+      evaluator,
       iteration,
       key,
       rewards,
@@ -61,17 +63,14 @@ const written = (folder: string): ReadonlyArray<Line> => {
   return text.split("\n").slice(0, -1).map((line) => JSON.parse(line))
 }
 
-/** Sequences that a run has asked its backend for, and how many of them its records say it need not ask for again. */
-export const sampled = (folder: string, sequencesPerIteration: number) => {
-  const records = written(folder)
-  const iteration = Number(records.findLast((record) => record["_tag"] === "Saved")?.["iteration"] ?? 0)
-  const kept = records.filter((record) =>
-    record["_tag"] === "GroupRolledOut" && Number(record["iteration"]) >= iteration
-  )
-  return {
-    asked: count(folder),
-    settled: iteration * sequencesPerIteration + kept.flatMap((record) => record["members"]).length
-  }
+/** Sequences that a run has asked its backend for, and those of the groups that it had written whole, at some time. */
+export const sampled = (folder: string) => {
+  const groups = ofKind(written(folder), "GroupRolledOut")
+  const members = new Map(groups.map(({ evaluator, iteration, key, members }) => [
+    JSON.stringify([evaluator, iteration, key]),
+    members
+  ]))
+  return { asked: count(folder), recorded: [...members.values()].flat().length }
 }
 
 /** Everything about a finished run that must not depend on how often it was interrupted. */
@@ -107,22 +106,28 @@ const Updated = Schema.Struct({
   }))
 })
 
+const Evaluated = Schema.Struct({
+  iteration: Schema.Int,
+  step: Schema.Int,
+  score: Schema.Unknown,
+  reward: Schema.Unknown
+})
+
+const evaluated = Schema.decodeUnknownSync(Schema.Array(Evaluated))
 const credited = Schema.decodeUnknownSync(Schema.Array(Credited))
 const updated = Schema.decodeUnknownSync(Schema.Array(Updated))
 
-/** What a run's records say of its schedule so far, and what it has asked its backend for. */
+/** What a run's records say of its schedule so far. */
 export const schedule = (folder: string) => {
-  const records = written(folder)
-  const story = current(records)
+  const story = current(written(folder))
   const credits = credited(ofKind(story, "Credited"))
   return {
-    asked: count(folder),
     /** Groups of each update with their ages. */
     credited: credits,
     /** What each update came to, to the last bit. */
     updated: updated(ofKind(story, "Updated")),
     trained: credits.flatMap(({ groups }) => groups.map(({ iteration, key }) => `${iteration} ${key}`)),
-    /** Groups that were written whole, at some time. */
-    recorded: new Set(ofKind(records, "GroupRolledOut").map(({ iteration, key }) => `${iteration} ${key}`)).size
+    /** What each evaluation measured. */
+    evaluated: evaluated(ofKind(story, "Evaluated")).toSorted((left, right) => left.iteration - right.iteration)
   }
 }

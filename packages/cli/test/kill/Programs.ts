@@ -1,0 +1,175 @@
+/** Short runs of every training program on the engine. */
+import {
+  type ChatModel,
+  Credit,
+  Dpo,
+  Evaluator,
+  Loss,
+  NllEvaluator,
+  Pace,
+  PreferenceEvaluator,
+  Preferences,
+  Rl,
+  type RlOptions,
+  type RunRecord,
+  type RunStore,
+  Supervised,
+  SupervisedDataset,
+  Tinker
+} from "@effect-rl/core"
+import { BoxedAddition, WorkedSum } from "@effect-rl/recipes"
+import { Effect, Stream } from "effect"
+
+interface Options {
+  readonly model: ChatModel.ChatModel
+  readonly saveEvery: number
+}
+
+type Run = Stream.Stream<RunRecord.RunRecord, unknown, Tinker.Tinker | RunStore.RunStore>
+
+export interface Program {
+  readonly run: (options: Options) => Run
+  /** How often an uninterrupted run asks its backend for each operation, at least. */
+  readonly calls: Readonly<Record<string, number>>
+  /** Sequences that it samples. */
+  readonly sequences: number
+}
+
+export const iterations = 4
+export const groupsPerIteration = 4
+export const groupSize = 4
+export const evaluatedAt = [0, 2, 4]
+const evaluatedSums = 4
+
+const lora = { rank: 8 }
+const maxTokens = 24
+
+const rl = <E, R>(
+  { model, saveEvery }: Options,
+  update: RlOptions.UpdateOptions<E, R>,
+  pace: Pace.Pace = Pace.synchronous
+) =>
+  Rl.run({
+    model,
+    dataset: BoxedAddition.dataset({ model, batches: iterations, groups: groupsPerIteration, groupSize }),
+    lora,
+    sampling: { maxTokens },
+    update: { learningRate: 1e-3, ...update },
+    run: {
+      saveEvery,
+      evalEvery: 2,
+      evaluators: [
+        Evaluator.testSet({
+          name: "held_out",
+          groups: BoxedAddition.heldOut(model).slice(0, evaluatedSums),
+          maxTokens
+        })
+      ]
+    },
+    pace
+  })
+
+const distilled = (options: Options) =>
+  Stream.unwrap(Effect.gen(function*() {
+    const tinker = yield* Tinker.Tinker
+    const teacher = yield* tinker.createSamplingClient({ baseModel: "effect-rl/tiny-128" })
+    return rl(options, { credit: Credit.distill({ teacher }), substeps: 2 })
+  }))
+
+/** Two epochs of six batches, each in an order of its own. */
+const imitated = ({ model, saveEvery }: Options) =>
+  Supervised.run({
+    model,
+    dataset: SupervisedDataset.conversations(WorkedSum.examples().slice(0, 24), {
+      model,
+      batchSize: 4,
+      epochs: 2,
+      shuffle: true
+    }),
+    lora,
+    run: {
+      saveEvery,
+      evalEvery: 6,
+      evaluators: [
+        NllEvaluator.make({
+          name: "held_out",
+          dataset: SupervisedDataset.conversations(WorkedSum.heldOutExamples().slice(0, 4), { model, batchSize: 4 })
+        })
+      ]
+    }
+  })
+
+const preferred = ({ model, saveEvery }: Options) =>
+  Dpo.run({
+    model,
+    dataset: Preferences.pairs(WorkedSum.preferences().slice(0, 32), { model, batchSize: 4, shuffle: true }),
+    lora,
+    update: { learningRate: 3e-4 },
+    run: {
+      saveEvery,
+      evalEvery: 4,
+      evaluators: [
+        PreferenceEvaluator.make({
+          name: "held_out",
+          dataset: Preferences.pairs(WorkedSum.heldOutPreferences().slice(0, 4), { model, batchSize: 4 })
+        })
+      ]
+    }
+  })
+
+const updates = (passes: Readonly<Record<string, number>>, steps: number) => ({
+  ...passes,
+  optimStep: steps,
+  stepped: steps
+})
+
+const saves = (count: number) => ({ saveState: count, saved: count, saveWeights: count })
+
+const sequences = iterations * groupsPerIteration * groupSize + evaluatedAt.length * evaluatedSums
+
+const ofRl = (run: Program["run"], steps: number): Program => ({
+  run,
+  calls: { sample: sequences, ...updates({ forwardBackward: steps }, steps), ...saves(2) },
+  sequences
+})
+
+/** Programs whose outcome does not depend on what ends first. */
+export const determined = {
+  synchronous: ofRl((options) => rl(options, { substeps: 2 }), 2 * iterations),
+  supervised: {
+    run: imitated,
+    calls: { ...updates({ forwardBackward: 12 }, 12), forward: 3, ...saves(4) },
+    sequences: 0
+  },
+  DPO: {
+    run: preferred,
+    calls: { computeLogprobs: 64, ...updates({ forwardBackwardCustom: 8 }, 8), forward: 3, ...saves(3) },
+    sequences: 0
+  },
+  distillation: {
+    ...ofRl(distilled, 2 * iterations),
+    calls: {
+      sample: sequences,
+      computeLogprobs: iterations * groupsPerIteration * groupSize,
+      ...updates({ forwardBackward: 2 * iterations }, 2 * iterations),
+      ...saves(2)
+    }
+  }
+} satisfies Readonly<Record<string, Program>>
+
+/** Programs that take groups as they end. */
+export const scheduled = {
+  asynchronous: ofRl(
+    (options) => rl(options, { loss: Loss.ppo(), substeps: 2 }, Pace.async({ maxStepsOffPolicy: 1 })),
+    2 * iterations
+  ),
+  streaming: ofRl((options) => rl(options, {}, Pace.streaming({ minibatches: 2 })), iterations),
+  "asynchronous streaming": ofRl(
+    (options) => rl(options, { loss: Loss.ppo() }, Pace.async({ maxStepsOffPolicy: 1, minibatches: 2 })),
+    iterations
+  )
+} satisfies Readonly<Record<string, Program>>
+
+const programs: Readonly<Record<string, Program>> = { ...determined, ...scheduled }
+
+export const named = (name: string): Program | undefined => programs[name]
