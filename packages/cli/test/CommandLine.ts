@@ -1,7 +1,7 @@
 /** The command line in this process: what it prints, and how it ends. */
 import { Failure, Invocation, Root } from "@effect-rl/cli"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, type Exit, FileSystem, Layer, Path, Stdio, Stream, Terminal } from "effect"
+import { type Cause, Effect, type Exit, FileSystem, Layer, Option, Path, Queue, Stdio, Stream, Terminal } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { TestConsole } from "effect/testing"
 
@@ -30,8 +30,7 @@ export const displayTo = (displayed: Array<string>, columns: number) =>
 
 const environment = Layer.mergeAll(NodeServices.layer, Invocation.layer, noTerminal)
 
-/** Runs `effect-rl` with these arguments, its output not a terminal, and this to read. */
-export const runWithInput = (input: string, ...args: ReadonlyArray<string>) =>
+const runAt = <A>(place: Layer.Layer<A>, args: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const exit = yield* Effect.exit(Failure.report(Root.run("1.2.3")(args)))
     const lines = (all: ReadonlyArray<unknown>) => all.map(String)
@@ -42,13 +41,40 @@ export const runWithInput = (input: string, ...args: ReadonlyArray<string>) =>
     }
     return ran
   }).pipe(
-    Effect.provide(Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) })),
+    Effect.provide(place),
     Effect.provide(environment),
     Effect.provide(TestConsole.layer)
   )
 
+/** Runs `effect-rl` with these arguments, its output not a terminal, and this to read. */
+export const runWithInput = (input: string, ...args: ReadonlyArray<string>) =>
+  runAt(Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) }), args)
+
 /** Runs `effect-rl` with these arguments, its output not a terminal, and nothing to read. */
 export const run = (...args: ReadonlyArray<string>) => runWithInput("", ...args)
+
+const keyboard = (keys: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const typed = yield* Queue.unbounded<Terminal.UserInput, Cause.Done>()
+    for (const name of keys) {
+      yield* Queue.offer(typed, { input: Option.some(name), key: { name, ctrl: false, meta: false, shift: false } })
+    }
+    return typed
+  })
+
+/** Runs `effect-rl` with these arguments for a person at the terminal, who presses these keys. */
+export const runAtTerminal = (keys: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
+  runAt(
+    Layer.merge(
+      Layer.succeed(TerminalCapabilities.TerminalCapabilities, { canAnimate: false, canColor: false, canPrompt: true }),
+      Layer.effect(
+        Terminal.Terminal,
+        Effect.map(Terminal.Terminal, (terminal) =>
+          Terminal.make({ ...terminal, readInput: keyboard(keys), display: () => Effect.void }))
+      ).pipe(Layer.provide(NodeServices.layer))
+    ),
+    args
+  )
 
 /** A folder for a run, gone with the scope. */
 export const runFolder = Effect.gen(function*() {

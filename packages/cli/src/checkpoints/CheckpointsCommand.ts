@@ -8,7 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { Output } from "../terminal/Output.ts"
+import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as Deleting from "./Deleting.ts"
 import * as Downloading from "./Downloading.ts"
 import * as Listing from "./Listing.ts"
 import * as RunCheckpoints from "./RunCheckpoints.ts"
@@ -16,17 +18,6 @@ import * as ServiceCheckpoints from "./ServiceCheckpoints.ts"
 import * as ServiceFlags from "./ServiceFlags.ts"
 
 const path = Argument.String("path").pipe(Argument.withDescription("Path of the checkpoint, as list shows it"))
-
-const paths = Argument.String("path").pipe(
-  Argument.withDescription("Paths of checkpoints, as list shows them"),
-  Argument.variadic({ min: 1 })
-)
-
-const run = Flag.String("run").pipe(
-  Flag.withMetavar("folder"),
-  Flag.withDescription("Folder of the run that the checkpoint is of, in place of a service"),
-  Flag.optional
-)
 
 const outputOf = (flags: { readonly json: boolean }) => Layer.provide(Output.layer(flags), RunLog.layerNone)
 
@@ -87,15 +78,15 @@ const unpublish = asking(
 
 const remove = Command.make(
   "delete",
-  { paths, run, ...ServiceFlags.flags },
-  ({ paths, run, ...flags }) =>
-    Effect.gen(function*() {
-      for (const path of paths) {
-        if (Option.isSome(run)) yield* RunCheckpoints.remove(run.value, path)
-        else yield* ServiceFlags.provide(RestClient.RestClient.use((rest) => rest.deleteCheckpoint(path)), flags)
-        yield* Listing.done("deleted", path)
-      }
-    }).pipe(Effect.provide(outputOf(flags)))
+  {
+    paths: Argument.String("path").pipe(
+      Argument.withDescription("Paths of checkpoints, as list shows them"),
+      Argument.variadic()
+    ),
+    ...Deleting.flags,
+    ...ServiceFlags.flags
+  },
+  (options) => Effect.provide(Deleting.remove(options), outputOf(options))
 ).pipe(Command.withDescription("Delete checkpoints for good"))
 
 const ttl = Command.make(
@@ -121,15 +112,24 @@ const download = Command.make(
   "download",
   {
     path,
-    out: Flag.String("out").pipe(Flag.withMetavar("file"), Flag.withDescription("The tar file to write")),
+    output: Flag.String("output").pipe(
+      Flag.withAlias("o"),
+      Flag.withMetavar("folder"),
+      Flag.withDescription("Where the checkpoint's own folder is made (default: the current folder)"),
+      Flag.withDefault(".")
+    ),
+    force: Flag.Boolean("force").pipe(
+      Flag.withDescription("Replace an older folder of the checkpoint"),
+      Flag.withDefault(false)
+    ),
     ...ServiceFlags.flags
   },
-  ({ out, path, ...flags }) =>
+  ({ path, ...options }) =>
     Effect.gen(function*() {
-      yield* ServiceFlags.provide(Downloading.download(path, out), flags)
-      yield* Listing.done(`written to ${out}`, path)
-    }).pipe(Effect.provide(outputOf(flags)))
-).pipe(Command.withDescription("Write a checkpoint to a tar file"))
+      const { bytes, folder } = yield* Downloading.download(path, options)
+      yield* Listing.done(`${Quantity.count(bytes)} bytes written to ${folder}`, path)
+    }).pipe(Effect.provide(outputOf(options)))
+).pipe(Command.withDescription("Write a checkpoint's files into a folder, as an adapter that other tools load"))
 
 export const checkpoints = Command.make("checkpoints").pipe(
   Command.withSubcommands([list, publish, unpublish, download, remove, ttl])

@@ -1,26 +1,144 @@
-/** A checkpoint of a service as a file. */
-import { RunStore } from "@effect-rl/core"
-import { AtomicFile, FileFailure } from "@effect-rl/files"
-import { RestClient } from "@effect-rl/tinker"
+/** The files of a service's checkpoint in a folder. */
+import { InvalidOption, RunStore, Tinker, TinkerError } from "@effect-rl/core"
+import { FileFailure } from "@effect-rl/files"
+import { CheckpointPath, RestClient } from "@effect-rl/tinker"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import type * as PlatformError from "effect/PlatformError"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
+import * as Untrusted from "../terminal/Untrusted.ts"
+import * as ServiceFlags from "./ServiceFlags.ts"
 
-/** Writes the tar of a checkpoint; a file of that name is replaced once all of it has come. */
-export const download = Effect.fnUntraced(function*(path: string, file: string) {
+export interface Options extends ServiceFlags.Flags {
+  /** The folder in which the checkpoint's own folder is made. */
+  readonly output: string
+  /** An older folder of that name is replaced. */
+  readonly force: boolean
+}
+
+/** A temporary export that cannot be deleted is gone after this long. */
+const exportLifetime = Duration.hours(1)
+
+const refuse = (found: string, expected: string) => new InvalidOption.InvalidOption({ field: "path", found, expected })
+
+/** `<run>_weights_<name>`, as the Python SDK calls it. */
+const folderName = (address: string) => address.replace("tinker://", "").replaceAll("/", "_")
+
+/** Names come from the service: none may lead out of the folder. */
+const placeOf = Effect.fnUntraced(function*(folder: string, name: string) {
+  const path = yield* Path.Path
+  const place = path.resolve(folder, name)
+  return place.startsWith(path.resolve(folder) + path.sep)
+    ? place
+    : yield* refuse(`a checkpoint with the file "${name}"`, "files that lie in the checkpoint's folder")
+})
+
+/** Writes the files of external weights into the folder, each after `renew`; gives their bytes. */
+const fetchFiles = Effect.fnUntraced(
+  function*<E, R>(address: string, folder: string, renew: Effect.Effect<void, E, R>) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const rest = yield* RestClient.RestClient
+    const output = yield* Output
+    const received = yield* Ref.make(0)
+    const names = Object.keys((yield* rest.getExternalWeightsUrls(address)).urls).toSorted()
+    if (names.length === 0) return yield* refuse(`"${address}", which has no files`, "a checkpoint with files")
+    const places = yield* Effect.forEach(names, (name) => placeOf(folder, name))
+    for (const [index, place] of places.entries()) {
+      const name = names[index] ?? ""
+      yield* renew
+      yield* fs.makeDirectory(path.dirname(place), { recursive: true })
+      const counted = Stream.tap(rest.downloadExternalFile(address, name), ({ length }) =>
+        Effect.flatMap(
+          Ref.updateAndGet(received, (before) => before + length),
+          (count) => output.live(`${Untrusted.show(name)}: ${Quantity.count(count)} bytes so far`)
+        ))
+      yield* Stream.run(counted, fs.sink(place))
+    }
+    return yield* Ref.get(received)
+  }
+)
+
+const deleteExport = Effect.fnUntraced(function*(address: string) {
   const output = yield* Output
   const rest = yield* RestClient.RestClient
-  const read = yield* Ref.make(0)
-  const bytes = Stream.tap(rest.downloadCheckpoint(path), ({ length }) =>
-    Effect.flatMap(
-      Ref.updateAndGet(read, (before) => before + length),
-      (count) => output.live(`${Quantity.count(count)} bytes`)
-    ))
-  yield* Effect.catchTag(
-    AtomicFile.write(file, bytes),
-    "PlatformError",
-    (error) => Effect.fail(new RunStore.RunError({ run: path, detail: FileFailure.describe(file, error) }))
-  )
+  yield* Effect.catch(rest.deleteCheckpoint(address), ({ message }) =>
+    output.lines([
+      output.style.warn(
+        `warning: the temporary export ${Untrusted.show(address)} could not be deleted: ${Untrusted.show(message)}; ` +
+          `it is gone after ${Duration.format(exportLifetime)}`
+      )
+    ]))
+})
+
+/** External weights of a training checkpoint, deleted with the scope. */
+const exported = Effect.fnUntraced(function*(address: string) {
+  const tinker = yield* Tinker.Tinker
+  const { saveWeightsExternal } = yield* tinker.createTrainingClientFromState(address)
+  if (saveWeightsExternal === undefined) {
+    const detail = "this service exports no training checkpoints: it has no format that other programs load"
+    return yield* new TinkerError.TinkerError({
+      operation: "saveWeightsExternal",
+      reason: new TinkerError.Unsupported({ capability: "saveWeightsExternal", detail })
+    })
+  }
+  const saved = Effect.flatMap(saveWeightsExternal("download", { ttl: exportLifetime }), ({ await: saved }) => saved)
+  const { path } = yield* Effect.acquireRelease(saved, ({ path }) => deleteExport(path))
+  return path
+})
+
+const fromExport = Effect.fnUntraced(function*(address: string, folder: string) {
+  const rest = yield* RestClient.RestClient
+  const path = yield* exported(address)
+  return yield* fetchFiles(path, folder, rest.setCheckpointTtl(path, exportLifetime))
+}, Effect.scoped)
+
+const fetchCheckpoint = Effect.fnUntraced(function*(address: string, folder: string, flags: ServiceFlags.Flags) {
+  const { type } = yield* CheckpointPath.parse(address)
+  switch (type) {
+    case "external":
+      return yield* ServiceFlags.provide(fetchFiles(address, folder, Effect.void), flags)
+    case "training": {
+      const output = yield* Output
+      yield* output.lines(["exporting it first, which begins a training session with its base model"])
+      return yield* ServiceFlags.provideSession(fromExport(address, folder), flags)
+    }
+    case "sampler":
+      return yield* refuse(`"${address}"`, "weights/… or external_weights/…: weights for sampling are not downloaded")
+  }
+})
+
+const inFolder = (folder: string) => (error: PlatformError.PlatformError) =>
+  Effect.fail(new RunStore.RunError({ run: folder, detail: FileFailure.describe(folder, error) }))
+
+/**
+ * Writes the files of a training checkpoint, or of external weights, into a folder of their own, which is there once all of them
+ * have come; gives the folder and their bytes. A training checkpoint is exported as external weights for that, in a session of
+ * its own.
+ */
+export const download = Effect.fnUntraced(function*(address: string, { force, output, ...flags }: Options) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = path.join(output, folderName(address))
+  const write = Effect.gen(function*() {
+    if (!force && (yield* fs.exists(folder))) {
+      return yield* new InvalidOption.InvalidOption({
+        field: "--output",
+        found: `a folder that has ${folder}`,
+        expected: "another one, or --force, which replaces it"
+      })
+    }
+    yield* fs.makeDirectory(output, { recursive: true })
+    const partial = path.join(yield* fs.makeTempDirectoryScoped({ directory: output, prefix: ".partial-" }), "files")
+    const bytes = yield* fetchCheckpoint(address, partial, flags)
+    yield* fs.remove(folder, { recursive: true, force: true })
+    yield* fs.rename(partial, folder)
+    return { folder, bytes }
+  })
+  return yield* Effect.catchTag(Effect.scoped(write), "PlatformError", inFolder(folder))
 })

@@ -48,10 +48,15 @@ const cells = ({ at, bytes, expiresAt, kind, path, state }: Line) => [
   Untrusted.show(path)
 ]
 
+/** `1 checkpoint`, `2 checkpoints`. */
+export const checkpoints = (count: number): string => `${count} checkpoint${count === 1 ? "" : "s"}`
+
+export const table = (lines: ReadonlyArray<Line>) => Columns.aligned([headings, ...lines.map(cells)])
+
 /** The checkpoints, and how many more the service has. */
 export const tell = Effect.fnUntraced(function*(lines: ReadonlyArray<Line>, more = 0) {
   const output = yield* Output
-  yield* output.lines(lines.length === 0 ? ["no checkpoints"] : Columns.aligned([headings, ...lines.map(cells)]))
+  yield* output.lines(lines.length === 0 ? ["no checkpoints"] : table(lines))
   if (more > 0) yield* output.lines([`${more} more: --limit 0 lists all`])
   yield* Effect.forEach(lines, (line) => output.record({ type: "checkpoint", ...line }), { discard: true })
 })

@@ -1,4 +1,5 @@
 /** Which Tinker service is asked. */
+import type { Tinker } from "@effect-rl/core"
 import { CredentialCommand, type RestClient, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as CliError from "effect/cli/CliError"
@@ -26,16 +27,23 @@ export interface Flags {
   readonly json: boolean
 }
 
-const layer = ({ baseUrl }: Flags) =>
-  Layer.unwrap(Effect.map(TinkerHttp.options, (options) =>
-    TinkerHttp.layerRest({
-      ...options,
-      ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
-    }))).pipe(Layer.provide([NodeHttpClient.layerUndici, CredentialCommand.layer]))
+const optionsOf = ({ baseUrl }: Flags) =>
+  Effect.map(TinkerHttp.options, (options) => ({
+    ...options,
+    ...Option.match(baseUrl, { onNone: () => ({}), onSome: (baseUrl) => ({ baseUrl }) })
+  }))
+
+const network = Layer.merge(NodeHttpClient.layerUndici, CredentialCommand.layer)
 
 /** Asks the service, with `TINKER_API_KEY` and what else the environment says. */
 export const provide = <A, E, R>(effect: Effect.Effect<A, E, R | RestClient.RestClient>, flags: Flags) =>
-  Effect.provide(effect, layer(flags))
+  Effect.provide(effect, Layer.provide(Layer.unwrap(Effect.map(optionsOf(flags), TinkerHttp.layerRest)), network))
+
+/** The same in a session of the service, to train in it. */
+export const provideSession = <A, E, R>(
+  effect: Effect.Effect<A, E, R | RestClient.RestClient | Tinker.Tinker>,
+  flags: Flags
+) => Effect.provide(effect, Layer.provide(Layer.unwrap(Effect.map(optionsOf(flags), TinkerHttp.layerOptions)), network))
 
 const expected = "a time such as \"7 days\", or \"never\""
 

@@ -33,15 +33,34 @@ describe("effect-rl checkpoints", () => {
       const [first, ...later] = yield* list
       assert.isAbove(Number(first?.["bytes"]), 10_000)
       const [oldest, newest] = [String(first?.["path"]), String(later.at(-1)?.["path"])]
-      assert.isTrue(Exit.isSuccess((yield* run("checkpoints", "delete", oldest, "--run", folder)).exit))
+      assert.isTrue(Exit.isSuccess((yield* run("checkpoints", "delete", oldest, "--yes", "--run", folder)).exit))
       const again = (yield* list).findLast(({ path }) => path === oldest)
       assert.strictEqual(again?.["state"], "gone")
-      const { errors, exit } = yield* run("checkpoints", "delete", newest, "--run", folder)
+      const { errors, exit } = yield* run("checkpoints", "delete", newest, "--yes", "--run", folder)
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.at(-1), "expected another than the newest, from which the run goes on")
     }))
 
-  it.effect("refuses what is not a time", () =>
+  const mistakes: ReadonlyArray<readonly [name: string, args: ReadonlyArray<string>, message: string]> = [
+    ["nothing to delete", [], "path is absent, expected paths of checkpoints, or --run-id"],
+    ["paths beside a run", ["tinker://run/weights/1", "--run-id", "run"], "--run-id is given with paths or --run"],
+    [
+      "a filter of no run",
+      ["tinker://run/weights/1", "--type", "weights"],
+      "--run-id is absent, expected it, where --type"
+    ],
+    ["what is no time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
+    ["to delete without asking", ["tinker://run/weights/1"], "--yes is absent, expected it, where nobody can be asked"]
+  ]
+
+  it.effect.each(mistakes)("refuses %s", ([, args, message]) =>
+    Effect.gen(function*() {
+      const { errors, exit } = yield* run("checkpoints", "delete", ...args)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), message)
+    }))
+
+  it.effect("refuses to keep a checkpoint for what is not a time", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run("checkpoints", "ttl", "tinker://run/weights/1", "soon")
       assert.isTrue(Exit.isFailure(exit))

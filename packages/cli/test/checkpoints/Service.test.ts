@@ -84,22 +84,102 @@ describe("effect-rl checkpoints on a service", () => {
     it.effect("deletes several at once", () =>
       Effect.gen(function*() {
         const [first = "", second = "", third = ""] = yield* saved("a", "b", "c")
-        assert.deepStrictEqual(yield* succeeded("delete", first, second), [`deleted: ${first}`, `deleted: ${second}`])
+        assert.deepStrictEqual(yield* succeeded("delete", "--yes", first, second), [
+          `deleted: ${first}`,
+          `deleted: ${second}`
+        ])
         const [left = "", ...others] = yield* listed(runOf(first))
         assert.isTrue(left.endsWith(third))
         assert.deepStrictEqual(others, [])
-        const again = yield* checkpoints("delete", first)
+        const again = yield* checkpoints("delete", "--yes", first, third)
         assert.isTrue(Exit.isFailure(again.exit))
+        assert.include(again.errors.join(), "1 of 2 checkpoints could not be deleted:")
         assert.include(again.errors.join(), first)
+        assert.deepStrictEqual(again.out, [`deleted: ${third}`])
       }))
 
-    it.effect("downloads the files of a checkpoint as a tar", () =>
+    it.effect("deletes those of a run, or of them the ones of a type, before or after a time", () =>
+      Effect.gen(function*() {
+        const [first = "", second = ""] = yield* saved("d", "e")
+        const ofRun = ["delete", "--yes", "--run-id", runOf(first)]
+        const none = ["the run has no such checkpoint"]
+        assert.deepStrictEqual(yield* succeeded(...ofRun, "--type", "sampler_weights"), none)
+        assert.deepStrictEqual(yield* succeeded(...ofRun, "--before", "2020-01-01"), none)
+        assert.deepStrictEqual(yield* succeeded(...ofRun, "--after", "2999-01-01T08:00:00+02:00"), none)
+        const deleted = yield* succeeded(
+          ...ofRun,
+          "--type",
+          "weights",
+          "--after",
+          "2020-01-01",
+          "--before",
+          "2999-01-01"
+        )
+        assert.sameMembers([...deleted], [`deleted: ${first}`, `deleted: ${second}`])
+        assert.notInclude((yield* succeeded("list", "--limit", "0")).join(), runOf(first))
+      }))
+
+    it.effect("shows a person at a terminal what would be deleted, and deletes it where they agree", () =>
+      Effect.gen(function*() {
+        const [path = ""] = yield* saved("asked")
+        const asked = (...keys: ReadonlyArray<string>) =>
+          Effect.flatMap(
+            address,
+            (url) =>
+              CommandLine.runAtTerminal(keys, "checkpoints", "delete", "--run-id", runOf(path), "--base-url", url)
+          ).pipe(
+            Effect.provideService(ConfigProvider.ConfigProvider, key)
+          )
+        const refused = yield* asked("n")
+        assert.isTrue(refused.out[1]?.endsWith(path))
+        assert.strictEqual(refused.out.at(-1), "nothing was deleted")
+        assert.strictEqual((yield* asked("y")).out.at(-1), `deleted: ${path}`)
+      }))
+
+    it.effect("downloads a training checkpoint as an adapter that other tools load, and leaves nothing behind", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
-        const file = `${yield* fs.makeTempDirectoryScoped()}/one.tar`
+        const output = `${yield* fs.makeTempDirectoryScoped()}/models`
         const [path = ""] = yield* saved("downloaded")
-        assert.deepStrictEqual(yield* succeeded("download", path, "--out", file), [`written to ${file}: ${path}`])
-        assert.include(yield* fs.readFileString(file), "adapter_model.safetensors")
+        const [exporting, written] = yield* succeeded("download", path, "--output", output)
+        const folder = `${output}/${runOf(path)}_weights_downloaded`
+        assert.strictEqual(exporting, "exporting it first, which begins a training session with its base model")
+        assert.match(written ?? "", /^\d+(\.\d)? k bytes written to /)
+        assert.isTrue(written?.endsWith(`${folder}: ${path}`))
+        assert.deepStrictEqual(yield* fs.readDirectory(output), [folder.slice(output.length + 1)])
+        assert.sameMembers(yield* fs.readDirectory(folder), [
+          "SHA256SUMS",
+          "adapter_config.json",
+          "adapter_model.safetensors"
+        ])
+        assert.strictEqual(JSON.parse(yield* fs.readFileString(`${folder}/adapter_config.json`)).r, 2)
+        assert.notInclude((yield* succeeded("list", "--limit", "0")).join(), "external_weights")
+
+        const again = yield* checkpoints("download", path, "--output", output)
+        assert.include(again.errors.join(), "or --force, which replaces it")
+        yield* fs.writeFileString(`${folder}/old`, "")
+        yield* succeeded("download", path, "--output", output, "--force")
+        assert.isFalse(yield* fs.exists(`${folder}/old`))
+      }))
+
+    it.effect("refuses to download weights for sampling, and writes nothing of a checkpoint that is not there", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const output = yield* fs.makeTempDirectoryScoped()
+        const [path = ""] = yield* saved("one-more")
+        const sampler = yield* checkpoints("download", path.replace("weights", "sampler_weights"), "--output", output)
+        assert.include(sampler.errors.join(), "expected weights/… or external_weights/…")
+        for (const kind of ["weights", "external_weights"]) {
+          const { errors, exit } = yield* checkpoints(
+            "download",
+            `tinker://${runOf(path)}/${kind}/absent`,
+            "-o",
+            output
+          )
+          assert.isTrue(Exit.isFailure(exit))
+          assert.include(errors.join(), "absent")
+        }
+        assert.deepStrictEqual(yield* fs.readDirectory(output), [])
       }))
   })
 
