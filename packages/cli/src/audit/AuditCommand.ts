@@ -48,7 +48,7 @@ const audit = Effect.fnUntraced(function*(run: RunStore.RunReader, quarantine: O
       Audit.run(run),
       (finding) =>
         Effect.andThen(
-          output.lines(FindingText.lines(run.name, finding)),
+          Effect.flatMap(FindingText.lines(run.name, finding), output.lines),
           output.record({ type: "finding", ...finding })
         )
     )

@@ -14,7 +14,7 @@ export const sink: Sink.Sink<Output> = {
     const audit = Audit.make(run)
     const tell = (finding: Audit.Finding) =>
       Effect.andThen(
-        output.lines(FindingText.lines(run.name, finding).map(output.style.warn)),
+        Effect.flatMap(FindingText.lines(run.name, finding), (lines) => output.lines(lines.map(output.style.warn))),
         output.record({ type: "finding", ...finding })
       )
     return {

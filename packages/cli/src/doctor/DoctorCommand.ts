@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 import * as Failure from "../Failure.ts"
+import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
@@ -44,7 +45,9 @@ const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
   }
   const failed = started.value
   if (failed !== undefined) return yield* new NotWell({ check: failed.check })
-  yield* output.lines([`ready: effect-rl train arithmetic --backend ${flags.backend} --model ${subject.model}`])
+  yield* output.lines([
+    `ready: ${yield* commandName} train arithmetic --backend ${flags.backend} --model ${subject.model}`
+  ])
 })
 
 export const doctor = Command.make(

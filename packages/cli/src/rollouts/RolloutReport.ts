@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Columns from "../terminal/Columns.ts"
+import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -36,7 +37,7 @@ export const list = Effect.fnUntraced(function*(run: RunStore.RunReader, filter:
   else {
     yield* output.lines(Columns.aligned([headings, ...lines.map(cells)]))
     if (found > lines.length) yield* output.lines([`the newest ${lines.length} of ${found}; --limit shows more`])
-    yield* output.lines([`to see one of them: effect-rl show ${run.name} --rollout ${last.id}`])
+    yield* output.lines([`to see one of them: ${yield* commandName} show ${run.name} --rollout ${last.id}`])
   }
   yield* Effect.forEach(lines, (line) => output.record({ type: "rollout", ...line }), { discard: true })
 })

@@ -10,10 +10,10 @@ const signs = [
   ["gradient norm", "grad_norm", (value: number) => Quantity.fixed(value, 2)]
 ] as const
 
-/** Empty where the program reports none of them. */
-export const of = (metrics: Metrics): string => {
+/** Each with its name. */
+export const parts = (metrics: Metrics): ReadonlyArray<string> => {
   const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
-  const parts = signs.flatMap(([name, metric, show]) => {
+  const others = signs.flatMap(([name, metric, show]) => {
     const value = metrics[metric]
     return value === undefined || value === null ? [] : [`${name} ${show(value)}`]
   })
@@ -21,6 +21,9 @@ export const of = (metrics: Metrics): string => {
   return [
     ...(Number.isFinite(informative) ? [`informative ${Quantity.percent(informative)}`] : []),
     ...(quarantined > 0 ? [`quarantined ${quarantined}`] : []),
-    ...parts
-  ].join(", ")
+    ...others
+  ]
 }
+
+/** Empty where the program reports none of them. */
+export const of = (metrics: Metrics): string => parts(metrics).join(", ")

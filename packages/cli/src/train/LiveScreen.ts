@@ -6,7 +6,19 @@ import * as HealthText from "./HealthText.ts"
 import type * as Progress from "./Progress.ts"
 import * as ProgressText from "./ProgressText.ts"
 
-const label = (name: string) => name.padEnd(8)
+const label = (name: string) => name.padEnd(10)
+
+/** Narrow terminals are as wide. */
+const widest = 79
+
+/** Parts behind a label, with commas between them; those for which a line has no room go on below. */
+const line = (name: string, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  parts.reduce<ReadonlyArray<string>>((lines, part) => {
+    const last = lines.at(-1)
+    if (last === undefined) return [label(name) + part]
+    const longer = `${last}, ${part}`
+    return longer.length > widest ? [...lines, label("") + part] : [...lines.slice(0, -1), longer]
+  }, [])
 
 const reward = ({ latest, rewards }: Progress.Progress): ReadonlyArray<string> => {
   const now = latest?.reward
@@ -15,12 +27,7 @@ const reward = ({ latest, rewards }: Progress.Progress): ReadonlyArray<string> =
   return [`${label("reward")}${Sparkline.of(rewards)} ${Quantity.fixed(now.mean, 3)}${error}`]
 }
 
-const health = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
-  const text = HealthText.of(latest?.metrics ?? {})
-  return text === "" ? [] : [label("health") + text]
-}
-
-const barWidth = 12
+const barWidth = 6
 
 const lane = ([stage, share]: readonly [string, number]) =>
   `${stage} ${"█".repeat(Math.round(barWidth * share))}${"░".repeat(barWidth - Math.round(barWidth * share))} ` +
@@ -35,19 +42,26 @@ const time = ({ seconds }: Progress.Progress): ReadonlyArray<string> => {
 
 const cost = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
   if (latest === undefined) return []
-  const { dollars, prefilled, sampled, trained } = latest.spent
-  const { forecast } = latest
-  const parts = Object.entries({ prefilled, sampled, trained }).map(([kind, count]) =>
+  const { forecast, spent: { dollars, prefilled, sampled, trained } } = latest
+  const tokens = Object.entries({ prefilled, sampled, trained }).map(([kind, count]) =>
     `${Quantity.count(count)} ${kind}`
   )
-  const cost = dollars === undefined ? [] : [Quantity.dollars(dollars)]
-  const end = forecast === undefined ? "" : `; about ${ForecastText.of(forecast)} in all`
-  return [label("tokens") + [...parts, ...cost].join(", ") + end]
+  return [
+    ...line("tokens", dollars === undefined ? tokens : [...tokens, Quantity.dollars(dollars)]),
+    ...(forecast === undefined ? [] : [`${label("forecast")}about ${ForecastText.of(forecast)} in all`])
+  ]
 }
 
 /** The screen as lines; only what is going on before the first iteration is done, and nothing at the end. */
 export const text = (progress: Progress.Progress, now: number): string => {
-  const doing = ProgressText.live(progress, now)
+  const doing = ProgressText.doing(progress)
   if (doing === "") return ""
-  return [...reward(progress), ...health(progress), ...time(progress), ...cost(progress), doing].join("\n")
+  return [
+    ...reward(progress),
+    ...line("health", HealthText.parts(progress.latest?.metrics ?? {})),
+    ...time(progress),
+    ...cost(progress),
+    label("clock") + ProgressText.times(progress, now),
+    doing
+  ].join("\n")
 }

@@ -41,7 +41,7 @@ export const begin = (now: number): Progress => ({
 })
 
 /** As many as a narrow terminal has room for. */
-const rememberedRewards = 60
+const rememberedRewards = 48
 
 const updated = (self: Progress, record: RunRecord.Updated): Progress => {
   const { metrics, reward } = record

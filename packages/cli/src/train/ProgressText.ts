@@ -15,7 +15,8 @@ const bar = (share: number) => {
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
-const times = (progress: Progress.Progress, now: number) => {
+/** How long the run has taken, and how long it will. */
+export const times = (progress: Progress.Progress, now: number) => {
   const left = Progress.remaining(progress)
   const elapsed = `${Quantity.duration(now - progress.startedAt)} elapsed`
   return left === undefined || left <= 0 ? elapsed : `${elapsed}, ${Quantity.duration(left)} left`
@@ -40,21 +41,25 @@ const activity = ({ evaluator, groups, phase }: Progress.Progress) => {
   }
 }
 
-/** What is going on now. */
-export const live = (progress: Progress.Progress, now: number): string => {
-  const doing = activity(progress)
-  if (doing === "") return ""
+/** What is going on now; empty at the end. */
+export const doing = (progress: Progress.Progress): string => {
   const isIteration = progress.phase === "sampling" || progress.phase === "training"
   const place = isIteration ? `iteration ${iterationNumber(progress.iteration + 1, progress.iterations)} ` : ""
-  return `${place}${doing} · ${times(progress, now)}`
+  return place + activity(progress)
 }
 
-/** What an iteration has come to. `progress` already includes it. */
+/** The same in one line with the time. */
+export const live = (progress: Progress.Progress, now: number): string => {
+  const text = doing(progress)
+  return text === "" ? "" : `${text} · ${times(progress, now)}`
+}
+
+/** What an iteration has come to, with the time unless it stands elsewhere. `progress` already includes the iteration. */
 export const iteration = (
   { iteration, metrics, reward, updates }: RunRecord.Updated,
   progress: Progress.Progress,
   style: Style,
-  now: number
+  now: number | undefined
 ): string => {
   const truncated = metrics["env/all/truncated"] ?? NaN
   const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
@@ -64,10 +69,10 @@ export const iteration = (
     ...(reward === undefined ? [] : [`reward ${style.bold(Quantity.fixed(reward.mean, 3))}${error}`]),
     ...numbers(metrics, updateNumbers, style),
     ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative)}`]),
-    ...(Number.isNaN(truncated) ? [] : [truncation(truncated, style)]),
+    ...(truncated > 0 ? [truncation(truncated, style)] : []),
     ...(Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []),
     ...(updates.length === 0 ? [style.warn("no signal, nothing trained")] : []),
-    style.dim(times(progress, now))
+    ...(now === undefined ? [] : [style.dim(times(progress, now))])
   ]
   return `iteration ${iterationNumber(iteration + 1, progress.iterations)}  ${parts.join("  ")}`
 }

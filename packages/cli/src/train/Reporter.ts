@@ -48,13 +48,14 @@ const tell = Effect.fnUntraced(function*(
   { folder }: Options
 ) {
   const output = yield* Output
-  const now = yield* Clock.currentTimeMillis
   yield* output.record(RunRecord.toJson(record))
   switch (record._tag) {
     case "Opened":
       return yield* output.lines(openedLines(record, folder))
-    case "Updated":
+    case "Updated": {
+      const now = output.mode === "live" ? undefined : yield* Clock.currentTimeMillis
       return yield* output.lines([ProgressText.iteration(record, progress, output.style, now)])
+    }
     case "Evaluated":
       return yield* output.lines([ProgressText.evaluated(record, output.style)])
     case "Warning":

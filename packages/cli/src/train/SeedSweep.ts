@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as RunHistory from "../report/RunHistory.ts"
 import * as Columns from "../terminal/Columns.ts"
+import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -89,7 +90,7 @@ const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
     ...curve(points),
     ...Columns.aligned([headings, ...chosen(points).map(cells)]),
     "",
-    `see them:  effect-rl view ${folders.join(" ")}`
+    `see them:  ${yield* commandName} view ${folders.join(" ")}`
   ])
   yield* output.record({ type: "sweep", folders, band: points })
 })

@@ -6,6 +6,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import { commandName } from "../terminal/CommandName.ts"
 import type { Output } from "../terminal/Output.ts"
 
 export type Given = Option.Option<Readonly<Record<string, string>>>
@@ -39,6 +40,7 @@ export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags,
   const none: Attached = Layer.empty
   if (entries.length === 0 && !audit) return none
   const path = yield* Path.Path
+  const command = yield* commandName
   const [{ Sink }, Formats, AuditSink, NodeHttpClient] = yield* Effect.promise(() =>
     Promise.all([
       import("@effect-rl/export"),
@@ -49,7 +51,7 @@ export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags,
   )
   const sinks = yield* Effect.forEach(entries, ([name, target]) => {
     if (!Formats.isSink(name)) return Effect.fail(unknown(name, Formats.sinkNames))
-    const hint = `to write the whole run: effect-rl export ${folder} PLACE --format ${name}`
+    const hint = `to write the whole run: ${command} export ${folder} PLACE --format ${name}`
     const sink = { ...Formats.sinks[name](target, path.basename(path.resolve(folder))), hint }
     const attached: Attached = Layer.provide(Sink.layer(sink), NodeHttpClient.layerUndici)
     return Effect.succeed(attached)

@@ -15,6 +15,7 @@ import * as Transcripts from "../report/Transcripts.ts"
 import * as RolloutFilter from "../rollouts/RolloutFilter.ts"
 import * as RolloutId from "../rollouts/RolloutId.ts"
 import * as RolloutReport from "../rollouts/RolloutReport.ts"
+import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
@@ -142,14 +143,13 @@ const openRun = Effect.fnUntraced(function*(folder: string) {
     RunDirectory.open(folder),
     "RunError",
     (error) =>
-      Effect.flatMap(Runs.find([folder]), ([first]) =>
-        Effect.fail(
-          first === undefined ? error : new RunStore.RunError({
-            run: folder,
-            detail:
-              `this is a folder of runs, expected one of them, such as ${first}. To list them: effect-rl runs ${folder}`
-          })
-        ))
+      Effect.gen(function*() {
+        const [first] = yield* Runs.find([folder])
+        if (first === undefined) return yield* error
+        const detail = `this is a folder of runs, expected one of them, such as ${first}. ` +
+          `To list them: ${yield* commandName} runs ${folder}`
+        return yield* new RunStore.RunError({ run: folder, detail })
+      })
   )
 })
 

@@ -20,7 +20,7 @@ describe("effect-rl doctor", () => {
         "seeds",
         "logprobs"
       ])
-      assert.match(out.at(-1) ?? "", /^ready: effect-rl train/)
+      assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
 
   it.effect("stops at what does not work, and fails", () =>

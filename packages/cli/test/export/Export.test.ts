@@ -82,7 +82,7 @@ describe("effect-rl train --sink", () => {
       const text = [...out, readFileSync(join(folder, "run.log"), "utf8")].join("\n")
       assert.match(
         text,
-        /jsonl did not take \d+ records; to write the whole run: effect-rl export .* PLACE --format jsonl/
+        /jsonl did not take \d+ records; to write the whole run: .*effect-rl (-- )?export .* PLACE --format jsonl/
       )
     }))
 

@@ -92,7 +92,7 @@ describe("effect-rl audit", () => {
         errors.at(-1) ?? "",
         new RegExp(`^error: ${folder}: \\d+ findings? \\(duplicates\\); read the transcripts`)
       )
-      const link = out.find((line) => line.includes("effect-rl show"))?.trim().split(" ").slice(1) ?? []
+      const link = /effect-rl (?:-- )?(show .*)/.exec(out.join("\n"))?.[1]?.split(" ") ?? []
       assert.isTrue(Exit.isSuccess((yield* run(...link)).exit))
       const [line = ""] = readFileSync(file, "utf8").split("\n")
       assert.match(JSON.parse(line).found[0], /^duplicates: /)

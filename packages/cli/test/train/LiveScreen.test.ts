@@ -41,18 +41,34 @@ const screen = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 describe("the live screen", () => {
   it("says only what is going on before the first iteration is done", () => {
     assert.deepStrictEqual(screen([sampling]), [
-      "iteration 1/0 sampling ░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 problems · 12 s elapsed"
+      "clock     12 s elapsed",
+      "iteration 1/0 sampling ░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 problems"
     ])
   })
 
   it("shows reward, health, where the time goes and tokens above what is going on", () => {
     const records = [updated(0, 0.25), updated(1, 0.5), updated(2, 0.75), evaluated, sampling]
-    assert.deepStrictEqual(screen(records).slice(0, -1), [
-      "reward  ▁▅█ 0.750 ± 0.031",
-      "health  informative 75 %, truncated 13 %, entropy 0.250",
-      "time    sampling ███████░░░░░ 55 %  training ███░░░░░░░░░ 27 %  evaluating ██░░░░░░░░░░ 18 %",
-      "tokens  1.0 M prefilled, 500 k sampled, 500 k trained"
+    assert.deepStrictEqual(screen(records).slice(0, -2), [
+      "reward    ▁▅█ 0.750 ± 0.031",
+      "health    informative 75 %, truncated 13 %, entropy 0.250",
+      "time      sampling ███░░░ 55 %  training ██░░░░ 27 %  evaluating █░░░░░ 18 %",
+      "tokens    1.0 M prefilled, 500 k sampled, 500 k trained"
     ])
+  })
+
+  it("fits a terminal of 80 columns, however long the run and its metrics are", () => {
+    const metrics = { "optim/kl_sample_train_v1": 0.0004, grad_norm: 12.5, "audit/quarantined": 3 }
+    const forecast = { prefilled: 2e9, sampled: 1e9, trained: 1e9, dollars: 1234.5, seconds: 90_000 }
+    const records = Array.from({ length: 200 }, (_, iteration) => {
+      const { metrics: usual, ...record } = updated(iteration, iteration / 200)
+      return { ...record, metrics: { ...usual, ...metrics }, forecast }
+    })
+    const lines = screen([...records, evaluated, sampling])
+    assert.deepStrictEqual(lines.slice(1, 3), [
+      "health    informative 75 %, quarantined 3, truncated 13 %, entropy 0.250",
+      "          KL sampler to trainer 0.0004, gradient norm 12.50"
+    ])
+    assert.isBelow(Math.max(...lines.map(({ length }) => length)), 80)
   })
 
   it("tells the cost where the price of tokens is known", () => {
@@ -63,9 +79,9 @@ describe("the live screen", () => {
 
   it("tells what the whole run will have spent", () => {
     const forecast = { prefilled: 2_000_000, sampled: 1_000_000, trained: 0, dollars: 6, seconds: 90 }
-    assert.include(
-      screen([{ ...updated(0, 0.5), forecast }, sampling])[3],
-      "500 k trained; about 3.0 M tokens, $6.00, 1 min 30 s in all"
+    assert.strictEqual(
+      screen([{ ...updated(0, 0.5), forecast }, sampling])[4],
+      "forecast  about 3.0 M tokens, $6.00, 1 min 30 s in all"
     )
   })
 })

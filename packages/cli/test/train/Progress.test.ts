@@ -128,10 +128,21 @@ describe("the line of an iteration", () => {
   const line = (record: RunRecord.Updated) =>
     ProgressText.iteration(record, fold([opened(0, 12), record]), Style.plain, 13_000)
 
-  it("tells reward, signal, truncation, speed and time", () => {
+  it("tells reward, signal, speed and time", () => {
     assert.strictEqual(
       line(updated(0)),
-      "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  truncated 0 %  2500 tokens/s  12 s elapsed, 33 s left"
+      "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  2500 tokens/s  12 s elapsed, 33 s left"
+    )
+  })
+
+  it("tells the share of responses that were cut, if there is any", () => {
+    assert.include(line(updated(0, { "env/all/truncated": 0.25 })), "informative 75 %  truncated 25 %  2500")
+  })
+
+  it("leaves the time to the screen below on a terminal", () => {
+    assert.strictEqual(
+      ProgressText.iteration(updated(0), fold([opened(0, 12), updated(0)]), Style.plain, undefined),
+      "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  2500 tokens/s"
     )
   })
 
