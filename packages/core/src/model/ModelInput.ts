@@ -52,13 +52,15 @@ export const fromChunks = (chunks: ReadonlyArray<Chunk>): ModelInput => {
   return { chunks: kept, length: kept.reduce((length, chunk) => length + chunkLength(chunk), 0) }
 }
 
-/** An input of one text chunk; empty for no tokens. */
-export const fromTokens = (tokens: ArrayLike<number>): ModelInput =>
-  fromChunks([{ _tag: "EncodedText", tokens: new Int32Array(tokens) }])
-
 /** The same input with `tokens` as one more text chunk. */
 export const append = (self: ModelInput, tokens: ArrayLike<number>): ModelInput =>
-  fromChunks([...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }])
+  tokens.length === 0 ? self : {
+    chunks: [...self.chunks, { _tag: "EncodedText", tokens: new Int32Array(tokens) }],
+    length: self.length + tokens.length
+  }
+
+/** An input of one text chunk; empty for no tokens. */
+export const fromTokens = (tokens: ArrayLike<number>): ModelInput => append(empty, tokens)
 
 /** One input followed by another. */
 export const concat = (self: ModelInput, that: ModelInput): ModelInput => fromChunks([...self.chunks, ...that.chunks])

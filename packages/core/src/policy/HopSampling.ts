@@ -82,29 +82,32 @@ export const policy = (
   newest: Effect.Effect<Sampler, TinkerError, Scope.Scope>,
   sampling: Policy.SamplingOptions,
   { every = Infinity, tokenizer }: Options
-): Policy.Policy<TinkerError> => ({
-  act: Effect.fnUntraced(function*(request) {
-    const { key, prompt, stop } = request
-    const most = Policy.turnTokens(sampling, request)
-    const seed = Seed.turn(sampling.seed, key)
-    let turn = nothing
-    while (true) {
-      const { tokens } = turn
-      const maxTokens = Math.min(every, most - tokens.length)
-      const asked = {
-        prompt: ModelInput.append(prompt, tokens),
-        stop,
-        maxTokens,
-        seed: Seed.after(seed, tokens.length)
-      }
-      const { sequence, step } = yield* Effect.scoped(
-        Effect.flatMap(
-          newest,
-          ({ client, step }) => Effect.map(Policy.sample(client, sampling, asked), (sequence) => ({ sequence, step }))
+): Policy.Policy<TinkerError> => {
+  const sample = Policy.sampler(sampling)
+  return {
+    act: Effect.fnUntraced(function*(request) {
+      const { key, prompt, stop } = request
+      const most = Policy.turnTokens(sampling, request)
+      const seed = Seed.turn(sampling.seed, key)
+      let turn = nothing
+      while (true) {
+        const { tokens } = turn
+        const maxTokens = Math.min(every, most - tokens.length)
+        const asked = {
+          prompt: ModelInput.append(prompt, tokens),
+          stop,
+          maxTokens,
+          seed: Seed.after(seed, tokens.length)
+        }
+        const { sequence, step } = yield* Effect.scoped(
+          Effect.flatMap(
+            newest,
+            ({ client, step }) => Effect.map(sample(client, asked), (sequence) => ({ sequence, step }))
+          )
         )
-      )
-      turn = join(turn, cutAtStop(tokens, sequence, stop, tokenizer), step)
-      if (turn.stopReason === "stop" || sequence.tokens.length < maxTokens || turn.tokens.length >= most) return turn
-    }
-  })
-})
+        turn = join(turn, cutAtStop(tokens, sequence, stop, tokenizer), step)
+        if (turn.stopReason === "stop" || sequence.tokens.length < maxTokens || turn.tokens.length >= most) return turn
+      }
+    })
+  }
+}

@@ -53,15 +53,18 @@ export const onlySequence = (
     )
     : Effect.succeed(sequence)
 
-/** Asks for one sequence, with a cap and a seed of its own. */
-export const sample = (
-  client: SamplingClient,
-  { maxTokens: _maxTokens, recordStabilityInfo = false, seed: _seed, ...shape }: SamplingOptions,
-  { prompt, ...own }: Required<Omit<Request, "key">> & { readonly seed: number }
-): Effect.Effect<Sampling.SampledTokens, TinkerError> => {
+/** Asks a client for one sequence, with a cap and a seed of its own. */
+export const sampler = (
+  { maxTokens: _maxTokens, recordStabilityInfo = false, seed: _seed, ...shape }: SamplingOptions
+) => {
   const record = recordStabilityInfo ? { recordStabilityInfo } : {}
-  const request = { prompt, params: { ...shape, ...own }, ...record }
-  return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
+  return (
+    client: SamplingClient,
+    { maxTokens, prompt, seed, stop }: Required<Omit<Request, "key">> & { readonly seed: number }
+  ): Effect.Effect<Sampling.SampledTokens, TinkerError> => {
+    const request = { prompt, params: { ...shape, stop, maxTokens, seed }, ...record }
+    return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
+  }
 }
 
 /** The most tokens of a turn. */
@@ -74,15 +77,14 @@ export const turnTokens = ({ maxTokens }: SamplingOptions, { maxTokens: tighter 
  * @example
  * const policy = Policy.fromSamplingClient(client, { maxTokens: 64, temperature: 1, seed: 1 })
  */
-export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => ({
-  description: { modelPath: client.modelPath, options },
-  act: (request) => {
-    const { key, prompt, stop } = request
-    return sample(client, options, {
-      prompt,
-      stop,
-      maxTokens: turnTokens(options, request),
-      seed: Seed.turn(options.seed, key)
-    })
+export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
+  const sample = sampler(options)
+  return {
+    description: { modelPath: client.modelPath, options },
+    act: (request) => {
+      const { key, prompt, stop } = request
+      const seed = Seed.turn(options.seed, key)
+      return sample(client, { prompt, stop, maxTokens: turnTokens(options, request), seed })
+    }
   }
-})
+}

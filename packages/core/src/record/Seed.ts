@@ -14,11 +14,22 @@ const mix = (value: number) => {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
+/** One step of FNV-1a. */
+const fold = (hash: number, character: number) => Math.imul(hash ^ character, 0x01000193)
+
+const slash = 0x2f
+
 /** FNV-1a over the parts' text, mixed: 30 bits, so that adding a member's index stays a positive int32. */
 export const derive = (seed: number, ...parts: ReadonlyArray<string | number>) => {
   let hash = mix(seed ^ 0x811c9dc5)
   for (const part of parts) {
-    for (const character of `/${part}`) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193)
+    const text = String(part)
+    hash = fold(hash, slash)
+    for (let index = 0; index < text.length; index++) {
+      const character = text.codePointAt(index) ?? 0
+      hash = fold(hash, character)
+      if (character > 0xffff) index++
+    }
   }
   return mix(hash) >>> 2
 }

@@ -85,16 +85,17 @@ export const run = <A, E, PE, R>(
     const next = Effect.suspend(() => caught(attempt(count))).pipe(
       Effect.tapError((failure) => Effect.sync(() => options.retried.push(report(options.member, count++, failure))))
     )
-    const schedule = Schedule.while(
-      options.policy.retry,
-      ({ input }) => !FailurePolicy.isMisuse(input) && takeRetry(options.budget)
-    )
-    return Effect.catch(next, (first) =>
-      Effect.mapError(retry(next, first, schedule), (failure) => {
+    return Effect.catch(next, (first) => {
+      const schedule = Schedule.while(
+        options.policy.retry,
+        ({ input }) => !FailurePolicy.isMisuse(input) && takeRetry(options.budget)
+      )
+      return Effect.mapError(retry(next, first, schedule), (failure) => {
         const last = options.retried.findLastIndex((made) => made.member === options.member)
         options.retried.splice(last, 1)
         return { failure, report: report(options.member, count - 1, failure) }
-      }))
+      })
+    })
   })
 
 /** Stops as configured for this kind of failure; where dropping is configured, continues with the result of `drop`. */

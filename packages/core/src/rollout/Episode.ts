@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Types from "effect/Types"
 import type * as Env from "../env/Env.ts"
 import * as Limits from "../env/Limits.ts"
 import type * as StopReason from "../env/StopReason.ts"
@@ -114,11 +115,11 @@ const beganTurn = Effect.fnUntraced(function*<E, R, PE, PR>(episode: Episode<E, 
   return messages.length === 0 ? observation : yield* shown(episode, "a hook that adds messages", messages)
 })
 
-const nothing = {}
-
-/** Empty for a turn that took less than a millisecond, as most turns of scripted policies do. */
+/** Undefined for a turn that took less than a millisecond, as most turns of scripted policies do. */
 const timesOf = (began: number, sampledAt: number, endedAt: number) =>
-  endedAt > began ? { times: { began, sampling: sampledAt - began, environment: endedAt - sampledAt } } : nothing
+  endedAt > began ? { began, sampling: sampledAt - began, environment: endedAt - sampledAt } : undefined
+
+const nothing = {}
 
 /** Writes down a turn. */
 const record = (
@@ -126,18 +127,19 @@ const record = (
   observation: Env.Prompt,
   action: Sampling.SampledTokens,
   step: Env.Step,
-  times: Pick<Trajectory.Transition, "times">
+  times: Trajectory.TurnTimes | undefined
 ) => {
-  progress.transitions.push({
+  const transition: Types.Mutable<Trajectory.Transition> = {
     observation: observation.input,
     action,
     reward: step.reward,
     trainable: step.trainable ?? true,
     metrics: step.metrics ?? nothing,
-    logs: step.logs ?? nothing,
-    ...(observation.fork !== undefined && { fork: observation.fork }),
-    ...times
-  })
+    logs: step.logs ?? nothing
+  }
+  if (observation.fork !== undefined) transition.fork = observation.fork
+  if (times !== undefined) transition.times = times
+  progress.transitions.push(transition)
   progress.stepReward += step.reward
   progress.sampledTokens += action.tokens.length
   progress.toolCalls += step.toolCalls ?? 0

@@ -14,10 +14,10 @@ const violation = (key: Key.MemberKey, field: string, found: unknown, expected: 
     reason: new Violation({ field, found: String(found), expected })
   })
 
-const wrongTag = (key: Key.MemberKey, field: string, given: unknown, ...tags: ReadonlyArray<string>) => {
-  if (tags.some((tag) => Predicate.isTagged(given, tag))) return undefined
+const wrongTag = (key: Key.MemberKey, field: string, given: unknown, tag: string, other: string = tag) => {
+  if (Predicate.isTagged(given, tag) || Predicate.isTagged(given, other)) return undefined
   const found = Predicate.isObject(given) ? given["_tag"] : given
-  return violation(key, `${field}._tag`, found, tags.join(" or "))
+  return violation(key, `${field}._tag`, found, tag === other ? tag : `${tag} or ${other}`)
 }
 
 /** The advantages of larger rewards do not fit into 32-bit floats. */
@@ -62,6 +62,12 @@ export const wrongStep = (key: Key.MemberKey, given: Env.Step, toolCallsLeft: nu
     ?? wrongToolCalls(key, given, toolCallsLeft)
     ?? (given._tag === "Continue" ? wrongPrompt(key, "step.observation", given.observation) : undefined)
 
+/** The first position whose value is not finite, or −1. A loop, because a callback would allocate a number for each token. */
+const firstNotFinite = (values: Float32Array) => {
+  for (let index = 0; index < values.length; index++) if (!Number.isFinite(values[index])) return index
+  return -1
+}
+
 export const wrongAction = (
   key: Key.MemberKey,
   { logprobs, tokens }: Sampling.SampledTokens,
@@ -70,7 +76,7 @@ export const wrongAction = (
   if (tokens.length !== logprobs.length) {
     return violation(key, "logprobs", `${logprobs.length} values`, `one per token (${tokens.length})`)
   }
-  const at = logprobs.findIndex((logprob) => !Number.isFinite(logprob))
+  const at = firstNotFinite(logprobs)
   if (at !== -1) return violation(key, `logprobs[${at}]`, logprobs[at], "a finite number")
   return maxTokens === undefined || tokens.length <= maxTokens
     ? undefined

@@ -59,7 +59,7 @@ export const invalid = (
   const sizeIsValid = Check.option(`size of group "${key}"`, size, Check.whole(1))
   return Check.broken([
     sizeIsValid,
-    ...Limits.checks(options.limits ?? Limits.unlimited, "limits."),
+    ...(options.limits === undefined ? [] : Limits.checks(options.limits, "limits.")),
     ...(["memberTimeout", "graderTimeout", "releaseTimeout"] as const).map((field) =>
       Check.option(field, options[field], Check.time)
     ),
