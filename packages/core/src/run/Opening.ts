@@ -2,10 +2,8 @@
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
@@ -15,19 +13,18 @@ import type { Json, JsonObject } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
 import * as Setting from "../record/Setting.ts"
-import * as Usage from "../record/Usage.ts"
 import { version } from "../record/Version.ts"
 import * as Executor from "../rollout/Executor.ts"
-import * as Checkpoints from "./Checkpoints.ts"
 import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Ledger from "./Ledger.ts"
 import type { Program } from "./Program.ts"
-import { CheckpointUnreadable, ResumeError, ResumeMismatch } from "./ResumeError.ts"
+import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
 import type { RunState, Status } from "./RunState.ts"
 import * as Spending from "./Spending.ts"
+import * as Start from "./Start.ts"
 
 const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
 
@@ -45,19 +42,6 @@ const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunReco
   if (!story.some(hasBegun)) return false
   const mismatch = { run, field, stored: show(stored[field]), given: show(given[field]) }
   return yield* new ResumeError({ reason: new ResumeMismatch(mismatch) })
-})
-
-const newClient = Effect.fnUntraced(function*<EE, ER>(
-  { loadCheckpointPath, model }: RunOptions.RunOptions<EE, ER>,
-  { lora: { rank, ...parts }, run: { seed } }: RunOptions.Resolved
-) {
-  const tinker = yield* Tinker
-  const client = yield* tinker.createLoraTrainingClient({ baseModel: model.name, loraRank: rank, seed, ...parts })
-  if (loadCheckpointPath !== undefined) {
-    const loaded = yield* client.loadState(loadCheckpointPath, { optimizer: false })
-    yield* loaded.await
-  }
-  return client
 })
 
 const warnings = <EE, ER>({ model: { capabilities } }: RunOptions.RunOptions<EE, ER>) =>
@@ -84,16 +68,52 @@ const identityOf = <Cursor, E, R, EE, ER>(
   resolved: RunOptions.Resolved
 ) => ({ program: program.name, ...RunOptions.identity(options, resolved), ...program.identity })
 
-/** Fails where the program does not read the cursor of the checkpoint from which the run goes on. */
-const checkCursor = <Cursor, E, R>(
+/** The weights that are sampled from: those of the newest optimizer step, made when they are first asked for. */
+const samplerOf = Effect.fnUntraced(function*(client: TrainingClient, status: Ref.Ref<Status>) {
+  const executor = yield* Executor.Executor
+  return yield* RcRef.make({
+    acquire: Effect.gen(function*() {
+      const { steps: step } = yield* Ref.get(status)
+      const weights = executor === undefined ? client.saveWeightsAndGetSamplingClient : savedSampler(client, step)
+      return { client: yield* weights, step }
+    }),
+    idleTimeToLive: Duration.infinity
+  })
+})
+
+const statusAt = ({ position, saved }: Start.Start<unknown>): Status => ({
+  position,
+  steps: position.optimizerSteps,
+  isWhole: true,
+  saved: { iteration: position.iteration, path: saved?.statePath ?? null },
+  isOver: false
+})
+
+/** The run's first record. */
+const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
-  { cursor, iteration }: Checkpoints.Position,
-  run: string
-) =>
-  Effect.mapError(
-    Schema.decodeEffect(program.cursor)(cursor),
-    ({ message }) => new ResumeError({ reason: new CheckpointUnreadable({ run, iteration, detail: message }) })
-  )
+  options: RunOptions.RunOptions<EE, ER>,
+  settings: RunOptions.Resolved["run"],
+  given: Pick<RunRecord.Opened, "identity" | "iterations">,
+  { position: { iteration }, saved }: Start.Start<Cursor>
+) {
+  const entry: RunRecord.Entry = {
+    _tag: "Opened",
+    program: program.name,
+    version,
+    ...given,
+    settings: { ...Setting.record(RunOptions.RunSettings, settings), ...(yield* Spending.settings) },
+    capabilities: { ...options.model.capabilities },
+    iteration,
+    resumedFrom: saved?.statePath ?? null,
+    continuesAfter: continuesAfter(saved),
+    warnings: warnings(options)
+  }
+  return entry
+})
+
+/** The sequence number of the last record that still counts; −1 for a run that begins. */
+const continuesAfter = (saved: RunRecord.Saved | undefined) => saved?.sequence ?? -1
 
 /**
  * Begins a run, or goes on after its newest checkpoint. Nothing is recorded before the backend has the training client, so that
@@ -103,87 +123,46 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>
 ) {
+  const { model } = options
   const resolved = yield* RunOptions.resolve(options)
   const settings = resolved.run
-  const store = yield* RunStore
-  const records = yield* Stream.runCollect(store.read)
-  yield* Spending.check(settings, options.model.name, records)
+  const { read } = yield* RunStore
+  const records = yield* Stream.runCollect(read)
+  yield* Spending.check(settings, model.name, records)
   const story = RunRecord.current(records)
   const identity = identityOf(program, options, resolved)
   const isSame = yield* hasSameIdentity(story, identity)
-  const resumed = yield* Checkpoints.resume(story)
-  const saved = Option.map(resumed, ({ saved }) => saved)
-  const client = Option.isSome(resumed) ? resumed.value.client : yield* newClient(options, resolved)
-  const start = yield* Option.match(saved, {
-    onSome: (saved) => Effect.succeed(Checkpoints.position(saved)),
-    onNone: () =>
-      Effect.map(Effect.orDie(Schema.encodeEffect(program.cursor)(program.start)), (cursor): Checkpoints.Position => ({
-        iteration: 0,
-        optimizerSteps: 0,
-        usage: Usage.zero,
-        cursor
-      }))
-  })
-  yield* checkCursor(program, start, store.name)
-  const continuesAfter = Option.match(saved, { onNone: () => -1, onSome: ({ sequence }) => sequence })
-  const status = yield* Ref.make<Status>({
-    position: start,
-    steps: start.optimizerSteps,
-    isWhole: true,
-    saved: { iteration: start.iteration, path: Option.getOrNull(Option.map(saved, ({ statePath }) => statePath)) },
-    isOver: false
-  })
-  const { model } = options
-  const budget = yield* Spending.budget({ settings, model: model.name, records, usage: start.usage })
+  const start = yield* Start.find(program, options, resolved, story)
+  const { client, cursor, position, saved } = start
+  const after = continuesAfter(saved)
+  const budget = yield* Spending.budget({ settings, model: model.name, records, usage: position.usage })
   const ledger = Spending.warn(budget, yield* Ledger.make)
   const failure = yield* Deferred.make<never, RunError>()
-  const unfinished = EvaluationsBeside.unfinished(
-    isSame ? story.filter(({ sequence }) => sequence <= continuesAfter) : []
-  )
+  const unfinished = EvaluationsBeside.unfinished(isSame ? story.filter(({ sequence }) => sequence <= after) : [])
   const groups = yield* GroupRecords.make({
     records: isSame ? records : [],
     unfinished,
-    after: continuesAfter,
+    after,
     append: ledger.append,
     budget,
     failure
   })
-  const executor = yield* Executor.Executor
-  const sampler = yield* RcRef.make({
-    acquire: Effect.gen(function*() {
-      const { steps: step } = yield* Ref.get(status)
-      const weights = executor === undefined ? client.saveWeightsAndGetSamplingClient : savedSampler(client, step)
-      return { client: yield* weights, step }
-    }),
-    idleTimeToLive: Duration.infinity
-  })
+  const status = yield* Ref.make(statusAt(start))
+  const sampler = yield* samplerOf(client, status)
   // Metered around the limiter: a request that waits for tokens may wait for ever, and must not hold a permit meanwhile.
   const limited = ({ client, step }: Sampler, lane: AdaptiveLimiter.Lane) =>
     Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model.name), step }))
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
-  yield* ledger.append({
-    entry: {
-      _tag: "Opened",
-      program: program.name,
-      version,
-      identity,
-      settings: { ...Setting.record(RunOptions.RunSettings, settings), ...(yield* Spending.settings) },
-      capabilities: { ...model.capabilities },
-      iteration: start.iteration,
-      iterations: Number.isFinite(iterations) ? iterations : null,
-      resumedFrom: Option.getOrNull(Option.map(saved, ({ statePath }) => statePath)),
-      continuesAfter,
-      warnings: warnings(options)
-    }
-  })
+  const known = Number.isFinite(iterations) ? iterations : null
+  yield* ledger.append({ entry: yield* opened(program, options, settings, { identity, iterations: known }, start) })
   const run: RunState<EE, ER> = {
     settings,
     evaluators: options.run?.evaluators ?? [],
     iterations,
-    start,
+    start: position,
     opened: Spending.before(records),
     evaluated: yield* Ref.make(Forecast.nothing),
-    isComplete: Option.exists(saved, ({ kind }) => kind === "final") && start.iteration >= iterations,
+    isComplete: saved?.kind === "final" && position.iteration >= iterations,
     client,
     sampler,
     weights: (lane) => ({
@@ -195,9 +174,9 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     ledger,
     unfinished,
     groups,
-    executor,
+    executor: yield* Executor.Executor,
     halted: Effect.raceFirst(budget.exhausted, Deferred.await(failure)),
     status
   }
-  return run
+  return { run, cursor }
 })

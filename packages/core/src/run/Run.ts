@@ -69,7 +69,7 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
   options: RunOptions<EE, ER>
 ): Stream.Stream<RunRecord, E | EE | Error, R | ER | Tinker | RunStore> =>
   Stream.unwrap(Effect.gen(function*() {
-    const run = yield* Opening.open(program, options)
+    const { cursor, run } = yield* Opening.open(program, options)
     const running: Running<Cursor, E, R, EE, ER> = {
       program,
       run,
@@ -79,7 +79,7 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
     yield* Effect.addFinalizer(() => Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
     const stages = (running.beside?.resumed ?? Stream.empty).pipe(
       Stream.concat(evaluateWhenDue(running, run.start.iteration)),
-      Stream.concat(train(running)),
+      Stream.concat(train(running, cursor)),
       Stream.concat(finish(running)),
       Stream.tapCause((cause) => RunState.fail(run, cause)),
       Stream.provideService(Executor, run.executor),
@@ -92,15 +92,12 @@ const evaluateWhenDue = <Cursor, E, R, EE, ER>({ beside, run }: Running<Cursor, 
   beside === undefined ? Evaluations.whenDue(run, iteration) : beside.whenDue(iteration)
 
 /** The program's elements, from where the run stands until there are iterations enough or the run is halted. */
-const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) => {
+const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, from: Cursor) => {
   const { program, run } = running
   const remaining = run.iterations - run.start.iteration
   if (remaining <= 0) return Stream.empty
   let count = 0
-  return Stream.unwrap(Effect.map(
-    Effect.orDie(Schema.decodeEffect(program.cursor)(run.start.cursor)),
-    (cursor) => program.iterations(cursor, run.weights("training"), run.iterations)
-  )).pipe(
+  return Stream.suspend(() => program.iterations(from, run.weights("training"), run.iterations)).pipe(
     Stream.takeUntil((element) => element._tag === "Iteration" && ++count === remaining),
     Stream.provideService(GroupLog, run.groups(GroupRecords.training)),
     Halting.when(run.halted),
