@@ -72,6 +72,7 @@ export * as RunStore from "./record/RunStore.ts"
 export * as Seed from "./record/Seed.ts"
 export * as Setting from "./record/Setting.ts"
 export * as Spent from "./record/Spent.ts"
+export * as Statistics from "./record/Statistics.ts"
 export * as Usage from "./record/Usage.ts"
 
 export * as HopSampling from "./policy/HopSampling.ts"

@@ -1,5 +1,5 @@
 /** What became of an episode that a person played. */
-import { GroupResult, Metric, type Trajectory } from "@effect-rl/core"
+import { GroupResult, Metric, Statistics, type Trajectory } from "@effect-rl/core"
 import * as Option from "effect/Option"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -50,6 +50,6 @@ export const lines = (result: GroupResult.GroupResult, style: Style): ReadonlyAr
 /** The mean reward of all episodes together, where there are several. */
 export const summary = (results: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<string> => {
   const rewards = results.flatMap((result) => GroupResult.isSkipped(result) ? [] : Array.from(result.rewardsG))
-  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
-  return rewards.length < 2 ? [] : ["", `mean reward ${Quantity.fixed(mean, 2)} over ${rewards.length} episodes`]
+  const mean = Quantity.fixed(Statistics.mean(rewards), 2)
+  return rewards.length < 2 ? [] : ["", `mean reward ${mean} over ${rewards.length} episodes`]
 }

@@ -1,5 +1,5 @@
 /** `effect-rl regrade RUN`: what another rule of credit would have trained on, without sampling anything. */
-import { InvalidOption, Regrade, RunRecord, type RunStore, Suggestion } from "@effect-rl/core"
+import { InvalidOption, Regrade, RunRecord, type RunStore, Statistics, Suggestion } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
@@ -39,10 +39,7 @@ interface Row {
 
 type Advantages = ReadonlyArray<number>
 
-const meanSize = (advantages: ReadonlyArray<Advantages>) => {
-  const all = advantages.flat()
-  return all.reduce((sum, advantage) => sum + Math.abs(advantage), 0) / all.length
-}
+const meanSize = (advantages: ReadonlyArray<Advantages>) => Statistics.mean(advantages.flat().map(Math.abs))
 
 /** A missing advantage moves nothing. */
 const turned = (before: Advantages, after: Advantages) =>

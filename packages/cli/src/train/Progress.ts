@@ -1,5 +1,5 @@
 /** The progress of a run, folded from its records. */
-import type { RunRecord } from "@effect-rl/core"
+import { type RunRecord, Statistics } from "@effect-rl/core"
 
 export type Phase = "starting" | "evaluating" | "sampling" | "training" | "saving" | "done"
 
@@ -117,6 +117,5 @@ const none = { completed: 0, total: 0 }
 /** Milliseconds until the last iteration is done, by the latest ones; undefined where that cannot be said. */
 export const remaining = ({ durations, iteration, iterations }: Progress): number | undefined => {
   if (durations.length === 0 || iterations === null) return undefined
-  const mean = durations.reduce((sum, duration) => sum + duration, 0) / durations.length
-  return mean * (iterations - iteration)
+  return Statistics.mean(durations) * (iterations - iteration)
 }

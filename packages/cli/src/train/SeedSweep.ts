@@ -1,5 +1,5 @@
 /** One recipe trained with several seeds, and what the seeds have in common. */
-import { RewardCurve } from "@effect-rl/core"
+import { RewardCurve, Statistics } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
@@ -27,15 +27,14 @@ export interface Point {
 
 /** The middle and the ends of one value per seed. */
 export const spread = (values: ReadonlyArray<number>) => ({
-  mean: values.reduce((sum, value) => sum + value, 0) / values.length,
+  mean: Statistics.mean(values),
   least: Math.min(...values),
   greatest: Math.max(...values)
 })
 
 const pointOf = (iteration: number, rewards: ReadonlyArray<number>): Point => {
   const { greatest, least, mean } = spread(rewards)
-  const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0)
-  return { iteration, mean, deviation: Math.sqrt(squares / (rewards.length - 1)), least, greatest }
+  return { iteration, mean, deviation: Math.sqrt(Statistics.variance(rewards)), least, greatest }
 }
 
 /** The band of the seeds over the iterations that all of them have. */

@@ -9,6 +9,7 @@ import type { Attempt } from "../record/Attempt.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
+import * as Statistics from "../record/Statistics.ts"
 import type { EnvGroupBuilder, GroupReward } from "./EnvGroupBuilder.ts"
 import * as Judge from "./Judge.ts"
 import * as PromptEnv from "./PromptEnv.ts"
@@ -31,8 +32,6 @@ export interface Options<E, R> {
   readonly tags?: ReadonlyArray<string>
 }
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 const grade = Effect.fnUntraced(function*<E, R>(
   options: Options<E, R>,
   trajectories: ReadonlyArray<Trajectory>,
@@ -50,7 +49,7 @@ const grade = Effect.fnUntraced(function*<E, R>(
   )
   const scores = yield* Effect.forEach(requests, (request) => Rubric.grade(judge, request), { concurrency })
   return answers.map(({ termination }, member): GroupReward => {
-    const score = mean(scores.slice(member * rubrics.length, (member + 1) * rubrics.length))
+    const score = Statistics.mean(scores.slice(member * rubrics.length, (member + 1) * rubrics.length))
     const format = termination === "stop_sequence"
     return {
       reward: score + formatCoef * (Number(format) - 1),

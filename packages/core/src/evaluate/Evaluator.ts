@@ -9,6 +9,7 @@ import * as Trajectory from "../env/Trajectory.ts"
 import * as Policy from "../policy/Policy.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as RunRecord from "../record/RunRecord.ts"
+import * as Statistics from "../record/Statistics.ts"
 import * as FailurePolicy from "../rollout/FailurePolicy.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Hooks } from "../rollout/Hooks.ts"
@@ -97,7 +98,7 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
 
 const rewardNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const rewards = groups.flatMap(({ rewardsG }) => Array.from(rewardsG).filter(Number.isFinite))
-  return rewards.length === 0 ? {} : { reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length }
+  return rewards.length === 0 ? {} : { reward: Statistics.mean(rewards) }
 }
 
 /** The correct episodes, with the interval's ends; undefined where no environment grades its episodes as correct or not. */

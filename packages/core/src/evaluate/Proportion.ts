@@ -4,6 +4,7 @@
  * @example
  * const { high, low, value } = Proportion.wilson(88, 100)
  */
+import * as Statistics from "../record/Statistics.ts"
 
 export interface Proportion {
   readonly value: number
@@ -33,11 +34,10 @@ export const wilson = (successes: number, trials: number): Proportion =>
  * @see Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts"
  */
 export const ofShares = (shares: ReadonlyArray<number>, trials: number): Proportion => {
-  const value = shares.reduce((sum, share) => sum + share, 0) / shares.length
+  const value = Statistics.mean(shares)
   if (shares.length < 2) return { value, low: 0, high: 1 }
   if (value === 0 || value === 1) return interval(value, shares.length)
-  const squares = shares.reduce((sum, share) => sum + (share - value) ** 2, 0)
-  const variance = squares / (shares.length - 1) / shares.length
+  const variance = Statistics.variance(shares) / shares.length
   return interval(value, Math.min(trials, (value * (1 - value)) / variance))
 }
 

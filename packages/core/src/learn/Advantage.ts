@@ -3,6 +3,7 @@ import * as Trajectory from "../env/Trajectory.ts"
 import * as ModelInput from "../model/ModelInput.ts"
 import type { JsonObject } from "../record/Json.ts"
 import type * as Metric from "../record/Metric.ts"
+import * as Statistics from "../record/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
@@ -76,7 +77,7 @@ export const reward: Estimator = make(
 const center = (rewards: Float64Array) => {
   const rewardsG = Float32Array.from(rewards)
   const finished = rewardsG.filter((reward) => !Number.isNaN(reward))
-  const mean = Math.fround(finished.reduce((sum, reward) => sum + reward, 0) / finished.length)
+  const mean = Math.fround(Statistics.mean(finished))
   return {
     finished: finished.length,
     centeredG: rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward - mean)
@@ -111,15 +112,10 @@ const fromFinished = (
   return Float32Array.from(group.rewardsG, (reward) => Number.isNaN(reward) ? 0 : advantageOf(reward))
 }
 
-const sum = (values: Float64Array) => values.reduce((total, value) => total + value, 0)
-
-const mean = (values: Float64Array) => sum(values) / values.length
-
 /** The standard deviation with divisor n − 1 ("sample") or n ("population"); 0 for a single value. */
 const standardDeviation = (values: Float64Array, deviation: Deviation) => {
-  const center = mean(values)
-  const squares = sum(values.map((value) => (value - center) ** 2))
-  return Math.sqrt(squares / Math.max(1, deviation === "sample" ? values.length - 1 : values.length))
+  const divisor = deviation === "sample" ? values.length - 1 : values.length
+  return Math.sqrt(Statistics.squaredDeviations(values) / Math.max(1, divisor))
 }
 
 /** The divisor of a standard deviation: n − 1 or n. */
@@ -132,7 +128,7 @@ export type Deviation = "sample" | "population"
 export const normalized = (deviation: Deviation = "sample"): Estimator =>
   make("normalized", (informative) =>
     fromFinished(informative, (finished) => {
-      const center = mean(finished)
+      const center = Statistics.mean(finished)
       const scale = standardDeviation(finished, deviation) + epsilon
       return (reward) => (reward - center) / scale
     }), { deviation, epsilon })
@@ -143,7 +139,7 @@ export const normalized = (deviation: Deviation = "sample"): Estimator =>
  */
 export const maxRl: Estimator = make("max_rl", (informative) =>
   fromFinished(informative, (finished) => {
-    const center = mean(finished)
+    const center = Statistics.mean(finished)
     return (reward) => center > 0 ? (reward - center) / center : 0
   }))
 
@@ -159,7 +155,7 @@ export const lengthWeighted: Estimator = make("length_weighted", (informative) =
   const total = finished.reduce((sum, { length }) => sum + length, 0)
   const weighted = finished.reduce((sum, { length, reward }) => sum + length * reward, 0)
   return fromFinished(informative, (rewards) => {
-    const baseline = total > 0 ? weighted / total : mean(rewards)
+    const baseline = total > 0 ? weighted / total : Statistics.mean(rewards)
     return (reward) => reward - baseline
   })
 })
@@ -206,7 +202,7 @@ export const hierarchical = (
     const rewardsOf = (part: string) =>
       group.rewardsG.filter((reward, member) => !Number.isNaN(reward) && partOf(member, group) === part)
     return Float32Array.from(group.rewardsG, (reward, member) =>
-      Number.isNaN(reward) ? 0 : reward - mean(rewardsOf(partOf(member, group))))
+      Number.isNaN(reward) ? 0 : reward - Statistics.mean(rewardsOf(partOf(member, group))))
   }, { parts: name })
 
 const isSamePrompt = (left: ModelInput.ModelInput, right: ModelInput.ModelInput) =>
@@ -228,12 +224,12 @@ const readingAlike = (group: GroupResult.Group, turn: number): ReadonlyArray<Rea
 /** Each member's baseline at each turn `[G][turns]`. */
 const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<number>> => {
   const finished = group.rewardsG.filter((reward) => !Number.isNaN(reward))
-  const baselines = group.members.map((): Array<number> => [mean(finished)])
+  const baselines = group.members.map((): Array<number> => [Statistics.mean(finished)])
   const turns = Math.max(0, ...GroupResult.survivors(group).map(([, { transitions }]) => transitions.length))
   for (let turn = 1; turn < turns; turn++) {
     for (const own of baselines) own[turn] = own[turn - 1] ?? 0
     for (const members of readingAlike(group, turn)) {
-      const baseline = mean(Float64Array.from(members, (member) => group.rewardsG[member] ?? 0))
+      const baseline = Statistics.mean(Float64Array.from(members, (member) => group.rewardsG[member] ?? 0))
       for (const member of members) (baselines[member] ?? [])[turn] = baseline
     }
   }
@@ -277,7 +273,7 @@ export const decoupled = (weights: Readonly<Record<string, number>>): Estimator 
     const advantagesG = new Float64Array(group.members.length)
     for (const [name, weight] of Object.entries(weights)) {
       const values = Float64Array.from(survivors, ([member, trajectory]) => reported(group, member, trajectory, name))
-      const center = mean(values)
+      const center = Statistics.mean(values)
       const scale = standardDeviation(values, "sample") + epsilon
       survivors.forEach(([member], index) => {
         advantagesG[member] = (advantagesG[member] ?? 0) + weight * ((values[index] ?? 0) - center) / scale

@@ -1,4 +1,5 @@
 /** Advantages per token: changed where tokens are trained on, and 0 elsewhere. */
+import * as Statistics from "../record/Statistics.ts"
 import type { TrainingDatum } from "./TrainingData.ts"
 
 /** The datum with each trained token's advantage changed by a function of the advantage and the position. */
@@ -13,8 +14,8 @@ export const map = (datum: TrainingDatum, change: (advantage: number, position: 
 /** The function that gives the trained tokens' advantages mean 0 and variance 1 (divisor n − 1, 10⁻⁸ added). */
 export const whitening = (data: ReadonlyArray<TrainingDatum>): (advantage: number) => number => {
   const trained = data.flatMap(({ inputs: { advantages, mask } }) => Array.from(advantages.filter((_, t) => mask[t])))
-  const mean = trained.reduce((sum, advantage) => sum + advantage, 0) / Math.max(1, trained.length)
-  const squares = trained.reduce((sum, advantage) => sum + (advantage - mean) ** 2, 0)
+  const mean = Statistics.mean(trained)
+  const squares = Statistics.squaredDeviations(trained)
   const scale = 1 / Math.sqrt(squares / Math.max(1, trained.length - 1) + 1e-8)
   return (advantage) => (advantage - mean) * scale
 }

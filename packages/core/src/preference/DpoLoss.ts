@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
+import * as Statistics from "../record/Statistics.ts"
 
 type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
 
@@ -28,8 +29,6 @@ const softplus = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x
 
 const sigmoid = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x))
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 /**
  * The loss of interleaved pairs (chosen, rejected, …), its gradient, and under `dpo/…` the loss, the share of pairs whose chosen response
  * gained more than the rejected one (`accuracy`), the mean β-scaled log-ratios (`chosen_reward`, `rejected_reward`) and their
@@ -45,7 +44,7 @@ export const compute = (
   const rewards = sequences(data, logprobsDT).map((sum, d) => beta * (sum - (reference[d] ?? NaN)))
   const marginsP = margins(rewards)
   const slopesP = marginsP.map((margin) => (beta * sigmoid(-margin)) / marginsP.length)
-  const loss = mean(marginsP.map((margin) => softplus(-margin)))
+  const loss = Statistics.mean(marginsP.map((margin) => softplus(-margin)))
   return {
     loss,
     gradients: data.map(({ inputs: { weights } }, d) => {
@@ -54,10 +53,10 @@ export const compute = (
     }),
     metrics: {
       "dpo/loss": loss,
-      "dpo/accuracy": mean(marginsP.map((margin) => margin > 0 ? 1 : 0)),
-      "dpo/margin": mean(marginsP),
-      "dpo/chosen_reward": mean(chosen(rewards)),
-      "dpo/rejected_reward": mean(rejected(rewards))
+      "dpo/accuracy": Statistics.mean(marginsP.map((margin) => margin > 0 ? 1 : 0)),
+      "dpo/margin": Statistics.mean(marginsP),
+      "dpo/chosen_reward": Statistics.mean(chosen(rewards)),
+      "dpo/rejected_reward": Statistics.mean(rejected(rewards))
     }
   }
 }

@@ -4,6 +4,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
 import * as Proportion from "../evaluate/Proportion.ts"
+import * as Statistics from "../record/Statistics.ts"
 import * as HeldOut from "../supervised/HeldOut.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as Preferences from "./Preferences.ts"
@@ -31,8 +32,7 @@ export const make = <E, R>({ dataset, name }: Options<E, R>): Evaluator<E | Tink
     if (margins.length === 0) return { name, metrics: HeldOut.named(name, { pairs: 0 }), groups: [] }
     const preferred = margins.filter((margin) => margin > 0).length
     const score = Proportion.wilson(preferred, margins.length)
-    const margin = margins.reduce((sum, margin) => sum + margin, 0) / margins.length
-    const metrics = { margin, accuracy: score.value, pairs: margins.length }
+    const metrics = { margin: Statistics.mean(margins), accuracy: score.value, pairs: margins.length }
     return { name, metrics: HeldOut.named(name, metrics), score, groups: [] }
   })
 })

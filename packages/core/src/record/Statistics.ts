@@ -1,17 +1,42 @@
-/** Numbers that describe samples; undefined where the samples do not determine them. */
+/**
+ * Numbers that describe samples.
+ *
+ * @example
+ * const scores = [0.5, 1, 0.25]
+ * const standardError = Math.sqrt(Statistics.variance(scores) / scores.length)
+ */
 
-export const sum = (values: Iterable<number>) => {
+/** The values in order, as arrays and typed arrays hold them. */
+export interface Values extends Iterable<number> {
+  readonly length: number
+}
+
+/** 0 where there are no values. */
+export const sum = (values: Iterable<number>): number => {
   let total = 0
   for (const value of values) total += value
   return total
 }
 
-export const ratio = (numerator: number, denominator: number) => denominator === 0 ? undefined : numerator / denominator
+/** Undefined where the denominator is 0. */
+export const ratio = (numerator: number, denominator: number): number | undefined =>
+  denominator === 0 ? undefined : numerator / denominator
 
-/** NaN of nothing. */
-export const mean = (values: ReadonlyArray<number>) => sum(values) / values.length
+/** NaN where there are no values. */
+export const mean = (values: Values): number => sum(values) / values.length
 
-/** Linear interpolation between the two closest ranks. */
+/** Σ(x − mean)². */
+export const squaredDeviations = (values: Values): number => {
+  const center = mean(values)
+  let total = 0
+  for (const value of values) total += (value - center) ** 2
+  return total
+}
+
+/** Σ(x − mean)² / (n − 1), the variance that a sample estimates; NaN for a single value. */
+export const variance = (values: Values): number => squaredDeviations(values) / (values.length - 1)
+
+/** Linear interpolation between the two closest ranks; undefined where there are no values. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number | undefined => {
   const sorted = values.toSorted((left, right) => left - right)
   const rank = q * (sorted.length - 1)
@@ -22,7 +47,7 @@ export const quantile = (values: ReadonlyArray<number>, q: number): number | und
 
 /**
  * Standard error of the mean over all members, with groups as the independent unit:
- * √(n/(n−1)·Σ_g (Σ_i r_gi − n_g·r̄)²) / N. With groups of one size it is that of the mean of group means.
+ * √(n/(n−1)·Σ_g (Σ_i r_gi − n_g·r̄)²) / N. With groups of one size it is that of the mean of group means. Undefined below two groups.
  */
 export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<number>>): number | undefined => {
   const count = groups.length

@@ -4,7 +4,7 @@
  */
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
 import * as RunRecord from "../record/RunRecord.ts"
-import * as Statistics from "../rl/Statistics.ts"
+import * as Statistics from "../record/Statistics.ts"
 
 /** The scores of all attempts at each problem, by the problem's key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
@@ -49,12 +49,6 @@ export const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyAr
   return [...newest].map(([evaluator, measured]) => ({ evaluator, ...measured }))
 }
 
-/** With divisor n − 1. */
-const variance = (values: ReadonlyArray<number>) => {
-  const center = Statistics.mean(values)
-  return values.reduce((sum, value) => sum + (value - center) ** 2, 0) / (values.length - 1)
-}
-
 const z = 1.959963984540054
 
 /** The 97.5 % quantile of Student's t with 1 to 4 degrees of freedom, at which the expansion is too far off. */
@@ -89,7 +83,7 @@ export const differences = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Sc
 
 /** The variance of the difference that comes from the choice of seeds; 0 where it is unknown because a side has only one seed. */
 const seedVariance = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
-  seeds.length < 2 ? 0 : variance(table(seeds, keys).map(Statistics.mean)) / seeds.length
+  seeds.length < 2 ? 0 : Statistics.variance(table(seeds, keys).map(Statistics.mean)) / seeds.length
 
 /**
  * Compares two sides, each with the scores of one or more seeds. The interval is Student's over the problems' differences; with
@@ -108,7 +102,7 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
   const difference = Statistics.mean(each)
   const half = keys.length < 2
     ? Infinity
-    : studentQuantile(freedom) * Math.sqrt(variance(each) / each.length + between)
+    : studentQuantile(freedom) * Math.sqrt(Statistics.variance(each) / each.length + between)
   return {
     problems: keys.length,
     left: Statistics.mean(table(left, keys).map(Statistics.mean)),

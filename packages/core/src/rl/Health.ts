@@ -5,8 +5,8 @@
  * const concerns = Health.concerns({ "optim/entropy": 0.001 })
  */
 
+import * as Statistics from "../record/Statistics.ts"
 import * as MetricMeaning from "./MetricMeaning.ts"
-import * as Statistics from "./Statistics.ts"
 
 /** A range of values; a side that is left out has no end. */
 export interface Range {

@@ -1,7 +1,7 @@
 /** How far the policy that is trained is from the policy that sampled. */
 import type * as Datum from "../model/Datum.ts"
+import * as Statistics from "../record/Statistics.ts"
 import type { IsClipped, Objective } from "./Objective.ts"
-import * as Statistics from "./Statistics.ts"
 
 /** Where the ranges of the ratio and of the depth of context begin; each ends where the next one begins. */
 const ratioEdges = [0, 0.5, 0.8, 0.95, 1.05, 1.25, 2]

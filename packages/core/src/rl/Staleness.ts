@@ -1,7 +1,7 @@
 /** How old the groups of an update are, and what became of those that took no place in it. */
 import type * as RunRecord from "../record/RunRecord.ts"
+import * as Statistics from "../record/Statistics.ts"
 import type * as GroupQueue from "./GroupQueue.ts"
-import * as Statistics from "./Statistics.ts"
 import type { Numbers } from "./StepMetrics.ts"
 
 /** Groups of an iteration, in the order of its update, and those put aside meanwhile. */
@@ -47,7 +47,7 @@ export const annotate = <C extends Pick<RunRecord.Credited, "groups">>(
 const spread = (name: string, values: ReadonlyArray<number>): Numbers =>
   values.length === 0 ? {} : {
     [`async/${name}_min`]: Math.min(...values),
-    [`async/${name}_mean`]: Statistics.sum(values) / values.length,
+    [`async/${name}_mean`]: Statistics.mean(values),
     [`async/${name}_max`]: Math.max(...values)
   }
 

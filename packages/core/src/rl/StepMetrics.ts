@@ -11,13 +11,13 @@ import * as Signal from "../learn/Signal.ts"
 import * as TrainingData from "../learn/TrainingData.ts"
 import * as Metric from "../record/Metric.ts"
 import type * as RunRecord from "../record/RunRecord.ts"
+import * as Statistics from "../record/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { UpdateOutput } from "../run/Program.ts"
 import * as Dropped from "./Dropped.ts"
 import type { Objective } from "./Objective.ts"
 import * as PolicyShift from "./PolicyShift.ts"
 import * as ServiceMetrics from "./ServiceMetrics.ts"
-import * as Statistics from "./Statistics.ts"
 
 /** Metrics of an iteration by name. */
 export type Numbers = Record<string, number>

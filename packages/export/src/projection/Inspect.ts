@@ -1,4 +1,5 @@
 /** Logs of Inspect: one `.eval` for each evaluation and each iteration. */
+import { Statistics } from "@effect-rl/core"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -93,8 +94,6 @@ const usageOfAll = (members: ReadonlyArray<Rollouts.Member>) => {
   return all
 }
 
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
-
 const resultsOf = ({ batch, members }: Told) => ({
   total_samples: batch.groups.reduce((sum, { members }) => sum + members.length, 0),
   completed_samples: members.length,
@@ -102,7 +101,7 @@ const resultsOf = ({ batch, members }: Told) => ({
     name: scorer,
     scorer,
     params: {},
-    metrics: { mean: { name: "mean", value: mean(members.map(({ reward }) => reward)), params: {} } }
+    metrics: { mean: { name: "mean", value: Statistics.mean(members.map(({ reward }) => reward)), params: {} } }
   }]
 })
 

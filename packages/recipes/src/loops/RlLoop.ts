@@ -17,6 +17,7 @@ import {
   type SamplingClient,
   Seed,
   Setting,
+  Statistics,
   type Weights
 } from "@effect-rl/core"
 import * as Arr from "effect/Array"
@@ -46,8 +47,6 @@ const settings = Schema.Struct({
 type Settings = typeof settings.Type
 
 type Pair = readonly [a: number, b: number]
-
-const mean = (values: ReadonlyArray<number>) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 /** Some answers to a sum, each worth 1 where its box holds the sum and 0 otherwise. */
 const answers = Effect.fnUntraced(function*(
@@ -106,7 +105,7 @@ const iterate = Effect.fnUntraced(function*(
     { concurrency: "unbounded" }
   )
   const data = groupsP.flatMap(({ prompt, rewardsG, sequences }) => {
-    const baseline = mean(rewardsG)
+    const baseline = Statistics.mean(rewardsG)
     const isConstant = rewardsG.every((reward) => reward === baseline)
     return isConstant
       ? []
@@ -118,7 +117,7 @@ const iterate = Effect.fnUntraced(function*(
     updates: Pass.ofArray(data, Loss.importanceSampling).map((pass) => Program.update([pass], Adam.params(adam, rate))),
     cursor: iteration + 1,
     report: () => ({
-      reward: { mean: mean(groupsP.map(({ rewardsG }) => mean(rewardsG))) },
+      reward: { mean: Statistics.mean(groupsP.map(({ rewardsG }) => Statistics.mean(rewardsG))) },
       metrics: { "optim/lr": rate, "optim/datums": data.length }
     })
   }

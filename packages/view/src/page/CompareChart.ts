@@ -1,4 +1,5 @@
 /** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import * as Plot from "./Plot.ts"
@@ -28,9 +29,8 @@ const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> 
     }
   }
   return [...byIteration].toSorted(([left], [right]) => left - right).map(([iteration, values]) => {
-    const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
-    return pointOf(iteration, mean, Math.sqrt(squares / Math.max(1, values.length - 1) / values.length))
+    const variance = values.length < 2 ? 0 : Statistics.variance(values)
+    return pointOf(iteration, Statistics.mean(values), Math.sqrt(variance / values.length))
   })
 }
 

@@ -1,4 +1,5 @@
 /** The groups of one iteration or evaluation, with a dot for each member by its reward. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import { verdict } from "../story/GroupVerdict.ts"
 import * as Story from "../story/Story.ts"
@@ -18,10 +19,7 @@ const choiceOf = (route: Route, { sequence }: Entry.Group): Choice => ({
   open: { ...route, at: "group", group: sequence, member: undefined }
 })
 
-const mean = (rewards: ReadonlyArray<number | null>) => {
-  const known = rewards.filter((reward) => reward !== null)
-  return known.reduce((sum, reward) => sum + reward, 0) / known.length
-}
+const mean = (rewards: ReadonlyArray<number | null>) => Statistics.mean(rewards.filter((reward) => reward !== null))
 
 const row = (group: Entry.Group, extent: DotStrip.Extent, story: Story.Story, route: Route) => {
   const choice = choiceOf(route, group)

@@ -1,4 +1,5 @@
 /** The transcript of a member: what each turn logged, or its exact tokens. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import { cell, type Child, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
@@ -28,8 +29,7 @@ const metricTable = (metrics: Entry.TurnView["metrics"], label: string): Child =
   )
 }
 
-const meanLogprob = ({ logprobs }: Entry.TurnView) =>
-  logprobs.reduce((sum: number, logprob) => sum + (logprob ?? 0), 0) / logprobs.length
+const meanLogprob = ({ logprobs }: Entry.TurnView) => Statistics.mean(logprobs.map((logprob) => logprob ?? 0))
 
 const fork = (turn: Entry.TurnView): Child =>
   turn.fork === null ? undefined : h(

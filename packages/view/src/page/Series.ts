@@ -1,4 +1,5 @@
 /** Points of a curve, and the scales that put them on a picture. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 import { svg } from "./Svg.ts"
 import * as Text from "./Text.ts"
 import type { Part } from "./Zoom.ts"
@@ -141,7 +142,7 @@ export const thinned = (points: ReadonlyArray<Point>, most = 400): ReadonlyArray
     const part = points.slice(index * each, (index + 1) * each)
     return {
       iteration: part[Math.floor(part.length / 2)]?.iteration ?? 0,
-      value: part.reduce((sum, { value }) => sum + value, 0) / part.length,
+      value: Statistics.mean(part.map(({ value }) => value)),
       low: part.reduce((low, point) => Math.min(low, point.low), Infinity),
       high: part.reduce((high, point) => Math.max(high, point.high), -Infinity)
     }

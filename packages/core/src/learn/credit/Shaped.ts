@@ -5,6 +5,7 @@ import * as Trajectory from "../../env/Trajectory.ts"
 import * as Check from "../../record/Check.ts"
 import type { InvalidOption } from "../../record/InvalidOption.ts"
 import type { JsonObject } from "../../record/Json.ts"
+import * as Statistics from "../../record/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import { type Credit, identityOf } from "./Assigned.ts"
 
@@ -112,7 +113,7 @@ export const lengthPenalty = (weights: LengthPenaltyOptions) => <E, R>(credit: C
     "length_penalty",
     (reward, trajectory, group) => {
       const survivors = GroupResult.survivors(group)
-      const mean = survivors.reduce((sum, [member]) => sum + (group.rewardsG[member] ?? 0), 0) / survivors.length
+      const mean = Statistics.mean(survivors.map(([member]) => group.rewardsG[member] ?? 0))
       const all = survivors.map(([, trajectory]) => lengthsOf(trajectory))
       const own = lengthsOf(trajectory)
       const cost = lengths.reduce((sum, length) => {

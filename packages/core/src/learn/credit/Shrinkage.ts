@@ -1,29 +1,22 @@
 /** Credit against a baseline that is drawn from the group's mean towards that of all groups. */
 import * as Effect from "effect/Effect"
+import * as Statistics from "../../record/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Advantage from "../Advantage.ts"
 import { type Credit, credited, orConstant } from "./Assigned.ts"
 
-const sum = (values: Iterable<number>) => {
-  let total = 0
-  for (const value of values) total += value
-  return total
-}
-
-const mean = (values: Float64Array | ReadonlyArray<number>) => values.length === 0 ? 0 : sum(values) / values.length
-
 /** Σ(r − mean)² / (m(m − 1)): the sampling variance of the mean of m rewards. */
-const varianceOfMean = (rewards: Float64Array) => {
-  const center = mean(rewards)
-  return sum(rewards.map((reward) => (reward - center) ** 2)) / (rewards.length * (rewards.length - 1))
-}
+const varianceOfMean = (rewards: Float64Array) =>
+  Statistics.squaredDeviations(rewards) / (rewards.length * (rewards.length - 1))
+
+const meanOrZero = (values: Statistics.Values) => values.length === 0 ? 0 : Statistics.mean(values)
 
 /** Where a group's baseline is drawn to, and the share λ of it, by the rewards of the other groups. */
 const pull = (others: ReadonlyArray<Float64Array>) => {
-  const means = others.map(mean)
-  const target = mean(means)
-  const within = mean(others.filter(({ length }) => length > 1).map(varianceOfMean))
-  const between = mean(means.map((value) => (value - target) ** 2))
+  const means = others.map(Statistics.mean)
+  const target = meanOrZero(means)
+  const within = meanOrZero(others.filter(({ length }) => length > 1).map(varianceOfMean))
+  const between = meanOrZero(means.map((value) => (value - target) ** 2))
   const share = within === 0 ? 0 : (others.length / (others.length + 1)) * (within / (within + between))
   return { target, share }
 }
@@ -34,7 +27,7 @@ const finishedRewards = (group: GroupResult.Group) => group.rewardsG.filter((rew
 const baseline = (reward: number, rewards: Float64Array, others: ReadonlyArray<Float64Array>) => {
   const { share, target } = pull(others)
   if (rewards.length < 2) return others.length === 0 ? reward : target
-  return (1 - share) * (sum(rewards) - reward) / (rewards.length - 1) + share * target
+  return (1 - share) * (Statistics.sum(rewards) - reward) / (rewards.length - 1) + share * target
 }
 
 const shrunk = (results: ReadonlyArray<GroupResult.GroupResult>) => {

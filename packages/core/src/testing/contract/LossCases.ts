@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Datum from "../../model/Datum.ts"
 import * as Loss from "../../model/Loss.ts"
+import * as Statistics from "../../record/Statistics.ts"
 import * as Case from "./Case.ts"
 import * as Fixture from "./Fixture.ts"
 
@@ -16,7 +17,7 @@ const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(rat
 const drifts = [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2]
 const advantages = Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
 
-const sequenceRatio = Math.exp(drifts.reduce((sum, drift) => sum + drift, 0) / drifts.length)
+const sequenceRatio = Math.exp(Statistics.mean(drifts))
 
 const formulas: ReadonlyArray<readonly [title: string, loss: Loss.Loss<"PolicyTokens">, formula: Formula]> = [
   ["importance_sampling", Loss.importanceSampling, (ratio, _, advantage) => -ratio * advantage],
