@@ -91,7 +91,7 @@ export interface Configured<out E, out R> extends BaseSettings {
 export interface OnEngine {
   /** What may be expected of it. */
   readonly says: string
-  /** In place of the recipe's defaults where no model is named. */
+  /** Beside `sample` in place of the recipe's defaults, where no model is named. */
   readonly settings: Readonly<Record<string, unknown>>
   /** Over those, where the machine has SmolLM2. */
   readonly withSmolLm2: Readonly<Record<string, unknown>>
@@ -103,6 +103,8 @@ export interface Recipe<out E = never, out R = never> {
   readonly description: string
   /** Absent where the engine trains the recipe as it is. */
   readonly onEngine?: OnEngine
+  /** Settings that take made-up problems in place of downloaded ones; absent where nothing is downloaded. */
+  readonly sample?: Readonly<Record<string, unknown>>
   /** `Setting`s, each with a default or optional, from which flags and configuration files follow. */
   readonly settings: Setting.Struct
   /** Decodes settings that flags or a file gave. */
@@ -133,6 +135,7 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     readonly name: string
     readonly description: string
     readonly onEngine?: OnEngine
+    readonly sample?: Readonly<Record<string, unknown>>
     readonly settings: S
     readonly build: (model: ChatModel.ChatModel, settings: S["Type"]) => Effect.Effect<Task<E, R>, BE, BR>
   }

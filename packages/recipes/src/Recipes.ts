@@ -23,6 +23,7 @@ import { guessNumber } from "./guessNumber/GuessNumber.ts"
 import { lookup } from "./lookup/Lookup.ts"
 import { rlLoop } from "./loops/RlLoop.ts"
 import { slLoop } from "./loops/SlLoop.ts"
+import { math } from "./math/Math.ts"
 import type { Pipeline } from "./Pipeline.ts"
 import type { Recipe } from "./Recipe.ts"
 import { abstractions } from "./tutorial/Abstractions.ts"
@@ -37,6 +38,7 @@ export {
   gsm8k,
   guessNumber,
   lookup,
+  math,
   plainArithmetic,
   preferenceModel,
   preferenceRl,
@@ -60,6 +62,7 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   slLoop,
   abstractions,
   gsm8k,
+  math,
   guessNumber,
   calculator,
   lookup,

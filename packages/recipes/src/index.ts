@@ -11,7 +11,9 @@ export * as MathAnswer from "./grading/MathAnswer.ts"
 export * as MathGrader from "./grading/MathGrader.ts"
 export * as Rational from "./grading/Rational.ts"
 
+export * as BoxedProblems from "./math/BoxedProblems.ts"
 export * as MathEnv from "./math/MathEnv.ts"
+export * as MathSource from "./math/MathSource.ts"
 
 export * as BoxedAddition from "./arithmetic/BoxedAddition.ts"
 export * as ColumnAddition from "./arithmetic/ColumnAddition.ts"

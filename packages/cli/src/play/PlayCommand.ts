@@ -42,7 +42,7 @@ const commandOf = <E>(recipe: Recipe.Recipe<E, Services>) =>
     recipe.name,
     { settings: noticed(SettingFlags.of(recipe.settings)), ...flags },
     ({ settings, ...flags }) =>
-      recipe.configure(SettingFlags.given(settings)).pipe(
+      recipe.configure({ ...recipe.sample, ...SettingFlags.given(settings) }).pipe(
         Effect.flatMap((configured) => PlayRun.run(recipe.name, configured, flags)),
         Effect.provide([output, Hub.Hub.layer])
       )

@@ -1,7 +1,8 @@
-/** The short run that the embedded engine gives to recipes whose default model it does not have, where no model is named. */
+/** What stands in for a recipe's defaults where nothing is downloaded: a short run on the embedded engine, or made-up problems. */
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import type * as Backend from "./Backend.ts"
 
 const hasSmolLm2 = Effect.gen(function*() {
   const { SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
@@ -9,10 +10,15 @@ const hasSmolLm2 = Effect.gen(function*() {
   return yield* Effect.orElseSucceed(fs.exists(yield* SmolLm2.file), () => false)
 })
 
-/** In place of the recipe's defaults. */
-export const settings = Effect.fnUntraced(function*({ onEngine }: Pick<Recipe.Recipe, "onEngine">) {
-  if (onEngine === undefined) return {}
-  return (yield* hasSmolLm2) ? { ...onEngine.settings, ...onEngine.withSmolLm2 } : onEngine.settings
+/** In place of the recipe's defaults: with the mock, and with the engine where no model is named. */
+export const settings = Effect.fnUntraced(function*(
+  { onEngine, sample = {} }: Pick<Recipe.Recipe, "onEngine" | "sample">,
+  backend: Backend.Name,
+  model: unknown
+) {
+  if (backend === "mock") return sample
+  if (backend !== "engine" || model !== undefined || onEngine === undefined) return {}
+  return { ...sample, ...onEngine.settings, ...((yield* hasSmolLm2) ? onEngine.withSmolLm2 : {}) }
 })
 
 /** What may be expected of it, where the model is that of the short run. */

@@ -75,7 +75,7 @@ const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOptio
 }
 
 /** A recipe, or a pipeline of recipes. */
-interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine"> {
+interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine" | "sample"> {
   readonly configure: (given: unknown) => Effect.Effect<A, InvalidOption.InvalidOption>
 }
 
@@ -88,7 +88,7 @@ export const configure = Effect.fnUntraced(function*<A>(
   const file = Option.isSome(config) ? yield* ConfigFile.read("config", config.value) : {}
   const own = yield* ConfigFile.fromText(Option.getOrElse(set, () => ({})))
   const chosen = { ...file, ...own, ...given }
-  const short = backend === "engine" && chosen["model"] === undefined ? yield* ShortRun.settings(recipe) : {}
+  const short = yield* ShortRun.settings(recipe, backend, chosen["model"])
   return yield* Effect.mapError(recipe.configure({ ...short, ...chosen }), asFlag(recipe))
 })
 

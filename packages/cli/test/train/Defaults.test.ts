@@ -26,6 +26,11 @@ const train = Effect.fnUntraced(function*({ name, settings }: (typeof Recipes.al
 const withCache = (folder: string) =>
   Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromUnknown({ EFFECT_RL_CACHE: folder }))
 
+const withoutHub = Effect.provideService(
+  ConfigProvider.ConfigProvider,
+  ConfigProvider.fromUnknown({ EFFECT_RL_CACHE: "/nowhere", HF_HUB_CACHE: "/nowhere", HF_HUB_OFFLINE: "true" })
+)
+
 describe("train with a recipe's defaults", () => {
   const { preferenceRl } = Recipes
   for (const recipe of Recipes.all.filter(({ name }) => name !== preferenceRl.name)) {
@@ -39,6 +44,25 @@ describe("train with a recipe's defaults", () => {
           recipe.onEngine !== undefined
         )
       }).pipe(withCache("/nowhere")))
+  }
+
+  for (const recipe of [Recipes.gsm8k, Recipes.math]) {
+    it.effect(`gives made-up problems of ${recipe.name} to the mock, and to people`, () =>
+      Effect.gen(function*() {
+        const { errors, exit, out } = yield* train(recipe, "--backend", "mock")
+        assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+        assert.isTrue(out.some((line) => /iteration +1\/1 .*reward/.test(line)), out.join("\n"))
+        const played = yield* CommandLine.runWithInput("\\boxed{x}\n", "play", recipe.name)
+        assert.isTrue(Exit.isSuccess(played.exit), played.errors.join("\n"))
+        assert.isTrue(played.out.some((line) => line.includes("Write your answer in \\boxed{} format.")))
+      }).pipe(withoutHub))
+
+    it.effect(`says what else there is where ${recipe.name} cannot be downloaded`, () =>
+      Effect.gen(function*() {
+        const { errors, exit } = yield* train(recipe, "--model", "effect-rl/tiny-64")
+        assert.isTrue(Exit.isFailure(exit))
+        assert.include(errors.join("\n"), "Without the hub, give a folder as data, or \"sample\" for made-up problems")
+      }).pipe(withoutHub))
   }
 
   it.effect("names the pipeline that trains what preference-rl begins with", () =>

@@ -6,15 +6,13 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as BoxedProblems from "../math/BoxedProblems.ts"
 import { finalAnswer, Gsm8kRow, type Problem } from "./Gsm8kRow.ts"
 import * as SampleProblems from "./SampleProblems.ts"
 import * as Split from "./Split.ts"
 
 /** Names the hub's own files in place of a folder. */
 export const hubName = "openai/gsm8k"
-
-/** Names the made-up problems in place of a folder. */
-export const sampleName = "sample"
 
 const repository = Repository.dataset(hubName, "e53f048856ff4f594e959d75785d2c2d37b678ee")
 
@@ -75,7 +73,10 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
  * const split = Gsm8kSource.load("data/gsm8k")
  */
 export const load = Effect.fn("Gsm8kSource.load")(function*(from: string) {
-  if (from === sampleName) return SampleProblems.split
+  if (from === BoxedProblems.sampleName) return SampleProblems.split
   if (from !== hubName) return yield* fromFolder(from)
-  return yield* Split.disjoint(yield* fromHub("train"), yield* fromHub("test"))
+  const [train, test] = yield* Effect.all([fromHub("train"), fromHub("test")]).pipe(
+    Effect.catchTag("HubError", BoxedProblems.notDownloaded)
+  )
+  return yield* Split.disjoint(train, test)
 })

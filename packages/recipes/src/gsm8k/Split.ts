@@ -64,3 +64,18 @@ export const holdOut = (problems: ReadonlyArray<Problem>, count: number): Effect
     ? Effect.fail(new TooFewProblems({ found: hashes.size, heldOut: count }))
     : Effect.succeed({ train, test })
 }
+
+const drawnSizes = { train: 96, test: 32 }
+
+/** Different problems that `draw` makes up, the same whenever they are asked for. */
+export const drawn = (draw: (next: () => number) => Problem | undefined): Split => {
+  const next = Seed.uniform(8)
+  const { test, train } = drawnSizes
+  const found = new Map<string, Problem>()
+  while (found.size < train + test) {
+    const problem = draw(next)
+    if (problem !== undefined) found.set(problem.question, problem)
+  }
+  const problems = [...found.values()]
+  return { train: problems.slice(0, train), test: problems.slice(train) }
+}

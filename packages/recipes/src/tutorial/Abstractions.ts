@@ -3,7 +3,7 @@ import { ProblemGroupBuilder, RLDataset } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as SampleProblems from "../gsm8k/SampleProblems.ts"
+import * as BoxedProblems from "../math/BoxedProblems.ts"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as Recipe from "../Recipe.ts"
 import * as TrainingSettings from "../TrainingSettings.ts"
@@ -43,7 +43,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 export const abstractions = Recipe.make({
   name: "abstractions",
   description: "Eight word problems from upstream's tutorial, two per step",
-  onEngine: SampleProblems.onEngine({}),
+  onEngine: BoxedProblems.onEngine,
   settings,
   build: (model, settings) =>
     Recipe.task({

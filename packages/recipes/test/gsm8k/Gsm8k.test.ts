@@ -1,7 +1,7 @@
 import { RunRecord, RunStore, Tinker, Weights } from "@effect-rl/core"
 import { Script, ScriptedTinker } from "@effect-rl/core/testing"
 import { Hub } from "@effect-rl/files"
-import { Gsm8k, type Gsm8kRow, Gsm8kSource, MathEnv, Recipes, type Split } from "@effect-rl/recipes"
+import { BoxedProblems, Gsm8k, type Gsm8kRow, Gsm8kSource, MathEnv, Recipes, type Split } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
@@ -46,7 +46,7 @@ const scripted = (sample: Script.SampleScript) =>
 
 const iterations = (split: Split.Split) =>
   Effect.gen(function*() {
-    const { answerTo, run } = yield* Gsm8k.task(yield* TestModel.model, settings, split)
+    const { answerTo, run } = yield* BoxedProblems.task(yield* TestModel.model, settings, split)
     const records = yield* run.pipe(
       Stream.runCollect,
       Effect.provide(scripted(answersHalf(answerTo)))
@@ -91,7 +91,7 @@ const row = ({ answer, question }: Gsm8kRow.Problem) => ({ question, answer: `Ad
 
 const noHub = Layer.mock(Hub.Hub, {})
 
-describe("Gsm8k.task", () => {
+describe("BoxedProblems.task", () => {
   it.effect("has exactly the metrics of a policy that answers half of the problems", () =>
     Effect.gen(function*() {
       const events = yield* iterations({ train: problems, test: [] })
@@ -101,7 +101,7 @@ describe("Gsm8k.task", () => {
   it.effect("evaluates each test problem once", () =>
     Effect.gen(function*() {
       const split = { train: problems.slice(0, 2), test: problems.slice(2) }
-      const { answerTo, evaluators } = yield* Gsm8k.task(yield* TestModel.model, settings, split)
+      const { answerTo, evaluators } = yield* BoxedProblems.task(yield* TestModel.model, settings, split)
       const { metrics } = yield* Effect.gen(function*() {
         const sampler = yield* Effect.flatMap(Tinker.Tinker, (tinker) =>
           tinker.createSamplingClient({ baseModel: model }))
@@ -119,7 +119,7 @@ describe("Gsm8k.task", () => {
       const model = yield* TestModel.model
       const fingerprint = (changes: Partial<typeof settings>) =>
         Effect.map(
-          Gsm8k.task(model, { ...settings, ...changes }, { train: problems, test: [] }),
+          BoxedProblems.task(model, { ...settings, ...changes }, { train: problems, test: [] }),
           ({ dataset }) => dataset.fingerprint
         )
       const same = yield* fingerprint({})
@@ -130,7 +130,7 @@ describe("Gsm8k.task", () => {
 
   it.effect("knows the answer to a prompt, and of others that it does not", () =>
     Effect.gen(function*() {
-      const { answerTo } = yield* Gsm8k.task(yield* TestModel.model, settings, { train: problems, test: [] })
+      const { answerTo } = yield* BoxedProblems.task(yield* TestModel.model, settings, { train: problems, test: [] })
       assert.deepStrictEqual(
         answerTo("user: How much is 3 and 1? Write your answer in \\boxed{} format. assistant:"),
         Option.some("4")
@@ -227,7 +227,7 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
     Effect.gen(function*() {
       const { train } = yield* split
       const four = { train: train.slice(0, 4), test: [] }
-      const { answerTo, run } = yield* Gsm8k.task(
+      const { answerTo, run } = yield* BoxedProblems.task(
         yield* TestModel.model,
         { ...settings, iterations: 1, groupsPerBatch: 4 },
         four

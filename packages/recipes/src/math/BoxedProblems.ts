@@ -1,0 +1,125 @@
+/** Training on problems whose answers are expected in a box, whichever dataset they are from. */
+import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset, Setting } from "@effect-rl/core"
+import type { HubError } from "@effect-rl/files"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { Problem } from "../gsm8k/Gsm8kRow.ts"
+import * as PromptLength from "../gsm8k/PromptLength.ts"
+import type { Split } from "../gsm8k/Split.ts"
+import * as Recipe from "../Recipe.ts"
+import * as TrainingSettings from "../TrainingSettings.ts"
+import * as MathEnv from "./MathEnv.ts"
+
+/** Names the made-up problems in place of a folder. */
+export const sampleName = "sample"
+
+/** The hub's own files could not be read. */
+export class NotDownloaded extends Schema.TaggedError<NotDownloaded>()("NotDownloaded", { detail: Schema.String }) {
+  override get message() {
+    return `${this.detail}. Without the hub, give a folder as data, or "${sampleName}" for made-up problems`
+  }
+}
+
+export const notDownloaded = ({ message }: HubError.HubError) => Effect.fail(new NotDownloaded({ detail: message }))
+
+/**
+ * The fields of a recipe's settings; `hub` names the dataset's own place there.
+ *
+ * @example
+ * const Settings = Schema.Struct(BoxedProblems.fields({
+ *   model: "Qwen/Qwen3-8B",
+ *   iterations: 100,
+ *   groupsPerBatch: 64,
+ *   groupSize: 16,
+ *   learningRate: 2e-5,
+ *   maxTokens: 512,
+ *   evalEvery: 20
+ * }, "openai/gsm8k"))
+ */
+export const fields = (defaults: TrainingSettings.Defaults, hub: string) => ({
+  ...TrainingSettings.fields(defaults),
+  data: Setting.text({
+    default: hub,
+    unit: "folder",
+    help:
+      `Folder with train.jsonl and test.jsonl, ${hub} for the hub's own files, or ${sampleName} for made-up problems, ` +
+      "which are the default where nothing is downloaded: in play, with the mock, and in the engine's short run"
+  }),
+  fewShot: Setting.toggle({ default: true, help: "Show one worked example before each problem" })
+})
+
+type Settings = TrainingSettings.TrainingSettings & { readonly data: string; readonly fewShot: boolean }
+
+const prefix = (fewShot: boolean) => fewShot ? MathEnv.strawberry : []
+
+const group =
+  (model: ChatModel.ChatModel, size: number, fewShot: boolean) => ({ answer, question }: Problem, index: number) =>
+    ProblemGroupBuilder.make({
+      key: String(index),
+      size,
+      form: fewShot ? "one worked example" : "no example",
+      env: () => MathEnv.make({ model, problem: question, answer, prefix: prefix(fewShot) })
+    })
+
+/**
+ * The task on problems already loaded; each pass goes through them in an order of its own, and each test problem is evaluated once.
+ */
+export const task = (model: ChatModel.ChatModel, settings: Omit<Settings, "data">, { test, train }: Split) => {
+  const options = TrainingSettings.options(model, settings)
+  return Recipe.task({
+    answerTo: (prompt) =>
+      Option.map(
+        Arr.findFirst([...train, ...test], ({ question }) => prompt.includes(MathEnv.question(question))),
+        ({ answer }) => answer
+      ),
+    options: {
+      ...options,
+      dataset: RLDataset.fromArray(train, {
+        groupsPerBatch: settings.groupsPerBatch,
+        epochs: Math.max(1, Math.ceil(settings.iterations / Math.ceil(train.length / settings.groupsPerBatch))),
+        shuffle: true,
+        group: group(model, settings.groupSize, settings.fewShot)
+      }),
+      run: {
+        ...options.run,
+        evaluators: [
+          Evaluator.testSet({
+            name: "held_out",
+            groups: test.map(group(model, 1, settings.fewShot)),
+            maxTokens: settings.maxTokens
+          })
+        ]
+      }
+    }
+  })
+}
+
+/** Builds the task on the problems that `load` finds under the setting `data`. */
+export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) =>
+  Effect.fnUntraced(function*(model: ChatModel.ChatModel, settings: Settings) {
+    const { data, fewShot, maxTokens } = settings
+    const split = yield* load(data)
+    yield* PromptLength.check([...split.train, ...split.test], { model, maxTokens, prefix: prefix(fewShot) })
+    return yield* task(model, settings, split)
+  })
+
+/** Takes the made-up problems. */
+export const sample = { data: sampleName }
+
+/** A run of a few minutes at most on problems that a tiny model cannot solve; SmolLM2 solves some. */
+export const onEngine: Recipe.OnEngine = {
+  says:
+    "a short run on effect-rl/tiny-128 shows how the recipe works; its problems are beyond this model, and it will not learn. " +
+    "Name a model that can solve some of them with --model, such as smollm2",
+  settings: {
+    model: "effect-rl/tiny-128",
+    iterations: 3,
+    groupsPerBatch: 2,
+    groupSize: 4,
+    maxTokens: 64,
+    evalEvery: 0
+  },
+  withSmolLm2: { model: "smollm2", learningRate: 3e-4 }
+}
