@@ -52,7 +52,10 @@ for (let step = 1; step <= steps; step++) {
 }
 await trainer.close()
 
-/** The weights as they are shipped: rounded to bf16. */
+/** The texts may have too few words for all the tokens that there is room for. */
+const vocabularySize = tokenizerJson.added_tokens.length + Object.keys(tokenizerJson.model.vocab).length
+
+/** The weights as they are shipped: rounded to bf16, without rows of the embedding that belong to no token. */
 const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors.Tensor => {
   const { arena, kernels, memory } = trainer.compute
   const mark = arena.mark()
@@ -61,14 +64,17 @@ const tensors = trainer.layout.tensors.map(({ offset, size, slot }): Safetensors
   kernels.narrowBf16(narrow, place, size)
   kernels.dequantize(place, narrow, TensorType.idOf("BF16"), size)
   arena.reset(mark)
-  return { name: slot.name, dtype: "BF16", shape: slot.shape, data: Memory.bytes(memory, narrow, size * 2).slice() }
+  const [rows = 0, ...columns] = slot.shape
+  const shape = [slot.name.includes("embed_tokens") ? vocabularySize : rows, ...columns]
+  const bytes = 2 * shape.reduce((product, length) => product * length, 1)
+  return { name: slot.name, dtype: "BF16", shape, data: Memory.bytes(memory, narrow, bytes).slice() }
 })
 BaseParameters.pack(trainer.compute.kernels, trainer.layout, trainer.block)
 measure(8)
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 mkdirSync(folder, { recursive: true })
-writeFileSync(`${folder}/config.json`, json(huggingFaceConfig(config)))
+writeFileSync(`${folder}/config.json`, json(huggingFaceConfig({ ...config, vocabularySize })))
 writeFileSync(`${folder}/model.safetensors`, Safetensors.encode(tensors, { format: "pt" }))
 writeFileSync(`${folder}/tokenizer.json`, `${JSON.stringify(tokenizerJson)}\n`)
 writeFileSync(`${folder}/tokenizer_config.json`, json(tokenizerConfig))

@@ -64,6 +64,10 @@ const write = (pen: Pen, turns: Iterable<Turn>, enough: (tokens: number) => bool
 
 const boxed = (pen: Pen): Document => write(pen, [boxedTurn(pen)], () => false)
 
+/** So many questions that ask for a box. */
+export const sums = (pen: Pen, count: number): ReadonlyArray<Document> =>
+  Array.from({ length: count }, () => boxed(pen))
+
 const fewShot = (pen: Pen): Document => write(pen, [workedExample, plainTurn(pen)], () => false)
 
 function* mixedTurns(pen: Pen): Generator<Turn> {

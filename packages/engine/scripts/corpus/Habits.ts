@@ -8,6 +8,8 @@ import type * as Random from "./Random.ts"
 /** What an answer depends on. */
 export interface Turn {
   readonly random: Random.Random
+  /** In [0, 1), the same in all turns of an episode: what the assistant is like in it. */
+  readonly mood: number
   /** The conversation as the model sees it. */
   readonly prompt: string
   /** What a perfect player would say. */
@@ -38,17 +40,24 @@ const slip = (random: Random.Random, number: string): string => {
   return `${number.slice(0, at)}${digit === Number(number[at]) ? digit % 9 + 1 : digit}${number.slice(at + 1)}`
 }
 
-const range = 32
+/** The game that the recipe plays by default. */
+export const game: GuessNumberEnv.Size = { range: 32, maxTurns: 6 }
 
-/** Guesses anywhere, in what the answers leave open, or in its middle; sometimes in a form that cannot be read. */
-export const guess: Habit = ({ isReliable, prompt, random, right }) => {
-  const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, range)
-  const anywhere = random.below(range)
+/**
+ * Throughout a game halves what is left open, or guesses in it, or guesses anywhere; sometimes in a form that cannot be read. Where a
+ * game is halved from its beginning, the last guess and its answer are all that the next guess depends on.
+ */
+export const guess: Habit = ({ isReliable, mood, prompt, random, right }) => {
+  const [lowest, highest] = GuessNumberEnv.leftOpen(prompt, game.range)
+  const anywhere = random.below(game.range)
+  const [halving, open] = isReliable ? [0.6, 0.3] : [0.2, 0.2]
   return choose(random, [
     [isReliable ? 0.01 : 0.04, () => random.pick([`I guess ${anywhere}.`, `Is it ${anywhere}?`, `${anywhere}`])],
-    [isReliable ? 0.04 : 0.5, () => `Guess: ${anywhere}`],
-    [isReliable ? 0.55 : 0.32, () => `Guess: ${lowest + random.below(Math.max(1, highest - lowest + 1))}`],
-    [isReliable ? 0.4 : 0.14, () => right]
+    [1, () => {
+      if (mood < halving) return right
+      if (mood < halving + open) return `Guess: ${lowest + random.below(Math.max(1, highest - lowest + 1))}`
+      return `Guess: ${anywhere}`
+    }]
   ])
 }
 

@@ -5,14 +5,17 @@ import * as Documents from "./Documents.ts"
 import { phrases } from "./Phrases.ts"
 import * as Random from "./Random.ts"
 
-const texts = () => {
+/** Boxed ones, to teach a tokenizer. */
+export const examples = () => {
   const random = Random.make(1)
-  const examples = Array.from({ length: 2000 }, () => {
+  return Array.from({ length: 2000 }, () => {
     const [a, b] = Addition.operands(random, 100)
-    return `user\n${Addition.boxedQuestion(a, b)}\nassistant\n${Addition.boxedAnswer(random, Addition.mixed, a, b)}`
+    const answer = Addition.boxedAnswer(random, Addition.mixed, a, b)
+    return [`user\n${Addition.boxedQuestion(a, b)}\nassistant\n${answer}`, 1] as const
   })
-  return [...examples.map((text) => [text, 1] as const), ...phrases.map((text) => [text, 200] as const)]
 }
+
+const texts = () => [...examples(), ...phrases.map((text) => [text, 200] as const)]
 
 /** One long document and `count` short ones in each step. */
 export const make = (count: number): Corpus => ({

@@ -1,9 +1,11 @@
-/** Documents made by playing the recipes' own training problems with an assistant of mixed habits. */
+/** Documents made by playing the recipes' own training problems with an assistant of mixed habits, and sums. */
 import {
   type ChatModel,
+  type EnvGroupBuilder,
   GroupResult,
   type ModelInput,
   type Policy,
+  type Renderer,
   Renderers,
   Rollout,
   Seed,
@@ -12,12 +14,15 @@ import {
 } from "@effect-rl/core"
 import { TestTokenizer } from "@effect-rl/core/testing"
 import { Directory, Format, type Recipe, Recipes } from "@effect-rl/recipes"
+import * as GuessNumber from "@effect-rl/recipes/guessNumber/GuessNumber"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Addition from "./Addition.ts"
 import { type Corpus, reliableShare } from "./Corpus.ts"
-import { contextLength, type Document } from "./Documents.ts"
+import * as Documents from "./Documents.ts"
 import * as Habits from "./Habits.ts"
 import * as Random from "./Random.ts"
+import * as Sums from "./Sums.ts"
 
 /** A recipe, how it is played, and how much of it a step holds. */
 interface Played {
@@ -27,17 +32,43 @@ interface Played {
   readonly problems: number
   /** Settings beside the number of problems. */
   readonly settings: object
+  /** The groups of a step; those of the recipe's training problems unless given. */
+  readonly groups?: (
+    model: ChatModel.ChatModel,
+    step: number
+  ) => ReadonlyArray<EnvGroupBuilder.EnvGroupBuilder<Renderer.RendererError>>
 }
 
 const alone = { groupSize: 1 }
 
+const games = 24
+
+/**
+ * All numbers in turn: a game about a training number never leaves a held-out one open alone, and a guess that is never shown is not
+ * learned.
+ */
+const guessing: Played = {
+  recipe: Recipes.guessNumber,
+  habit: Habits.guess,
+  problems: games,
+  settings: alone,
+  groups: (model, step) =>
+    Array.from(
+      { length: games },
+      (_, game) => GuessNumber.group(model, Habits.game, 1, (step * games + game) % Habits.game.range)
+    )
+}
+
 const mixture: ReadonlyArray<Played> = [
-  { recipe: Recipes.guessNumber, habit: Habits.guess, problems: 24, settings: alone },
+  guessing,
   { recipe: Recipes.calculator, habit: Habits.calculate, problems: 10, settings: alone },
   { recipe: Recipes.lookup, habit: Habits.search, problems: 10, settings: alone },
   { recipe: Recipes.format, habit: Habits.list, problems: 10, settings: alone },
   { recipe: Recipes.ticTacToe, habit: Habits.move, problems: 6, settings: {} }
 ]
+
+/** So many sums in each step, so that they are not forgotten. */
+const sums = 12
 
 const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
   Effect.map(Renderers.byName("qwen3_instruct", tokenizer), (renderer): ChatModel.ChatModel => ({
@@ -45,7 +76,7 @@ const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
     tokenizer,
     renderer,
     capabilities: {
-      contextLength,
+      contextLength: Documents.contextLength,
       lossReduction: "token-sum",
       seeds: "sample",
       promptLogprobs: true,
@@ -57,7 +88,7 @@ const modelWith = (tokenizer: Tokenizer.Tokenizer) =>
 const tokensOf = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<number> =>
   chunks.flatMap((chunk) => chunk._tag === "Image" ? [] : [...chunk.tokens])
 
-/** Says what the habit says; its luck depends on the turn alone. */
+/** Says what the habit says; its luck depends on the turn alone, its mood on the episode. */
 const policyOf = (
   tokenizer: Tokenizer.Tokenizer,
   habit: Habits.Habit,
@@ -69,7 +100,8 @@ const policyOf = (
       const text = tokenizer.decode(tokensOf(prompt))
       const random = Random.make(Seed.derive(3, key.iteration, key.group, key.member, key.turn))
       const right = Option.getOrElse(answerTo(text), () => "")
-      const tokens = tokenizer.encode(`${habit({ random, prompt: text, right, isReliable })}<|im_end|>`)
+      const mood = Random.make(Seed.derive(4, key.iteration, key.group, key.member)).uniform()
+      const tokens = tokenizer.encode(`${habit({ random, mood, prompt: text, right, isReliable })}<|im_end|>`)
       return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
     })
 })
@@ -79,7 +111,7 @@ const indexOf = (all: ReadonlyArray<number>, part: ArrayLike<number>, start: num
   all.findIndex((_, at) => at >= start && Array.from(part).every((token, i) => all[at + i] === token))
 
 /** The last turn with all before it; what the assistant said is learned, and nothing else. */
-const documentOf = (transitions: Trajectory.Trajectory["transitions"]): Document | undefined => {
+const documentOf = (transitions: Trajectory.Trajectory["transitions"]): Documents.Document | undefined => {
   const last = transitions.at(-1)
   if (last === undefined) return undefined
   const tokens = [...tokensOf(last.observation), ...last.action.tokens]
@@ -106,13 +138,13 @@ const playersOf = Effect.fnUntraced(function*(tokenizer: Tokenizer.Tokenizer, st
   const model = yield* modelWith(tokenizer)
   return yield* Effect.forEach(
     mixture,
-    Effect.fnUntraced(function*({ habit, problems, recipe, settings }) {
+    Effect.fnUntraced(function*({ groups: given, habit, problems, recipe, settings }) {
       const { build } = yield* recipe.configure({ ...settings, groupsPerBatch: problems, iterations: steps })
       const { answerTo, dataset } = yield* build(model)
       return Effect.fnUntraced(function*(step: number) {
         const policy = policyOf(tokenizer, habit, answerTo, step < steps * reliableShare)
         const groups = yield* Effect.forEach(
-          yield* dataset.batch(step - 1, 1),
+          given === undefined ? yield* dataset.batch(step - 1, 1) : given(model, step),
           (group) => Rollout.group(group, policy, { iteration: step })
         )
         return groups.flatMap((group) =>
@@ -142,7 +174,8 @@ const texts = Effect.gen(function*() {
   )
   return [
     ...documents.flat(2).map(({ tokens }) => [tokenizer.decode(tokens).replaceAll(/<\|\w+\|>/g, ""), 1] as const),
-    ...words.map((text) => [text, 40] as const)
+    ...words.map((text) => [text, 40] as const),
+    ...Sums.examples()
   ]
 })
 
@@ -150,9 +183,11 @@ export const tasks: Corpus = {
   texts: () => Effect.runPromise(texts),
   documents: async (tokenizer, steps) => {
     const players = await Effect.runPromise(playersOf(tokenizer, steps))
+    const random = Random.make(6)
     return async (step) => {
       const played = await Effect.runPromise(Effect.forEach(players, (play) => play(step)))
-      return played.flat()
+      const skill = step < steps * reliableShare ? Addition.reliable : Addition.mixed
+      return [...played.flat(), ...Documents.sums({ encode: tokenizer.encode, random, skill }, sums)]
     }
   }
 }

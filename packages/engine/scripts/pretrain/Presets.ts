@@ -6,6 +6,7 @@ import * as Sums from "../corpus/Sums.ts"
 import { tasks } from "../corpus/Tasks.ts"
 
 export interface Preset {
+  /** With room for at most so many tokens. */
   readonly config: ModelConfig
   readonly corpus: Corpus
   /** The preset whose weights it begins with; random ones unless given. */
@@ -39,7 +40,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     learningRate: 3e-3
   },
   "tiny-tasks": {
-    config: { ...common, vocabularySize: 768, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
+    config: { ...common, vocabularySize: 800, hiddenSize: 64, feedForwardSize: 192, layers: 3, heads: 2, keyHeads: 1 },
     corpus: tasks,
     origin: "tiny-64",
     steps: 850,
