@@ -1,5 +1,6 @@
 /**
- * Dynamic sampling: an iteration takes further batches until enough groups are informative.
+ * Dynamic sampling: an iteration samples more groups than its batch has until enough of them are informative. Synchronous training takes
+ * further batches; where sampling goes on during training, each group without a signal gives its place to the next one.
  *
  * @example
  * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
@@ -11,7 +12,8 @@ import * as Setting from "../record/Setting.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 
 /**
- * Every group that was sampled is reported, and every informative one trained on, also beyond `minInformative`.
+ * Every group that was sampled is reported. Synchronous training trains on every informative one, also beyond `minInformative`; where
+ * sampling goes on during training, an update has `minInformative` groups.
  *
  * @see DAPO, arXiv:2503.14476
  */
@@ -35,6 +37,9 @@ export interface DynamicSettings extends Schema.Codec.Encoded<typeof DynamicSett
 
 type Settings = typeof DynamicSettings.Type
 
+/** Whether groups without a signal take no place in an update. */
+export const isOn = ({ minInformative }: Settings) => minInformative > 0
+
 /** Whether an iteration that has sampled these groups in so many batches needs another. */
 export const needsMore = (
   { maxBatches, minInformative }: Settings,
@@ -48,3 +53,25 @@ export const needsMore = (
 /** A builder whose key names its batch, so that keys stay unique within an iteration of several batches. */
 export const rekeyed = <E, R>(builder: EnvGroupBuilder<E, R>, batches: number): EnvGroupBuilder<E, R> =>
   batches === 0 ? builder : { ...builder, key: `more${batches}/${builder.key}` }
+
+/** Groups of the update for a batch, where sampling goes on during training. */
+export const groupsOf = (settings: Settings, batch: number) =>
+  isOn(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
+
+/** An update that is waited for: the groups of its batch, those that are there, and those that were filtered meanwhile. */
+export interface Gathering {
+  readonly batch: number
+  readonly there: number
+  readonly filtered: number
+}
+
+/** Groups of the update as far as is known: those that are there once its most batches have been sampled. */
+export const places = (settings: Settings, { batch, filtered, there }: Gathering) => {
+  const all = groupsOf(settings, batch)
+  const isSpent = isOn(settings) && filtered + there >= settings.maxBatches * batch
+  return isSpent ? Math.min(there, all) : all
+}
+
+/** Filtered groups that keep their places, as the most batches have been sampled. */
+export const unreplaced = (settings: Settings, { batch, filtered }: Gathering) =>
+  isOn(settings) ? Math.max(0, filtered + groupsOf(settings, batch) - settings.maxBatches * batch) : 0

@@ -14,6 +14,7 @@ import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Program from "../run/Program.ts"
+import * as DynamicSampling from "./DynamicSampling.ts"
 import * as PublishedWeights from "./PublishedWeights.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Schedule from "./Schedule.ts"
@@ -48,8 +49,8 @@ export interface GroupQueue<out E, out R> {
   readonly begin: Effect.Effect<void, Error<E>, R>
   /** Completes when another group has ended. */
   readonly changed: Effect.Effect<void, Error<E>>
-  /** Groups of the iteration's update, those taken included, and of its batch, which has more where the dataset is used up. */
-  readonly size: Effect.Effect<{ readonly update: number; readonly batch: number }, Error<E>, R>
+  /** Groups of the iteration's update as far as is known, those taken included, and of a whole one. */
+  readonly size: Effect.Effect<{ readonly update: number; readonly whole: number }, Error<E>, R>
   /** No group is left, to train on or to be recorded as put aside. */
   readonly isOver: Effect.Effect<boolean, Error<E>, R>
   /** The groups of the iteration's update, once they are there. */
@@ -109,18 +110,28 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   let step = 0
   /** Groups of the iteration's update, which keep their places until newer weights are published. */
   let taken = 0
+  /** Groups that were filtered since then. */
+  let filtered = 0
 
   const nameOf = ({ batch, key }: Schedule.Ticket) => Schedule.nameOf(batch, key)
   const planned = () => recorded.batches.get(iteration)
 
   const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
     tickets.settle(group)
+    if (verdict === "filtered") filtered++
     aside = [...aside, { group, verdict }]
   }
 
+  const wholeOf = (batch: number) => DynamicSampling.groupsOf(options.dynamic, batch)
+
+  const gathering = Effect.map(
+    Effect.suspend(() => tickets.size(iteration)),
+    (batch): DynamicSampling.Gathering => ({ batch, filtered, there: ended.length + taken })
+  )
+
   const slots = Effect.gen(function*() {
     let sum = 0
-    for (let other = iteration; other < rules.horizon(iteration); other++) sum += yield* tickets.size(other)
+    for (let other = iteration; other < rules.horizon(iteration); other++) sum += wholeOf(yield* tickets.size(other))
     return sum
   })
 
@@ -131,8 +142,8 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   }
 
   const admit = Effect.gen(function*() {
-    const most = yield* slots
-    const hasRoom = () => inFlight.size < concurrency && inFlight.size + ended.length + taken < most
+    const room = (yield* slots) - DynamicSampling.unreplaced(options.dynamic, yield* gathering)
+    const hasRoom = () => inFlight.size < concurrency && inFlight.size + ended.length + taken < room
     while (isMissing() || hasRoom()) {
       const upcoming = yield* tickets.take
       if (upcoming === undefined) return
@@ -202,9 +213,9 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   const size = Effect.gen(function*() {
     const plan = planned()
     if (plan !== undefined) return plan.length
-    const whole = yield* tickets.size(iteration)
+    const places = DynamicSampling.places(options.dynamic, yield* gathering)
     const left = inFlight.size + ended.length + taken
-    return (yield* tickets.peek) === undefined ? Math.min(whole, left) : whole
+    return (yield* tickets.peek) === undefined ? Math.min(places, left) : places
   })
 
   const collecting = Effect.map(size, (size): Schedule.Collecting<Ended> => ({
@@ -212,7 +223,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     inFlight: [...inFlight.values()],
     ended,
     places: size - taken,
-    size: (other) => other < rules.horizon(iteration) ? tickets.knownSize(other) : 0
+    size: (other) => other < rules.horizon(iteration) ? wholeOf(tickets.knownSize(other)) : 0
   }))
 
   /** What was admitted has begun by then: it is of the weights of this iteration. */
@@ -235,6 +246,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
       lock.withPermit(Effect.suspend(() => {
         iteration = next
         taken = 0
+        filtered = 0
         return Effect.andThen(dropStale, Effect.andThen(admit, refresh))
       })),
     wave: Effect.sync(() => {
@@ -244,7 +256,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     }),
     begin: lock.withPermit(begin),
     changed: Queue.take(changes),
-    size: lock.withPermit(Effect.all({ update: size, batch: Effect.suspend(() => tickets.size(iteration)) })),
+    size: lock.withPermit(Effect.all({ update: size, whole: Effect.map(gathering, ({ batch }) => wholeOf(batch)) })),
     isOver: lock.withPermit(Effect.gen(function*() {
       return aside.length === 0 && (yield* size) === 0 && (yield* tickets.size(iteration)) > 0
     })),

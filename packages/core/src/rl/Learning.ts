@@ -26,6 +26,8 @@ export interface Sampled {
 
 /** What an iteration learned from, for its report. */
 export interface Learned extends Sampled {
+  /** Groups that were sampled and not trained on. */
+  readonly aside: ReadonlyArray<GroupResult>
   readonly groups: ReadonlyArray<GroupCredit>
   readonly data: ReadonlyArray<TrainingDatum>
   readonly metrics: Readonly<Record<string, number>>
@@ -57,10 +59,10 @@ export const checkLosses = <E, R, CE, CR>(
 /** The numbers of an iteration. */
 export const report = <E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
-  { data, groups, iteration, metrics, results, seconds }: Learned,
+  { aside, data, groups, iteration, metrics, results, seconds }: Learned,
   outputs: ReadonlyArray<Program.UpdateOutput>
 ): Program.Report => {
-  const rolledOut = StepMetrics.rollouts(results)
+  const rolledOut = StepMetrics.rollouts([...results, ...aside])
   const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
   const payload = TrainedTokens.encode(data, logprobs)
   const governed = Governor.report(options.governor, iteration, learningRate(options, iteration), outputs)
@@ -69,7 +71,7 @@ export const report = <E, R, CE, CR>(
       "progress/batch": iteration,
       "optim/lr": learningRate(options, iteration),
       ...rolledOut,
-      ...StepMetrics.trained(groups),
+      ...StepMetrics.trained(groups, aside),
       ...StepMetrics.learning(data, logprobs, options.loss),
       ...metrics,
       ...StepMetrics.updates(outputs),
@@ -93,14 +95,13 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   aside: ReadonlyArray<GroupResult> = []
 ) {
   const { iteration } = sampled
-  const results = [...sampled.results, ...aside]
-  yield* checkLosses(options, { iteration, results })
+  yield* checkLosses(options, { iteration, results: [...sampled.results, ...aside] })
   const assigned = yield* options.credit.assign(sampled.results, yield* Ref.get(memory))
   yield* Ref.set(memory, assigned.memory)
   const groups = Batch.trainable(assigned.groups)
   const parts = Substeps.split(groups, options.substeps)
   const adam = Adam.params(options.adam, learningRate(options, iteration))
-  const learned: Learned = { ...sampled, results, groups, data: parts.flat(), metrics: assigned.metrics }
+  const learned: Learned = { ...sampled, aside, groups, data: parts.flat(), metrics: assigned.metrics }
   const update: Program.Iteration<Cursor, TinkerError> = {
     _tag: "Iteration",
     updates: parts.map((part) =>

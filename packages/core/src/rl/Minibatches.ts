@@ -59,11 +59,12 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   const resultsOf = (groups: ReadonlyArray<{ readonly result?: GroupQueue.Ended["result"] }>) =>
     groups.flatMap(({ result }) => result ?? [])
   const all = () => made.flatMap(({ taken }) => taken)
-  const results = () => [...resultsOf(all()), ...resultsOf(aside.map(({ group }) => group))]
+  const results = () => resultsOf(all())
+  const discarded = () => resultsOf(aside.map(({ group }) => group))
 
   /** The number of groups in the parts up to and with this one; groups may still be filtered at the end of the dataset. */
   const until = (part: number) =>
-    Effect.map(queue.size, ({ batch, update }) => Math.min(Math.trunc(((part + 1) * batch) / parts), update))
+    Effect.map(queue.size, ({ update, whole }) => Math.min(Math.trunc(((part + 1) * whole) / parts), update))
 
   const take = Effect.fnUntraced(function*(part: number) {
     const groups: Array<GroupQueue.Ended> = []
@@ -95,7 +96,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     aside = yield* queue.aside
     wave = yield* queue.wave
     seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
-    yield* Learning.checkLosses(options, { iteration, results: results() })
+    yield* Learning.checkLosses(options, { iteration, results: [...results(), ...discarded()] })
   })
 
   const passes = (substep: number): Stream.Stream<Pass.Pass, E | CE | Error, R | CR> =>
@@ -109,7 +110,15 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     const updates = Array.from({ length: options.substeps }, (_, substep) => dataIn(substep))
     const aged = { iteration, groups: all(), aside }
     const metrics = { ...meanMetrics(made), ...Staleness.measure(aged, maxStepsOffPolicy) }
-    const learned = { iteration, results: results(), seconds, groups, data: updates.flat(), metrics }
+    const learned = {
+      iteration,
+      results: results(),
+      aside: discarded(),
+      seconds,
+      groups,
+      data: updates.flat(),
+      metrics
+    }
     const reported = Learning.report(options, learned, outputs)
     return {
       ...reported,

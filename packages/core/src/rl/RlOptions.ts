@@ -46,7 +46,7 @@ export interface RolloutOptions<in E, HE, HR>
     Omit<Rollout.StreamOptions<E, TinkerError, HE, HR>, "unordered" | "iteration" | "samplerStep">,
     Schema.Codec.Encoded<typeof LossesSettings>
 {
-  /** More batches until enough groups are informative; one batch unless given. */
+  /** More groups until enough are informative; one batch unless given. */
   readonly dynamic?: DynamicSampling.DynamicSettings
 }
 
@@ -210,7 +210,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
 
 /** Groups that were sampled ahead are trained on after the weights have moved: without a clip, training may diverge. */
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
-  { dataset, rollout, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
+  { dataset, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
   credit: Credit.Credit<CE, CR>,
   pace: Pace.Resolved | undefined
 ) => {
@@ -228,11 +228,6 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
     Check.option("pace.hopTokens", pace.hopTokens, {
       expected: "left out, or pace.hop as well",
       accepts: () => pace.hop
-    }),
-    Check.option("rollout.dynamic.minInformative", rollout?.dynamic?.minInformative, {
-      expected:
-        "0: only the synchronous pace samples further batches; pace.removeConstantRewardGroups replaces single groups",
-      accepts: (groups: number) => groups === 0
     }),
     Check.option("pace", "asynchronous", {
       expected: "Pace.synchronous for a dataset whose batches depend on how earlier ones went",

@@ -5,6 +5,7 @@ import * as Stream from "effect/Stream"
 import type { Json } from "../record/Json.ts"
 import type { RunStore } from "../record/RunStore.ts"
 import type * as Program from "../run/Program.ts"
+import * as DynamicSampling from "./DynamicSampling.ts"
 import * as GroupQueue from "./GroupQueue.ts"
 import type * as Learning from "./Learning.ts"
 import type * as Pace from "./Pace.ts"
@@ -50,7 +51,9 @@ export const program = <E, R, CE, CR>(
   iterations: (from, weights, until) =>
     Stream.unwrap(Effect.gen(function*() {
       const recorded = yield* Schedule.read
-      const queue = yield* GroupQueue.make({ options, rules: rules(settings, until), weights, from, recorded })
+      const isFiltering = settings.removeConstantRewardGroups || DynamicSampling.isOn(options.dynamic)
+      const pace = { ...settings, removeConstantRewardGroups: isFiltering }
+      const queue = yield* GroupQueue.make({ options, rules: rules(pace, until), weights, from, recorded })
       const memory = yield* Ref.make<Json>(from.credit)
       return Stream.range(from.iteration, until - 1).pipe(
         Stream.flatMap((iteration) => iterate({ options, settings, queue, memory }, iteration))

@@ -201,15 +201,17 @@ const sampledTokens = (group: GroupResult.Group) =>
 
 /**
  * What was trained on, after the filter: groups, episodes and their rewards under `train/…`, and what was sampled without being trained
- * on, `train/discarded_groups` with `train/discarded_tokens`.
+ * on, `train/discarded_groups` with `train/discarded_tokens`, which have the groups `aside` as well.
  */
-export const trained = (credits: ReadonlyArray<GroupCredit>): Numbers => {
+export const trained = (
+  credits: ReadonlyArray<GroupCredit>,
+  aside: ReadonlyArray<GroupResult.GroupResult> = []
+): Numbers => {
   const groups = credits.flatMap(({ data, result }) =>
     data.length === 0 || GroupResult.isSkipped(result) ? [] : [result]
   )
-  const discarded = credits.flatMap(({ data, result }) =>
-    data.length > 0 || GroupResult.isSkipped(result) ? [] : [result]
-  )
+  const untrained = credits.flatMap(({ data, result }) => data.length > 0 ? [] : [result])
+  const discarded = [...untrained, ...aside].filter((result) => !GroupResult.isSkipped(result))
   const rewardsG = groups.map(rewardsOf)
   const episodes = rewardsG.flat()
   return prefixed("train/", {

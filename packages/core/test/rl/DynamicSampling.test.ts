@@ -1,4 +1,4 @@
-import { type DynamicSampling, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { type DynamicSampling, Loss, Pace, Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -10,10 +10,10 @@ const everySecond = Script.reply(Task.tokenizer, (prompt, { seed = 0 }) => {
   return Task.say(answer !== undefined && seed % 2 === 0 ? answer : "0")
 })
 
-const run = (dynamic: DynamicSampling.DynamicSettings, overrides: Task.Overrides = {}) =>
+const run = (dynamic: DynamicSampling.DynamicSettings, overrides: Task.Overrides = {}, pace = Pace.synchronous) =>
   Stream.unwrap(Effect.map(
-    Task.options({ epochs: 3, ...overrides }),
-    (options) => Rl.run({ ...options, rollout: { dynamic } })
+    Task.options({ epochs: 3, ...overrides, update: { loss: Loss.ppo() } }),
+    (options) => Rl.run({ ...options, rollout: { dynamic }, pace })
   )).pipe(Stream.runCollect)
 
 const updated = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.Updated)
@@ -67,5 +67,63 @@ describe("Dynamic sampling", () => {
       const rewards = (records: ReadonlyArray<RunRecord.RunRecord>) => updated(records).map(({ reward }) => reward)
       assert.deepStrictEqual(keys(yield* Task.records), keys(whole))
       assert.deepStrictEqual(rewards(yield* Task.records), rewards(whole))
+    }).pipe(Effect.provide(scripted)))
+})
+
+const paces = [
+  ["asynchronous training", Pace.async({ maxStepsOffPolicy: 1 })],
+  ["streaming", Pace.streaming({ minibatches: 2 })]
+] as const
+
+/** Groups of each update, those that were put aside last. */
+const sorted = (records: ReadonlyArray<RunRecord.RunRecord>) => keys(records).map((groups) => groups.toSorted())
+
+describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
+  it.effect("gives the place of a group without a signal to the next one, until enough groups are informative", () =>
+    Effect.gen(function*() {
+      const records = yield* run({ minInformative: 2 }, {}, pace)
+      assert.deepStrictEqual(
+        keys(records).map((groups) => groups.filter((group) => group.endsWith("informative")).toSorted()),
+        Array(3).fill(["sum/2 informative", "sum/3 informative"])
+      )
+      const metrics = updated(records).map(({ metrics }) => metrics)
+      assert.deepStrictEqual(metrics.map((numbers) => numbers["train/groups"]), [2, 2, 2])
+      const total = (name: string) => metrics.reduce((sum, numbers) => sum + (numbers[name] ?? 0), 0)
+      assert.strictEqual(total("async/filtered"), 6)
+      assert.strictEqual(total("train/discarded_groups"), 6)
+      assert.strictEqual(total("train/discarded_tokens"), 48)
+    }).pipe(Effect.provide(scripted)))
+
+  it.effect("makes updates of as many groups as are to be informative, whatever the batch has", () =>
+    Effect.gen(function*() {
+      const groups = (minInformative: number) =>
+        Effect.map(
+          run({ minInformative, maxBatches: 4 }, {}, pace).pipe(
+            Effect.provide(RunStore.RunStore.layerMemory, { local: true })
+          ),
+          (records) => updated(records).map(({ metrics }) => metrics["train/groups"])
+        )
+      assert.deepStrictEqual(yield* groups(1), [1, 1, 1, 1, 1, 1])
+      assert.deepStrictEqual(yield* groups(3), [3, 3])
+    }).pipe(Effect.provide(scripted)))
+
+  it.effect("goes on where it was interrupted", () =>
+    Effect.gen(function*() {
+      const dynamic = { minInformative: 2 }
+      const whole = yield* run(dynamic, {}, pace).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+      yield* run(dynamic, { run: { iterations: 1 } }, pace)
+      yield* run(dynamic, {}, pace)
+      assert.deepStrictEqual(sorted(yield* Task.records).flat().toSorted(), sorted(whole).flat().toSorted())
+    }).pipe(Effect.provide(scripted)))
+})
+
+describe("Dynamic sampling without a group ahead", () => {
+  it.effect("takes no more than its most batches, and trains on what they have", () =>
+    Effect.gen(function*() {
+      const records = yield* run({ minInformative: 2, maxBatches: 1 }, {}, Pace.async({ maxStepsOffPolicy: 0 }))
+      const constant = ["sum/0 filtered", "sum/1 filtered"]
+      const informative = ["sum/2 informative", "sum/3 informative"]
+      assert.deepStrictEqual(sorted(records), Array(3).fill([constant, informative]).flat())
+      assert.deepStrictEqual(updated(records).map(({ updates }) => updates.length), [0, 1, 0, 1, 0, 1])
     }).pipe(Effect.provide(scripted)))
 })

@@ -1,5 +1,5 @@
 /** Random schedules in virtual time, against the rules of `ScheduleRules`, and rules of scheduling that are wrong on purpose. */
-import { Pace, RunRecord, Schedule } from "@effect-rl/core"
+import { type DynamicSampling, Pace, RunRecord, Schedule } from "@effect-rl/core"
 import { Draw, Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
@@ -14,6 +14,7 @@ interface Scenario {
   readonly seed: number
   readonly world: Schedules.World
   readonly pace: ScheduleRules.Story["pace"] & { readonly isStreaming: boolean }
+  readonly dynamic: Required<DynamicSampling.DynamicSettings>
   readonly substeps: number
   readonly concurrency: number
   readonly saveEvery: number
@@ -37,6 +38,7 @@ const scenario = (seed: number, hopShare = 0.4): Scenario => {
   const size = draw.integer(1, 4)
   const hops = Draw.make(seed, "hops")
   const hop = hops.chance(hopShare)
+  const dynamics = Draw.make(seed, "dynamic")
   const group = () => ({ ...drawGroup(draw), ...(hop ? drawTurns(hops) : {}) })
   const batch = () => Array.from({ length: draw.chance(0.8) ? size : draw.integer(1, 4) }, group)
   return {
@@ -55,15 +57,19 @@ const scenario = (seed: number, hopShare = 0.4): Scenario => {
       hop,
       hopTokens: hops.integer(1, 2)
     },
+    dynamic: {
+      minInformative: dynamics.chance(0.3) ? dynamics.integer(1, 5) : 0,
+      maxBatches: dynamics.integer(1, 3)
+    },
     substeps: draw.integer(1, 2),
     concurrency: draw.oneOf([64, 64, 2, 1]),
     saveEvery: draw.integer(0, 2)
   }
 }
 
-const settingsOf = ({ concurrency, saveEvery, substeps }: Scenario) => ({
+const settingsOf = ({ concurrency, dynamic, saveEvery, substeps }: Scenario) => ({
   overrides: {
-    rollout: { concurrency, groupTimeout: "1 minute" },
+    rollout: { concurrency, groupTimeout: "1 minute", dynamic },
     update: { substeps },
     run: { saveEvery }
   } as const
@@ -76,13 +82,20 @@ const paceOf = ({ pace: { hop, hopTokens, isStreaming, minibatches, ...settings 
     ...(hop ? { hop, hopTokens } : {})
   })
 
+/** Groups without a signal are filtered where enough others are sampled for. */
+const effective = (pace: Scenario["pace"], { minInformative }: Scenario["dynamic"]) => ({
+  ...pace,
+  removeConstantRewardGroups: pace.removeConstantRewardGroups || minInformative > 0
+})
+
 const storyOf = (
-  { pace, world }: Scenario,
-  { records, seen }: Schedules.Ran,
+  { dynamic, pace, world }: Scenario,
+  { records, seen }: Pick<ScheduleRules.Story, "records" | "seen">,
   isOver: boolean
 ): ScheduleRules.Story => ({
   world,
-  pace,
+  pace: effective(pace, dynamic),
+  dynamic,
   records: RunRecord.current(records),
   seen,
   isOver
@@ -181,7 +194,7 @@ const resumed = Effect.fnUntraced(function*(scenario: Scenario, crashAfter: numb
       ...before.filter(RunRecord.guards.Updated).flatMap((update) =>
         ages.get(update.iteration) === agesIn(update) ? [] : [`iteration ${update.iteration} has other ages`]
       ),
-      ...ScheduleRules.broken({ world, pace: scenario.pace, records, seen, isOver, isResumed: true })
+      ...ScheduleRules.broken({ ...storyOf(scenario, { records, seen }, isOver), isResumed: true })
     ]
   }).pipe(Effect.provide(Schedules.backend(world, seen), { local: true }))
 })

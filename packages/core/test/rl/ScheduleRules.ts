@@ -1,11 +1,12 @@
 /** What must hold of every schedule, whatever the groups did: each rule says what is wrong, if anything is. */
-import { type Pace, RunRecord } from "@effect-rl/core"
+import { type DynamicSampling, type Pace, RunRecord } from "@effect-rl/core"
 import type * as Schedules from "./Schedules.ts"
 
 /** A run by what it recorded and what was seen from outside. */
 export interface Story {
   readonly world: Schedules.World
   readonly pace: Required<Pace.AsyncSettings>
+  readonly dynamic: Required<DynamicSampling.DynamicSettings>
   readonly records: ReadonlyArray<RunRecord.RunRecord>
   readonly seen: Schedules.Seen
   /** It came to its end. */
@@ -142,20 +143,50 @@ const endsOnce: Rule = (story) => {
 const nothingIsLeft: Rule = (story) => {
   const ended = new Set(credits(story).map(({ group }) => group.key))
   const keys = story.world.batches.flat().map((_, index) => String(index))
+  const isWhole = story.world.batches.every(({ length }) => placesOf(story, length) >= length)
   return keys.flatMap((key) =>
-    complain(story.isOver && !ended.has(key) && !mayBeUntold(story, key), `group ${key} was left`)
+    complain(story.isOver && isWhole && !ended.has(key) && !mayBeUntold(story, key), `group ${key} was left`)
   )
 }
 
+/** Groups of an update whose batch has so many. */
+const placesOf = ({ dynamic: { maxBatches, minInformative } }: Story, size: number) =>
+  minInformative === 0 ? size : Math.min(minInformative, maxBatches * size)
+
+/** Groups that were filtered while an iteration collected its own and trained on them. */
+const filteredDuring = (story: Story, iteration: number) =>
+  credits(story).filter((credit) =>
+    credit.group.verdict === "filtered" && credit.iteration - (credit.group.staleness?.inQueue ?? NaN) === iteration
+  ).length
+
 const updatesAreWhole: Rule = (story) => {
-  const batches = story.records.filter(RunRecord.guards.Credited).map(({ groups, iteration }) => ({
-    iteration,
-    counted: groups.filter(isCounted).length,
-    size: story.world.batches[iteration]?.length ?? 0
-  }))
-  return batches.slice(0, -1).flatMap(({ counted, iteration, size }) =>
-    complain(counted !== size, `iteration ${iteration} trains on ${counted} of ${size} groups`)
+  const { dynamic, isResumed = false, records, world } = story
+  const batches = records.filter(RunRecord.guards.Credited).map(({ groups, iteration }) => {
+    const size = world.batches[iteration]?.length ?? 0
+    const counted = groups.filter(isCounted).length
+    const isSpent = dynamic.minInformative > 0 &&
+      (isResumed || filteredDuring(story, iteration) + counted >= dynamic.maxBatches * size)
+    return { iteration, counted, isSpent, places: placesOf(story, size) }
+  })
+  return batches.slice(0, -1).flatMap(({ counted, isSpent, iteration, places }) =>
+    complain(
+      counted > places || (counted < places && !isSpent),
+      `iteration ${iteration} trains on ${counted} of ${places} groups`
+    )
   )
+}
+
+/** An iteration replaces groups up to its most batches; those that were on their way ahead of it may be filtered as well. */
+const samplesNoMore: Rule = (story) => {
+  const { dynamic, isResumed = false, pace, world } = story
+  if (dynamic.minInformative === 0 || isResumed) return []
+  return world.batches.flatMap(({ length: size }, iteration) => {
+    const ahead = world.batches.slice(iteration, iteration + pace.maxStepsOffPolicy + 1)
+    const slots = ahead.reduce((sum, { length }) => sum + placesOf(story, length), 0)
+    const most = dynamic.maxBatches * size - placesOf(story, size) + slots
+    const filtered = filteredDuring(story, iteration)
+    return complain(filtered > most, `iteration ${iteration} filters ${filtered} groups, ${most} may be`)
+  })
 }
 
 const admitsNoMore: Rule = ({ isResumed = false, pace, records, world }) => {
@@ -208,6 +239,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "every group ends once": endsOnce,
   "no group is left": nothingIsLeft,
   "updates are whole but for the last": updatesAreWhole,
+  "no more is sampled for an update than may be": samplesNoMore,
   "no more groups are on their way than may be": admitsNoMore,
   "what is filtered has no signal": filtersAsTold,
   "what is dropped is too old": dropsAsTold
