@@ -1,5 +1,5 @@
 /** Policies as language models of `effect/ai`, and language models as policies. */
-import { Message, type MessagePolicy, Metering, PythonJson, type Renderer, type ToolSpec } from "@effect-rl/core"
+import { Message, type MessagePolicy, Metering, PythonJson, Renderer, type ToolSpec } from "@effect-rl/core"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
@@ -88,12 +88,9 @@ const conversation = Effect.fnUntraced(function*(
   if (renderer?.toolsPrefix === undefined) {
     return yield* refused("toolkit", "give a renderer that tells models of tools, such as qwen3")
   }
-  const [first, ...rest] = messages
-  const hasSystem = first?.role === "system"
-  const prefix = yield* renderer.toolsPrefix(tools.map(specOf), hasSystem ? Message.text(first) : "").pipe(
+  return yield* Renderer.withTools(renderer, tools.map(specOf), messages).pipe(
     Effect.catch((error) => refused("toolkit", error.message))
   )
-  return [...prefix, ...(hasSystem ? rest : messages)]
 })
 
 const usage = { inputTokens: {}, outputTokens: {} }

@@ -7,33 +7,62 @@ const codes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 type Signal = keyof typeof codes
 
+const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const
+
 /** npm passes a Ctrl-C on to a process that has it from the terminal already: what comes this soon is one and the same. */
 const sameSignal = 500
 
 let received: Signal | undefined
 let isArmed = false
 
-const onSignal = (signal: Signal) => {
+/** Those who wait for a Ctrl-C. */
+const waiting = new Set<() => void>()
+let isHandedOver = false
+
+/** Completes at the next Ctrl-C, which ends nothing else. */
+export const ctrlC: Effect.Effect<void> = Effect.callback<void>((resume) => {
+  const go = () => resume(Effect.void)
+  waiting.add(go)
+  return Effect.sync(() => waiting.delete(go))
+})
+
+/** Whether the Ctrl-C was for those who wait for one. */
+const handOver = () => {
+  if (waiting.size === 0) return isHandedOver
+  isHandedOver = true
+  setTimeout(() => {
+    isHandedOver = false
+  }, sameSignal).unref()
+  for (const go of waiting) go()
+  waiting.clear()
+  return true
+}
+
+const onSignal = (signal: Signal, interrupt: () => void) => {
+  if (signal === "SIGINT" && received === undefined && handOver()) return
   if (isArmed) {
     process.stderr.write("ended at once: what was not saved yet is lost\n")
     process.exit(codes[signal])
   }
   if (received !== undefined) return
   received = signal
+  interrupt()
   setTimeout(() => {
     isArmed = true
   }, sameSignal).unref()
 }
 
-/** Never succeeds; a terminal that is closed interrupts it, as `NodeRuntime.runMain` does for the other signals. */
-export const listen: Effect.Effect<never> = Effect.callback<never>((resume) => {
-  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, () => onSignal(signal))
-  process.once("SIGHUP", () => resume(Effect.interrupt))
-})
-
-/** The exit code says which signal ended the process. */
-export const teardown: Runtime.Teardown = (exit, onExit) =>
-  Runtime.defaultTeardown(
-    exit,
-    (code) => onExit(code === codes.SIGINT && received !== undefined ? codes[received] : code)
+/** Runs the program of the process. Its exit code says which signal ended it. */
+export const runMain = Runtime.makeRunMain(({ fiber }) => {
+  const listeners = signals.map((signal) =>
+    [signal, () => onSignal(signal, () => fiber.interruptUnsafe(fiber.id))] as const
   )
+  for (const [signal, listener] of listeners) process.on(signal, listener)
+  fiber.addObserver((exit) => {
+    for (const [signal, listener] of listeners) process.off(signal, listener)
+    Runtime.defaultTeardown(exit, (code) => {
+      if (received !== undefined) process.exit(code === codes.SIGINT ? codes[received] : code)
+      if (code !== 0) process.exit(code)
+    })
+  })
+})

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
+import * as CtrlC from "./CtrlC.ts"
 import * as Failure from "./Failure.ts"
 import * as Invocation from "./Invocation.ts"
 import * as Root from "./Root.ts"
@@ -48,10 +48,10 @@ const releaseInput = Effect.sync(() => process.stdin.pause())
 
 program.pipe(
   Effect.raceFirst(outputClosed),
-  Effect.raceFirst(Signals.listen),
   Effect.ensuring(releaseInput),
   Failure.report,
+  Effect.provideService(CtrlC.CtrlC, Signals.ctrlC),
   Effect.provide(Invocation.layer),
   Effect.provide(NodeServices.layer),
-  NodeRuntime.runMain({ disableErrorReporting: true, teardown: Signals.teardown })
+  Signals.runMain({ disableErrorReporting: true })
 )

@@ -46,9 +46,14 @@ const runAt = <A>(place: Layer.Layer<A>, args: ReadonlyArray<string>) =>
     Effect.provide(TestConsole.layer)
   )
 
+const reading = (input: string) => Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) })
+
+/** Runs `effect-rl` with these arguments, what it displays outside of lines on this terminal, and this to read. */
+export const runOn = (terminal: Layer.Layer<Terminal.Terminal>) => (input: string, ...args: ReadonlyArray<string>) =>
+  runAt(Layer.merge(reading(input), terminal), args)
+
 /** Runs `effect-rl` with these arguments, its output not a terminal, and this to read. */
-export const runWithInput = (input: string, ...args: ReadonlyArray<string>) =>
-  runAt(Stdio.layerTest({ stdin: Stream.encodeText(Stream.make(input)) }), args)
+export const runWithInput = runOn(displayTo([], 80))
 
 /** Runs `effect-rl` with these arguments, its output not a terminal, and nothing to read. */
 export const run = (...args: ReadonlyArray<string>) => runWithInput("", ...args)

@@ -21,6 +21,8 @@ export interface Act {
 
 export interface Options {
   readonly env?: NodeJS.ProcessEnv
+  /** Another program than the command. */
+  readonly program?: string
   /** What it reads, before the end of its input. */
   readonly input?: string
   /** One after the other. */
@@ -28,9 +30,9 @@ export interface Options {
 }
 
 /** Runs the command to its end, in a process of its own, and acts on it meanwhile. */
-export const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input }: Options = {}) =>
+export const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input, program = bin }: Options = {}) =>
   Effect.callback<Ended>((resume) => {
-    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", bin, ...args], {
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", program, ...args], {
       env: { ...process.env, ...env }
     })
     if (input !== undefined) child.stdin.end(input)

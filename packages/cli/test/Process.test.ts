@@ -66,6 +66,18 @@ describe("the process", () => {
       assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
     }))
 
+  it.live("goes on after a Ctrl-C that ends a piece of its work, and ends at the next", () =>
+    Effect.gen(function*() {
+      const program = fileURLToPath(new URL("./ctrl-c.ts", import.meta.url))
+      const acts: ReadonlyArray<Act> = [
+        { when: "working", act: "SIGINT" },
+        { when: "went on", act: "SIGINT" },
+        { when: "went on", act: "SIGINT", after: 1000 }
+      ]
+      const { code, errors, out } = yield* launch([], { program, acts })
+      assert.deepStrictEqual([code, errors, out], [130, "", "working\nwent on\nsaved\n"])
+    }))
+
   it.live.skipIf(!existsSync("/dev/full"))(
     "says that its output cannot be written",
     () =>

@@ -1,5 +1,5 @@
 /** A person at the terminal as the policy. */
-import type { ModelInput, Policy, Sampling } from "@effect-rl/core"
+import type { Message, ModelInput, Policy, Renderer, Sampling } from "@effect-rl/core"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
@@ -8,8 +8,10 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
 import { Output } from "../terminal/Output.ts"
+import * as Speech from "../terminal/Speech.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import { tokenizer } from "./CodePoints.ts"
+import type { Rendered } from "./Rendered.ts"
 
 /** There is nothing more to read: the person is done. */
 export class Left extends Schema.TaggedError<Left>()("Left", {}) {
@@ -36,7 +38,7 @@ const sampled = (text: string, [stop]: Sampling.Stop): Sampling.SampledTokens =>
   return { tokens, logprobs: new Float32Array(tokens.length), stopReason: "stop" }
 }
 
-const textOf = ({ chunks }: ModelInput.ModelInput) =>
+export const textOf = ({ chunks }: ModelInput.ModelInput) =>
   chunks.map((chunk) => chunk._tag === "Image" ? "[image]" : tokenizer.decode(chunk.tokens)).join("")
 
 /** The lines after those that were on show already. */
@@ -47,8 +49,26 @@ const unseen = (before: ReadonlyArray<string>, lines: ReadonlyArray<string>): Re
 
 const hint = "Answer in one line; end a line with \\ to go on in the next. Ctrl-D leaves."
 
+/** A person, and the conversation of each member up to what was said last. */
+export interface Person {
+  readonly policy: Policy.Policy<Left | Renderer.RendererError>
+  readonly saidBy: (member: number) => ReadonlyArray<Message.Message>
+}
+
+/** Reads what was said as a model's renderer does; tells of it where that is more than text. */
+const understood = Effect.fnUntraced(function*(rendered: Rendered, prompt: string, { tokens }: Sampling.SampledTokens) {
+  const output = yield* Output
+  const conversation = rendered.conversationOf(prompt)
+  const reading = rendered.renderer.stream(conversation)
+  const first = reading.push(tokens)
+  const { deltas, parsed } = yield* reading.end
+  const said = [...first, ...deltas]
+  if (said.some(({ _tag }) => _tag !== "Text")) yield* output.lines(Speech.text(said, output.style).split("\n"))
+  return [...conversation, parsed.message]
+})
+
 /** Shows each prompt, escaped, and reads what to say. Fails as `Left` at the end of standard input. */
-export const make = Effect.gen(function*() {
+export const make = Effect.fnUntraced(function*(rendered: Rendered) {
   const { stdin, stdinIsTerminal } = yield* Stdio.Stdio
   const output = yield* Output
   const terminal = yield* Terminal.Terminal
@@ -67,14 +87,20 @@ export const make = Effect.gen(function*() {
     if (!isTerminal) yield* output.lines(`> ${Untrusted.showLines(text)}`.split("\n"))
     return text
   })
-  const person: Policy.Policy<Left> = {
-    act: Effect.fnUntraced(function*({ key, prompt, stop }) {
-      const lines = Untrusted.showLines(textOf(prompt)).split("\n")
-      yield* output.lines(unseen(key.turn === 0 ? [] : before.get(key.member) ?? [], lines).map(output.style.dim))
-      const text = yield* ask
-      before.set(key.member, lines)
-      return sampled(text, stop)
-    })
+  const said = new Map<number, ReadonlyArray<Message.Message>>()
+  const person: Person = {
+    saidBy: (member) => said.get(member) ?? [],
+    policy: {
+      act: Effect.fnUntraced(function*({ key, prompt, stop }) {
+        const shown = textOf(prompt)
+        const lines = Untrusted.showLines(shown).split("\n")
+        yield* output.lines(unseen(key.turn === 0 ? [] : before.get(key.member) ?? [], lines).map(output.style.dim))
+        const answer = sampled(yield* ask, stop)
+        before.set(key.member, lines)
+        said.set(key.member, yield* Effect.provideService(understood(rendered, shown, answer), Output, output))
+        return answer
+      })
+    }
   }
   return person
 })

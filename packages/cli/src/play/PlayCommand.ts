@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
+import * as ConversationFile from "../ConversationFile.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as SettingFlags from "../train/SettingFlags.ts"
@@ -26,7 +27,8 @@ const flags = {
     Flag.withMetavar("number"),
     Flag.withDescription("How many problems, one after the other (default: 1)"),
     Flag.withDefault(1)
-  )
+  ),
+  save: ConversationFile.save
 }
 
 /** The settings that make a difference to a person who plays: the model, the seed and those of the task itself. */

@@ -2,7 +2,7 @@
 import {
   type ChatModel,
   type EnvGroupBuilder,
-  type GroupResult,
+  GroupResult,
   type Hooks,
   ModelRegistry,
   Renderers,
@@ -12,16 +12,21 @@ import {
 } from "@effect-rl/core"
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ConversationFile from "../ConversationFile.ts"
 import { Output } from "../terminal/Output.ts"
 import { tokenizer } from "./CodePoints.ts"
 import * as Person from "./Person.ts"
 import * as Played from "./Played.ts"
+import * as Rendered from "./Rendered.ts"
 
 export interface Flags {
   /** Which problem comes first, counted from 0. */
   readonly problem: number
   readonly episodes: number
+  /** Where what was played is saved to. */
+  readonly save: Option.Option<string>
 }
 
 /** There are not as many problems. */
@@ -47,11 +52,11 @@ export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownMod
 const spokenLike = Effect.fnUntraced(function*(name: string) {
   const [rendererName] = ModelRegistry.find(name)?.renderers ?? []
   if (rendererName === undefined) return yield* new UnknownModel({ model: name })
-  const renderer = yield* Renderers.byName(rendererName, tokenizer)
+  const rendered = Rendered.make(yield* Renderers.byName(rendererName, tokenizer), Person.textOf)
   const model: ChatModel.ChatModel = {
     name,
     tokenizer,
-    renderer,
+    renderer: rendered.renderer,
     capabilities: {
       contextLength: Number.MAX_SAFE_INTEGER,
       lossReduction: "token-sum",
@@ -61,7 +66,7 @@ const spokenLike = Effect.fnUntraced(function*(name: string) {
       loraRank: [1, Number.MAX_SAFE_INTEGER]
     }
   }
-  return model
+  return { model, rendered }
 })
 
 /** The wanted problems, in the order that training asks them in. */
@@ -83,6 +88,17 @@ const problems = Effect.fnUntraced(function*<E, R>(
 const attempt = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> =>
   builder.coupled === true ? builder : { ...builder, size: 1 }
 
+/** Saves the conversations of those who finished, with what they earned. */
+const save = (file: string, person: Person.Person, result: GroupResult.GroupResult) =>
+  GroupResult.isSkipped(result) ? Effect.void : Effect.forEach(
+    GroupResult.survivors(result),
+    ([member]) =>
+      ConversationFile.append(file, { messages: person.saidBy(member), tools: [] }, {
+        reward: result.rewardsG[member]
+      }),
+    { discard: true }
+  )
+
 /** Plays one problem after the other, until all are played or the input ends. */
 export const run = Effect.fn("PlayRun.run")(function*<E, R>(
   recipe: string,
@@ -90,9 +106,10 @@ export const run = Effect.fn("PlayRun.run")(function*<E, R>(
   flags: Flags
 ) {
   const output = yield* Output
-  const task = yield* build(yield* spokenLike(name))
+  const { model, rendered } = yield* spokenLike(name)
+  const task = yield* build(model)
   const builders = yield* problems(recipe, task, seed, flags)
-  const person = yield* Person.make
+  const person = yield* Person.make(rendered)
   const results: Array<GroupResult.GroupResult> = []
   let played: ReadonlyArray<Trajectory.Transition> = []
   const onTurnBegin = ({ transitions }: Hooks.State) => {
@@ -103,8 +120,9 @@ export const run = Effect.fn("PlayRun.run")(function*<E, R>(
   const playAll = Effect.forEach(builders, (builder, index) =>
     Effect.gen(function*() {
       if (index > 0) yield* output.lines([""])
-      const result = yield* Rollout.group(attempt(builder), person, { hooks: { onTurnBegin } })
+      const result = yield* Rollout.group(attempt(builder), person.policy, { hooks: { onTurnBegin } })
       results.push(result)
+      if (Option.isSome(flags.save)) yield* save(flags.save.value, person, result)
       yield* output.lines(["", ...Played.lines(result, output.style)])
     }), { discard: true })
   yield* Effect.catchTag(playAll, "Left", () => output.lines(["", ...Played.left(played, output.style)]))

@@ -1,14 +1,18 @@
 /** `effect-rl chat`: a conversation with a model or a checkpoint. */
-import { Message } from "@effect-rl/core"
+import { Message, Renderer } from "@effect-rl/core"
 import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
+import * as ConversationFile from "../ConversationFile.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as Speech from "../terminal/Speech.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as SampleFlags from "./SampleFlags.ts"
 import * as Talker from "./Talker.ts"
@@ -16,27 +20,51 @@ import * as Talker from "./Talker.ts"
 /** Begins anew. */
 const resetWord = "/reset"
 
-const hint = `${resetWord} begins anew, Ctrl-D leaves`
+const hint = `${resetWord} begins anew, Ctrl-C ends an answer, Ctrl-D leaves`
 
-type Conversation = ReadonlyArray<Message.Message>
+const flags = {
+  ...SampleFlags.flags,
+  messages: Flag.String("messages").pipe(
+    Flag.withMetavar("file"),
+    Flag.withDescription(
+      "Conversation to go on with: {\"messages\": [...], \"tools\": [...]}, as OpenAI's clients send it"
+    ),
+    Flag.optional
+  ),
+  save: ConversationFile.save
+}
+
+interface Chat {
+  readonly talker: Talker.Talker
+  readonly beginning: ConversationFile.Conversation
+  readonly messages: Ref.Ref<ReadonlyArray<Message.Message>>
+  readonly file: Option.Option<string>
+}
+
+/** Why an answer is not whole. */
+const endings = { stop: [], length: ["(cut at --max-tokens)"], interrupted: ["(interrupted)"] } as const
 
 /** Answers one line of the person. */
-const respond = Effect.fnUntraced(function*(talk: Talker.Talker, conversation: Ref.Ref<Conversation>, line: string) {
+const respond = Effect.fnUntraced(function*({ beginning, file, messages, talker }: Chat, line: string) {
   const output = yield* Output
-  if (line.trim() === resetWord) return yield* Ref.set(conversation, [])
+  if (line.trim() === resetWord) return yield* Ref.set(messages, beginning.messages)
   if (line.trim() === "") return
-  const asked = [...yield* Ref.get(conversation), Message.user(line)]
-  const answer = yield* talk(asked, `chat/${asked.length}`)
-  yield* Ref.set(conversation, [...asked, answer.message])
-  yield* output.lines(Untrusted.showLines(Talker.shown(answer)).split("\n"))
+  const asked = [...yield* Ref.get(messages), Message.user(line)]
+  const speech = yield* Speech.make
+  const conversation = yield* Renderer.withTools(talker.renderer, beginning.tools, asked)
+  const answer = yield* talker.answer(conversation, `chat/${asked.length}`, speech.write)
+  yield* speech.end
+  yield* output.lines(endings[answer.stopReason].map(output.style.dim))
   yield* output.record({ type: "answer", ...answer })
+  const answered = [...asked, answer.message]
+  yield* Ref.set(messages, answered)
+  if (Option.isSome(file)) yield* ConversationFile.write(file.value, { ...beginning, messages: answered })
 })
 
-const talkWith = Effect.fnUntraced(function*(talk: Talker.Talker, name: string) {
+const talk = Effect.fnUntraced(function*(chat: Chat, name: string) {
   const output = yield* Output
   const terminal = yield* Terminal.Terminal
   const { stdin, stdinIsTerminal } = yield* Stdio.Stdio
-  const conversation = yield* Ref.make<Conversation>([])
   const prompt = (yield* stdinIsTerminal) ? Effect.ignore(terminal.display("> ")) : Effect.void
   yield* output.lines([output.style.dim(`${Untrusted.show(name)}; ${hint}`)])
   yield* prompt
@@ -44,11 +72,20 @@ const talkWith = Effect.fnUntraced(function*(talk: Talker.Talker, name: string) 
     Stream.decodeText(),
     Stream.splitLines,
     Stream.orDie,
-    Stream.runForEach((line) => Effect.andThen(respond(talk, conversation, line), prompt))
+    Stream.runForEach((line) => Effect.andThen(respond(chat, line), prompt))
   )
 })
 
-export const chat = Command.make("chat", SampleFlags.flags, (flags) =>
-  Talker.withTalker(flags, talkWith).pipe(
-    Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone))
-  ))
+export const chat = Command.make(
+  "chat",
+  flags,
+  ({ messages, save, ...flags }) =>
+    Effect.gen(function*() {
+      const beginning = Option.isSome(messages) ? yield* ConversationFile.read(messages.value) : ConversationFile.empty
+      yield* Talker.withTalker(flags, (talker, name) =>
+        Effect.flatMap(
+          Ref.make(beginning.messages),
+          (messages) => talk({ talker, beginning, messages, file: save }, name)
+        ))
+    }).pipe(Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone)))
+)

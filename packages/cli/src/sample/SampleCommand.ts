@@ -18,12 +18,18 @@ const flags = {
 
 const cut = ({ stopReason }: Talker.Answer) => stopReason === "length" ? ", cut at --max-tokens" : ""
 
-const answer = Effect.fnUntraced(function*(talk: Talker.Talker, prompt: string, index: number) {
+/** The answer's text, or all of it where it is more than text. */
+const shown = ({ message, text }: Talker.Answer): string =>
+  message.toolCalls === undefined && message.unparsedToolCalls === undefined && Message.thinking(message) === ""
+    ? Message.text(message)
+    : text
+
+const answer = Effect.fnUntraced(function*(talker: Talker.Talker, prompt: string, index: number) {
   const output = yield* Output
-  const answer = yield* talk([Message.user(prompt)], `sample/${index}`)
+  const answer = yield* talker.answer([Message.user(prompt)], `sample/${index}`)
   yield* output.lines([
     output.style.dim(`${index + 1}: ${answer.tokens} tokens${cut(answer)}`),
-    Untrusted.showLines(Talker.shown(answer))
+    Untrusted.showLines(shown(answer))
   ])
   yield* output.record({ type: "sample", index, ...answer })
 })
@@ -34,8 +40,8 @@ export const sample = Command.make(
   ({ n, prompt, ...flags }) =>
     Talker.withTalker(
       flags,
-      (talk) =>
-        Effect.forEach(Array.from({ length: n }, (_, index) => index), (index) => answer(talk, prompt, index), {
+      (talker) =>
+        Effect.forEach(Array.from({ length: n }, (_, index) => index), (index) => answer(talker, prompt, index), {
           discard: true
         })
     ).pipe(Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone)))

@@ -1,6 +1,19 @@
 /** A model or a checkpoint that answers conversations. */
-import { ChatModel, Message, type Sampling, Seed } from "@effect-rl/core"
+import {
+  ChatModel,
+  type Message,
+  type Renderer,
+  type ResponseStream,
+  SampleStream,
+  type Sampling,
+  type SamplingClient,
+  Seed,
+  type TinkerError
+} from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import * as CtrlC from "../CtrlC.ts"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 
@@ -16,45 +29,76 @@ export interface Answer {
   /** All of it, thinking and markup included. */
   readonly text: string
   readonly tokens: number
-  readonly stopReason: Sampling.SampledTokens["stopReason"]
+  /** "interrupted" after Ctrl-C. */
+  readonly stopReason: Sampling.SampleStopReason | "interrupted"
 }
 
-/** The answer's text, or all of it where it is more than text. */
-export const shown = ({ message, text }: Answer): string =>
-  message.toolCalls === undefined && message.unparsedToolCalls === undefined && Message.thinking(message) === ""
-    ? Message.text(message)
-    : text
+/** Tells of what an answer adds while it is sampled. */
+export type Tell = (delta: ResponseStream.Delta) => Effect.Effect<void>
 
-export type Talker = (
-  messages: ReadonlyArray<Message.Message>,
-  key: string
-) => ReturnType<ReturnType<typeof talker>>
+/** What was sampled so far. */
+type Sampled = Pick<Answer, "stopReason"> & { readonly tokens: ReadonlyArray<number> }
 
-const talker = (
+const nothing: Sampled = { tokens: [], stopReason: "length" }
+
+const joined = ({ stopReason, tokens }: Sampling.SampledTokens) => (before: Sampled): Sampled => ({
+  tokens: [...before.tokens, ...tokens],
+  stopReason
+})
+
+const interrupted = (before: Sampled): Sampled => ({ ...before, stopReason: "interrupted" })
+
+/** The engine goes on where a piece ended. A service charges for the prompt of each piece, and is asked for the answer as a whole. */
+const pieceTokens = ({ backend, maxTokens }: Flags) => backend === "engine" ? undefined : maxTokens
+
+export interface Talker {
+  readonly renderer: Renderer.Renderer
+  /** Answers a conversation. Ctrl-C ends the answer where it is. The same key has the same seed. */
+  readonly answer: (
+    messages: ReadonlyArray<Message.Message>,
+    key: string,
+    tell?: Tell
+  ) => Effect.Effect<Answer, TinkerError.TinkerError | Renderer.RendererError>
+}
+
+const make = (
   { renderer, tokenizer }: ChatModel.ChatModel,
-  client: Effect.Success<ReturnType<typeof Subject.sampler>>,
-  { maxTokens, seed, temperature }: Flags
-) =>
-  Effect.fnUntraced(function*(messages: ReadonlyArray<Message.Message>, key: string) {
-    const prompt = yield* renderer.generationPrompt(messages)
-    const params = { maxTokens, temperature, stop: renderer.stop, seed: Seed.derive(seed, key) }
-    const { sequences: [sequence] } = yield* client.sample({ prompt, params })
-    const { stopReason, tokens } = sequence ?? { tokens: new Int32Array(0), stopReason: "stop" }
-    const { message } = yield* renderer.parse(tokens)
-    const answer: Answer = { message, text: tokenizer.decode(tokens), tokens: tokens.length, stopReason }
-    return answer
-  })
+  client: SamplingClient.SamplingClient,
+  flags: Flags
+): Talker => {
+  const { maxTokens, seed, temperature } = flags
+  return {
+    renderer,
+    answer: Effect.fnUntraced(function*(messages, key, tell = () => Effect.void) {
+      const ctrlC = yield* CtrlC.CtrlC
+      const sampled = yield* Ref.make(nothing)
+      const prompt = yield* renderer.generationPrompt(messages)
+      const params = { maxTokens, temperature, stop: renderer.stop, seed: Seed.derive(seed, key) }
+      const reading = renderer.stream(messages)
+      const tellAll = (deltas: ReadonlyArray<ResponseStream.Delta>) => Effect.forEach(deltas, tell, { discard: true })
+      yield* SampleStream.pieces(client.sample, { prompt, params }, pieceTokens(flags)).pipe(
+        Stream.interruptWhen(Effect.andThen(ctrlC, Ref.update(sampled, interrupted))),
+        Stream.tap((piece) => Ref.update(sampled, joined(piece))),
+        Stream.runForEach(({ tokens }) => tellAll(reading.push(tokens)))
+      )
+      const { deltas, parsed: { message } } = yield* reading.end
+      yield* tellAll(deltas)
+      const { stopReason, tokens } = yield* Ref.get(sampled)
+      return { message, text: tokenizer.decode(tokens), tokens: tokens.length, stopReason }
+    })
+  }
+}
 
 /** Lets the work talk to what the flags name. */
 export const withTalker = Effect.fnUntraced(function*<E, R>(
   flags: Flags,
-  use: (talk: Talker, name: string) => Effect.Effect<void, E, R>
+  use: (talker: Talker, name: string) => Effect.Effect<void, E, R>
 ) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
   const program = Effect.scoped(Effect.gen(function*() {
     const model = yield* ChatModel.resolve(subject.model)
-    const talk = talker(model, yield* Subject.sampler(subject), flags)
-    yield* use(talk, subject.checkpoint ?? subject.model)
+    const talker = make(model, yield* Subject.sampler(subject), flags)
+    yield* use(talker, subject.checkpoint ?? subject.model)
   }))
   yield* Effect.provide(program, SubjectFlags.backend(subject, flags))
 })

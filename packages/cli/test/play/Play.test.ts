@@ -66,9 +66,45 @@ describe("effect-rl play", () => {
         "It is 3276."
       ])
       assert.include(out, "3276")
+      assert.include(out, "call calculator({\"expression\": \"91 * 36\"})")
       assert.include(out, "reward 1.00 after 2 turns, completed")
       assert.include(out, "  correct 1.00, used_calculator 1.00")
     }))
+
+  it.effect("saves episodes as OpenAI's messages, one per line, with calls, the tools' answers and the reward", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* fs.makeTempDirectoryScoped(), "played.jsonl")
+      const call = "<tool_call>\n{\"name\": \"calculator\", \"arguments\": {\"expression\": \"91 * 36\"}}\n</tool_call>"
+      yield* play("calculator", [...call.replaceAll("\n", "\\\n").split("\n"), " It is 3276."], "--save", file)
+      yield* play("tic-tac-toe", ["[4]", "[0]", "[2]", "[1]", "[6]"], "--save", file)
+      const lines = (yield* fs.readFileString(file)).trimEnd().split("\n").map((line) => JSON.parse(line))
+      assert.deepStrictEqual(lines.map(({ messages, reward }) => [messages.at(-1).content, reward]), [
+        [" It is 3276.", 1],
+        ["[6]", 1],
+        ["[1]", -1]
+      ])
+      assert.deepStrictEqual(lines[0].messages.slice(1), [
+        { role: "user", content: "What is 91 * 36? Use the calculator, then answer with the number alone." },
+        {
+          role: "assistant",
+          content: "",
+          tool_calls: [{
+            id: "call_0",
+            type: "function",
+            function: { name: "calculator", arguments: "{\"expression\": \"91 * 36\"}" }
+          }]
+        },
+        { role: "tool", content: "3276", name: "calculator" },
+        { role: "assistant", content: " It is 3276." }
+      ])
+      const said = (line: number) =>
+        lines[line].messages.flatMap(({ content, role }: { readonly content: string; readonly role: string }) =>
+          role === "assistant" ? [content] : []
+        )
+      assert.deepStrictEqual([said(1), said(2)], [["[4]", "[2]", "[6]"], ["[0]", "[1]"]])
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("plays the problems of training in their order, from any of them on", () =>
     Effect.gen(function*() {

@@ -1,12 +1,25 @@
+import * as CtrlC from "@effect-rl/cli/CtrlC"
+import * as Untrusted from "@effect-rl/cli/terminal/Untrusted"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Deferred, Effect, Exit, FileSystem, Layer, Path, Terminal } from "effect"
 import * as CommandLine from "../CommandLine.ts"
 
-const { run, runFolder, runWithInput, short } = CommandLine
+const { run, runFolder, runOn, runWithInput, short } = CommandLine
 
 const tiny = ["--model", "effect-rl/tiny-64", "--max-tokens", "16"] as const
 
-const json = (out: ReadonlyArray<string>): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+/** So hot that no answer ends soon. */
+const rambling = ["--model", "effect-rl/tiny-64", "--max-tokens", "200", "--temperature", "100"] as const
+
+interface Told {
+  readonly type: string
+  readonly index: number
+  readonly text: string
+  readonly message: { readonly content: string }
+}
+
+const json = (out: ReadonlyArray<string>): ReadonlyArray<Told> =>
   out.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
 
 describe("effect-rl sample", () => {
@@ -46,4 +59,70 @@ describe("effect-rl chat", () => {
       assert.strictEqual(answers.length, 3)
       assert.strictEqual(answers[2], answers[0])
     }))
+
+  it.effect("writes an answer piece by piece while it is sampled", () =>
+    Effect.gen(function*() {
+      const displayed: Array<string> = []
+      const told = yield* runOn(CommandLine.displayTo(displayed, 80))("What is 2 + 3?\n", "chat", ...rambling)
+      assert.isTrue(Exit.isSuccess(told.exit))
+      const { out } = yield* runWithInput("What is 2 + 3?\n", "chat", "--json", ...rambling)
+      const [answer] = json(out)
+      assert.isAbove(displayed.length, 3)
+      assert.strictEqual(displayed.join(""), `${Untrusted.showLines(answer?.message.content ?? "")}\n`)
+    }))
+
+  it.effect("keeps the conversation when Ctrl-C ends an answer, goes on with it, and saves it", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* fs.makeTempDirectoryScoped(), "talk.json")
+      const begun = yield* Deferred.make<void>()
+      const terminal = Layer.effect(
+        Terminal.Terminal,
+        Effect.map(
+          Terminal.Terminal,
+          (terminal) => Terminal.make({ ...terminal, display: () => Effect.asVoid(Deferred.succeed(begun, undefined)) })
+        )
+      ).pipe(Layer.provide(NodeServices.layer))
+      const { exit, out } = yield* runOn(terminal)(
+        "What is 2 + 3?\nAnd 4 + 4?\n",
+        "chat",
+        ...rambling,
+        "--save",
+        file
+      ).pipe(Effect.provideService(CtrlC.CtrlC, Deferred.await(begun)))
+      assert.isTrue(Exit.isSuccess(exit))
+      assert.deepStrictEqual(out.slice(-2), ["(interrupted)", "(interrupted)"])
+      const saved = JSON.parse(yield* fs.readFileString(file))
+      assert.deepStrictEqual(saved.messages.map(({ role }: { readonly role: string }) => role), [
+        "user",
+        "assistant",
+        "user",
+        "assistant"
+      ])
+      assert.isAbove(saved.messages[1].content.length, 0)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("goes on with a conversation of a file, and tells the model of its tools", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const [from, to] = [path.join(folder, "from.json"), path.join(folder, "to.json")]
+      const begun = [
+        { role: "user", content: "What is 2 + 3?" },
+        { role: "assistant", content: "5", reasoning_content: "2 and 3 more" }
+      ]
+      const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters: {} } }]
+      yield* fs.writeFileString(from, JSON.stringify({ messages: begun, tools, reward: 1 }))
+      const { exit } = yield* runWithInput("And 4 + 4?\n", "chat", "--json", "--messages", from, "--save", to, ...tiny)
+      assert.isTrue(Exit.isSuccess(exit))
+      const saved = JSON.parse(yield* fs.readFileString(to))
+      assert.deepStrictEqual(saved.messages.slice(0, 3), [...begun, { role: "user", content: "And 4 + 4?" }])
+      assert.deepStrictEqual(saved.tools, tools)
+      yield* fs.writeFileString(from, "{\"messages\": [{\"role\": 1}]}")
+      const refused = yield* runWithInput("", "chat", "--messages", from, ...tiny)
+      assert.isTrue(Exit.isFailure(refused.exit))
+      assert.match(refused.errors.join(), /--messages .*from\.json: .*messages.*role/s)
+    }).pipe(Effect.provide(NodeServices.layer)))
 })

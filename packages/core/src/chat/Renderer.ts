@@ -1,9 +1,9 @@
 /** Renderers: from messages to the tokens that a model was trained on, and back. */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
-import type * as Message from "./Message.ts"
+import * as Message from "./Message.ts"
 import type { ResponseStream } from "./ResponseStream.ts"
 import type { ToolSpec } from "./ToolSpec.ts"
 
@@ -100,6 +100,28 @@ export interface Renderer {
     systemPrompt: string
   ) => Effect.Effect<ReadonlyArray<Message.Message>, RendererError>
 }
+
+/**
+ * The conversation after the messages that tell the model about its tools, which take up its system message. Fails where the renderer's
+ * family has no tools.
+ */
+export const withTools = Effect.fnUntraced(function*(
+  { name, toolsPrefix }: Pick<Renderer, "name" | "toolsPrefix">,
+  tools: ReadonlyArray<ToolSpec>,
+  conversation: ReadonlyArray<Message.Message>
+): Effect.fn.Return<ReadonlyArray<Message.Message>, RendererError> {
+  if (tools.length === 0) return conversation
+  if (toolsPrefix === undefined) {
+    return yield* new RendererError({
+      renderer: name,
+      detail: "has no tools; expected a renderer that has, such as qwen3"
+    })
+  }
+  const [first, ...others] = conversation
+  const hasSystem = first?.role === "system"
+  const prefix = yield* toolsPrefix(tools, hasSystem ? Message.text(first) : "")
+  return [...prefix, ...(hasSystem ? others : conversation)]
+})
 
 /** Why a response cannot be acted on as it stands. */
 export interface Failure {

@@ -1,8 +1,9 @@
 /** A request of a chat client on its way to a sampler: weights, prompt, and how to sample and read the reply. */
 import {
   type ChatModel,
-  Message,
+  type Message,
   type ModelInput,
+  Renderer,
   type ResponseStream,
   type Sampling,
   type ToolSpec
@@ -73,20 +74,15 @@ const source = Effect.fnUntraced(function*(parts: Parts, model: string) {
   return { sampler, chatModel: yield* parts.chatModel(sampler.baseModel) } satisfies Source
 })
 
-const withTools = Effect.fnUntraced(function*({ renderer }: ChatModel.ChatModel, { messages, tools }: Asked) {
-  if (tools.length === 0) return messages
-  if (renderer.toolsPrefix === undefined) {
-    return yield* invalid(`tools: the renderer ${renderer.name} has none, expected no tools for this model`)
-  }
-  const [first, ...others] = messages
-  const system = first?.role === "system" ? first : undefined
-  const prefix = yield* renderer.toolsPrefix(tools, system === undefined ? "" : Message.text(system))
-  return [...prefix, ...(system === undefined ? messages : others)]
-})
+const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { tools }: Asked) =>
+  tools.length === 0 || toolsPrefix !== undefined
+    ? Effect.void
+    : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`))
 
 /** The conversation as it is rendered, with its tools, and its prompt. */
 export const render = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, asked: Asked) {
-  const messages = yield* withTools(chatModel, asked)
+  yield* knowsTools(chatModel, asked)
+  const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, asked.messages)
   const prompt = yield* chatModel.renderer.generationPrompt(messages)
   return { messages, prompt }
 }, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`))))

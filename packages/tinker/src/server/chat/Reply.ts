@@ -1,7 +1,6 @@
 /** Replies of a model: sampled whole, or read while they are sampled. */
-import { ModelInput, type Renderer, type ResponseStream, type Sampling } from "@effect-rl/core"
+import { type Renderer, type ResponseStream, SampleStream, type Sampling } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Accept from "../Accept.ts"
 import { Caller } from "../Caller.ts"
@@ -38,13 +37,8 @@ export interface Whole {
   readonly ended: Ended
 }
 
-/** Tokens that a streamed reply waits for. */
-const pieceTokens = 16
-
+/** How far a reply has been read. */
 interface Reading {
-  readonly prompt: ModelInput.ModelInput
-  readonly left: number
-  readonly seed: number | undefined
   /** Tokens that may begin a stop; see `StopText`. */
   readonly held: Int32Array
   readonly stop: string | undefined
@@ -54,42 +48,13 @@ interface Reading {
 
 const none = new Int32Array(0)
 
-const nothing: Sampling.SampledTokens = { tokens: none, logprobs: new Float32Array(0), stopReason: "length" }
+const unread: Reading = { held: none, stop: undefined, sampled: 0, stopReason: "length" }
 
-const begin = ({ params, prompt }: Sampling.SampleRequest, index: number): Reading => ({
-  prompt,
-  left: params.maxTokens,
-  seed: params.seed === undefined ? undefined : params.seed + index,
-  held: none,
-  stop: undefined,
-  sampled: 0,
-  stopReason: "length"
-})
-
-/** A sampler that stops at text gets the whole reply as one piece: it would not see a stop that begins in an earlier one. */
-const pieceOf = (request: Sampling.SampleRequest, { left, prompt, seed }: Reading): Sampling.SampleRequest => {
-  const { params } = request
-  const most = typeof params.stop?.[0] === "string" ? left : pieceTokens
-  return {
-    ...request,
-    prompt,
-    numSamples: 1,
-    params: { ...params, maxTokens: Math.min(most, left), ...(seed === undefined ? {} : { seed }) }
-  }
-}
-
-const after = (reading: Reading, { stopReason, tokens }: Sampling.SampledTokens, found: StopText.Found): Reading => {
-  const isOver = stopReason === "stop" || tokens.length === 0 || found.stop !== undefined
-  return {
-    prompt: ModelInput.append(reading.prompt, tokens),
-    left: isOver ? 0 : reading.left - tokens.length,
-    seed: reading.seed === undefined ? undefined : reading.seed + 1,
-    held: found.held,
-    stop: found.stop,
-    sampled: reading.sampled + tokens.length,
-    stopReason
-  }
-}
+const after = (
+  { sampled }: Reading,
+  { stopReason, tokens }: Sampling.SampledTokens,
+  { held, stop }: StopText.Found
+): Reading => ({ held, stop, sampled: sampled + tokens.length, stopReason })
 
 const joined = (left: Int32Array, right: Int32Array) => left.length === 0 ? right : Int32Array.from([...left, ...right])
 
@@ -127,22 +92,32 @@ const sample = Effect.fnUntraced(function*(
   return yield* Effect.raceFirst(response, heartbeat(parts, sampler))
 })
 
+/** The request of reply `index` alone. */
+const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleRequest => {
+  const { params } = request
+  return params.seed === undefined ? request : { ...request, params: { ...params, seed: params.seed + index } }
+}
+
 /** Reply `index`: what it adds to its message as it is sampled, and how it ended. */
 export const stream = (parts: Parts, prompted: Prompted, index = 0): Stream.Stream<Event, Refusal, Caller> =>
   Stream.suspend(() => {
     const { request, source: { chatModel: { tokenizer } }, stops } = prompted
     const reader = prompted.read()
-    const step = Effect.fnUntraced(function*(reading: Reading) {
-      if (reading.left <= 0) {
-        const { deltas, ended } = yield* end(reader, prompted, reading)
-        return [[...deltas, ended], Option.none<Reading>()] as const
-      }
-      const { sequences: [sequence = nothing] } = yield* sample(parts, prompted, pieceOf(request, reading))
+    let reading = unread
+    const step = (sequence: Sampling.SampledTokens): ReadonlyArray<Event> => {
       const found = StopText.find(tokenizer, stops, joined(reading.held, sequence.tokens))
-      const events: ReadonlyArray<Event> = [{ _tag: "Sampled", sequence }, ...reader.push(found.passed)]
-      return [events, Option.some(after(reading, sequence, found))] as const
-    })
-    return Stream.paginate(begin(request, index), step)
+      reading = after(reading, sequence, found)
+      return [{ _tag: "Sampled", sequence }, ...reader.push(found.passed)]
+    }
+    const last = Effect.suspend(() => end(reader, prompted, reading))
+    return Stream.concat(
+      SampleStream.pieces((piece) => sample(parts, prompted, piece), alone(request, index)).pipe(
+        Stream.map(step),
+        Stream.takeUntil(() => reading.stop !== undefined),
+        Stream.flatMap(Stream.fromIterable)
+      ),
+      Stream.fromIterableEffect(Effect.map(last, ({ deltas, ended }): ReadonlyArray<Event> => [...deltas, ended]))
+    )
   })
 
 const collected = (parts: Parts, prompted: Prompted, index: number) =>
@@ -153,7 +128,7 @@ const collected = (parts: Parts, prompted: Prompted, index: number) =>
 
 const read = (prompted: Prompted, sequence: Sampling.SampledTokens) => {
   const found: StopText.Found = { passed: none, held: sequence.tokens, stop: undefined }
-  const reading = after(begin(prompted.request, 0), sequence, found)
+  const reading = after(unread, sequence, found)
   return Effect.map(end(prompted.read(), prompted, reading), ({ ended }): Whole => ({ sequences: [sequence], ended }))
 }
 

@@ -1,0 +1,79 @@
+/**
+ * Conversations in files as OpenAI's messages: one per line, `{"messages": […]}`, as in a request or a file of examples for fine-tuning;
+ * other fields are passed over.
+ */
+import { type Message, OpenAi, type ToolSpec } from "@effect-rl/core"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Schema from "effect/Schema"
+import * as Untrusted from "./terminal/Untrusted.ts"
+
+/** Where to save to. */
+export const save = Flag.String("save").pipe(
+  Flag.withMetavar("file"),
+  Flag.withDescription("File to write conversations to, as OpenAI's messages"),
+  Flag.optional
+)
+
+/** A file holds no conversation, or cannot be read or written. */
+export class ConversationFileError extends Schema.TaggedError<ConversationFileError>()("ConversationFileError", {
+  flag: Schema.String,
+  file: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.flag} ${this.file}: ${this.detail}`
+  }
+}
+
+export interface Conversation {
+  readonly messages: ReadonlyArray<Message.Message>
+  readonly tools: ReadonlyArray<ToolSpec.ToolSpec>
+}
+
+export const empty: Conversation = { messages: [], tools: [] }
+
+const Line = Schema.Struct({
+  messages: Schema.Array(OpenAi.ChatMessage),
+  tools: Schema.optionalKey(Schema.Array(OpenAi.Tool))
+})
+
+const fail = (flag: string, file: string) => (error: { readonly message: string }) =>
+  new ConversationFileError({ flag, file, detail: error.message })
+
+/** The one conversation of a file, with its tools. */
+export const read = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const failed = fail("--messages", file)
+  const text = yield* Effect.mapError(fs.readFileString(file), failed)
+  const { messages, tools = [] } = yield* Schema.decodeEffect(Schema.fromJsonString(Line))(text).pipe(
+    Effect.mapError(failed)
+  )
+  const conversation: Conversation = {
+    messages: yield* Effect.mapError(OpenAi.toMessages(messages), failed),
+    tools: tools.map(OpenAi.toToolSpec)
+  }
+  return conversation
+})
+
+const lineOf = ({ messages, tools }: Conversation, fields: object = {}) => {
+  const line = {
+    messages: messages.map(OpenAi.fromMessage),
+    ...(tools.length > 0 && { tools: tools.map(OpenAi.fromToolSpec) }),
+    ...fields
+  }
+  return `${Untrusted.json(line)}\n`
+}
+
+/** Writes a conversation in the place of what the file holds. */
+export const write = (file: string, conversation: Conversation) =>
+  FileSystem.FileSystem.use((fs) =>
+    Effect.mapError(fs.writeFileString(file, lineOf(conversation)), fail("--save", file))
+  )
+
+/** Adds a conversation to those of the file, with these fields beside it. */
+export const append = (file: string, conversation: Conversation, fields: object) =>
+  FileSystem.FileSystem.use((fs) =>
+    Effect.mapError(fs.writeFileString(file, lineOf(conversation, fields), { flag: "a" }), fail("--save", file))
+  )

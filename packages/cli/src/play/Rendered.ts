@@ -1,0 +1,45 @@
+/** A renderer that knows afterwards which conversation a prompt shows. */
+import type { Message, Renderer } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+
+type Conversation = ReadonlyArray<Message.Message>
+
+export interface Rendered {
+  readonly renderer: Renderer.Renderer
+  /**
+   * The conversation behind the text of a prompt. A later prompt keeps what was typed as it was typed, so that only its end is sure to be
+   * as it was rendered.
+   */
+  readonly conversationOf: (prompt: string) => Conversation
+}
+
+/** Prompts of the latest turns of all players. */
+const remembered = 64
+
+const commonEnd = (left: string, right: string) => {
+  let length = 0
+  while (length < Math.min(left.length, right.length) && left.at(-1 - length) === right.at(-1 - length)) length++
+  return length
+}
+
+/** @param textOf the text of a prompt */
+export const make = (
+  renderer: Renderer.Renderer,
+  textOf: (prompt: Effect.Success<ReturnType<Renderer.Renderer["generationPrompt"]>>) => string
+): Rendered => {
+  let shown: ReadonlyArray<{ readonly conversation: Conversation; readonly text: string }> = []
+  return {
+    renderer: {
+      ...renderer,
+      generationPrompt: (conversation, options) =>
+        Effect.tap(renderer.generationPrompt(conversation, options), (prompt) =>
+          Effect.sync(() => {
+            shown = [{ conversation, text: textOf(prompt) }, ...shown].slice(0, remembered)
+          }))
+    },
+    conversationOf: (prompt) => {
+      const ends = shown.map(({ text }) => commonEnd(text, prompt))
+      return shown[ends.indexOf(Math.max(...ends))]?.conversation ?? []
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/** What a model says, written as it comes: text as it is, reasoning and calls of tools marked as what they are. */
+import type { ResponseStream } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as Terminal from "effect/Terminal"
+import { Output } from "./Output.ts"
+import type { Style } from "./Style.ts"
+import * as Untrusted from "./Untrusted.ts"
+
+/** What the last line belongs to. */
+type Last = ResponseStream.Delta["_tag"] | "nothing"
+
+const callOf = ({ arguments: args, name }: { readonly name: string; readonly arguments: string }) => `${name}(${args})`
+
+/** How one delta is written after what came before. */
+const written = (delta: ResponseStream.Delta, last: Last, { dim, warn }: Style): string => {
+  const line = last === "nothing" ? "" : "\n"
+  switch (delta._tag) {
+    case "Text":
+      return (last === "Text" ? "" : line) + Untrusted.showLines(delta.text)
+    case "Thinking":
+      return (last === "Thinking" ? "" : `${line}${dim("thinking: ")}`) + dim(Untrusted.showLines(delta.thinking))
+    case "ToolCall":
+      return line + dim("call ") + Untrusted.showLines(callOf(delta.toolCall.function))
+    case "UnparsedToolCall":
+      return line + warn(`unreadable call (${Untrusted.show(delta.unparsedToolCall.error)}) `) +
+        Untrusted.showLines(delta.unparsedToolCall.rawText)
+  }
+}
+
+/** The text of all deltas. */
+export const text = (deltas: ReadonlyArray<ResponseStream.Delta>, style: Style): string =>
+  deltas.map((delta, index) => written(delta, deltas[index - 1]?._tag ?? "nothing", style)).join("")
+
+/** A writer of one answer. It writes nothing for programs, which read the whole answer as JSON. */
+export const make = Effect.gen(function*() {
+  const { mode, style } = yield* Output
+  const terminal = yield* Terminal.Terminal
+  let last: Last = "nothing"
+  const display = (text: string) => mode === "json" ? Effect.void : Effect.ignore(terminal.display(text))
+  return {
+    write: (delta: ResponseStream.Delta) =>
+      Effect.suspend(() => {
+        const text = written(delta, last, style)
+        last = delta._tag
+        return display(text)
+      }),
+    /** Ends the last line. */
+    end: display("\n")
+  }
+})
