@@ -19,6 +19,10 @@ export const h = (tag: string, attributes: Attributes = {}, ...children: Readonl
 export const part = <P extends object>(component: (props: P) => Child, props: P, key: string): Child =>
   createElement<P>(component, { ...props, key })
 
+/** A button that copies a text. */
+export const copy = (text: () => string, label: string): View =>
+  h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text()) }, label)
+
 /** A table with a heading for each column. */
 export const table = (headings: ReadonlyArray<string>, rows: ReadonlyArray<Child>, label: string): View =>
   h(

@@ -2,7 +2,8 @@
 import * as Statistics from "@effect-rl/core/record/Statistics"
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
-import { cell, type Child, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
+import * as ChatMessages from "./ChatMessages.ts"
+import { cell, type Child, copy, dotted, empty, h, numberCell, panel, table } from "./Dom.ts"
 import { tone } from "./GroupScreen.ts"
 import * as LogTexts from "./LogTexts.ts"
 import * as Replay from "./Replay.ts"
@@ -97,13 +98,14 @@ const summary = (
   )
 }
 
-const forms = (route: Route): Child =>
+const forms = (route: Route, { turns }: Entry.MemberView): Child =>
   h(
     "nav",
     { class: "filters", "aria-label": "form" },
     link({ ...route, tokens: undefined, turn: undefined, token: undefined }, "messages", route.tokens !== true),
     link({ ...route, tokens: true }, "exact tokens (t)", route.tokens === true),
-    ...(route.tokens === true ? [TokenStrip.chooser(route), TokenStrip.legend(route.colour)] : [])
+    ...(route.tokens === true ? [TokenStrip.chooser(route), TokenStrip.legend(route.colour)] : []),
+    copy(() => JSON.stringify({ messages: ChatMessages.of(turns) }), "copy as OpenAI's messages")
   )
 
 /** What graders said: the evidence for the reward. */
@@ -129,7 +131,7 @@ export const render = (data: Data): Screen => {
       ? [empty("This member was dropped: the group's page says why.")]
       : [
         summary(data, member, index, advantage),
-        forms(route),
+        forms(route, member),
         ...member.turns.map((turn, at) => turnPanel(data, turn, at)),
         evidence(member),
         TurnLanes.panelOf(transcript, [index]),

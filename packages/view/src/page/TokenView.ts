@@ -1,7 +1,7 @@
 /** The tokens of a turn with the microscope beside them. */
 import { useMemo, useState } from "preact/hooks"
 import type * as Entry from "../story/Entry.ts"
-import { type Child, h, part } from "./Dom.ts"
+import { type Child, copy, h, part } from "./Dom.ts"
 import * as Microscope from "./Microscope.ts"
 import type { Route } from "./Route.ts"
 import * as TokenStrip from "./TokenStrip.ts"
@@ -15,12 +15,10 @@ interface Props {
   readonly isLive: boolean
 }
 
-const copy = (text: string, label: string): Child =>
-  h("button", { type: "button", onClick: () => navigator.clipboard?.writeText(text) }, label)
-
 const View = ({ index, isLive, route, scale, turn, version }: Props) => {
   const [hovered, hover] = useState<number>()
   const { colour, member, token } = route
+  const { pieces } = turn
   const kept = route.turn === index ? token : undefined
   // Thousands of tokens are not drawn again because one of them is pointed at.
   const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, version, onHover: hover }), [
@@ -41,9 +39,9 @@ const View = ({ index, isLive, route, scale, turn, version }: Props) => {
       h(
         "p",
         { class: "facts" },
-        copy(turn.tokens.join(" "), "copy ids"),
+        copy(() => turn.tokens.join(" "), "copy ids"),
         " ",
-        turn.pieces === null ? undefined : copy(turn.pieces.map(({ text }) => text).join(""), "copy text")
+        pieces === null ? undefined : copy(() => pieces.map(({ text }) => text).join(""), "copy text")
       )
     ),
     Microscope.draw(turn, index, hovered ?? kept, version, route, isLive)

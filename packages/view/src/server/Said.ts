@@ -1,11 +1,17 @@
 /** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
-import { Renderers, type ResponseStream, Tokenizer } from "@effect-rl/core"
+import { OpenAi, Renderers, type ResponseStream, Tokenizer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 
-/** The parts of a response; null where the model's tokenizer or its renderer is not here. */
-export type Reading = (tokens: Int32Array) => Effect.Effect<ReadonlyArray<Entry.SaidPart> | null>
+/** A response part by part, and as a message. */
+export interface Read {
+  readonly parts: ReadonlyArray<Entry.SaidPart>
+  readonly message: OpenAi.ChatMessage
+}
+
+/** Reads a response; null where the model's tokenizer or its renderer is not here. */
+export type Reading = (tokens: Int32Array) => Effect.Effect<Read | null>
 
 const unread: Reading = () => Effect.succeed(null)
 
@@ -45,7 +51,9 @@ export const of = Effect.fnUntraced(function*(model: string, renderer: string) {
       Effect.gen(function*() {
         const response = found.stream([])
         const first = response.push(tokens)
-        return joined([...first, ...(yield* response.end).deltas])
+        const { deltas, parsed } = yield* response.end
+        const read: Read = { parts: joined([...first, ...deltas]), message: OpenAi.fromMessage(parsed.message) }
+        return read
       }).pipe(Effect.orElseSucceed(() => null))
   })
 })

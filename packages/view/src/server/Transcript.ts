@@ -102,12 +102,14 @@ const turnOf = (
     const { action, fork = null, logs, metrics, observation, reward, times = null, trainable } = transition
     const prompt = promptOf(observation)
     const tokens = Array.from(action.tokens)
+    const read = yield* context.reading(action.tokens)
     const view: Entry.TurnView = {
       prompt,
       tokens,
       promptPieces: context.texts(prompt),
       pieces: context.texts(tokens),
-      said: yield* context.reading(action.tokens),
+      said: read?.parts ?? null,
+      message: read?.message ?? null,
       logprobs: Array.from(action.logprobs, finite),
       versions: action.weights?.flatMap(({ length, step }) => Array.from({ length }, () => step)) ?? null,
       stopReason: action.stopReason,

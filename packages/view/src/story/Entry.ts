@@ -5,7 +5,7 @@
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
  *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
  */
-import type { GroupResult, RunRecord, Trajectory } from "@effect-rl/core"
+import type { GroupResult, OpenAi, RunRecord, Trajectory } from "@effect-rl/core"
 
 /** A value after JSON. */
 type Shown<A> = A extends number ? number | null
@@ -123,6 +123,8 @@ export interface TurnView {
   readonly pieces: ReadonlyArray<Piece> | null
   /** Null where the model's tokenizer or its renderer is not here. */
   readonly said: ReadonlyArray<SaidPart> | null
+  /** The response as a message of OpenAI's; null where it cannot be read. */
+  readonly message: OpenAi.ChatMessage | null
   readonly logprobs: ReadonlyArray<number | null>
   /** Optimizer steps behind the weights that sampled each token; null where those of the group sampled all. */
   readonly versions: ReadonlyArray<number> | null

@@ -186,6 +186,20 @@ describe.skipIf(isMissing)("the page of a run", () => {
             "five",
             "add({})"
           ])
+          const clipboard = "{ value: { writeText: (text) => { document.title = text } } }"
+          await page.evaluate(`Object.defineProperty(navigator, "clipboard", ${clipboard})`)
+          await page.getByRole("button", { name: "copy as OpenAI's messages" }).click()
+          assert.deepStrictEqual(JSON.parse(await page.title()), {
+            messages: [
+              { role: "user", content: "What is 2 + 3?" },
+              {
+                role: "assistant",
+                content: "five\n",
+                reasoning_content: "2 and 3",
+                tool_calls: [{ id: "call_0", type: "function", function: { name: "add", arguments: "{}" } }]
+              }
+            ]
+          })
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 
 const read = Effect.fnUntraced(function*(renderer: string, text: string) {
   const reading = yield* Said.of("test/words", renderer)
-  return yield* reading(TestTokenizer.characters.encode(text))
+  return (yield* reading(TestTokenizer.characters.encode(text)))?.parts ?? null
 }, Effect.provide(TestTokenizer.layer()))
 
 describe("what a policy said", () => {
