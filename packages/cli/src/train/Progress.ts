@@ -114,8 +114,10 @@ export const update = (self: Progress, record: RunRecord.RunRecord): Progress =>
 
 const none = { completed: 0, total: 0 }
 
-/** Milliseconds until the last iteration is done, by the latest ones; undefined where that cannot be said. */
-export const remaining = ({ durations, iteration, iterations }: Progress): number | undefined => {
+/** Milliseconds until the run is done, by its forecast or by its latest iterations; undefined where that cannot be said. */
+export const remaining = ({ durations, iteration, iterations, latest }: Progress): number | undefined => {
+  const expected = latest?.forecast?.seconds
+  if (expected !== undefined) return 1000 * Math.max(0, expected - (latest?.spent.seconds ?? 0))
   if (durations.length === 0 || iterations === null) return undefined
   return Statistics.mean(durations) * (iterations - iteration)
 }

@@ -98,6 +98,14 @@ describe("the moving line", () => {
     )
   })
 
+  it("estimates what is left from the forecast, which knows of evaluations", () => {
+    const forecast = { ...spent, seconds: 100 }
+    assert.include(
+      live([opened(0, 4), { ...updated(0), spent: { ...spent, seconds: 40 }, forecast }, sampling(1, 32)]),
+      "12 s elapsed, 1 min 0 s left"
+    )
+  })
+
   it("names the evaluator at work and counts its problems", () => {
     assert.include(live([opened(0, 3), evaluating, ...groups(5)]), "evaluating held_out (5 problems done)")
   })

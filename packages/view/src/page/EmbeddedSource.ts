@@ -1,31 +1,23 @@
 /** The run inside an exported page. */
 import type { Embedded } from "../story/Embedded.ts"
-import type { GroupView, Hit } from "../story/Entry.ts"
+import type { GroupView, Piece } from "../story/Entry.ts"
+import * as Hits from "../story/Hits.ts"
 import type { Source } from "./Source.ts"
 
 const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 
-const most = 200
+const spoken = (pieces: ReadonlyArray<Piece> | null) => (pieces ?? []).map(({ text }) => text).join("")
 
-const around = 60
-
-/** The first hit in each text of each member, as the server finds them. */
-const hitsIn = (view: GroupView, text: string): ReadonlyArray<Omit<Hit, "sequence" | "iteration" | "evaluator">> =>
-  view.members.flatMap((member, index) =>
-    (member?.turns ?? []).flatMap(({ logs }, turn) =>
-      Object.entries(logs).flatMap(([name, value]) => {
-        const at = typeof value === "string" ? value.toLowerCase().indexOf(text) : -1
-        return typeof value !== "string" || at < 0 ? [] : [{
-          key: view.key,
-          member: index,
-          turn,
-          name,
-          before: value.slice(Math.max(0, at - around), at),
-          match: value.slice(at, at + text.length),
-          after: value.slice(at + text.length, at + text.length + around)
-        }]
-      })
-    )
+const hitsIn = ({ key, members }: GroupView, sought: string) =>
+  members.flatMap((member, index) =>
+    member === null ? [] : Hits.inMember({
+      logs: member.logs,
+      turns: member.turns.map(({ logs, pieces, promptPieces }) => ({
+        logs,
+        prompt: () => spoken(promptPieces),
+        response: () => spoken(pieces)
+      }))
+    }, sought).map((hit) => ({ key, member: index, ...hit }))
   )
 
 const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
@@ -50,10 +42,10 @@ const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
       if (view === undefined) continue
       searched++
       for (const hit of hitsIn(view, text.toLowerCase())) {
-        if (hits++ < most) onFound({ sequence, iteration, evaluator, ...hit })
+        if (hits++ < Hits.most) onFound({ sequence, iteration, evaluator, ...hit })
       }
     }
-    onFound({ groups: searched, isCut: hits > most || searched < groups.length })
+    onFound({ groups: searched, isCut: hits > Hits.most || searched < groups.length })
     return () => {}
   },
   compare: () => Promise.reject(new Error("an exported page has one run alone")),

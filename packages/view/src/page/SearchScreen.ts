@@ -27,7 +27,7 @@ const row = (hit: Hit, route: Route) => {
 
 const state = ({ found: { end, hits }, route }: Data) => {
   if (route.text === undefined) {
-    return "Texts that environments logged are searched: prompts, answers and everything else."
+    return "Prompts and answers are searched, and everything that environments logged."
   }
   if (end === undefined) return `Searching … ${Text.plural(hits.length, "hit")} so far.`
   const searched = `${Text.plural(hits.length, "hit")} in ${Text.plural(end.groups, "group")}.`

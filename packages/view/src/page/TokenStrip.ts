@@ -105,7 +105,9 @@ const legends: Readonly<Record<Colour, ReadonlyArray<readonly [shade: string, me
   mask: [["gain-2", "trained on"], ["masked", "masked"]],
   version: [
     ["version", "weights that the group was begun with"],
-    ...["1", "2", "3", "4 or more"].map((steps, at) => [`shade-${at + 1}`, `${steps} steps newer`] as const)
+    ...["1", "2", "3", "4 or more"].map((steps, at) =>
+      [`shade-${at + 1}`, `${steps} step${steps === "1" ? "" : "s"} newer`] as const
+    )
   ]
 }
 

@@ -59,7 +59,7 @@ describe.skipIf(isMissing)("every level of the page", () => {
 
 describe.skipIf(isMissing)("what is not there", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is said in words: no run, a broken record, an unknown run, a lost transcript", () =>
+    it.effect("is said in words: no run, a broken record, another format, an unknown run, a lost transcript", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { folder, run, url } = yield* Served.start
@@ -79,6 +79,19 @@ describe.skipIf(isMissing)("what is not there", () => {
         const refused = ["Failed to load resource"]
         yield* visit(at(url, { at: "run", run: `${folder}/broken` }), async (page) => {
           await page.getByRole("alert").getByText("line 2 is not a record").waitFor()
+        }, { accepted: refused })
+        yield* Effect.provide(Recorded.write(`${folder}/later`), NodeServices.layer)
+        const config = `${folder}/later/config.json`
+        yield* fs.writeFileString(
+          config,
+          (yield* fs.readFileString(config)).replace(/"format":\s*\d+/, "\"format\": 99")
+        )
+        yield* visit(url, async (page) => {
+          await page.getByText(/cannot be read: .*has format 99, this version reads format \d+: update effect-rl/)
+            .waitFor()
+        })
+        yield* visit(at(url, { at: "run", run: `${folder}/later` }), async (page) => {
+          await page.getByRole("alert").getByText("has format 99").waitFor()
         }, { accepted: refused })
         yield* visit(at(url, { at: "run", run: "/etc" }), async (page) => {
           await page.getByRole("alert").getByText("there is no run \"/etc\"").waitFor()

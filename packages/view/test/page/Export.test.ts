@@ -43,5 +43,26 @@ describe.skipIf(isMissing)("an exported page", () => {
           await page.getByText("2 hits in 11 groups.").waitFor()
         })
       }))
+
+    it.effect("finds words that stand in tokens alone, and what was logged of a whole episode", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        yield* Recorded.writeUnlogged(`${folder}/silent`)
+        const file = `${folder}/page.html`
+        yield* fs.writeFileString(file, yield* ExportedPage.make(`${folder}/silent`))
+        const { visit } = yield* Browser
+        yield* visit(pathToFileURL(file).href, async (page) => {
+          await page.getByRole("link", { name: "search (/)" }).click()
+          for (
+            const [text, name] of [["plusfivefive", "prompt"], ["five plus", "response"], ["good", "verdict"]] as const
+          ) {
+            await page.getByRole("searchbox").fill(text)
+            await page.keyboard.press("Enter")
+            await page.getByRole("cell", { name, exact: true }).waitFor()
+            assert.strictEqual(await page.locator("mark").textContent(), text)
+          }
+        })
+      }).pipe(Effect.provide([NodeServices.layer, Served.tokenizers])))
   })
 })

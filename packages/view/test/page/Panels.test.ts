@@ -161,6 +161,33 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
+    it.effect("colours tokens by the version of the weights that sampled them", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const run = `${folder}/hopped`
+        yield* Recorded.writeHopped(run)
+        const { visit } = yield* Browser
+        const place = { at: "member", run, iteration: 0, group: 1, member: 0, tokens: "true", colour: "version" }
+        yield* visit(at(yield* Served.serve(folder), place), async (page) => {
+          await page.getByText("begun with weights of optimizer step 3").waitFor()
+          const tokens = page.locator(".token-view .token")
+          const shades = await tokens.evaluateAll((found) => found.map((token) => token.className))
+          assert.deepStrictEqual(shades, ["token version", "token shade-2", "token shade-2"])
+          const legend = page.locator(".legend .token")
+          assert.deepStrictEqual((await legend.allTextContents()).slice(0, 3), [
+            "weights that the group was begun with",
+            "1 step newer",
+            "2 steps newer"
+          ])
+          const colourOf = (shade: string) =>
+            page.evaluate(`getComputedStyle(document.querySelector(".legend .${shade}")).backgroundColor`)
+          assert.notStrictEqual(await colourOf("version"), await colourOf("shade-2"))
+          await tokens.last().click()
+          assert.match((await page.getByRole("row", { name: "weights" }).textContent()) ?? "", /step 5/)
+        })
+      }).pipe(Effect.provide(NodeServices.layer)))
+
     it.effect("shows reasoning and calls of tools apart from the answer", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

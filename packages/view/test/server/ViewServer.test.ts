@@ -1,7 +1,7 @@
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, FileSystem } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "./Served.ts"
 
@@ -215,6 +215,23 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(end, { groups: 11, isCut: false })
       assert.deepStrictEqual(yield* found("nowhere"), [{ groups: 11, isCut: false }])
     }))
+
+  it.effect("finds words that stand in tokens alone, and what was logged of a whole episode", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const run = `${folder}/silent`
+      yield* Recorded.writeUnlogged(run)
+      const url = yield* Served.serve(folder)
+      const named = (text: string) =>
+        Effect.map(
+          Served.get(about({ url, folder, run }, "search", `&text=${encodeURIComponent(text)}`)),
+          ({ text }) => text.trim().split("\n").map((line) => JSON.parse(line).name)
+        )
+      assert.deepStrictEqual(yield* named("PLUSfivefive"), ["prompt", undefined])
+      assert.deepStrictEqual(yield* named("five plus"), ["response", undefined])
+      assert.deepStrictEqual(yield* named("good answer"), ["verdict", undefined])
+    }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("grades an iteration anew by another rule", () =>
     Effect.gen(function*() {

@@ -1,0 +1,59 @@
+/** Where a text stands in what was said and logged, as the server and the exported page both search it. */
+import type * as Entry from "./Entry.ts"
+
+/** Hits that are given at most. */
+export const most = 200
+
+/** Characters that are shown on each side of a hit. */
+const around = 60
+
+/** A text of a turn under the name that the page shows it by. */
+interface Named {
+  readonly turn: number
+  readonly name: string
+  readonly text: string
+}
+
+/** What a transcript holds of a turn. */
+export interface Turn {
+  readonly logs: Entry.Logs
+  /** The texts of the prompt's and of the sampled tokens. */
+  readonly prompt: () => string
+  readonly response: () => string
+}
+
+/** What is searched of a member. */
+export interface Member {
+  readonly logs: Entry.Logs
+  readonly turns: ReadonlyArray<Turn>
+}
+
+export type Hit = Omit<Entry.Hit, "sequence" | "iteration" | "evaluator" | "key" | "member">
+
+const logged = (logs: Entry.Logs, turn: number): ReadonlyArray<Named> =>
+  Object.entries(logs).flatMap(([name, text]) => typeof text === "string" ? [{ turn, name, text }] : [])
+
+/** Prompt and response stand in the logs of most environments; of the others their tokens are read. */
+const said = ({ logs, prompt, response }: Turn, turn: number): ReadonlyArray<Named> => [
+  ...logged(logs, turn),
+  ...(Object.hasOwn(logs, "question") ? [] : [{ turn, name: "prompt", text: prompt() }]),
+  ...(Object.hasOwn(logs, "response") ? [] : [{ turn, name: "response", text: response() }])
+]
+
+/** The names of logs without which tokens have to be read. */
+export const ofTokens: ReadonlyArray<string> = ["question", "response"]
+
+const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> => {
+  const at = text.toLowerCase().indexOf(sought)
+  return at < 0 ? [] : [{
+    turn,
+    name,
+    before: text.slice(Math.max(0, at - around), at),
+    match: text.slice(at, at + sought.length),
+    after: text.slice(at + sought.length, at + sought.length + around)
+  }]
+}
+
+/** The first hit in each text of a member. `sought` is in lower case; case does not count. */
+export const inMember = ({ logs, turns }: Member, sought: string): ReadonlyArray<Hit> =>
+  [...logged(logs, 0), ...turns.flatMap(said)].flatMap((named) => first(named, sought))
