@@ -12,7 +12,12 @@ const program = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const model = yield* ChatModel.resolve(Workload.modelName)
   const sampling = yield* tinker.createSamplingClient({ baseModel: Workload.modelName })
-  const dataset = BoxedAddition.dataset({ model, batches: 1, groups: Workload.groups, groupSize: Workload.groupSize })
+  const dataset = BoxedAddition.dataset({
+    model,
+    batches: 1,
+    groupsPerBatch: Workload.groups,
+    groupSize: Workload.groupSize
+  })
   const policy = Policy.fromSamplingClient(sampling, { maxTokens: 40, seed: 0 })
   const results = yield* Stream.runCollect(Rollout.stream(yield* dataset.batch(0, 0), policy))
   const credited = yield* Credit.groupRelative(Advantage.centered).assign(results, null)

@@ -77,7 +77,7 @@ const options = (model: ChatModel.ChatModel, seed: number) => {
   const heldOut = { groups: BoxedAddition.heldOut(model), maxTokens }
   return {
     model,
-    dataset: BoxedAddition.dataset({ model, batches: iterations, groups: 32, groupSize: 8 }),
+    dataset: BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch: 32, groupSize: 8 }),
     sampling: { maxTokens },
     update: { learningRate: 1e-3 },
     run: {

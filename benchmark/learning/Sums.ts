@@ -50,12 +50,12 @@ export const trainOne = Effect.fnUntraced(
   function*(settings: object, seed: number, change: Change = (credit) => credit) {
     const decoded = yield* Setting.decode(Settings, { ...settings, seed })
     yield* TrainingSettings.check(decoded)
-    const { groupSize, groupsPerBatch: groups, iterations: batches } = decoded
+    const { groupSize, groupsPerBatch, iterations: batches } = decoded
     const chat = yield* ChatModel.resolve(model)
     const { update, ...options } = TrainingSettings.options(chat, decoded)
     const records = yield* Stream.runCollect(Rl.run({
       ...options,
-      dataset: BoxedAddition.dataset({ model: chat, batches, groups, groupSize }),
+      dataset: BoxedAddition.dataset({ model: chat, batches, groupsPerBatch, groupSize }),
       update: { ...update, credit: change(update.credit, seed) }
     }))
     const outcome: Outcome = {

@@ -51,7 +51,7 @@ const rl = <E, R>(
 ) =>
   Rl.run({
     model,
-    dataset: BoxedAddition.dataset({ model, batches: iterations, groups: groupsPerIteration, groupSize }),
+    dataset: BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch: groupsPerIteration, groupSize }),
     lora,
     sampling: { maxTokens },
     update: { learningRate: 1e-3, ...update },

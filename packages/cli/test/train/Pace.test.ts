@@ -16,7 +16,7 @@ const train = (pace: Pace.Pace) =>
     const model = yield* ChatModel.resolve("effect-rl/tiny-64")
     return yield* Stream.runCollect(Rl.run({
       model,
-      dataset: BoxedAddition.dataset({ model, batches: 3, groups: 4, groupSize: 4 }),
+      dataset: BoxedAddition.dataset({ model, batches: 3, groupsPerBatch: 4, groupSize: 4 }),
       lora: { rank: 8 },
       sampling: { maxTokens: 24 },
       update: { learningRate: 1e-3, loss: Loss.ppo() },

@@ -22,7 +22,7 @@ type Requirements<S> = [S] extends [Source<infer _E, infer R>] ? R : never
 export interface Options {
   readonly groupsPerBatch: number
   /** Unless given, as many as fit before the first source is used up. */
-  readonly totalBatches?: number
+  readonly batches?: number
 }
 
 const fail = (field: string, found: unknown, expected: string) =>
@@ -169,10 +169,10 @@ export function make<E, R>(sources: ReadonlyArray<Source<E, R>>, options: Option
     if (!isCount(groupsPerBatch)) return yield* fail("groupsPerBatch", groupsPerBatch, "a whole number from 1 on")
     yield* checkNames(sources)
     const pools = yield* Effect.forEach(sources, measure)
-    const length = options.totalBatches ?? naturalLength(pools, groupsPerBatch)
+    const length = options.batches ?? naturalLength(pools, groupsPerBatch)
     const most = Math.floor(mostGroups / groupsPerBatch)
     if (!isCount(length) || length > most) {
-      return yield* fail("totalBatches", length, `a whole number from 1 to ${most}`)
+      return yield* fail("batches", length, `a whole number from 1 to ${most}`)
     }
     return interleave(pools, { length, groupsPerBatch })
   })

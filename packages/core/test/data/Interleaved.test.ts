@@ -24,7 +24,7 @@ const share = (name: string, all: ReadonlyArray<string>) =>
 describe("the order", () => {
   it.effect("I1: draws from the sources by weight", () =>
     Effect.gen(function*() {
-      const dataset = yield* two({ groupsPerBatch: 5, totalBatches: 100 }, [0.7, 0.3])
+      const dataset = yield* two({ groupsPerBatch: 5, batches: 100 }, [0.7, 0.3])
       const all = (yield* keys(dataset)).flat()
       assert.strictEqual(all.length, 500)
       assert.closeTo(share("a", all), 0.7, 0.1)
@@ -32,12 +32,12 @@ describe("the order", () => {
 
   it.effect("I2: is given by the seed alone", () =>
     Effect.gen(function*() {
-      const dataset = yield* two({ totalBatches: 20 })
+      const dataset = yield* two({ batches: 20 })
       const first = yield* keys(dataset, { seed: 1 })
       const other = yield* keys(dataset, { seed: 2 })
       assert.notDeepEqual(other, first)
       assert.deepStrictEqual(yield* keys(dataset, { seed: 1 }), first)
-      assert.deepStrictEqual(yield* keys(yield* two({ totalBatches: 20 }), { seed: 1 }), first)
+      assert.deepStrictEqual(yield* keys(yield* two({ batches: 20 }), { seed: 1 }), first)
       const [last] = yield* Effect.all([dataset.batch(19, 1)])
       assert.deepStrictEqual(last.map(({ key }) => key), first[19])
     }))
@@ -45,7 +45,7 @@ describe("the order", () => {
   it.effect("I5: goes through all groups of a source before it comes round, in another order each time", () =>
     Effect.gen(function*() {
       const sources = [source("x", numbered("", 12, 4))]
-      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, totalBatches: 20 })
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, batches: 20 })
       const cycles = Arr.chunksOf((yield* keys(dataset, { seed: 5 })).flat(), 12)
       for (const cycle of cycles) assert.strictEqual(new Set(cycle).size, 12)
       assert.strictEqual(new Set(cycles.map((cycle) => cycle.join())).size, cycles.length)
@@ -53,8 +53,8 @@ describe("the order", () => {
 
   it.effect("begins a longer run with the shorter one's batches", () =>
     Effect.gen(function*() {
-      const short = yield* keys(yield* two({ totalBatches: 3 }))
-      const long = yield* keys(yield* two({ totalBatches: 9 }))
+      const short = yield* keys(yield* two({ batches: 3 }))
+      const long = yield* keys(yield* two({ batches: 9 }))
       assert.deepStrictEqual(long.slice(0, 3), short)
     }))
 })
@@ -97,7 +97,7 @@ describe("a dataset that cannot be", () => {
     [[source("a", ragged(2, 3))], {}, "last batch of \"a\" is 3 groups, expected at most 2"],
     [[source("a", good), source("a", good)], {}, "name is \"a\" twice"],
     [[source("a", good)], { groupsPerBatch: 0 }, "groupsPerBatch is 0"],
-    [[source("a", good)], { totalBatches: 1.5 }, "totalBatches is 1.5"]
+    [[source("a", good)], { batches: 1.5 }, "batches is 1.5"]
   ]
 
   it.effect.each(mistakes)(
@@ -112,14 +112,14 @@ describe("a dataset that cannot be", () => {
 
   it.effect.each([-1, 4])("I4: dies for a batch that does not exist (%i)", (index) =>
     Effect.gen(function*() {
-      const dataset = yield* two({ totalBatches: 4 })
+      const dataset = yield* two({ batches: 4 })
       assert.isTrue(Exit.hasDies(yield* Effect.exit(dataset.batch(index, 0))))
     }))
 
   it.effect("I6: a batch in the middle that is shorter is an error that names the rule", () =>
     Effect.gen(function*() {
       const sources = [source("x", ragged(4, 2, 4))]
-      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 12, totalBatches: 1 })
+      const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 12, batches: 1 })
       const error = yield* Effect.flip(dataset.batch(0, 0))
       assert.include(
         error.message,
@@ -138,15 +138,15 @@ describe("a source of more groups than can be kept in order", () => {
       }
       const error = yield* Effect.flip(Interleaved.make([source("a", long)], { groupsPerBatch: 2 }))
       assert.strictEqual(error.message, `groups of "a" is ${2 * length}, expected at most 16777216`)
-      const most = yield* Effect.flip(two({ totalBatches: 1e8 }))
-      assert.strictEqual(most.message, "totalBatches is 100000000, expected a whole number from 1 to 8388608")
+      const most = yield* Effect.flip(two({ batches: 1e8 }))
+      assert.strictEqual(most.message, "batches is 100000000, expected a whole number from 1 to 8388608")
     }))
 })
 
 describe("keys", () => {
   it.effect("begin with the source, and are unique in a batch that a source comes round in", () =>
     Effect.gen(function*() {
-      const dataset = yield* Interleaved.make([source("x", numbered("", 2, 2))], { groupsPerBatch: 6, totalBatches: 1 })
+      const dataset = yield* Interleaved.make([source("x", numbered("", 2, 2))], { groupsPerBatch: 6, batches: 1 })
       const [batch = []] = yield* keys(dataset)
       assert.sameMembers(batch, ["x/0", "x/1", "x/0#2", "x/1#2", "x/0#3", "x/1#3"])
     }))
@@ -155,8 +155,8 @@ describe("keys", () => {
 describe("the fingerprint", () => {
   it.effect("names sources, weights and order, not how long the run is", () =>
     Effect.gen(function*() {
-      const { fingerprint } = yield* two({ totalBatches: 4 })
-      assert.strictEqual((yield* two({ totalBatches: 8 })).fingerprint, fingerprint)
+      const { fingerprint } = yield* two({ batches: 4 })
+      assert.strictEqual((yield* two({ batches: 8 })).fingerprint, fingerprint)
       const others = yield* Effect.all([
         two({}, [1, 2]),
         two({ groupsPerBatch: 3 }),
@@ -187,7 +187,7 @@ it("adds up the errors of its sources", () => {
 
 it.effect("is a dataset like others", () =>
   Effect.gen(function*() {
-    const dataset = RLDataset.filter(yield* two({ totalBatches: 4 }), ({ key }) => key.startsWith("a/"), {
+    const dataset = RLDataset.filter(yield* two({ batches: 4 }), ({ key }) => key.startsWith("a/"), {
       name: "only a"
     })
     assert.isTrue((yield* keys(dataset)).flat().every((key) => key.startsWith("a/")))

@@ -6,7 +6,7 @@ export interface Options {
   readonly model: Pick<ChatModel.ChatModel, "renderer">
   readonly batches: number
   /** Problems in a batch. */
-  readonly groups: number
+  readonly groupsPerBatch: number
   readonly groupSize: number
 }
 
@@ -19,13 +19,13 @@ export interface Additions {
 
 export const make = (
   { env, name, pairs }: Additions,
-  { batches, groupSize, groups, model }: Options
+  { batches, groupSize, groupsPerBatch, model }: Options
 ): RLDataset.RLDataset<Renderer.RendererError> => ({
   length: batches,
-  fingerprint: `${name}/${groups}x${groupSize}`,
+  fingerprint: `${name}/${groupsPerBatch}x${groupSize}`,
   batch: (index, seed) =>
     Effect.sync(() =>
-      pairs(index, groups, seed).map(([a, b], group) =>
+      pairs(index, groupsPerBatch, seed).map(([a, b], group) =>
         ProblemGroupBuilder.make({ key: `${group}/${a}+${b}`, size: groupSize, env: () => env(model, a, b) })
       )
     )

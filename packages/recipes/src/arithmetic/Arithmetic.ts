@@ -34,7 +34,7 @@ export const arithmetic = Recipe.make({
           dataset: BoxedAddition.dataset({
             model,
             batches: settings.iterations,
-            groups: settings.groupsPerBatch,
+            groupsPerBatch: settings.groupsPerBatch,
             groupSize: settings.groupSize
           }),
           run: {

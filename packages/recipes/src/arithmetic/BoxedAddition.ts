@@ -26,7 +26,7 @@ export const pairs = (batch: number, count: number, seed: number): ReadonlyArray
  * Batches of attempts at `pairs`.
  *
  * @example
- * const dataset = BoxedAddition.dataset({ model, batches: 20, groups: 32, groupSize: 8 })
+ * const dataset = BoxedAddition.dataset({ model, batches: 20, groupsPerBatch: 32, groupSize: 8 })
  */
 export const dataset = (options: AdditionDataset.Options) =>
   AdditionDataset.make({ name: `boxed-addition-below-100/${trainingPairs.length}-pairs`, env, pairs }, options)

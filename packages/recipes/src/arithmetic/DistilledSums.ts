@@ -37,9 +37,9 @@ export const distill = Recipe.make({
   description: "On-policy distillation on sums: a student's own answers, each token as likely as a teacher finds it",
   settings,
   build: Effect.fnUntraced(function*(model, settings) {
-    const { groupSize, groupsPerBatch: groups, iterations, maxTokens, teacher } = settings
+    const { groupSize, groupsPerBatch, iterations, maxTokens, teacher } = settings
     const options = CommonSettings.options(model, settings)
-    const dataset = BoxedAddition.dataset({ model, batches: iterations, groups, groupSize })
+    const dataset = BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch, groupSize })
     const given = {
       ...options,
       dataset,

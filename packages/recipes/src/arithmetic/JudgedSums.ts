@@ -72,10 +72,10 @@ export const preferenceRl = Recipe.make({
     "Reinforcement learning against a preference model, on sums; evaluated on its own answers to 512 held-out problems",
   settings,
   build: Effect.fnUntraced(function*(model, settings) {
-    const { groupSize, groupsPerBatch: groups, iterations, maxTokens, preferenceModel } = settings
+    const { groupSize, groupsPerBatch, iterations, maxTokens, preferenceModel } = settings
     const options = TrainingSettings.options(model, settings)
     const given = { ...options, run: { ...options.run, evaluators: [SumsToAnswer.evaluator(model, maxTokens)] } }
-    const sums = BoxedAddition.dataset({ model, batches: iterations, groups, groupSize })
+    const sums = BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch, groupSize })
     const task = yield* Recipe.task({ options: { ...given, dataset: sums }, answerTo: SumsToAnswer.answerTo })
     if (preferenceModel === undefined) return { ...task, check: Effect.fail(missing), run: Stream.fail(missing) }
     const sampler = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: preferenceModel }))

@@ -30,7 +30,7 @@ export const plainArithmetic = Recipe.make({
         dataset: PlainAddition.dataset({
           model,
           batches: settings.iterations,
-          groups: settings.groupsPerBatch,
+          groupsPerBatch: settings.groupsPerBatch,
           groupSize: settings.groupSize
         })
       }

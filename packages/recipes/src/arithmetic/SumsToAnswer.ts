@@ -18,7 +18,7 @@ export const answerTo = (prompt: string) => Option.map(Sum.ofPrompt(prompt), Str
 
 /** Sums that a person may answer, one at a time. */
 export const toPlay = (model: ChatModel.ChatModel, batches: number) =>
-  BoxedAddition.dataset({ model, batches, groups: 1, groupSize: 1 })
+  BoxedAddition.dataset({ model, batches, groupsPerBatch: 1, groupSize: 1 })
 
 type Parts =
   & Pick<Recipe.Task<Error>, "run" | "check" | "maxTokens">

@@ -130,12 +130,17 @@ export const rlLoop = Recipe.make({
   description: "The loop of reinforcement learning written out by hand, on sums; evaluated on 512 held-out problems",
   settings,
   build: (model, settings) => {
-    const { groupSize, groupsPerBatch: groups, iterations, maxTokens } = settings
+    const { groupSize, groupsPerBatch, iterations, maxTokens } = settings
     const { run, ...options } = CommonSettings.options(model, settings)
     const given = { ...options, run: { ...run, evaluators: [SumsToAnswer.evaluator(model, maxTokens)] } }
     const program = {
       name: "rl-loop",
-      identity: { groups, group_size: groupSize, max_tokens: maxTokens, learning_rate: settings.learningRate },
+      identity: {
+        groups: groupsPerBatch,
+        group_size: groupSize,
+        max_tokens: maxTokens,
+        learning_rate: settings.learningRate
+      },
       cursor: Schema.Int,
       start: 0,
       length: iterations,
@@ -148,7 +153,7 @@ export const rlLoop = Recipe.make({
     return SumsToAnswer.task(given, {
       run: Run.stream(program, given),
       check: Effect.asVoid(RunOptions.resolve(given)),
-      dataset: BoxedAddition.dataset({ model, batches: iterations, groups, groupSize }),
+      dataset: BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch, groupSize }),
       maxTokens
     })
   }

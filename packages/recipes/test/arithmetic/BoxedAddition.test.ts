@@ -7,7 +7,7 @@ const operands = (key: string) => key.replace(/^.*\//, "").split("+").map(Number
 
 const dataset = Effect.map(
   TestModel.model,
-  (model) => BoxedAddition.dataset({ model, batches: 25, groups: 32, groupSize: 8 })
+  (model) => BoxedAddition.dataset({ model, batches: 25, groupsPerBatch: 32, groupSize: 8 })
 )
 
 describe("BoxedAddition", () => {
