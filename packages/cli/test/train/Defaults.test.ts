@@ -32,8 +32,7 @@ const withoutHub = Effect.provideService(
 )
 
 describe("train with a recipe's defaults", () => {
-  const { preferenceRl } = Recipes
-  for (const recipe of Recipes.all.filter(({ name }) => name !== preferenceRl.name)) {
+  for (const recipe of Recipes.all) {
     it.effect(`trains ${recipe.name}`, () =>
       Effect.gen(function*() {
         const { errors, exit, out } = yield* train(recipe, "--workers", "1")
@@ -64,13 +63,6 @@ describe("train with a recipe's defaults", () => {
         assert.include(errors.join("\n"), "Without the hub, give a folder as data, or \"sample\" for made-up problems")
       }).pipe(withoutHub))
   }
-
-  it.effect("names the pipeline that trains what preference-rl begins with", () =>
-    Effect.gen(function*() {
-      const { errors, exit } = yield* train(preferenceRl)
-      assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.join("\n"), "which the recipe rlhf trains by itself")
-    }))
 
   it.effect("takes SmolLM2 for word problems where the machine has it", () =>
     Effect.gen(function*() {

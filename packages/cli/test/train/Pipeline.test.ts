@@ -134,10 +134,18 @@ describe("effect-rl train ./pipeline.ts", () => {
 })
 
 describe("effect-rl train preference-rl", () => {
-  it.effect("asks for a preference model", () =>
+  it.effect("names a preference model that is not there", () =>
     Effect.gen(function*() {
-      const { errors, exit } = yield* run("train", "preference-rl", "--log-path", yield* runFolder)
+      const missing = "tinker://nobody/sampler_weights/nothing"
+      const { errors, exit } = yield* run(
+        "train",
+        "preference-rl",
+        "--preference-model",
+        missing,
+        "--log-path",
+        yield* runFolder
+      )
       assert.isTrue(Exit.isFailure(exit))
-      assert.include(errors.join("\n"), "--preference-model is undefined, expected the sampler weights")
+      assert.include(errors.join("\n"), missing)
     }))
 })

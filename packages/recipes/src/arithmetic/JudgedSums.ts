@@ -1,16 +1,17 @@
 /** Teaches a small model to give answers that a preference model finds better than its others. */
 import {
   type ChatModel,
-  InvalidOption,
   Message,
   PairwisePreferenceGroupBuilder,
   type PreferenceModel,
+  type Renderer,
   Rl,
-  type SamplingClient,
   Setting,
-  Tinker
+  Tinker,
+  type TinkerError
 } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as MathEnv from "../math/MathEnv.ts"
@@ -31,7 +32,8 @@ const settings = Schema.Struct({
     evalEvery: 15
   }),
   preferenceModel: Setting.text({
-    help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it"
+    help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
+      "unless given, right answers are preferred, as a perfect one would"
   })
 })
 
@@ -44,7 +46,7 @@ const dataset = <E, R>(
   judge: PreferenceModel.PreferenceModel<E, R>
 ) => ({
   length: iterations,
-  fingerprint: `judged-addition-below-100/${groupsPerBatch}x${groupSize}/${preferenceModel}`,
+  fingerprint: `judged-addition-below-100/${groupsPerBatch}x${groupSize}/${preferenceModel ?? "perfect"}`,
   batch: (index: number, seed: number) =>
     Effect.sync(() =>
       BoxedAddition.pairs(index, groupsPerBatch, seed).map(([a, b], group) =>
@@ -59,10 +61,32 @@ const dataset = <E, R>(
     )
 })
 
-const missing = new InvalidOption.InvalidOption({
-  field: "preferenceModel",
-  found: "undefined",
-  expected: "the sampler weights of a run of the recipe preference-model, which the recipe rlhf trains by itself"
+type Judge = PreferenceModel.PreferenceModel<TinkerError.TinkerError | Renderer.RendererError>
+
+const isRight = ({ prompt }: PreferenceModel.Comparison, completion: ReadonlyArray<Message.Message>) => {
+  const [asked, said] = [prompt, completion].map((messages) => messages.map(Message.text).join("\n"))
+  return Option.match(SumsToAnswer.answerTo(asked ?? ""), {
+    onNone: () => Effect.succeed(false),
+    onSome: (sum) => MathEnv.checkAnswer(sum)(said ?? "")
+  })
+}
+
+/** Prefers a right answer to a wrong one, and no other. */
+const perfect: Judge = {
+  compare: (comparison) =>
+    Effect.zipWith(
+      isRight(comparison, comparison.completionA),
+      isRight(comparison, comparison.completionB),
+      (isRightA, isRightB) => Number(isRightB) - Number(isRightA)
+    )
+}
+
+/** The preference model of a checkpoint, or a perfect one. */
+const judgeOf = Effect.fnUntraced(function*(model: ChatModel.ChatModel, modelPath: string | undefined) {
+  if (modelPath === undefined) return perfect
+  const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+  const judge: Judge = ComparedSums.judge(model, client)
+  return judge
 })
 
 /** @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py: train_rl` */
@@ -77,15 +101,12 @@ export const preferenceRl = Recipe.make({
     const given = { ...options, run: { ...options.run, evaluators: [SumsToAnswer.evaluator(model, maxTokens)] } }
     const sums = BoxedAddition.dataset({ model, batches: iterations, groupsPerBatch, groupSize })
     const task = yield* Recipe.task({ options: { ...given, dataset: sums }, answerTo: SumsToAnswer.answerTo })
-    if (preferenceModel === undefined) return { ...task, check: Effect.fail(missing), run: Stream.fail(missing) }
-    const sampler = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: preferenceModel }))
-    const judgedBy = (client: SamplingClient.SamplingClient) =>
-      Rl.run({ ...given, dataset: dataset(model, settings, ComparedSums.judge(model, client)) })
+    const judgedBy = (judge: Judge) => Rl.run({ ...given, dataset: dataset(model, settings, judge) })
     return {
       ...task,
-      run: Stream.unwrap(Effect.map(sampler, judgedBy)),
+      run: Stream.unwrap(Effect.map(judgeOf(model, preferenceModel), judgedBy)),
       // Each answer is read once in every comparison that it takes part in.
-      readers: 2 * (Math.min(groupSize, 4) - 1)
+      readers: preferenceModel === undefined ? 0 : 2 * (Math.min(groupSize, 4) - 1)
     }
   })
 })
