@@ -1,6 +1,7 @@
 /** Sums, products, quotients and powers. */
 import { absolute, add, divide, multiply, negate, square, subtract } from "./Elementwise.ts"
 import { of, one, pair, scaled } from "./Operators.ts"
+import { binary } from "./Pointwise.ts"
 import type { Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
@@ -9,14 +10,14 @@ type Variable = Variable.Variable
 /** The remainder with the sign of the divisor, as Python's. */
 const modulo = (x: number, y: number) => x - Math.floor(x / y) * y
 
-const power = (x: Variable, y: Variable) =>
-  Variable.binary(x, y, (a, b) => b === 2 ? a * a : a ** b, [
-    (a, b) => b === 0 ? 0 : b === 2 ? 2 * a : b * a ** (b - 1),
-    (a, _, output) => a === 0 ? 0 : output * Math.log(a)
-  ])
+const power = binary((a, b) => b === 2 ? a * a : a ** b, [
+  (a, b) => b === 0 ? 0 : b === 2 ? 2 * a : b * a ** (b - 1),
+  (a, _, output) => a === 0 ? 0 : output * Math.log(a)
+])
 
 const plus = (sign: number): Operation => ({
   parameters: ["input", "other", "alpha"],
+  pointwise: sign === 1 ? add.pointwise : subtract.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     if (typeof x === "number" && typeof y === "number") return x + sign * y
@@ -29,6 +30,7 @@ const plus = (sign: number): Operation => ({
 
 const divideOperation: Operation = {
   parameters: ["input", "other", "rounding_mode"],
+  pointwise: divide.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     if (typeof x === "number" && typeof y === "number") return x / y
@@ -40,12 +42,13 @@ const divideOperation: Operation = {
 }
 
 const floorDivide: Operation = pair(
-  (x, y) => Variable.binary(x, y, (a, b) => Math.floor(a / b)),
+  binary((a, b) => Math.floor(a / b)),
   (x, y) => Math.floor(x / y)
 )
 
 const negateOperation: Operation = {
   parameters: ["input"],
+  pointwise: negate.pointwise,
   run: (args) => {
     const x = args.get("input")
     return typeof x === "number" ? -x : negate(args.tensor("input"))

@@ -1,4 +1,5 @@
 /** Functions of each element alone, with their slopes. */
+import { binary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
 
@@ -9,34 +10,33 @@ export const sigmoidOf = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.e
 /** log(1 + eˣ) that does not overflow. */
 export const softplusOf = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
-export const add = (x: Variable, y: Variable) => Variable.binary(x, y, (a, b) => a + b, [() => 1, () => 1])
+export const add = binary((a, b) => a + b, [() => 1, () => 1])
 
-export const subtract = (x: Variable, y: Variable) => Variable.binary(x, y, (a, b) => a - b, [() => 1, () => -1])
+export const subtract = binary((a, b) => a - b, [() => 1, () => -1])
 
-export const multiply = (x: Variable, y: Variable) => Variable.binary(x, y, (a, b) => a * b, [(_, b) => b, (a) => a])
+export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a])
 
-export const divide = (x: Variable, y: Variable) =>
-  Variable.binary(x, y, (a, b) => a / b, [(_, b) => 1 / b, (_, b, output) => -output / b], "float")
+export const divide = binary((a, b) => a / b, [(_, b) => 1 / b, (_, b, output) => -output / b], "float")
 
-export const exp = (x: Variable) => Variable.unary(x, Math.exp, (_, output) => output)
+export const exp = unary(Math.exp, (_, output) => output)
 
-export const log = (x: Variable) => Variable.unary(x, Math.log, (a) => 1 / a)
+export const log = unary(Math.log, (a) => 1 / a)
 
-export const sqrt = (x: Variable) => Variable.unary(x, Math.sqrt, (_, output) => 0.5 / output)
+export const sqrt = unary(Math.sqrt, (_, output) => 0.5 / output)
 
-export const negate = (x: Variable) => Variable.unary(x, (a) => -a, () => -1, x.tensor.kind)
+export const negate = unary((a) => -a, () => -1, "same")
 
-export const square = (x: Variable) => Variable.unary(x, (a) => a * a, (a) => 2 * a, x.tensor.kind)
+export const square = unary((a) => a * a, (a) => 2 * a, "same")
 
-export const absolute = (x: Variable) => Variable.unary(x, Math.abs, Math.sign, x.tensor.kind)
+export const absolute = unary(Math.abs, Math.sign, "same")
 
-export const relu = (x: Variable) => Variable.unary(x, (a) => Math.max(a, 0), (a) => a > 0 ? 1 : 0, x.tensor.kind)
+export const relu = unary((a) => Math.max(a, 0), (a) => a > 0 ? 1 : 0, "same")
 
-export const softplus = (x: Variable) => Variable.unary(x, softplusOf, sigmoidOf)
+export const softplus = unary(softplusOf, sigmoidOf)
 
-export const logSigmoid = (x: Variable) => Variable.unary(x, (a) => -softplusOf(-a), (a) => sigmoidOf(-a))
+export const logSigmoid = unary((a) => -softplusOf(-a), (a) => sigmoidOf(-a))
 
-export const sigmoid = (x: Variable) => Variable.unary(x, sigmoidOf, (_, output) => output * (1 - output))
+export const sigmoid = unary(sigmoidOf, (_, output) => output * (1 - output))
 
 /** Equal elements share the gradient, as in torch. */
 const sharing = (isChosen: (x: number, y: number) => boolean) =>
@@ -45,9 +45,9 @@ const sharing = (isChosen: (x: number, y: number) => boolean) =>
     (x: number, y: number) => x === y ? 0.5 : isChosen(x, y) ? 0 : 1
   ] as const
 
-export const minimum = (x: Variable, y: Variable) => Variable.binary(x, y, Math.min, sharing((a, b) => a < b))
+export const minimum = binary(Math.min, sharing((a, b) => a < b))
 
-export const maximum = (x: Variable, y: Variable) => Variable.binary(x, y, Math.max, sharing((a, b) => a > b))
+export const maximum = binary(Math.max, sharing((a, b) => a > b))
 
 /** One of two values by a condition, without a gradient through the other. */
 export const where = (condition: Variable, x: Variable, y: Variable): Variable => {
@@ -62,11 +62,11 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
 }
 
 /** An element that lies on a bound keeps its gradient. */
+export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a >= b ? 1 : 0, (a, b) => a >= b ? 0 : 1])
+
+export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a <= b ? 1 : 0, (a, b) => a <= b ? 0 : 1])
+
 export const clamp = (x: Variable, low: Variable | undefined, high: Variable | undefined): Variable => {
-  const raised = low === undefined
-    ? x
-    : Variable.binary(x, low, (a, b) => a < b ? b : a, [(a, b) => a >= b ? 1 : 0, (a, b) => a >= b ? 0 : 1])
-  return high === undefined
-    ? raised
-    : Variable.binary(raised, high, (a, b) => a > b ? b : a, [(a, b) => a <= b ? 1 : 0, (a, b) => a <= b ? 0 : 1])
+  const raised = low === undefined ? x : atLeast(x, low)
+  return high === undefined ? raised : atMost(raised, high)
 }

@@ -1,44 +1,28 @@
 /** Operations made of functions of one or two elements. */
+import { binary, type OfOne, type OfTwo, type Unary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
 
-export const one = (
-  f: (x: number) => number,
-  slope: (x: number, output: number) => number,
-  kind?: Tensor.Kind
-): Operation => ({
+export const of = (f: OfOne): Operation => ({
   parameters: ["input"],
-  run: (args) => {
-    const x = args.tensor("input")
-    return Variable.unary(x, f, slope, kind ?? "float")
-  }
-})
-
-/** A step function, whose slope is 0 wherever it has one. */
-export const step = (f: (x: number) => number): Operation => ({
-  parameters: ["input"],
-  run: (args) => Variable.unary(args.tensor("input"), f, undefined, args.tensor("input").tensor.kind)
-})
-
-export const isTrue = (f: (x: number) => boolean): Operation => ({
-  parameters: ["input"],
-  run: (args) => Variable.unary(args.tensor("input"), (x) => Number(f(x)), undefined, "bool")
-})
-
-export const of = (f: (x: Variable) => Variable): Operation => ({
-  parameters: ["input"],
+  pointwise: f.pointwise,
   run: (args) => f(args.tensor("input"))
 })
 
+export const one = (f: Unary["f"], slope: Unary["slope"], kind?: Tensor.Kind): Operation => of(unary(f, slope, kind))
+
+/** A step function, whose slope is 0 wherever it has one. */
+export const step = (f: Unary["f"]): Operation => of(unary(f, undefined, "same"))
+
+export const isTrue = (f: (x: number) => boolean): Operation => of(unary((x) => Number(f(x)), undefined, "bool"))
+
 /** Numbers of Python, such as lengths, stay numbers. */
-export const pair = (
-  f: (x: Variable, y: Variable) => Variable,
-  ofNumbers?: (x: number, y: number) => number | boolean
-): Operation => ({
+export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | boolean): Operation => ({
   parameters: ["input", "other"],
+  pointwise: f.pointwise,
   run: (args) => {
     const [x, y] = [args.get("input"), args.get("other")]
     return typeof x === "number" && typeof y === "number" && ofNumbers !== undefined
@@ -48,10 +32,10 @@ export const pair = (
 })
 
 export const compare = (f: (x: number, y: number) => boolean): Operation =>
-  pair((x, y) => Variable.binary(x, y, (a, b) => Number(f(a, b)), undefined, "bool"), f)
+  pair(binary((a, b) => Number(f(a, b)), undefined, "bool"), f)
 
 export const logical = (f: (x: boolean, y: boolean) => boolean): Operation =>
-  pair((x, y) => Variable.binary(x, y, (a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool"))
+  pair(binary((a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool"))
 
 export const bitwise = (f: (x: number, y: number) => number): Operation =>
   pair((x, y) =>

@@ -1,4 +1,5 @@
 /** Tensors that remember how they were computed, for the gradient of a loss (reverse-mode differentiation). */
+import type { Slope } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 
 /** `parents` and, from the gradient of this value, the gradient of each; absent where there is no gradient. */
@@ -28,9 +29,6 @@ const derived = (tensor: Tensor.Tensor, parents: ReadonlyArray<Variable>, pull: 
   Tensor.isFloat(tensor.kind) && parents.some(({ isTracked }) => isTracked)
     ? { tensor, isTracked: true, origin: { parents, pull } }
     : constant(tensor)
-
-/** ∂output/∂operand of one element. */
-type Slope = (x: number, y: number, output: number) => number
 
 /** One value per element. */
 export const unary = (
