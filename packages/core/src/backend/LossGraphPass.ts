@@ -1,6 +1,7 @@
 /** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
 import * as Datum from "../model/Datum.ts"
 import * as LossExpression from "../model/LossExpression.ts"
 import * as LossGraph from "../model/LossGraph.ts"
@@ -35,16 +36,15 @@ export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"W
 
 const rejected = (reason: Rejected) => new TinkerError({ operation: "forwardBackwardCustom", reason })
 
-/** Value and gradient of one datum. */
-const evaluate = Effect.fnUntraced(function*(
-  compiled: LossGraph.Compiled,
-  datum: GraphDatum,
+/** What a graph says of one datum with these log-probabilities. */
+const ask = Effect.fnUntraced(function*<A>(
+  of: (inputs: Readonly<Record<string, LossGraph.Values>>) => Result.Result<A, LossGraph.LossGraphError>,
+  { inputs }: GraphDatum,
   logprobs: Float32Array,
   field: string
 ) {
-  const inputs = { ...datum.inputs, logprobs: { data: logprobs, shape: [logprobs.length] } }
   return yield* Effect.mapError(
-    Effect.fromResult(LossGraph.evaluate(compiled, inputs)),
+    Effect.fromResult(of({ ...inputs, logprobs: { data: logprobs, shape: [logprobs.length] } })),
     ({ message }) => new Rejected({ detail: `${field}: ${message}` })
   )
 })
@@ -52,9 +52,10 @@ const evaluate = Effect.fnUntraced(function*(
 /** The loss of a graph as one that is computed between two passes. */
 export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss<TinkerError> =>
   Effect.fnUntraced(function*(_, logprobs) {
+    const evaluate = (inputs: Readonly<Record<string, LossGraph.Values>>) => LossGraph.evaluate(compiled, inputs)
     const evaluations = yield* Effect.forEach(data, (datum, index) => {
       const own = logprobs[index] ?? new Float32Array()
-      return Effect.mapError(evaluate(compiled, datum, own, `data[${index}]`), rejected)
+      return Effect.mapError(ask(evaluate, datum, own, `data[${index}]`), rejected)
     })
     return {
       loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
@@ -65,7 +66,7 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
 
 /**
  * Checks a graph, that each datum has its inputs in their ranks and shapes, and that all of them together take at most `mostElements`
- * numbers to compute, before anything is sent. Yields to other fibers between two datums.
+ * numbers to compute, before anything is sent. Yields to other fibers between two datums that have to be evaluated for that.
  */
 export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph, mostElements = Infinity) {
   const compiled = yield* Effect.mapError(
@@ -77,10 +78,11 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
       detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
     })
   }
+  const dryRun = (inputs: Readonly<Record<string, LossGraph.Values>>) => LossGraph.dryRun(compiled, inputs)
   let total = 0
   for (const [index, datum] of data.entries()) {
     const likely = new Float32Array(datum.targetTokens.length).fill(-1)
-    const { elements, hasGradient } = yield* evaluate(compiled, datum, likely, `data[${index}]`)
+    const { elements, hasGradient } = yield* ask(dryRun, datum, likely, `data[${index}]`)
     if (!hasGradient) {
       return yield* new Rejected({ detail: `the loss ${graph.name} does not depend on logprobs: it has no gradient` })
     }
@@ -90,7 +92,7 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
         `expected at most ${mostElements} in one pass: send fewer data`
       return yield* new Rejected({ detail })
     }
-    yield* Effect.yieldNow
+    if (compiled.program === undefined) yield* Effect.yieldNow
   }
   return compiled
 })

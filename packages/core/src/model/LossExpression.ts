@@ -205,17 +205,28 @@ const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   }
 }
 
+const known = new WeakMap<Any, ReadonlySet<string>>()
+
+/** The names of the inputs that count tokens, empty for weights that are computed; found once for each body. */
+const countingInputs = (body: Any): ReadonlySet<string> => {
+  const found = known.get(body) ?? new Set(
+    [...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])].map((over) =>
+      over === "mask" ? over : over.node._tag === "Input" ? over.node.name : ""
+    )
+  )
+  known.set(body, found)
+  return found
+}
+
 /**
  * 1 at the positions whose log-probabilities the loss of a datum depends on: where a sum or a mean counts them, by the mask or by an input
  * as its weights. All positions, where weights are computed.
  */
 export const counted = <X extends Extras>(expression: LossExpression<X>, example: Example<X>): Uint8Array => {
-  const { body } = expression
-  const inputs = values(expression, example)
-  const found = new Uint8Array(example.inputs.mask.length)
-  for (const over of new Set([...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])])) {
-    const name = over === "mask" ? over : over.node._tag === "Input" ? over.node.name : ""
-    const weights = name === "mask" ? example.inputs.mask : inputs[name]?.data
+  const { mask } = example.inputs
+  const found = new Uint8Array(mask.length)
+  for (const name of countingInputs(expression.body)) {
+    const weights = name === "mask" ? mask : values(expression, example)[name]?.data
     found.forEach((_, t) => {
       if (weights?.[t] !== 0) found[t] = 1
     })

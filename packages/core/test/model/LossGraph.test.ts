@@ -1,4 +1,5 @@
 import { LossGraph } from "@effect-rl/core"
+import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as TrainingVectors from "./TrainingVectors.ts"
@@ -67,9 +68,14 @@ describe("graphs that the official SDK traced", () => {
       const { input, output } = row
       const tolerance = output.loss === undefined ? 2e-6 : 1e-9
       const compiled = Result.getOrThrow(LossGraph.compile(graphOf(row)))
-      const evaluations = (input.datums ?? []).map((datum) =>
-        Result.getOrThrow(LossGraph.evaluate(compiled, valuesOf(datum)))
-      )
+      const data = (input.datums ?? []).map(valuesOf)
+      const evaluations = data.map((inputs) => Result.getOrThrow(LossGraph.evaluate(compiled, inputs)))
+      Interpreter.evaluateAll(compiled, data).forEach((together, index) => {
+        const { gradient = [], loss = NaN } = evaluations[index] ?? {}
+        const found = Result.getOrThrow(together)
+        assert.isTrue(TrainingVectors.isClose(found.loss, loss, 1e-12))
+        gradient.forEach((slope, at) => assert.isTrue(TrainingVectors.isClose(found.gradient[at] ?? NaN, slope, 1e-12)))
+      })
       const loss = evaluations.reduce((sum, evaluation) => sum + evaluation.loss, 0)
       const expected = output.loss ?? output.loss_sum ?? NaN
       assert.isTrue(TrainingVectors.isClose(loss, expected, tolerance), `loss ${loss}, expected ${expected}`)

@@ -2,7 +2,7 @@
 import { Datum, LossExpression, ModelInput, PolicyLoss } from "@effect-rl/core"
 
 /** Every extra of a loss of the library. */
-const extras = {
+export const extras = {
   proximalLogprobs: "token",
   alpha: "token",
   observationMask: "token",

@@ -85,17 +85,24 @@ const checkLearned = ({ candidates, learned, read }: Example, gradient: Float32A
   })
 }
 
-/** The loss of each example for its log-probabilities: their sum, and the slopes of all targets. */
+/** The loss of an example for its log-probabilities, or for those of all examples, as `Array.map` asks for it. */
+export type LossOf = (
+  logprobs: Float32Array,
+  example: number,
+  logprobsE: ReadonlyArray<Float32Array>
+) => Loss.Result
+
+/** The loss of each example: their sum, and the slopes of all targets. */
 const evaluate = (
   examples: ReadonlyArray<Example>,
   targets: Targets.Targets,
   logprobs: ReadonlyArray<Float32Array>,
-  lossOf: (logprobs: Float32Array, example: number) => Loss.Result
+  lossOf: LossOf
 ) => {
   const coefficients = new Float32Array(targets.tokens.length)
   let loss = 0
   examples.forEach((example, index) => {
-    const result = lossOf(logprobs[index] ?? new Float32Array(), index)
+    const result = lossOf(logprobs[index] ?? new Float32Array(), index, logprobs)
     checkLearned(example, result.gradient)
     loss += result.loss
     targets.placesS[index]?.forEach((place, k) => {
@@ -130,7 +137,7 @@ export const forwardBackward = (
   compute: Compute,
   examples: ReadonlyArray<Example>,
   gradients: Gradients,
-  lossOf: (logprobs: Float32Array, example: number) => Loss.Result
+  lossOf: LossOf
 ): Trained => {
   const mark = compute.arena.mark()
   const { targets, tree } = planOf(examples)

@@ -60,33 +60,57 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
   refusal
 })
 
-const compiledGraphs = new WeakMap<LossGraph.LossGraph, ReturnType<typeof Interpreter.compile>>()
+/** Graphs by their values, as each micro-batch comes with its own copy; the longest unused first. */
+const compiledGraphs = new Map<string, ReturnType<typeof Interpreter.compile>>()
+const mostGraphs = 16
 
-/** A graph is compiled once for all data of a micro-batch. */
 const compile = (graph: LossGraph.LossGraph) => {
-  const compiled = compiledGraphs.get(graph) ?? Interpreter.compile(graph)
-  compiledGraphs.set(graph, compiled)
+  const key = JSON.stringify(graph)
+  const compiled = compiledGraphs.get(key) ?? Interpreter.compile(graph)
+  compiledGraphs.delete(key)
+  compiledGraphs.set(key, compiled)
+  for (const unused of compiledGraphs.keys()) {
+    if (compiledGraphs.size <= mostGraphs) break
+    compiledGraphs.delete(unused)
+  }
   return compiled
 }
 
 /** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
 const likely = -1
 
-const graphLoss = (
-  graph: LossGraph.LossGraph,
-  { counted, values }: GraphInputs,
-  logprobs: Float32Array
-): Evaluated => {
+/** The inputs of a graph for one datum. */
+const graphInputs = ({ counted, values }: GraphInputs, logprobs: Float32Array) => {
   const present = counted === undefined ? logprobs : logprobs.map((value, t) => counted[t] === 0 ? likely : value)
-  const inputs = { ...values, logprobs: { data: present, shape: [present.length] } }
-  const evaluated = Result.flatMap(compile(graph), (compiled) => Interpreter.evaluate(compiled, inputs))
-  if (Result.isFailure(evaluated)) return refused(logprobs, evaluated.failure.message)
-  const problem = Interpreter.problem(evaluated.success)
+  return { ...values, logprobs: { data: present, shape: [present.length] } }
+}
+
+const trained = (evaluation: Interpreter.Evaluation, { counted }: GraphInputs, logprobs: Float32Array): Evaluated => {
+  const problem = Interpreter.problem(evaluation)
   if (problem !== undefined) return refused(logprobs, problem)
-  const { gradient, loss, metrics } = evaluated.success
+  const { gradient, loss, metrics } = evaluation
   const uncounted = gradient.findIndex((slope, t) => slope !== 0 && counted?.[t] === 0)
   if (uncounted >= 0) return refused(logprobs, `the loss depends on token ${uncounted}, where counted is 0`)
   return { loss, gradient: Float32Array.from(gradient), metrics }
+}
+
+/** The losses of data by a graph, all at once. */
+const graphLosses = (
+  graph: LossGraph.LossGraph,
+  inputsI: ReadonlyArray<GraphInputs>,
+  logprobsI: ReadonlyArray<Float32Array>
+): ReadonlyArray<Evaluated> => {
+  const compiled = compile(graph)
+  if (Result.isFailure(compiled)) return logprobsI.map((logprobs) => refused(logprobs, compiled.failure.message))
+  const data = inputsI.map((inputs, index) => graphInputs(inputs, logprobsI[index] ?? new Float32Array()))
+  return Interpreter.evaluateAll(compiled.success, data).map((evaluated, index) => {
+    const logprobs = logprobsI[index] ?? new Float32Array()
+    const inputs = inputsI[index]
+    if (inputs === undefined) throw new RangeError(`a graph of ${inputsI.length} data has no ${index}`)
+    return Result.isFailure(evaluated)
+      ? refused(logprobs, evaluated.failure.message)
+      : trained(evaluated.success, inputs, logprobs)
+  })
 }
 
 const namedLoss = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs: Float32Array): Losses.Result => {
@@ -97,40 +121,43 @@ const namedLoss = ({ config, name }: Loss.Loss<Datum.Kind>, item: Item, logprobs
   return Losses.policy(name, config, logprobs, item.inputs)
 }
 
-const lossOf = (loss: PassLoss, item: Item, logprobs: Float32Array): Evaluated => {
-  if (loss.name !== "graph") return namedLoss(loss, item, logprobs)
+const graphOf = (item: Item): GraphInputs => {
   if (item.kind !== "Graph") throw new TypeError(`a datum of kind ${item.kind} is not for a loss graph`)
-  return graphLoss(loss.graph, item.inputs, logprobs)
+  return item.inputs
 }
+
+/** The losses of all data of a pass, from the log-probabilities of each. */
+const losses = (
+  { items, loss }: Pick<TrainingPass, "items" | "loss">,
+  logprobsI: ReadonlyArray<Float32Array>
+): ReadonlyArray<Evaluated> =>
+  loss.name === "graph"
+    ? graphLosses(loss.graph, items.map(graphOf), logprobsI)
+    : items.map((item, index) => namedLoss(loss, item, logprobsI[index] ?? new Float32Array()))
 
 interface Trained extends Pass.Trained {
   readonly evaluations: ReadonlyArray<Evaluated>
 }
 
 const forward = (compute: Compute, pass: TrainingPass): Trained => {
-  const { adapter, items, loss } = pass
+  const { adapter, items } = pass
   const logprobs = Pass.forward(compute, items.map((item) => toExample(pass, item)), adapter)
-  const sum = items.reduce(
-    (sum, item, index) => sum + lossOf(loss, item, logprobs[index] ?? new Float32Array()).loss,
-    0
-  )
-  return { logprobs, loss: sum, evaluations: [] }
+  return { logprobs, loss: losses(pass, logprobs).reduce((sum, { loss }) => sum + loss, 0), evaluations: [] }
 }
 
 const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Address): Trained => {
-  const { adapter, items, loss } = pass
-  const evaluations: Array<Evaluated> = []
+  const { adapter, items } = pass
+  let evaluations: ReadonlyArray<Evaluated> = []
   Memory.floats(compute.memory, block, adapter.layout.parameterFloats).fill(0)
-  const lossOfExample = (logprobs: Float32Array, index: number) => {
-    const item = items[index]
-    if (item === undefined) throw new RangeError(`a pass over ${items.length} data has no ${index}`)
-    const evaluated = lossOf(loss, item, logprobs)
-    evaluations.push(evaluated)
+  const lossOf: Pass.LossOf = (_, index, logprobsI) => {
+    if (index === 0) evaluations = losses(pass, logprobsI)
+    const evaluated = evaluations[index]
+    if (evaluated === undefined) throw new RangeError(`a pass over ${items.length} data has no ${index}`)
     return evaluated
   }
   const gradients = { adapter: { packed: adapter, block } }
   const examples = items.map((item) => toExample(pass, item))
-  return { ...Pass.forwardBackward(compute, examples, gradients, lossOfExample), evaluations }
+  return { ...Pass.forwardBackward(compute, examples, gradients, lossOf), evaluations }
 }
 
 /** What a loss graph says of its data beyond the loss. */

@@ -116,8 +116,8 @@ describe("a pass over sequences that share prefixes", () => {
       const sharers = new Int32Array(ids.length)
       for (const row of rowsB.flatMap((rows) => [...rows])) sharers[row] = (sharers[row] ?? 0) + 1
       const isSeen = new Uint8Array(ids.length)
-      return Pass.forwardBackward(compute, examples, gradients, (logprobs, index) => {
-        const { gradient, loss } = lossOf(logprobs, index)
+      return Pass.forwardBackward(compute, examples, gradients, (logprobs, index, logprobsE) => {
+        const { gradient, loss } = lossOf(logprobs, index, logprobsE)
         const scaled = gradient.map((slope, t) => {
           const row = rowsB[index]?.[t] ?? 0
           const isFirst = isSeen[row] === 0

@@ -1,6 +1,7 @@
 /** Checks a loss graph as a whole and prepares its nodes for execution. */
 import type { LossGraph, Node } from "../LossGraph.ts"
 import { Refusal } from "./Refusal.ts"
+import * as TokenProgram from "./TokenProgram.ts"
 import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
@@ -27,6 +28,8 @@ export interface Compiled {
   readonly loss: string
   /** Metrics by the node that computes them. */
   readonly metrics: ReadonlyArray<readonly [name: string, node: string]>
+  /** Computes many data at once, where the graph has one. */
+  readonly program: TokenProgram.TokenProgram | undefined
 }
 
 const inputName = /^[a-z_][a-z0-9_]{0,63}$/
@@ -187,5 +190,6 @@ export const compile = (source: LossGraph): Compiled => {
     defined.add(node.name)
   }
   if (placeholders.length !== source.inputs.length) fail("graph", "not every declared input has a placeholder")
-  return output === undefined ? fail("graph", "has no output") : { source, steps, ...output }
+  if (output === undefined) return fail("graph", "has no output")
+  return { source, steps, ...output, program: TokenProgram.make(source, output) }
 }

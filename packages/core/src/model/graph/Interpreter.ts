@@ -4,6 +4,7 @@ import type { LossGraph } from "../LossGraph.ts"
 import * as Compile from "./Compile.ts"
 import { Refusal } from "./Refusal.ts"
 import * as Tensor from "./Tensor.ts"
+import * as TokenProgram from "./TokenProgram.ts"
 import { call, isList, type Value } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
@@ -13,10 +14,7 @@ export { Refusal } from "./Refusal.ts"
 export type Compiled = Compile.Compiled
 
 /** One input of a datum, row-major. */
-export interface Values {
-  readonly data: ArrayLike<number>
-  readonly shape: ReadonlyArray<number>
-}
+export type Values = TokenProgram.Values
 
 /** The result of evaluating a graph on one datum. */
 export interface Evaluation {
@@ -45,7 +43,7 @@ const refusal = (cause: unknown, node: string, title: string) =>
 export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
   Result.try({ try: () => Compile.compile(graph), catch: (cause) => refusal(cause, "graph", "cannot be read") })
 
-const inputs = ({ source }: Compiled, given: Readonly<Record<string, Values>>) =>
+const inputs = ({ source }: Compiled, given: TokenProgram.Inputs) =>
   source.inputs.map(({ name, rank }) => {
     const values = given[name]
     if (values === undefined) throw new Refusal(name, "the datum has no such input")
@@ -71,7 +69,7 @@ const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string
     : Tensor.refuse(`${what} is not a scalar tensor`)
 }
 
-const run = (compiled: Compiled, given: Readonly<Record<string, Values>>): Evaluation => {
+const run = (compiled: Compiled, given: TokenProgram.Inputs): Evaluation => {
   const values = new Map<string, Value>(inputs(compiled, given))
   const logprobs = values.get("logprobs")
   let total = 0
@@ -103,11 +101,38 @@ const run = (compiled: Compiled, given: Readonly<Record<string, Values>>): Evalu
 }
 
 /** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
-export const evaluate = (
-  compiled: Compiled,
-  inputs: Readonly<Record<string, Values>>
-): Result.Result<Evaluation, Refusal> =>
+export const evaluate = (compiled: Compiled, inputs: TokenProgram.Inputs): Result.Result<Evaluation, Refusal> =>
   Result.try({ try: () => run(compiled, inputs), catch: (cause) => refusal(cause, "output", compiled.source.name) })
+
+/** The program of a graph that can compute a datum. */
+const programFor = ({ program }: Compiled, inputs: TokenProgram.Inputs): TokenProgram.TokenProgram | undefined =>
+  program !== undefined && TokenProgram.fits(program, inputs) &&
+    TokenProgram.elementsOf(program, inputs) <= maximumTotal
+    ? program
+    : undefined
+
+/** `evaluate` of many data: at once where the graph has a program, which adds up gradients in another order. */
+export const evaluateAll = (
+  compiled: Compiled,
+  data: ReadonlyArray<TokenProgram.Inputs>
+): ReadonlyArray<Result.Result<Evaluation, Refusal>> => {
+  const { program } = compiled
+  if (program === undefined || !data.every((inputs) => programFor(compiled, inputs) !== undefined)) {
+    return data.map((inputs) => evaluate(compiled, inputs))
+  }
+  return TokenProgram.evaluate(program, data).map(Result.succeed)
+}
+
+/** What an evaluation of a datum takes, whatever its log-probabilities are, or why there is none. */
+export const dryRun = (
+  compiled: Compiled,
+  inputs: TokenProgram.Inputs
+): Result.Result<Pick<Evaluation, "elements" | "hasGradient">, Refusal> => {
+  const program = programFor(compiled, inputs)
+  return program === undefined
+    ? evaluate(compiled, inputs)
+    : Result.succeed({ elements: TokenProgram.elementsOf(program, inputs), hasGradient: program.loss.isTracked })
+}
 
 /** Why an evaluation cannot be trained with, in words. */
 export const problem = ({ gradient, hasGradient }: Evaluation): string | undefined => {

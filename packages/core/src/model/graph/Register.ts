@@ -1,0 +1,168 @@
+/** Numbers of many data side by side, and the instructions that compute one from others, forward and back. */
+import type { Binary, Unary } from "./Pointwise.ts"
+
+/** A number per token, or one per datum. */
+export type Extent = "token" | "datum"
+
+/** Room for the values of all data, and for the loss's slopes of those that the log-probabilities change. */
+export interface Register {
+  readonly extent: Extent
+  readonly isTracked: boolean
+  /** What all values are, where that is known beforehand. */
+  readonly constant: number | undefined
+  values: Float64Array
+  slopes: Float64Array
+}
+
+/** The data of one evaluation, their tokens one datum after the other. */
+export interface Layout {
+  readonly tokens: number
+  readonly data: number
+  /** The datum of each token. */
+  readonly datumOf: Int32Array
+}
+
+/** `back` adds to the operands' slopes. */
+export interface Instruction {
+  readonly output: Register
+  readonly forward: (layout: Layout) => void
+  readonly back: (layout: Layout) => void
+}
+
+const empty = new Float64Array()
+
+export const make = (extent: Extent, isTracked = false, constant?: number): Register => ({
+  extent,
+  isTracked,
+  constant,
+  values: empty,
+  slopes: empty
+})
+
+export const countOf = ({ extent }: Register, { data, tokens }: Layout): number => extent === "token" ? tokens : data
+
+/** Makes room, half as much again as is needed, and clears the slopes. */
+export const prepare = (register: Register, layout: Layout): void => {
+  const count = countOf(register, layout)
+  if (register.values.length < count) {
+    const room = count + (count >> 1)
+    register.values = new Float64Array(room).fill(register.constant ?? 0)
+    if (register.isTracked) register.slopes = new Float64Array(room)
+  }
+  if (register.isTracked) register.slopes.fill(0, 0, count)
+}
+
+const nothing = () => {}
+
+/** A slope of 0 stays 0, whatever it is multiplied by. */
+export const unary = (x: Register, { f, slope }: Unary): Instruction => {
+  const output = make(x.extent, x.isTracked && slope !== undefined)
+  return {
+    output,
+    forward: (layout) => {
+      const [from, to, count] = [x.values, output.values, countOf(output, layout)]
+      for (let i = 0; i < count; i++) to[i] = f(from[i] ?? 0)
+    },
+    back: !output.isTracked || slope === undefined ? nothing : (layout) => {
+      const [from, to, given, own] = [x.values, output.values, output.slopes, x.slopes]
+      const count = countOf(output, layout)
+      for (let i = 0; i < count; i++) {
+        const value = given[i] ?? 0
+        if (value !== 0) own[i] = (own[i] ?? 0) + value * slope(from[i] ?? 0, to[i] ?? 0)
+      }
+    }
+  }
+}
+
+/** Of operands of one extent. */
+export const binary = (x: Register, y: Register, { f, slopes }: Binary): Instruction => {
+  const output = make(x.extent, (x.isTracked || y.isTracked) && slopes !== undefined)
+  const pull = (operand: Register, slope: Binary["f"] | NonNullable<Binary["slopes"]>[number], layout: Layout) => {
+    const [left, right, to, given, own] = [x.values, y.values, output.values, output.slopes, operand.slopes]
+    const count = countOf(output, layout)
+    for (let i = 0; i < count; i++) {
+      const value = given[i] ?? 0
+      if (value !== 0) own[i] = (own[i] ?? 0) + value * slope(left[i] ?? 0, right[i] ?? 0, to[i] ?? 0)
+    }
+  }
+  return {
+    output,
+    forward: (layout) => {
+      const [left, right, to, count] = [x.values, y.values, output.values, countOf(output, layout)]
+      for (let i = 0; i < count; i++) to[i] = f(left[i] ?? 0, right[i] ?? 0)
+    },
+    back: !output.isTracked || slopes === undefined ? nothing : (layout) => {
+      if (x.isTracked) pull(x, slopes[0], layout)
+      if (y.isTracked) pull(y, slopes[1], layout)
+    }
+  }
+}
+
+/** One of two values; the other has no gradient. Of operands of one extent. */
+export const where = (condition: Register, yes: Register, no: Register): Instruction => {
+  const output = make(yes.extent, yes.isTracked || no.isTracked)
+  return {
+    output,
+    forward: (layout) => {
+      const [chosen, left, right, to] = [condition.values, yes.values, no.values, output.values]
+      const count = countOf(output, layout)
+      for (let i = 0; i < count; i++) to[i] = (chosen[i] === 0 ? right[i] : left[i]) ?? 0
+    },
+    back: !output.isTracked ? nothing : (layout) => {
+      const [chosen, given, count] = [condition.values, output.slopes, countOf(output, layout)]
+      for (let i = 0; i < count; i++) {
+        const operand = chosen[i] === 0 ? no : yes
+        if (operand.isTracked) operand.slopes[i] = (operand.slopes[i] ?? 0) + (given[i] ?? 0)
+      }
+    }
+  }
+}
+
+/** The sum over the tokens of each datum. */
+export const sum = (x: Register): Instruction => {
+  const output = make("datum", x.isTracked)
+  return {
+    output,
+    forward: ({ data, datumOf, tokens }) => {
+      const [from, to] = [x.values, output.values]
+      to.fill(0, 0, data)
+      for (let i = 0; i < tokens; i++) {
+        const datum = datumOf[i] ?? 0
+        to[datum] = (to[datum] ?? 0) + (from[i] ?? 0)
+      }
+    },
+    back: !output.isTracked ? nothing : ({ datumOf, tokens }) => {
+      const [given, own] = [output.slopes, x.slopes]
+      for (let i = 0; i < tokens; i++) own[i] = (own[i] ?? 0) + (given[datumOf[i] ?? 0] ?? 0)
+    }
+  }
+}
+
+/** The value of each datum at all of its tokens. */
+export const spread = (x: Register): Instruction => {
+  const output = make("token", x.isTracked)
+  return {
+    output,
+    forward: ({ datumOf, tokens }) => {
+      const [from, to] = [x.values, output.values]
+      for (let i = 0; i < tokens; i++) to[i] = from[datumOf[i] ?? 0] ?? 0
+    },
+    back: !output.isTracked ? nothing : ({ datumOf, tokens }) => {
+      const [given, own] = [output.slopes, x.slopes]
+      for (let i = 0; i < tokens; i++) {
+        const datum = datumOf[i] ?? 0
+        own[datum] = (own[datum] ?? 0) + (given[i] ?? 0)
+      }
+    }
+  }
+}
+
+/** The same values, through which no gradient passes. */
+export const detach = (x: Register): Instruction => {
+  const output = make(x.extent)
+  return {
+    output,
+    forward: (layout) => output.values.set(x.values.subarray(0, countOf(x, layout))),
+    back: nothing
+  }
+}
