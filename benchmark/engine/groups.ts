@@ -1,17 +1,19 @@
-/** The first batch of `npm start`, sampled and credited, as JSON in the file that the first argument names. */
+/**
+ * The first batch of `npm start`, sampled and credited, as JSON in the file that the first argument names. The second names the model.
+ */
 import { Advantage, ChatModel, Credit, ModelInput, Policy, Rollout, Tinker } from "@effect-rl/core"
 import { BoxedAddition } from "@effect-rl/recipes"
 import { Effect, FileSystem, Stream } from "effect"
 import * as OnEngine from "../OnEngine.ts"
 import * as Workload from "./Workload.ts"
 
-const [, , path = ""] = process.argv
+const [, , path = "", baseModel = Workload.modelName] = process.argv
 
 const program = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
   const fs = yield* FileSystem.FileSystem
-  const model = yield* ChatModel.resolve(Workload.modelName)
-  const sampling = yield* tinker.createSamplingClient({ baseModel: Workload.modelName })
+  const model = yield* ChatModel.resolve(baseModel)
+  const sampling = yield* tinker.createSamplingClient({ baseModel })
   const dataset = BoxedAddition.dataset({
     model,
     batches: 1,

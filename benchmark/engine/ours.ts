@@ -1,7 +1,8 @@
 /** The workload on the embedded engine, through the port that programs use. The first argument names the file of the groups. */
 import { Datum, Loss, ModelInput, Tinker, type TrainingClient } from "@effect-rl/core"
-import { Array, Clock, Effect, FileSystem, Schema } from "effect"
+import { Array, Clock, Effect } from "effect"
 import * as OnEngine from "../OnEngine.ts"
+import * as Rows from "./Rows.ts"
 import * as Workload from "./Workload.ts"
 
 const [, , path = ""] = process.argv
@@ -13,19 +14,6 @@ const datum = (sequence: number) => {
     weights: Float32Array.from({ length: Workload.length }, (_, position) => Workload.weight(sequence, position))
   })
 }
-
-const numbers = Schema.Array(Schema.Finite)
-const Rows = Schema.fromJsonString(
-  Schema.NonEmptyArray(Schema.Struct({ tokens: numbers, targets: numbers, logprobs: numbers, advantages: numbers }))
-)
-
-const policyDatum = ({ advantages, logprobs, targets, tokens }: Workload.Row) =>
-  Datum.policyTokens(ModelInput.fromTokens(tokens), {
-    targetTokens: Int32Array.from(targets),
-    logprobs: Float32Array.from(logprobs),
-    advantages: Float32Array.from(advantages),
-    mask: Float32Array.from(logprobs, (logprob) => logprob === 0 ? 0 : 1)
-  })
 
 const data = Array.makeBy(Workload.batch, datum)
 
@@ -63,10 +51,10 @@ const program = Effect.gen(function*() {
     loraRank: Workload.rank,
     trainUnembed: false
   })
-  const fs = yield* FileSystem.FileSystem
-  const rows = yield* Effect.flatMap(fs.readFileString(path), Schema.decodeEffect(Rows))
   const onGroups = yield* newTraining
-  const groupStep = step(onGroups, onGroups.forwardBackward(Array.map(rows, policyDatum), Loss.importanceSampling))
+  const groups = yield* Rows.read(path)
+  const pass = onGroups.forwardBackward(groups, Loss.importanceSampling, { logprobs: "counted" })
+  const groupStep = step(onGroups, pass)
   const groupLoss = yield* groupStep
   const groupStepsPerSecond = yield* rate(4, groupStep)
   const training = yield* newTraining
