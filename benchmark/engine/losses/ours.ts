@@ -1,0 +1,74 @@
+/**
+ * The time of a training step by the graph of each loss, as a multiple of a step by the importance sampling that the engine knows by
+ * name. The arguments name the model and the file of its groups.
+ */
+import { Loss, type LossExpression, LossGraphPass, PolicyLoss, Tinker, type TrainingClient } from "@effect-rl/core"
+import { Array, Clock, Effect } from "effect"
+import * as OnEngine from "../../OnEngine.ts"
+import * as Report from "../../Report.ts"
+import * as Rows from "../Rows.ts"
+import * as Workload from "../Workload.ts"
+
+const [, , baseModel = "", path = ""] = process.argv
+const rounds = 7
+
+type Client = TrainingClient.TrainingClient
+type Pass = ReturnType<Client["forwardBackward"]>
+type Data<X extends LossExpression.Extras> = Parameters<typeof LossGraphPass.fromExamples<X>>[0]
+
+/** Everything that a run does for each step, from the data on. */
+const pass = <X extends LossExpression.Extras>(
+  client: Client,
+  data: Data<X>,
+  expression: LossExpression.LossExpression<X>
+): Pass =>
+  Effect.suspend(() => LossGraphPass.submit(client, LossGraphPass.fromExamples(data, expression), expression.graph))
+
+/** Some losses read the log-probabilities of a proximal policy too, which are the sampler's here. */
+const graphs = (client: Client, data: Data<{}>): Readonly<Record<string, Pass>> => {
+  const proximal = Array.map(data, (datum) => ({ ...datum, extras: { proximalLogprobs: datum.inputs.logprobs } }))
+  return {
+    importanceSampling: pass(client, data, PolicyLoss.importanceSampling),
+    ppo: pass(client, data, PolicyLoss.ppo()),
+    cispo: pass(client, data, PolicyLoss.cispo()),
+    dro: pass(client, data, PolicyLoss.dro()),
+    gspo: pass(client, data, PolicyLoss.gspo()),
+    dppo: pass(client, data, PolicyLoss.dppo()),
+    icePop: pass(client, data, PolicyLoss.icePop()),
+    truncated: pass(client, proximal, PolicyLoss.truncated()),
+    masked: pass(client, proximal, PolicyLoss.masked()),
+    opsm: pass(client, data, PolicyLoss.opsm()),
+    sapo: pass(client, data, PolicyLoss.sapo()),
+    vespo: pass(client, data, PolicyLoss.vespo()),
+    topr: pass(client, data, PolicyLoss.topr),
+    gmpo: pass(client, data, PolicyLoss.gmpo())
+  }
+}
+
+const millis = Effect.fnUntraced(function*(client: Client, submitted: Pass) {
+  const start = yield* Clock.currentTimeNanos
+  const pending = yield* submitted
+  const step = yield* client.optimStep({ learningRate: 1e-6 })
+  yield* pending.await
+  yield* step.await
+  return Number((yield* Clock.currentTimeNanos) - start) / 1e6
+})
+
+const program = Effect.gen(function*() {
+  const data = yield* Rows.read(path)
+  const tinker = yield* Tinker.Tinker
+  const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: Workload.rank })
+  const named = client.forwardBackward(data, Loss.importanceSampling, { logprobs: "counted" })
+  const ratios = new Map<string, ReadonlyArray<number>>()
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, graph] of Object.entries(graphs(client, data))) {
+      const before = yield* millis(client, named)
+      const own = yield* millis(client, graph)
+      const after = yield* millis(client, named)
+      if (round >= 0) ratios.set(name, [...ratios.get(name) ?? [], 2 * own / (before + after)])
+    }
+  }
+  process.stdout.write(JSON.stringify([...ratios].map(([name, values]) => [name, Report.median(values)])))
+})
+
+OnEngine.runMain(program)
