@@ -4,7 +4,8 @@ import { exp4, horizontalSum } from "./vector"
 // so its result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
 //
 // A segment is four i32: the place of its keys in the cache, how many positions of it lie there already, its rows here, and
-// the segment that it continues, or -1. Its rows see all rows of that segment, and so on up to the root.
+// the segment that it continues, or -1. Its rows see all rows of that segment, and so on up to the root. A cache in pages is a
+// table of segments without rows, each of which continues the page in front of it.
 
 // @ts-ignore: decorator
 @inline
@@ -137,9 +138,10 @@ export function attentionForward(
   const bytes = <usize> headSize << 2
   const stride = <usize> keyHeads * bytes
   for (let s = first; s < end; s++) {
+    const rows = i32.load(segments + (<usize> s << 4), 8)
+    if (rows == 0) continue
     const levels = trace(path, segments, s)
     const own = path + (<usize> (levels - 1) << 3)
-    const rows = i32.load(segments + (<usize> s << 4), 8)
     let before = 0
     for (let level = path; level < own; level += 8) before += i32.load(level, 4)
     for (let r = 0; r < rows; r++) {

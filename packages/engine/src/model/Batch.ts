@@ -40,7 +40,7 @@ export const cacheLayout = (config: ModelConfig.ModelConfig, positions: number):
 
 /**
  * Consecutive rows at consecutive positions. They see the rows in front of them and all rows of the segment that they
- * continue, and so on.
+ * continue, and so on. A page of a cache is a segment without rows.
  */
 export interface Segment {
   /** Where in the cache the segment begins. */
@@ -82,10 +82,18 @@ export interface Rows {
   readonly groups: ReadonlyArray<Group>
 }
 
-const depthOf = (segments: ReadonlyArray<Segment>, index: number): number => {
-  let depth = 0
-  for (let at = segments[index]; at !== undefined; at = segments[at.parent]) depth++
-  return depth
+/** How many segments lie on the longest way to the root. */
+const depthOf = (segments: ReadonlyArray<Segment>): number => {
+  const depths = new Int32Array(segments.length)
+  const depthAt = (index: number): number => {
+    const segment = segments[index]
+    if (segment === undefined) return 0
+    const known = depths[index] ?? 0
+    const depth = known > 0 ? known : 1 + depthAt(segment.parent)
+    depths[index] = depth
+    return depth
+  }
+  return segments.reduce((deepest, _, index) => Math.max(deepest, depthAt(index)), 0)
 }
 
 const nothing: Extent = { rows: 0, segments: 0 }
@@ -107,9 +115,9 @@ export const make = ({ arena, memory }: Compute, { base, cache, groups, ...rows 
   Memory.integers(memory, positions, count).set(rows.positions)
   const table = Memory.integers(memory, segments, 4 * segmentCount)
   rows.segments.forEach(({ before, parent, place, rows }, index) => table.set([place, before, rows, parent], 4 * index))
-  let [longest, deepest] = [0, 0]
+  const deepest = depthOf(rows.segments)
+  let longest = 0
   for (let r = 0; r < count; r++) longest = Math.max(longest, (rows.positions[r] ?? 0) + 1)
-  for (let s = 0; s < segmentCount; s++) deepest = Math.max(deepest, depthOf(rows.segments, s))
   const read = whole({ rows: count, segmentCount })
   return { rows: count, ids, positions, segments, segmentCount, base, cache, groups, read, longest, deepest }
 }

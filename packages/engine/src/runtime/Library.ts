@@ -11,6 +11,7 @@ import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import { Host } from "./Host.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
+import * as Pages from "./Pages.ts"
 import type { LoadedModel } from "./Protocol.ts"
 
 type ModelTokenizer = HuggingFaceTokenizer.HuggingFaceTokenizer
@@ -122,7 +123,9 @@ const loadInto = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const cache = yield* region(plan.cacheBytes)
       const { positions, prefillRows, sequences } = plan
-      return { model: id, config, weights, tokenBytes, cache, positions, sequences, prefillRows } satisfies LoadedModel
+      const { pageSize } = Pages
+      const limits = { positions, pageSize, sequences, prefillRows }
+      return { model: id, config, weights, tokenBytes, cache, ...limits } satisfies LoadedModel
     }))
   yield* threads.load(modelT)
   const limits = { capabilities: capabilitiesOf(config.contextLength, tokenizer), vocabulary: config.vocabularySize }

@@ -9,6 +9,7 @@ import * as Pass from "../model/Pass.ts"
 import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as MicroBatch from "./MicroBatch.ts"
+import * as Pages from "./Pages.ts"
 import { gradientBlocksPerThread } from "./TrainedAdapter.ts"
 import { maximumCandidates } from "./TrainingItem.ts"
 
@@ -63,7 +64,7 @@ export interface MemoryPlan {
   readonly trainingBytes: number
   /** Samples that each thread draws at once. */
   readonly sequences: number
-  /** Key-value positions of each thread, which its samples share. */
+  /** Key-value positions of each thread in whole pages, which its samples share. */
   readonly positions: number
   readonly cacheBytes: number
   /** Prompt rows of one sampling step. */
@@ -109,10 +110,19 @@ const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits =>
   return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
 }
 
+/** More positions than this are there only for a longer context. */
+const wantedPositions = (context: number): number =>
+  Pages.rounded(Math.max(context, maximumSequences * positionsPerSequence))
+
+/** A segment for each page of the cache, and the path through those of one sequence. */
+const pageTableBytes = (context: number): number =>
+  (wantedPositions(context) * 16 + Pages.rounded(context) * 8) / Pages.pageSize
+
 const samplingBytes = (config: ModelConfig.ModelConfig, context: number): number => {
   const rows = maximumSequences + maximumPrefillRows
   const picking = 4 * ModelConfig.paddedVocabulary(config) * 4
-  return Memory.aligned(Pass.scratchBytes(config, sizeOf(rows, context), "recomputed") + picking)
+  const scratch = Pass.scratchBytes(config, sizeOf(rows, context), "recomputed")
+  return Memory.aligned(scratch + pageTableBytes(context) + picking)
 }
 
 /** A micro-batch with its records kept, or one sequence as long as the context with its records computed again. */
@@ -151,14 +161,15 @@ export const of = (
   const arena = (context: number) => Math.max(0, trainingBytes(config, context) - supply.arenaBytes)
   const perThread = (threads: number) =>
     ((supply.bytes - weightBytes) * plannedShare - adapterBytes(config, threads)) / threads
-  const fits = (context: number, threads: number) => arena(context) + context * positionBytes <= perThread(threads)
+  const fits = (context: number, threads: number) =>
+    arena(context) + Pages.rounded(context) * positionBytes <= perThread(threads)
   const threadsWith = (context: number) =>
     largest(supply.threads, (threads) => fits(Math.min(config.contextLength, context), threads))
   const threads = Math.max(1, Math.min(2, threadsWith(leastContext)), threadsWith(enoughContext))
   const contextLength = Math.max(1, largest(config.contextLength, (context) => fits(context, threads)))
-  const wanted = Math.max(contextLength, maximumSequences * positionsPerSequence)
-  const possible = Math.floor((perThread(threads) - arena(contextLength)) / positionBytes)
-  const positions = Math.max(contextLength, Math.min(wanted, possible))
+  const pageBytes = Pages.pageSize * positionBytes
+  const possible = Pages.pageSize * Math.floor((perThread(threads) - arena(contextLength)) / pageBytes)
+  const positions = Math.max(Pages.rounded(contextLength), Math.min(wantedPositions(contextLength), possible))
   const cacheBytes = Memory.aligned(positions * positionBytes)
   return {
     threads,

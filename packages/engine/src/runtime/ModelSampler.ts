@@ -12,6 +12,7 @@ import * as Forward from "../model/Forward.ts"
 import * as Head from "../model/Head.ts"
 import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Memory from "../numerics/Memory.ts"
+import { PageSegments } from "./PageSegments.ts"
 import type { LoadedModel, SampleOrder, SampleResult } from "./Protocol.ts"
 import { type Copy, type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
 import * as Stops from "./Stops.ts"
@@ -121,11 +122,12 @@ export class ModelSampler {
   private copyCache({ from, length, to }: Copy) {
     const { config, memory } = this.compute
     const row = ModelConfig.keySize(config) * 4
+    const page = this.model.pageSize * row
     const cache = Memory.bytes(memory, this.model.cache.start, this.model.cache.bytes)
     for (let layer = 0; layer < config.layers; layer++) {
       for (const offset of [0, this.cache.valueOffset]) {
         const place = layer * this.cache.layerStride + offset
-        cache.copyWithin(place + to * row, place + from * row, place + (from + length) * row)
+        cache.copyWithin(place + to * page, place + from * page, place + from * page + length * row)
       }
     }
   }
@@ -150,17 +152,17 @@ export class ModelSampler {
   private rows(spans: ReadonlyArray<Span>) {
     const ids: Array<number> = []
     const positions: Array<number> = []
-    const segments: Array<Batch.Segment> = []
+    const segments = new PageSegments()
     const chosen: Array<ChosenRow> = []
     for (const { from, logitsFrom, sample, to } of spans) {
-      segments.push({ place: sample.place?.start ?? 0, before: from, rows: to - from, parent: -1 })
+      segments.add(sample.place?.stretches ?? [], from, to)
       for (let position = from; position < to; position++) {
         if (position >= logitsFrom) chosen.push({ sample, position, row: ids.length })
         ids.push(tokenAt(sample, position))
         positions.push(position)
       }
     }
-    return { ids, positions, segments, chosen }
+    return { ids, positions, segments: segments.all, chosen }
   }
 
   private groups(spans: ReadonlyArray<Span>): ReadonlyArray<Batch.Group> {

@@ -25,6 +25,8 @@ export interface LoadedModel {
   readonly cache: Region
   /** Positions of the cache. */
   readonly positions: number
+  /** Positions of one of its pages. */
+  readonly pageSize: number
   /** Most samples of one step. */
   readonly sequences: number
   readonly prefillRows: number

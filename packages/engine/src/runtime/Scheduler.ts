@@ -1,5 +1,6 @@
 /** Continuous batching as a state machine: which rows of which samples the next forward pass computes. */
-import { type Piece, Positions } from "./Positions.ts"
+import { Pages } from "./Pages.ts"
+import { type Stretch, stretchesOf } from "./PageSegments.ts"
 import { type Cached, PrefixIndex } from "./PrefixIndex.ts"
 
 /** One request to a model: `samples` continuations of one prompt. */
@@ -15,19 +16,21 @@ export interface Order {
   readonly scorePrompt: boolean
 }
 
-/** The positions of one sample in the cache. They stay there for others that begin alike, until the positions are needed. */
-class Place implements Piece, Cached {
-  readonly start: number
-  readonly length: number
-  /** The sample that computes here, or did last. */
-  holder: Sample
-  isIdle = false
-  isGone = false
+/** Where one sample lies in the cache. It stays there for others that begin alike, until its pages are needed. */
+class Place implements Cached {
+  /** In the order of the positions, as many to a page as it has room for. */
+  pages: ReadonlyArray<number>
+  /** Where these lie. */
+  readonly stretches: ReadonlyArray<Stretch>
+  readonly holder: Sample
+  /** Positions that were there when the sample began. */
+  readonly shared: number
 
-  constructor({ length, start }: Piece, holder: Sample) {
-    this.start = start
-    this.length = length
+  constructor(holder: Sample, pages: ReadonlyArray<number>, pageSize: number, shared: number) {
     this.holder = holder
+    this.pages = pages
+    this.stretches = stretchesOf(pages, pageSize)
+    this.shared = shared
   }
 
   get weights() {
@@ -62,7 +65,7 @@ export interface Span {
   readonly logitsFrom: number
 }
 
-/** `length` positions of the cache go from one start to another, before the spans are computed. */
+/** The first `length` positions of a page go to another, in the order of the copies, before the spans are computed. */
 export interface Copy {
   readonly from: number
   readonly to: number
@@ -78,8 +81,10 @@ export interface Step {
 export interface Limits {
   /** Most samples of one step. */
   readonly sequences: number
-  /** Positions of the cache; at least those of the longest sequence. */
+  /** Positions of the cache; at least those of the longest sequence, in whole pages. */
   readonly positions: number
+  /** Positions of a page. */
+  readonly pageSize: number
   /** Prompt rows of one step; every running sample adds one more. */
   readonly prefillRows: number
 }
@@ -110,7 +115,7 @@ export class Scheduler {
   private running: Array<Sample> = []
   /** Running samples of each order that has some. */
   private readonly runningOf = new Map<number, number>()
-  private readonly positions: Positions<Place>
+  private readonly pages: Pages
   /** Places of finished samples, longest unused first. */
   private readonly idle = new Set<Place>()
   private readonly prefixes = new PrefixIndex<Place>()
@@ -120,13 +125,16 @@ export class Scheduler {
 
   constructor(limits: Limits) {
     this.limits = limits
-    this.positions = new Positions(limits.positions)
+    this.pages = new Pages(Math.floor(limits.positions / limits.pageSize))
   }
 
+  /** `free` are the positions of all pages that no running sample holds. */
   get stats() {
-    const idle = [...this.idle].reduce((sum, { length }) => sum + length, 0)
+    const held = new Set(this.running.flatMap(({ place }) => place?.pages ?? []))
     const waiting = [...this.waiting.values()].reduce((sum, { length }) => sum + length, 0)
-    return { waiting, running: this.running.length, free: this.positions.free + idle }
+    const { pageSize, positions } = this.limits
+    const free = (Math.floor(positions / pageSize) - held.size) * pageSize
+    return { waiting, running: this.running.length, free }
   }
 
   /** Queues all samples of an order and returns them. */
@@ -169,7 +177,7 @@ export class Scheduler {
     }
   }
 
-  /** Frees the place of a running sample; what it has computed stays until the place is needed. */
+  /** Ends a running sample. What it has computed stays until the pages are needed; those it has not reached are free at once. */
   finish(sample: Sample) {
     const { order, place } = sample
     if (place === undefined) return
@@ -178,13 +186,15 @@ export class Scheduler {
     const others = (this.runningOf.get(order.id) ?? 1) - 1
     if (others === 0) this.runningOf.delete(order.id)
     else this.runningOf.set(order.id, others)
-    place.isIdle = true
+    if (sample.computed === place.shared) return this.drop(place)
+    const reached = Math.ceil(sample.computed / this.limits.pageSize)
+    this.pages.release(place.pages.slice(reached))
+    place.pages = place.pages.slice(0, reached)
     this.idle.add(place)
   }
 
   private drop(place: Place) {
-    place.isGone = true
-    this.positions.giveBack(place)
+    this.pages.release(place.pages)
     this.idle.delete(place)
     this.prefixes.remove(place)
   }
@@ -243,57 +253,59 @@ export class Scheduler {
     return false
   }
 
-  /** Gives a sample its place and what lies in the cache of its prompt; undefined where no place is large enough. */
+  /**
+   * Gives a sample its place, with what lies in the cache of its prompt: whole pages are shared, of the last one what is alike is
+   * copied. Undefined where there are not enough pages.
+   */
   private start({ prefixKey, sample }: Waiting): ReadonlyArray<Copy> | undefined {
     const { order } = sample
+    const { pageSize } = this.limits
     const known = isScored(sample)
       ? undefined
       : this.prefixes.longest(order.weights, order.prompt, prefixLength(order))
-    if (known?.cached.isIdle === true && this.isWhole(known, order)) {
-      this.reuse(known.cached, sample)
-      return []
-    }
-    const place = this.take(positionsOf(order), sample, known?.cached)
+    const { cached, length } = known ?? { cached: undefined, length: 0 }
+    const whole = Math.floor(length / pageSize)
+    const shared = cached?.pages.slice(0, whole) ?? []
+    const rest = length % pageSize
+    const source = rest > 0 ? cached?.pages[whole] : undefined
+    const place = this.place(sample, shared, source, length)
     if (place === undefined) return undefined
-    const shared = known === undefined || known.cached.isGone ? 0 : known.length
-    this.run(sample, place, shared)
-    if (shared < prefixLength(order) && !this.computing.has(prefixKey)) this.computing.set(prefixKey, sample)
-    return known === undefined || shared === 0 ? [] : [{ from: known.cached.start, to: place.start, length: shared }]
+    if (cached !== undefined && this.idle.delete(cached)) this.idle.add(cached)
+    this.run(sample, place)
+    if (place.shared < prefixLength(order) && !this.computing.has(prefixKey)) this.computing.set(prefixKey, sample)
+    const to = place.pages[whole]
+    return source === undefined || to === undefined || place.shared < length ? [] : [{ from: source, to, length: rest }]
   }
 
-  /** Whether a place has all of an order's prompt, and room for the rest. */
-  private isWhole({ cached, length }: { readonly cached: Place; readonly length: number }, order: Order) {
-    return length === prefixLength(order) && cached.length >= positionsOf(order)
+  /** Holds the shared pages and takes the others, without the copy where the page that it is copied from is needed itself. */
+  private place(sample: Sample, shared: ReadonlyArray<number>, source: number | undefined, length: number) {
+    const { pageSize } = this.limits
+    const missing = Math.ceil(positionsOf(sample.order) / pageSize) - shared.length
+    const kept = source === undefined ? shared : [...shared, source]
+    this.pages.hold(kept)
+    const own = this.take(missing)
+    this.pages.release(kept.slice(shared.length))
+    if (own !== undefined) return new Place(sample, [...shared, ...own], pageSize, length)
+    const last = source === undefined ? undefined : this.take(missing)
+    if (last !== undefined) return new Place(sample, [...shared, ...last], pageSize, shared.length * pageSize)
+    this.pages.release(shared)
+    return undefined
   }
 
-  private reuse(place: Place, sample: Sample) {
-    this.prefixes.remove(place)
-    this.idle.delete(place)
-    place.isIdle = false
-    place.holder = sample
-    this.run(sample, place, prefixLength(sample.order))
-    this.prefixes.update(place)
-  }
-
-  private run(sample: Sample, place: Place, computed: number) {
+  private run(sample: Sample, place: Place) {
     const { id } = sample.order
     sample.place = place
-    sample.computed = computed
+    sample.computed = place.shared
     this.running.push(sample)
     this.runningOf.set(id, (this.runningOf.get(id) ?? 0) + 1)
   }
 
-  /** Takes positions, from idle places where there is no gap; `wanted` is given up last. */
-  private take(length: number, holder: Sample, wanted: Place | undefined): Place | undefined {
-    const make = (piece: Piece) => new Place(piece, holder)
-    const victims = [...this.idle].filter((place) => place !== wanted)
-    if (wanted?.isIdle === true) victims.push(wanted)
-    let place = this.positions.take(length, make)
-    for (const victim of victims) {
-      if (place !== undefined) break
+  /** Takes pages, from idle places where too few are free. */
+  private take(count: number): ReadonlyArray<number> | undefined {
+    for (const victim of this.idle) {
+      if (this.pages.free >= count) break
       this.drop(victim)
-      place = this.positions.take(length, make)
     }
-    return place
+    return this.pages.take(count)
   }
 }

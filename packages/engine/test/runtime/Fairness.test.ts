@@ -53,13 +53,15 @@ describe("one thread", () => {
 describe("ten thousand requests", () => {
   const stats = Effect.gen(function*() {
     const { threads } = yield* Effect.flatMap(Host, ({ threads }) => threads.stats)
-    const sum = (key: "orders" | "running" | "waiting") => threads.reduce((sum, thread) => sum + thread[key], 0)
-    return { orders: sum("orders"), running: sum("running"), waiting: sum("waiting") }
+    const sum = (key: "orders" | "running" | "waiting" | "free") =>
+      threads.reduce((sum, thread) => sum + thread[key], 0)
+    return { orders: sum("orders"), running: sum("running"), waiting: sum("waiting"), free: sum("free") }
   })
 
   it.effect("wait in line, and free everything at once when they are interrupted", () =>
     Effect.gen(function*() {
       const { sampler } = yield* clients
+      const idle = yield* stats
       const request = (index: number) =>
         sampler.sample({ prompt: TestEngine.prompt(index % 50), params: { maxTokens: 900, seed: index } })
       const fibers = yield* Effect.forEach(
@@ -68,8 +70,9 @@ describe("ten thousand requests", () => {
       )
       const before = yield* stats
       assert.isAbove(before.waiting, 1_000)
+      assert.isBelow(before.free, idle.free)
       yield* Fiber.interruptAll(fibers)
-      assert.deepStrictEqual(yield* stats, { orders: 0, running: 0, waiting: 0 })
+      assert.deepStrictEqual(yield* stats, { ...idle, orders: 0, running: 0, waiting: 0 })
       const { sequences } = yield* sampler.sample({ prompt: TestEngine.prompt(1), params: { maxTokens: 5, seed: 1 } })
       assert.strictEqual(sequences.length, 1)
     }).pipe(Effect.scoped, Effect.provide(TestEngine.layer(2))))

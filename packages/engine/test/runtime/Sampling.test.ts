@@ -174,6 +174,25 @@ describe("sampling", () => {
         assert.deepStrictEqual(scores.slice(prompt.length), sample?.logprobs)
       }))
 
+    it.effect("computes the same bits in pages that samples share and in a cache of their own", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        for (const length of [31, 32, 33, 100]) {
+          const prompt = TestEngine.prompt(length, length)
+          const { sequences } = yield* sampler.sample({ prompt, numSamples: 5, params: params({ maxTokens: 40 }) })
+          const again = ModelInput.append(prompt, sequences[1]?.tokens.subarray(0, 9) ?? [])
+          const { sequences: later } = yield* sampler.sample({ prompt: again, numSamples: 2, params: params() })
+          const all = [
+            ...sequences.map((sample) => [prompt, sample] as const),
+            ...later.map((sample) => [again, sample] as const)
+          ]
+          for (const [from, { logprobs, tokens }] of all) {
+            const scores = yield* sampler.computeLogprobs(ModelInput.append(from, tokens))
+            assert.deepStrictEqual(scores.slice(from.length), logprobs)
+          }
+        }
+      }))
+
     it.effect("scores prompts: nothing at the first token, the same with and without sampling", () =>
       Effect.gen(function*() {
         const sampler = yield* base

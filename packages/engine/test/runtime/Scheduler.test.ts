@@ -13,13 +13,18 @@ const order = (id: number, prompt: ReadonlyArray<number>, options: Partial<Order
 })
 
 /** Runs steps until nothing is left, sampling token 7 each time; returns what each step computed. */
-const drain = (scheduler: Scheduler, onStep: (step: Step) => void = () => {}) => {
+const drain = (
+  scheduler: Scheduler,
+  onStep: (step: Step) => void = () => {},
+  afterStep: (steps: number) => void = () => {}
+) => {
   const rowsS: Array<number> = []
   for (let step = scheduler.plan(); step !== undefined; step = scheduler.plan()) {
     onStep(step)
     scheduler.computed(step)
     rowsS.push(step.spans.reduce((rows, { from, to }) => rows + to - from, 0))
     for (const { sample, to } of step.spans) advance(scheduler, sample, to)
+    afterStep(rowsS.length)
   }
   return rowsS
 }
@@ -33,20 +38,20 @@ const advance = (scheduler: Scheduler, sample: Sample, to: number) => {
 
 describe("Scheduler", () => {
   it("computes a prompt once and then one row per token", () => {
-    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 3 }))
     assert.deepStrictEqual(drain(scheduler), [3, 1, 1])
     assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 100 })
   })
 
   it("shares a prompt among the samples of an order: each computes its last token alone", () => {
-    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3, 4], { samples: 4, maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 3])
   })
 
   it("shares a prompt among equal orders of the same weights, also after the first is done", () => {
-    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [3])
     scheduler.add(order(2, [1, 2, 3], { maxTokens: 1 }))
@@ -56,7 +61,7 @@ describe("Scheduler", () => {
   })
 
   it("computes of a later turn what the conversation has gained, sampled tokens included", () => {
-    const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100 })
+    const scheduler = new Scheduler({ sequences: 4, positions: 200, prefillRows: 100, pageSize: 1 })
     const first = Array.from({ length: 20 }, (_, t) => 100 + t)
     scheduler.add(order(1, first, { maxTokens: 14 }))
     assert.deepStrictEqual(drain(scheduler), [20, ...Array.from({ length: 13 }, () => 1)])
@@ -71,7 +76,7 @@ describe("Scheduler", () => {
   })
 
   it("cuts a long prompt into pieces, so that running samples never wait for all of it", () => {
-    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 4 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 4, pageSize: 1 })
     scheduler.add(order(1, [1, 2], { maxTokens: 4 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5, 6, 7, 8, 9], { maxTokens: 1 }))
     assert.deepStrictEqual(drain(scheduler), [4, 5, 4, 1])
@@ -79,7 +84,7 @@ describe("Scheduler", () => {
 
   it("asks for logits where tokens are drawn, and at every prompt position of a scored prompt", () => {
     const wantedS = (scorePrompt: boolean) => {
-      const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16 })
+      const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 16, pageSize: 1 })
       scheduler.add(order(1, [1, 2, 3], { scorePrompt, maxTokens: 2 }))
       const rows: Array<number> = []
       drain(scheduler, ({ spans }) => rows.push(...spans.map(({ logitsFrom, to }) => to - logitsFrom)))
@@ -90,13 +95,13 @@ describe("Scheduler", () => {
   })
 
   it("scores a prompt without sampling", () => {
-    const scheduler = new Scheduler({ sequences: 1, positions: 100, prefillRows: 16 })
+    const scheduler = new Scheduler({ sequences: 1, positions: 100, prefillRows: 16, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3], { scorePrompt: true, maxTokens: 0 }))
     assert.deepStrictEqual(drain(scheduler), [2])
   })
 
   it("keeps rows of equal weights together", () => {
-    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 64 })
+    const scheduler = new Scheduler({ sequences: 8, positions: 100, prefillRows: 64, pageSize: 1 })
     for (const [id, weights] of [3, 1, 3, 2, 1].entries()) scheduler.add(order(id, [id, 9], { weights, maxTokens: 2 }))
     drain(scheduler, ({ spans }) => {
       const weightsS = spans.map(({ sample }) => sample.order.weights)
@@ -105,7 +110,7 @@ describe("Scheduler", () => {
   })
 
   it("frees what a cancelled order holds, and lets others compute the prefix it had begun", () => {
-    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 2 })
+    const scheduler = new Scheduler({ sequences: 2, positions: 100, prefillRows: 2, pageSize: 1 })
     scheduler.add(order(1, [1, 2, 3, 4, 5], { samples: 3 }))
     scheduler.add(order(2, [1, 2, 3, 4, 5], { maxTokens: 1 }))
     const step = scheduler.plan()
@@ -127,31 +132,83 @@ describe("Scheduler", () => {
     })
   ).check(Schema.isMaxLength(12))
 
-  it.prop("every position of the cache holds the token that its sample has computed there", [Load], ([load]) => {
-    const positions = 100
-    const scheduler = new Scheduler({ sequences: 3, positions, prefillRows: 4 })
+  const Geometry = Schema.Struct({
+    pageSize: Schema.Literals([1, 3, 4, 16]),
+    positions: Schema.Literals([64, 100, 200]),
+    /** Steps after which the order that came first is cancelled; it never is after 0. */
+    cancelAfter: Schema.Literals([0, 0, 2, 9])
+  })
+
+  it.prop("every position of a sample's pages holds the token that it has computed there", [Load, Geometry], (
+    [load, { cancelAfter, pageSize, positions }]
+  ) => {
+    const scheduler = new Scheduler({ sequences: 3, positions, prefillRows: 4, pageSize })
+    const all = scheduler.stats
     for (const [id, { before, prompt, ...options }] of load.entries()) {
       scheduler.add(order(id, [...Array.from({ length: before }, () => 7), ...prompt], options))
     }
     const cache = Array.from({ length: positions }, () => "")
     let finished = 0
-    drain(scheduler, ({ copies, spans }) => {
-      for (const { from, length, to } of copies) cache.splice(to, length, ...cache.slice(from, from + length))
+    const onStep = ({ copies, spans }: Step) => {
+      for (const { from, length, to } of copies) {
+        cache.splice(to * pageSize, length, ...cache.slice(from * pageSize, from * pageSize + length))
+      }
       for (const { from, sample, to } of spans) {
-        const start = sample.place?.start ?? NaN
-        assert.isAtMost(start + to, positions)
+        const pages = sample.place?.pages ?? []
+        const at = (position: number) =>
+          (pages[Math.floor(position / pageSize)] ?? NaN) * pageSize + position % pageSize
         const name = (position: number) => `${sample.order.weights}:${tokenAt(sample, position)}`
-        for (let position = 0; position < from; position++) assert.strictEqual(cache[start + position], name(position))
-        for (let position = from; position < to; position++) cache[start + position] = name(position)
+        for (let position = 0; position < from; position++) assert.strictEqual(cache[at(position)], name(position))
+        for (let position = from; position < to; position++) cache[at(position)] = name(position)
+        assert.isBelow(at(to - 1), positions)
         if (to === sample.order.prompt.length + sample.order.maxTokens - 1) finished++
       }
+    }
+    drain(scheduler, onStep, (steps) => {
+      if (steps === cancelAfter) scheduler.cancel(0)
     })
-    assert.strictEqual(finished, load.reduce((sum, { samples }) => sum + samples, 0))
-    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: positions })
+    const samples = (orders: typeof load) => orders.reduce((sum, { samples }) => sum + samples, 0)
+    if (cancelAfter === 0) assert.strictEqual(finished, samples(load))
+    assert.isAtLeast(finished, samples(load.slice(1)))
+    assert.deepStrictEqual(scheduler.stats, all)
+  })
+
+  it("holds the whole pages of a prompt once, whatever the number of samples, and gives all back when they are cancelled", () => {
+    const prompt = Array.from({ length: 1000 }, (_, t) => t * t % 300)
+    const scheduler = new Scheduler({ sequences: 128, positions: 32_768, prefillRows: 256, pageSize: 32 })
+    const held = (id: number, samples: number) => {
+      scheduler.add(order(id, prompt, { samples, maxTokens: 20 }))
+      while (scheduler.stats.running < samples) {
+        const step = scheduler.plan()
+        if (step === undefined) break
+        scheduler.computed(step)
+        for (const { sample, to } of step.spans) advance(scheduler, sample, to)
+      }
+      const { free, running } = scheduler.stats
+      assert.strictEqual(running, samples)
+      return (32_768 - free) / 32
+    }
+    assert.strictEqual(held(1, 1), 31 + 1)
+    scheduler.cancel(1)
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 32_768 })
+    assert.strictEqual(held(2, 64), 31 + 64)
+    scheduler.cancel(2)
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 32_768 })
+  })
+
+  it("computes a prompt again from its whole pages on where the page beside them is needed itself", () => {
+    const scheduler = new Scheduler({ sequences: 2, positions: 8, prefillRows: 100, pageSize: 4 })
+    const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
+      scheduler.add(order(id, prompt, { maxTokens: 1 }))
+      return drain(scheduler)
+    }
+    assert.deepStrictEqual(rowsOf(1, [1, 2, 3, 4, 5, 6, 7]), [7])
+    assert.deepStrictEqual(rowsOf(2, [1, 2, 3, 4, 5, 6, 8]), [3])
+    assert.deepStrictEqual(scheduler.stats, { waiting: 0, running: 0, free: 8 })
   })
 
   it("gives each sample the positions it can reach, so that short ones run beside a long one", () => {
-    const scheduler = new Scheduler({ sequences: 100, positions: 100, prefillRows: 100 })
+    const scheduler = new Scheduler({ sequences: 100, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1, 2], { maxTokens: 59 }))
     scheduler.add(order(2, [3, 4], { samples: 5, maxTokens: 9 }))
     scheduler.plan()
@@ -161,7 +218,7 @@ describe("Scheduler", () => {
   })
 
   it("lets a long sample begin before shorter ones that came later", () => {
-    const scheduler = new Scheduler({ sequences: 10, positions: 100, prefillRows: 100 })
+    const scheduler = new Scheduler({ sequences: 10, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1], { maxTokens: 30 }))
     scheduler.add(order(2, [2], { maxTokens: 90 }))
     for (let id = 3; id < 20; id++) scheduler.add(order(id, [id], { maxTokens: 30 }))
@@ -173,7 +230,7 @@ describe("Scheduler", () => {
   })
 
   it("begins the order with the fewest running samples, so that one of many samples does not starve others", () => {
-    const scheduler = new Scheduler({ sequences: 4, positions: 100, prefillRows: 100 })
+    const scheduler = new Scheduler({ sequences: 4, positions: 100, prefillRows: 100, pageSize: 1 })
     scheduler.add(order(1, [1], { samples: 1000, maxTokens: 5 }))
     scheduler.plan()
     assert.strictEqual(scheduler.stats.running, 4)
@@ -196,7 +253,7 @@ describe("Scheduler", () => {
   })
 
   it("keeps a prompt for later until its positions are needed, the longest unused first", () => {
-    const scheduler = new Scheduler({ sequences: 10, positions: 20, prefillRows: 100 })
+    const scheduler = new Scheduler({ sequences: 10, positions: 20, prefillRows: 100, pageSize: 1 })
     const rowsOf = (id: number, prompt: ReadonlyArray<number>) => {
       scheduler.add(order(id, prompt, { maxTokens: 1 }))
       return drain(scheduler)
@@ -209,7 +266,7 @@ describe("Scheduler", () => {
   })
 
   it("queues and cancels ten thousand requests, and frees their positions at once", () => {
-    const scheduler = new Scheduler({ sequences: 128, positions: 4096, prefillRows: 256 })
+    const scheduler = new Scheduler({ sequences: 128, positions: 4096, prefillRows: 256, pageSize: 1 })
     for (let id = 0; id < 10_000; id++) scheduler.add(order(id, [id, id + 1, 7], { maxTokens: 40 }))
     for (let step = 0; step < 5; step++) {
       const planned = scheduler.plan()

@@ -1,0 +1,58 @@
+import { Pages } from "@effect-rl/engine/runtime/Pages"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+
+const count = 12
+
+const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 99 }))
+
+/** A sequence takes pages of its own, or begins with some of another's as well; or one ends. */
+const Change = Schema.Union([
+  Schema.Struct({
+    _tag: Schema.Literal("begin"),
+    own: Schema.Literals([0, 1, 2, 3, 5, 13]),
+    like: Index,
+    shared: Index
+  }),
+  Schema.Struct({ _tag: Schema.Literal("end"), which: Index })
+])
+
+describe("Pages", () => {
+  it.prop("are each held by the sequences that share them, and free once the last of these ends", [
+    Schema.Array(Change).check(Schema.isMaxLength(60))
+  ], ([changes]) => {
+    const pages = new Pages(count)
+    const sequences: Array<ReadonlyArray<number>> = []
+    const held = () => new Set(sequences.flat())
+    for (const change of changes) {
+      if (change._tag === "end") {
+        const [ended = []] = sequences.splice(change.which % Math.max(1, sequences.length), 1)
+        pages.release(ended)
+      } else {
+        const other = sequences[change.like % Math.max(1, sequences.length)] ?? []
+        const shared = other.slice(0, change.shared % (other.length + 1))
+        const before = held()
+        const own = pages.take(change.own)
+        assert.strictEqual(own === undefined, change.own > count - before.size)
+        if (own !== undefined) {
+          assert.isTrue(own.every((page) => page >= 0 && page < count && !before.has(page)))
+          assert.strictEqual(new Set(own).size, change.own)
+          pages.hold(shared)
+          sequences.push([...shared, ...own])
+        }
+      }
+      assert.strictEqual(pages.free, count - held().size)
+    }
+    for (const sequence of sequences) pages.release(sequence)
+    assert.strictEqual(pages.free, count)
+  })
+
+  it("refuses to hold or to give back a page that nobody holds", () => {
+    const pages = new Pages(2)
+    const [page = -1] = pages.take(1) ?? []
+    pages.release([page])
+    assert.throws(() => pages.release([page]), /nobody holds page 0 of 2/)
+    assert.throws(() => pages.hold([1]), /nobody holds page 1 of 2/)
+    assert.strictEqual(pages.free, 2)
+  })
+})
