@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 export const commit = "0123456789abcdef0123456789abcdef01234567"
 
 export interface FakeFile {
-  readonly content: string
+  readonly content: string | Uint8Array<ArrayBuffer>
   /** Kept as a large file: named by the hash of its content. */
   readonly isLarge?: boolean
 }
@@ -15,12 +15,12 @@ export interface FakeHub {
   readonly requests: Array<string>
   /** Answers that come before the regular ones; `"unreachable"` is a network that is down. */
   readonly faults: Array<((path: string) => Response) | "unreachable">
-  /** What is sent in place of a file's content. */
+  /** What is sent in place of a text file's content. */
   sent: ((content: string) => string | ReadableStream<Uint8Array>) | undefined
 }
 
-const gitHash = (content: string) =>
-  createHash("sha1").update(`blob ${Buffer.byteLength(content)}\0${content}`).digest("hex")
+const gitHash = (content: FakeFile["content"]) =>
+  createHash("sha1").update(`blob ${Buffer.byteLength(content)}\0`).update(content).digest("hex")
 
 const pathInfo = (path: string, { content, isLarge }: FakeFile) => {
   const size = Buffer.byteLength(content)
@@ -47,7 +47,8 @@ export const make = (repository: string, files: Record<string, FakeFile>): FakeH
       const headers = { ETag: `"tag"`, "Content-Range": `bytes 0-0/${Buffer.byteLength(file.content)}` }
       return new Response(file.content.slice(0, 1), { status: 206, headers })
     }
-    return new Response(hub.sent?.(file.content) ?? file.content)
+    const { content } = file
+    return new Response(typeof content === "string" ? hub.sent?.(content) ?? content : content)
   }
   const hub: FakeHub = {
     requests: [],

@@ -33,7 +33,7 @@ export interface Options extends RowError.Options {
 export const make = <Row, S extends Source<Row>>(source: S & Source<Row>): S => source
 
 /** The branch on which the hub keeps every dataset as Parquet. */
-const convertedBranch = "refs/convert/parquet"
+export const convertedBranch = "refs/convert/parquet"
 
 const unknownSplit = (source: Source<unknown>, split: string) =>
   new RowError.RowError({
