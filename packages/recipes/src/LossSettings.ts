@@ -22,6 +22,9 @@ const options = {
   tauPositive: Setting.number({ above: 0, help: "Temperature of sapo's gate for good tokens (1 unless given)" }),
   tauNegative: Setting.number({ above: 0, help: "Temperature of sapo's gate for the others (1.05 unless given)" }),
   epsilon: Setting.number({ above: 0, help: "Bound on gmpo's log-ratio (0.4 unless given)" }),
+  weightCap: Setting.number({ above: 0, help: "Most that the weight of tis may be (2 unless given)" }),
+  weightLow: Setting.number({ least: 0, help: "Weight below which mis leaves out a token (0 unless given)" }),
+  weightHigh: Setting.number({ above: 0, help: "Weight above which mis leaves out a token (3 unless given)" }),
   observationWeight: Setting.number({
     least: 0,
     help: "Weight of ppo_with_observations' cross entropy (0.1 unless given)"
@@ -45,6 +48,27 @@ const choice = <const N extends ReadonlyArray<Name>>(
 
 const clip = ["clipLow", "clipHigh"] as const
 
+/** Truncated importance sampling, with the weight of a token or of its sequence. */
+const tis = (level: PolicyLoss.Level) =>
+  choice(
+    [...clip, "weightCap"],
+    ({ weightCap: cap, ...bounds }) =>
+      Objective.proximal(PolicyLoss.truncated({ ...bounds, ...(cap === undefined ? {} : { cap }), level }))
+  )
+
+/** Masked importance sampling, with the weight of a token or of its sequence. */
+const mis = (level: PolicyLoss.Level) =>
+  choice(
+    [...clip, "weightLow", "weightHigh"],
+    ({ weightHigh: high, weightLow: low, ...bounds }) =>
+      Objective.proximal(PolicyLoss.masked({
+        ...bounds,
+        ...(low === undefined ? {} : { low }),
+        ...(high === undefined ? {} : { high }),
+        level
+      }))
+  )
+
 const losses = {
   importance_sampling: choice([], () => Loss.importanceSampling),
   ppo: choice([...clip, "dualClip"], PolicyLoss.ppo),
@@ -53,6 +77,11 @@ const losses = {
   gspo: choice(clip, PolicyLoss.gspo),
   dppo: choice(["deltaLow", "deltaHigh", "tau"], PolicyLoss.dppo),
   icepop: choice(clip, PolicyLoss.icePop),
+  tis_token: tis("token"),
+  tis_sequence: tis("sequence"),
+  mis_token: mis("token"),
+  mis_sequence: mis("sequence"),
+  decoupled_ppo: choice(clip, Objective.decoupled),
   opsm: choice([...clip, "delta"], PolicyLoss.opsm),
   sapo: choice(["tauPositive", "tauNegative"], PolicyLoss.sapo),
   vespo: choice([], () => PolicyLoss.vespo()),
@@ -73,6 +102,11 @@ const names = [
   "gspo",
   "dppo",
   "icepop",
+  "tis_token",
+  "tis_sequence",
+  "mis_token",
+  "mis_sequence",
+  "decoupled_ppo",
   "opsm",
   "sapo",
   "vespo",

@@ -78,7 +78,7 @@ const collect = <E, R>(queue: GroupQueue.GroupQueue<E, R>, iteration: number) =>
   }))
 
 const learn = Effect.fnUntraced(function*<E, R, CE, CR>(
-  { memory, options, settings: { maxStepsOffPolicy } }: Scheduled.Running<E, R, CE, CR>,
+  { memory, options, settings: { maxStepsOffPolicy }, weights }: Scheduled.Running<E, R, CE, CR>,
   sampled: Sampled
 ) {
   const results = sampled.groups.map(({ result }) => result)
@@ -88,7 +88,8 @@ const learn = Effect.fnUntraced(function*<E, R, CE, CR>(
     groups: sampled.position,
     credit
   })
-  const { credited, update } = yield* Learning.learn(options, { ...sampled, results }, { memory, cursor }, aside)
+  const onward = { memory, cursor }
+  const { credited, update } = yield* Learning.learn(options, weights, { ...sampled, results }, onward, aside)
   const aged = Staleness.measure(sampled, maxStepsOffPolicy)
   const report: typeof update.report = (outputs) => {
     const { metrics, ...others } = update.report(outputs)

@@ -1,7 +1,9 @@
 /** From the groups of an iteration to its update: credit, datums and metrics. */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { TinkerError } from "../backend/TinkerError.ts"
+import type { Weights } from "../backend/Weights.ts"
 import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
@@ -85,11 +87,12 @@ export const report = <E, R, CE, CR>(
 }
 
 /**
- * Credits a whole batch and forms its updates, with the record of what they train on. The groups `aside` were sampled but are not trained
- * on.
+ * Credits a whole batch and forms its updates of the weights, with the record of what they train on. The groups `aside` were sampled but
+ * are not trained on.
  */
 export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   options: Options<E, R, CE, CR>,
+  weights: Weights,
   sampled: Sampled,
   { cursor, memory }: Continuation<Cursor>,
   aside: ReadonlyArray<GroupResult> = []
@@ -101,11 +104,14 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   const groups = Batch.trainable(assigned.groups)
   const parts = Substeps.split(groups, options.substeps)
   const adam = Adam.params(options.adam, learningRate(options, iteration))
+  const passes = yield* options.loss.passes(parts, weights)
   const learned: Learned = { ...sampled, aside, groups, data: parts.flat(), metrics: assigned.metrics }
   const update: Program.Iteration<Cursor, TinkerError> = {
     _tag: "Iteration",
-    updates: parts.map((part) =>
-      Program.update([options.loss.pass(part)], adam, Governor.rate(options.governor, () => part))
+    updates: Arr.zipWith(
+      parts,
+      passes,
+      (part, pass) => Program.update([pass], adam, Governor.rate(options.governor, () => part))
     ),
     cursor: cursor(assigned.memory),
     report: (outputs) => report(options, learned, outputs),

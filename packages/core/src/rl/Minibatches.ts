@@ -11,8 +11,7 @@ import type * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
 import * as GroupQueue from "./GroupQueue.ts"
 import * as Learning from "./Learning.ts"
-import type * as Pace from "./Pace.ts"
-import type * as RlOptions from "./RlOptions.ts"
+import type * as Scheduled from "./Scheduled.ts"
 import * as Staleness from "./Staleness.ts"
 import type { Error } from "./Synchronous.ts"
 
@@ -40,11 +39,13 @@ const meanMetrics = (minibatches: ReadonlyArray<Minibatch>) => {
 
 /** The passes of an iteration's optimizer steps, and its report when they are done. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
-  options: RlOptions.Resolved<E, R, CE, CR>,
-  { maxStepsOffPolicy, minibatches: perStep = 1 }: Pace.Resolved,
-  queue: GroupQueue.GroupQueue<E, R>,
-  iteration: number,
-  memory: Learning.Memory
+  { memory, options, queue, settings: { maxStepsOffPolicy, minibatches: perStep = 1 }, weights }: Scheduled.Running<
+    E,
+    R,
+    CE,
+    CR
+  >,
+  iteration: number
 ) {
   const startedAt = yield* Clock.currentTimeMillis
   const parts = options.substeps * perStep
@@ -89,7 +90,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     made.push(minibatch)
     if (part === parts - 1) yield* end
     const data = dataOf(minibatch)
-    return Arr.isReadonlyArrayNonEmpty(data) ? [options.loss.pass(data)] : []
+    return Arr.isReadonlyArrayNonEmpty(data) ? yield* options.loss.passes([data], weights) : []
   })
 
   const end = Effect.gen(function*() {

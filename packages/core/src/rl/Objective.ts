@@ -6,11 +6,15 @@
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import type { TinkerError } from "../backend/TinkerError.ts"
 import type { CustomLoss } from "../backend/TrainingClient.ts"
+import type { Weights } from "../backend/Weights.ts"
 import * as Observations from "../learn/Observations.ts"
+import * as SamplerSteps from "../learn/SamplerSteps.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
 import * as Datum from "../model/Datum.ts"
-import type * as Loss from "../model/Loss.ts"
+import * as Loss from "../model/Loss.ts"
 import * as LossExpression from "../model/LossExpression.ts"
 import * as PolicyLoss from "../model/PolicyLoss.ts"
 import type { JsonObject } from "../record/Json.ts"
@@ -21,14 +25,21 @@ export type IsClipped = (ratio: number, advantage: number) => boolean
 
 type Data = NonEmptyReadonlyArray<TrainingDatum>
 
-/** A loss with the name and configuration that identify it in a run's records, as the pass over the data of an update. */
+/** A loss with the name and configuration that identify it in a run's records. */
 export interface Objective {
   readonly name: string
   readonly config: JsonObject
-  readonly pass: (data: Data) => Pass.Pass
+  /** The passes over the data of an iteration's updates, one for each, in order. The weights are those before the first update. */
+  readonly passes: (
+    parts: ReadonlyArray<Data>,
+    weights: Weights
+  ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError>
   /** Absent where the loss clips no ratio, or is not known to. */
   readonly isClipped?: IsClipped | undefined
 }
+
+/** The passes of a loss that reads the data of its own update alone. */
+const each = (pass: (data: Data) => Pass.Pass): Objective["passes"] => (parts) => Effect.sync(() => parts.map(pass))
 
 /** PPO clips only on the side where that lowers the objective; GSPO clips the ratio of a sequence, not of a token. */
 const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
@@ -39,7 +50,7 @@ const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
     : (ratio) => ratio > high || ratio < low
 }
 
-const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "pass"> => ({
+const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "passes"> => ({
   name: loss.name,
   config: loss.config,
   isClipped: clipping(loss)
@@ -48,7 +59,7 @@ const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "pass"> => ({
 /** An expression stands for the backend's own loss of that name, if there is one; otherwise its formula is part of its identity. */
 const expressed = <X extends LossExpression.Extras>(
   expression: LossExpression.LossExpression<X>
-): Omit<Objective, "pass"> =>
+): Omit<Objective, "passes"> =>
   expression.equivalent === undefined
     ? {
       name: expression.name,
@@ -60,10 +71,10 @@ const expressed = <X extends LossExpression.Extras>(
 export const from = (
   loss: Loss.Loss<"PolicyTokens"> | LossExpression.LossExpression | Objective
 ): Objective => {
-  if ("pass" in loss) return loss
+  if ("passes" in loss) return loss
   return "scope" in loss
-    ? { ...expressed(loss), pass: (data) => Pass.expression(data, loss) }
-    : { ...named(loss), pass: (data) => Pass.make(data, loss) }
+    ? { ...expressed(loss), passes: each((data) => Pass.expression(data, loss)) }
+    : { ...named(loss), passes: each((data) => Pass.make(data, loss)) }
 }
 
 /** An expression that reads more than the datum: `examples` gives the data of an update with their extras, in order. */
@@ -72,7 +83,7 @@ export const reading = <X extends LossExpression.Extras>(
   examples: (data: Data) => NonEmptyReadonlyArray<LossExpression.Example<X>>
 ): Objective => ({
   ...expressed(expression),
-  pass: (data) => Pass.expression(examples(data), expression)
+  passes: each((data) => Pass.expression(examples(data), expression))
 })
 
 /** The data of an update with the extras of `PolicyLoss.withObservations`. */
@@ -89,6 +100,52 @@ export const withObservations = (options: PolicyLoss.ObservationOptions = {}): O
   reading(PolicyLoss.withObservations(options), observed)
 
 /**
+ * An expression that reads a proximal policy beside the current one and the sampler's, such as `PolicyLoss.truncated` and
+ * `PolicyLoss.masked`: the weights before the first update of the iteration, by a forward pass over its data.
+ *
+ * @example
+ * Rl.run({ model, dataset, update: { loss: Objective.proximal(PolicyLoss.truncated()), substeps: 4 } })
+ */
+export const proximal = (
+  expression: LossExpression.LossExpression<{ readonly proximalLogprobs: "token" }>
+): Objective => ({
+  ...expressed(expression),
+  passes: Effect.fnUntraced(function*(parts, { training }) {
+    const submitted = yield* Effect.forEach(parts, (part) => training.forward(part, Loss.importanceSampling))
+    const outputs = yield* Effect.forEach(submitted, ({ await: output }) => output)
+    return Arr.zipWith(parts, outputs, (part, { logprobs }) => {
+      const examples = Arr.map(part, (datum, index) => ({
+        ...datum,
+        extras: { proximalLogprobs: logprobs[index] ?? new Float32Array() }
+      }))
+      return Pass.expression(examples, expression)
+    })
+  })
+})
+
+/** The data of an update with the extras of `PolicyLoss.decoupled`, trained after so many optimizer steps. */
+export const interpolated = (data: Data, step: number) =>
+  Arr.map(data, (datum) => ({
+    ...datum,
+    extras: { alpha: PolicyLoss.interpolation(SamplerSteps.of(datum), step) }
+  }))
+
+/**
+ * `PolicyLoss.decoupled`: the proximal policy of a token lies between the weights that sampled it and those that are trained, by their
+ * optimizer steps.
+ */
+export const decoupled = (options: PolicyLoss.Clip = {}): Objective => {
+  const expression = PolicyLoss.decoupled(options)
+  return {
+    ...expressed(expression),
+    passes: Effect.fnUntraced(function*(parts, { sampler }) {
+      const { step } = yield* sampler
+      return parts.map((part, index) => Pass.expression(interpolated(part, step + index), expression))
+    }, Effect.scoped)
+  }
+}
+
+/**
  * A loss across the datums of an update, computed in this process between two passes: `lossOf` gets the datums and returns a function of
  * their log-probabilities under the weights that are trained.
  */
@@ -99,11 +156,12 @@ export const custom = (
 ): Objective => ({
   name,
   config,
-  pass: (data) =>
+  passes: each((data) =>
     Pass.custom(
       name,
       Arr.map(data, ({ inputs: { advantages, targetTokens }, modelInput }) =>
         Datum.weightedTokens(modelInput, { targetTokens, weights: advantages })),
       lossOf(data)
     )
+  )
 })

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import type { Weights } from "../backend/Weights.ts"
 import type { Json } from "../record/Json.ts"
 import type { RunStore } from "../record/RunStore.ts"
 import type * as Program from "../run/Program.ts"
@@ -20,6 +21,7 @@ export type Settings = Pace.Resolved
 export interface Running<E, R, CE, CR> {
   readonly options: Options<E, R, CE, CR>
   readonly settings: Settings
+  readonly weights: Weights
   readonly queue: GroupQueue.GroupQueue<E, R>
   readonly memory: Learning.Memory
 }
@@ -56,7 +58,7 @@ export const program = <E, R, CE, CR>(
       const queue = yield* GroupQueue.make({ options, rules: rules(pace, until), weights, from, recorded })
       const memory = yield* Ref.make<Json>(from.credit)
       return Stream.range(from.iteration, until - 1).pipe(
-        Stream.flatMap((iteration) => iterate({ options, settings, queue, memory }, iteration))
+        Stream.flatMap((iteration) => iterate({ options, settings, weights, queue, memory }, iteration))
       )
     }))
 })

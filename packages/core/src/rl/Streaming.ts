@@ -26,15 +26,13 @@ export const program = <E, R, CE, CR>(
 ) => Scheduled.program(options, settings, rules, iterate)
 
 /** An iteration whose passes are made as groups end. */
-const iterate = <E, R, CE, CR>(
-  { memory, options, queue, settings }: Scheduled.Running<E, R, CE, CR>,
-  iteration: number
-) =>
+const iterate = <E, R, CE, CR>(running: Scheduled.Running<E, R, CE, CR>, iteration: number) =>
   Stream.unwrap(Effect.gen(function*() {
+    const { memory, options, queue } = running
     yield* queue.publish(iteration)
     if (yield* queue.isOver) return Stream.empty
     const begun = Program.progress(...GroupQueue.begun(iteration, yield* queue.wave))
-    const minibatches = yield* Minibatches.make(options, settings, queue, iteration, memory)
+    const minibatches = yield* Minibatches.make(running, iteration)
     const adam = Adam.params(options.adam, Learning.learningRate(options, iteration))
     const update: Program.Iteration<Schedule.Cursor, E | CE | Error, R | CR> = {
       _tag: "Iteration",

@@ -58,7 +58,7 @@ export const program = <E, R, CE, CR>(
       return Stream.range(iteration, options.dataset.length - 1).pipe(
         Stream.flatMap((iteration) => sample(options, weights, iteration, progress)),
         Stream.mapEffect((element) =>
-          element._tag === "Sampled" ? learn(options, element, progress) : Effect.succeed([element])
+          element._tag === "Sampled" ? learn(options, weights, element, progress) : Effect.succeed([element])
         ),
         Stream.flattenIterable
       )
@@ -137,11 +137,12 @@ const collect = <E, R, A, E2, R2>(
 
 const learn = Effect.fnUntraced(function*<E, R, CE, CR>(
   options: Options<E, R, CE, CR>,
+  weights: Weights,
   sampled: Sampled,
   { batch, memory, outcomes }: Progress
 ) {
   const { iteration, next, results } = sampled
-  const { credited, update } = yield* Learning.learn(options, sampled, {
+  const { credited, update } = yield* Learning.learn(options, weights, sampled, {
     memory,
     cursor: (credit) => ({ iteration: iteration + 1, batch: next, credit })
   })

@@ -11,6 +11,7 @@ import {
   RunStore,
   type TrainingData
 } from "@effect-rl/core"
+import type { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Stream } from "effect"
 import * as Task from "./Task.ts"
@@ -18,9 +19,9 @@ import * as Task from "./Task.ts"
 type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
 
 /** The records of one iteration that minimises the loss. */
-const trained = (loss: UpdateLoss) =>
+const trained = (loss: UpdateLoss, substeps = 1) =>
   Stream.unwrap(Effect.map(
-    Task.options({ update: { loss }, run: { iterations: 1 } }),
+    Task.options({ update: { loss, substeps }, run: { iterations: 1 } }),
     (options) => Rl.run(options)
   )).pipe(Stream.runCollect)
 
@@ -118,21 +119,12 @@ const datum = (
   lineage: { group: "g", groupIndex: 0, member: 0, samplerStep: 0, firstTurn: 0, turns: 2 }
 })
 
-const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDatum>) => {
-  const seen: Array<LossExpression.Example<PolicyLoss.ObservationExtras>["extras"]> = []
-  const expression = PolicyLoss.withObservations()
-  const recording = Objective.reading(expression, (data) => {
-    const examples = Objective.observed(data)
-    seen.push(...examples.map(({ extras }) => extras))
-    return examples
-  })
-  recording.pass(data)
-  return seen.map(({ actionTokens, observationMask, observationTokens }) => ({
+const observations = (data: Array.NonEmptyReadonlyArray<TrainingData.TrainingDatum>) =>
+  Objective.observed(data).map(({ extras: { actionTokens, observationMask, observationTokens } }) => ({
     actionTokens,
     observationTokens,
     observationMask: Array.fromIterable(observationMask)
   }))
-}
 
 describe("Objective.withObservations", () => {
   it("imitates what was answered to actions: no prompt, no action, no image", () => {
@@ -163,5 +155,68 @@ describe("Objective.withObservations", () => {
       const records = yield* trained(Objective.withObservations({ weight: 0.05 }))
       assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "ppo_with_observations", route: "two-pass" }])
       assert.deepInclude(identity(records).loss_config, { weight: 0.05 })
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+/** Log-probabilities of −1 at every target, lower by 1 after each optimizer step. */
+const falling: Script.Script = {
+  sample: Task.answersHalf,
+  forwardBackward: ({ data }, { step }) => ({
+    logprobs: data.map(({ inputs }) => new Float32Array(inputs.targetTokens.length).fill(-1 - step)),
+    metrics: {}
+  })
+}
+
+describe("Objective.proximal", () => {
+  const product = LossExpression.make(
+    "product",
+    { extras: { proximalLogprobs: "token" } },
+    ({ logprobs, proximalLogprobs }) => mul(logprobs, proximalLogprobs)
+  )
+
+  it.effect("reads the weights before the first update of the iteration", () =>
+    Effect.gen(function*() {
+      const records = yield* trained(Objective.proximal(product), 2)
+      const actions = records.find(RunRecord.guards.Updated)?.metrics["env/all/total_ac_tokens"] ?? NaN
+      const losses = records.filter(RunRecord.guards.Updated).flatMap(({ updates }) =>
+        updates.flatMap(({ passes }) => passes.map(({ metrics }) => metrics["loss:sum"]))
+      )
+      assert.deepStrictEqual(losses, [actions / 2, 2 * actions / 2])
+      assert.deepStrictEqual((yield* Task.trace).filter((call) => /^(forward|optim)/.test(call)), [
+        "forward(4, importance_sampling)",
+        "forward(4, importance_sampling)",
+        "forward_backward_custom(4)",
+        "optim_step(0.01)",
+        "forward_backward_custom(4)",
+        "optim_step(0.01)"
+      ])
+    }).pipe(Effect.provide(Task.layer(falling))))
+
+  it.effect("pays for what it reads as for prompts", () =>
+    Effect.gen(function*() {
+      const prefilled = (loss: UpdateLoss) =>
+        Effect.map(
+          trained(loss),
+          (records) => records.find(RunRecord.guards.Updated)?.metrics["tokens/total_prefilled"] ?? NaN
+        ).pipe(Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+      const trainedOn = (yield* trained(Loss.ppo())).find(RunRecord.guards.Updated)?.metrics["tokens/total_trained"]
+      const difference = (yield* prefilled(Objective.proximal(PolicyLoss.masked()))) - (yield* prefilled(Loss.ppo()))
+      assert.strictEqual(difference, trainedOn)
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("Objective.decoupled", () => {
+  it("places the proximal policy by the optimizer steps of each token's weights", () => {
+    const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
+    const hopped = { ...told, lineage: { ...told.lineage, weights: [{ step: 0, length: 2 }, { step: 3, length: 1 }] } }
+    const alphas = Objective.interpolated([told, hopped], 4).map(({ extras: { alpha } }) => Array.fromIterable(alpha))
+    assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0.75, 0.75, 0, 0]])
+  })
+
+  it.effect("trains a run", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(passes(yield* trained(Objective.decoupled({ clipHigh: 1.28 }))), [
+        { datums: 8, loss: "decoupled_ppo", route: "two-pass" }
+      ])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -1,12 +1,14 @@
 /**
- * Policy losses with three policies: ℓ current, q sampler's, and π proximal, the policy at the beginning of the update, to which PPO's
- * clip refers. The difference between sampler and proximal policy becomes a weight.
+ * Policy losses with three policies: ℓ current, q sampler's, and π proximal, the policy before the first update of the iteration, to which
+ * PPO's clip refers. The difference between sampler and proximal policy becomes a weight. `Objective.proximal` and `Objective.decoupled`
+ * train with them.
  */
 import { type Example, make } from "../LossExpression.ts"
 import { add, and, clamp, exp, ge, le, mul, named, stopGradient, sub, sum, where } from "../LossTerm.ts"
 import { clippedObjective, type PerToken } from "./Ratio.ts"
 
-interface Clip {
+/** Bounds on the importance ratio. */
+export interface Clip {
   readonly clipLow?: number
   readonly clipHigh?: number
 }
