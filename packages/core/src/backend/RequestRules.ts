@@ -209,17 +209,17 @@ export const pass = (
   loss: Loss.Loss<Datum.Kind>,
   { capabilities, vocabulary }: Limits
 ): Checked =>
-  Effect.suspend(() =>
-    reject([
-      ...one("data.length", data.length, data.length > 0, "at least 1"),
-      ...lossConfig(loss),
-      ...data.flatMap((one, index) => [
-        ...datum(one, `data[${index}]`, loss, vocabulary),
-        ...provenance(one, `data[${index}]`, loss)
+  lossName(loss, capabilities).pipe(
+    Effect.andThen(Effect.suspend(() =>
+      reject([
+        ...one("data.length", data.length, data.length > 0, "at least 1"),
+        ...lossConfig(loss),
+        ...data.flatMap((one, index) => [
+          ...datum(one, `data[${index}]`, loss, vocabulary),
+          ...provenance(one, `data[${index}]`, loss)
+        ])
       ])
-    ])
-  ).pipe(
-    Effect.andThen(lossName(loss, capabilities)),
+    )),
     Effect.andThen(
       Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
     )

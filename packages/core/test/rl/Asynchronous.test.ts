@@ -91,8 +91,8 @@ describe("Asynchronous training", () => {
       const error = yield* Effect.flip(validate(ahead))
       assert.strictEqual(
         error.message,
-        "update.loss is importance_sampling, the default, expected one that clips, such as Loss.ppo(), "
-          + "or Loss.importanceSampling by name: pace.maxStepsOffPolicy is above 0"
+        "update.loss is importance_sampling, the default, expected one that is named, such as ppo, which clips, "
+          + "or importance_sampling itself: pace.maxStepsOffPolicy is above 0"
       )
       yield* validate(ahead, Loss.importanceSampling)
       yield* validate(Pace.async({ maxStepsOffPolicy: 0 }))

@@ -2,6 +2,7 @@ import {
   Datum,
   Loss,
   LossExpression,
+  LossSubmission,
   LossTerm,
   ModelInput,
   Objective,
@@ -9,6 +10,7 @@ import {
   Rl,
   RunRecord,
   RunStore,
+  type TrainingClient,
   type TrainingData
 } from "@effect-rl/core"
 import type { Script } from "@effect-rl/core/testing"
@@ -156,6 +158,24 @@ describe("Objective.withObservations", () => {
       assert.deepStrictEqual(passes(records), [{ datums: 8, loss: "ppo_with_observations", route: "two-pass" }])
       assert.deepInclude(identity(records).loss_config, { weight: 0.05 })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})
+
+describe("Objective.custom", () => {
+  it("is no expression, and is refused by type where one is expected", () => {
+    const across = Objective.custom(
+      "mean",
+      {},
+      (data) => () => Effect.succeed({ loss: 0, gradients: data.map(() => new Float32Array()) })
+    )
+    const submit = (client: TrainingClient.TrainingClient, data: readonly [TrainingData.TrainingDatum]) =>
+      // @ts-expect-error A loss across datums has no graph.
+      LossSubmission.submit(client, data, across)
+    assert.isFunction(submit)
+    // @ts-expect-error An expression with extras needs an objective that computes them.
+    const update: NonNullable<Rl.Options["update"]> = { loss: PolicyLoss.truncated() }
+    assert.property(update.loss, "graph")
+    assert.notProperty(across, "graph")
+  })
 })
 
 /** Log-probabilities of −1 at every target, lower by 1 after each optimizer step. */

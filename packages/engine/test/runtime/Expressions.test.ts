@@ -1,4 +1,13 @@
-import { Datum, LossExpression, LossGraphPass, LossSubmission, LossTerm, PolicyLoss, Tinker } from "@effect-rl/core"
+import {
+  Datum,
+  Loss,
+  LossExpression,
+  LossGraphPass,
+  LossSubmission,
+  LossTerm,
+  PolicyLoss,
+  Tinker
+} from "@effect-rl/core"
 import type { TrainingClient } from "@effect-rl/core"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -145,6 +154,17 @@ layer(TestEngine.layer(2))((it) => {
           assert.strictEqual(row?.[2], equivalent === undefined ? "" : `\`${equivalent.name}\``)
         }))
     }
+
+    it.effect("does not stand for stable_reinforce, which the engine refuses", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
+        const data = yield* examples(client)
+        const { reason } = yield* Effect.flip(client.forwardBackward([...data], Loss.stableReinforce()))
+        assert.deepInclude(reason, { _tag: "Unsupported", capability: "loss" })
+        const row = table.find(([, cell]) => cell === "`Loss.stableReinforce`")
+        assert.strictEqual(row?.[5], "refused: `Unsupported`")
+      }))
 
     it.effect("is refused where it depends on a token that its data do not count", () =>
       Effect.gen(function*() {
