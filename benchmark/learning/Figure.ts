@@ -36,8 +36,6 @@ export interface Figure<out E, out R> extends Picture.Labels {
   /** What is counted before and after. */
   readonly score: string
   readonly seeds: ReadonlyArray<number>
-  /** As many as `seeds` unless given. */
-  readonly controlSeeds?: ReadonlyArray<number>
   readonly rows: ReadonlyArray<Row<E, R>>
 }
 
@@ -68,16 +66,26 @@ const write = Effect.fnUntraced(function*(name: string, kept: Kept) {
   yield* fs.writeFileString(file, text.replace(/\[[\s\d.,e-]*\]/g, (list) => list.replace(/\s+/g, " ")) + "\n")
 })
 
-/** Measures the rows that are not kept yet, and keeps each as soon as it is there. */
-export const measure = Effect.fnUntraced(function*<E, R>({ name, rows, seeds, controlSeeds = seeds }: Figure<E, R>) {
+/** Measures the seeds that are not kept yet, and keeps each as soon as it is there. */
+export const measure = Effect.fnUntraced(function*<E, R>({ name, rows, seeds }: Figure<E, R>) {
   let kept = yield* read(name)
-  for (const row of rows) {
-    if (kept.rows[row.title] !== undefined) continue
-    const measured = yield* Effect.forEach(seeds, row.measure)
-    const control = yield* Effect.forEach(controlSeeds, row.control)
-    kept = { machine: Report.machine(), rows: { ...kept.rows, [row.title]: { measured, control } } }
-    yield* write(name, kept)
-    Report.progress(`${name}: ${row.title}`)
+  for (const { control, measure, title } of rows) {
+    for (const [kind, of] of [["measured", measure], ["control", control]] as const) {
+      const done = kept.rows[title]?.[kind] ?? []
+      yield* Effect.forEach(
+        seeds.slice(done.length),
+        Effect.fnUntraced(function*(seed) {
+          const outcome = yield* of(seed)
+          const { control, measured } = kept.rows[title] ?? { measured: [], control: [] }
+          const outcomes: Outcomes = kind === "measured"
+            ? { measured: [...measured, outcome], control }
+            : { measured, control: [...control, outcome] }
+          kept = { machine: Report.machine(), rows: { ...kept.rows, [title]: outcomes } }
+          yield* write(name, kept)
+          Report.progress(`${name}: ${title}, ${kind}, seed ${seed}`)
+        })
+      )
+    }
   }
 })
 

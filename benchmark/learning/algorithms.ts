@@ -9,15 +9,17 @@ import * as Figure from "./Figure.ts"
 import * as Distillation from "./figures/Distillation.ts"
 import * as Examples from "./figures/Examples.ts"
 import * as Held from "./figures/Held.ts"
+import * as Prompts from "./figures/Prompts.ts"
 import * as Rewards from "./figures/Rewards.ts"
 import * as Rlhf from "./figures/Rlhf.ts"
+import * as Tools from "./figures/Tools.ts"
 import * as Sums from "./Sums.ts"
 
 const { groupSize, groupsPerBatch, iterations, learningRate } = Sums.usual
 
 const program = Effect.gen(function*() {
   const { offPolicy, onPolicy } = yield* Distillation.figures
-  const figures = [
+  const figures: ReadonlyArray<Figure.Figure<unknown, OnEngine.Services>> = [
     Rewards.paces,
     Rewards.credits,
     Rewards.batchCredits,
@@ -25,16 +27,19 @@ const program = Effect.gen(function*() {
     Rewards.dynamic,
     Held.kl,
     Rewards.losses,
+    Rewards.proximal,
+    Tools.figure,
     Rewards.streaming,
     Examples.supervised,
     Examples.dpo,
     onPolicy,
+    yield* Prompts.figure,
     offPolicy,
     yield* Rlhf.figure
   ]
   const named = process.argv.slice(2)
   const chosen = named.length === 0 ? figures : figures.filter(({ name }) => named.includes(name))
-  yield* Effect.forEach(chosen, (figure) => Figure.measure<unknown, OnEngine.Services>(figure), { discard: true })
+  yield* Effect.forEach(chosen, Figure.measure, { discard: true })
   yield* Effect.forEach(figures, (figure) => Figure.draw(figure), { discard: true })
   const tables = yield* Effect.forEach(figures, (figure) => Figure.table(figure))
   Report.write("algorithms", "Does every algorithm learn?", [

@@ -98,8 +98,6 @@ const teacherKl = ({ correct, updates }: Sums.Outcome): Figure.Outcome => {
 const onPolicy = { iterations: 60, groupsPerBatch: 64, groupSize: 2, schedule: "linear" }
 
 const figure = { seeds: Sums.seeds, score: "right answers", control: "learning rate 10⁻¹²" }
-/** Of these, one control says enough. */
-const variants = { ...figure, controlSeeds: [0], control: `${figure.control}, one seed` }
 const still = { learningRate: 1e-12, iterations: 10 }
 
 /** A run, and the same run that learns next to nothing. */
@@ -140,7 +138,7 @@ export const figures = Effect.map(
         rows: [row("teacher", taught()), row("teacher and rewards", taught(Advantage.centered))]
       },
       offPolicy: {
-        ...variants,
+        ...figure,
         name: "off-policy-distillation",
         title: "Off-policy distillation from a trained tiny-128",
         value: "NLL of the teacher's answers by iteration",

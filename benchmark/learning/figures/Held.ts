@@ -41,10 +41,9 @@ export const length = {
   name: "length",
   title: "Rewards shaped by length",
   seeds: Sums.seeds,
-  controlSeeds: [0],
   value: "tokens of an answer by iteration",
   score: "tokens in the last three iterations",
-  control: "not shaped, one seed",
+  control: "not shaped",
   rows: [
     row("overlong, 36 of 40 tokens", tokens, { overlongBuffer: 36 }, {}),
     row("lengthPenalty 0.5", tokens, { lengthPenalty: 0.5 }, {})

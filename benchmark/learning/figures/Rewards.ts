@@ -40,9 +40,6 @@ const figure = {
   control: "rewards shuffled in each group"
 }
 
-/** Of these, one control says enough. */
-const variants = { ...figure, controlSeeds: [0], control: `${figure.control}, one seed` }
-
 const relative = (estimator: Advantage.Estimator): Sums.Change => () => Credit.groupRelative(estimator)
 
 const halves = Advantage.hierarchical("halves", (member) => member < Sums.usual.groupSize / 2 ? "first" : "second")
@@ -62,7 +59,7 @@ const decoupled = {
 }
 
 export const credits = {
-  ...variants,
+  ...figure,
   name: "group-relative",
   title: "Credit relative to the group",
   rows: [
@@ -78,7 +75,7 @@ export const credits = {
 }
 
 export const batchCredits = {
-  ...variants,
+  ...figure,
   name: "batch-relative",
   title: "Credit relative to the batch, to other groups and to roles",
   rows: [
@@ -90,7 +87,7 @@ export const batchCredits = {
 }
 
 export const dynamic = {
-  ...variants,
+  ...figure,
   name: "dynamic-sampling",
   title: "Dynamic sampling: 16 informative groups in each iteration",
   rows: [
@@ -117,12 +114,11 @@ const lossNames = [
   "sapo",
   "vespo",
   "topr",
-  "gmpo",
-  "ppo_with_observations"
+  "gmpo"
 ]
 
 export const losses = {
-  ...variants,
+  ...figure,
   name: "losses",
   title: "Losses, four optimizer steps on each batch",
   rows: [
@@ -131,11 +127,28 @@ export const losses = {
   ]
 }
 
+const proximalLosses = ["ppo", "decoupled_ppo", "tis_token", "tis_sequence", "mis_token", "mis_sequence"]
+
+export const proximal = {
+  ...figure,
+  name: "proximal-policy",
+  title: "Losses with a proximal policy beside PPO, groups begun three iterations ahead",
+  rows: proximalLosses.map((loss) => row(loss, { loss, pace: "async", maxStepsOffPolicy: 3 }))
+}
+
 const ages: Shown = {
   ...rewards,
   besides: ({ updates }) => ({
     "mean age": Report.mean(updates.map(({ metrics }) => metrics["async/staleness_mean"] ?? 0)),
     oldest: Math.max(...updates.map(({ metrics }) => metrics["async/staleness_max"] ?? 0))
+  })
+}
+
+const tokenAges: Shown = {
+  ...rewards,
+  besides: ({ updates }) => ({
+    "mean age of tokens": Report.mean(updates.map(({ metrics }) => metrics["async/token_age_mean"] ?? 0)),
+    oldest: Math.max(...updates.map(({ metrics }) => metrics["async/token_age_max"] ?? 0))
   })
 }
 
@@ -153,9 +166,9 @@ export const paces = {
 }
 
 export const streaming = {
-  ...variants,
+  ...figure,
   name: "streaming",
-  title: "Streaming minibatches, and a governor",
+  title: "Streaming minibatches, hop sampling, and a governor",
   rows: [
     row("streaming, 4 minibatches", { pace: "streaming", minibatches: 4 }, same, ages),
     row(
@@ -163,6 +176,12 @@ export const streaming = {
       { pace: "async", maxStepsOffPolicy: 1, minibatches: 4, loss: "ppo" },
       same,
       ages
+    ),
+    row(
+      "K = 3, hop, 8 tokens",
+      { pace: "async", maxStepsOffPolicy: 3, hop: true, hopTokens: 8, loss: "ppo" },
+      same,
+      tokenAges
     ),
     row("K = 3, essBase 1", { pace: "async", maxStepsOffPolicy: 3, loss: "ppo", essBase: 1 }, same, ages)
   ]

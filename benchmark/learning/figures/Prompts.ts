@@ -1,0 +1,141 @@
+/** Figures of a student that learns to do without instructions what its teacher does with them. */
+import {
+  ChatModel,
+  Credit,
+  Evaluator,
+  Message,
+  MessagePolicy,
+  ProblemEnv,
+  ProblemGroupBuilder,
+  Rl,
+  RLDataset,
+  RunRecord,
+  RunStore,
+  type SamplingClient,
+  Seed,
+  Supervised,
+  SupervisedDataset,
+  Tinker
+} from "@effect-rl/core"
+import { Format, Recipes } from "@effect-rl/recipes"
+import { Effect, Stream } from "effect"
+import * as Report from "../../Report.ts"
+import type * as Figure from "../Figure.ts"
+import * as Sums from "../Sums.ts"
+import * as Examples from "./Examples.ts"
+
+const maxTokens = 32
+const iterations = 20
+const groupsPerBatch = 32
+
+/** The teacher is asked for JSON; the student for a list. */
+const [json] = Format.formats
+type Words = ReadonlyArray<string>
+const told = (words: Words) => json === undefined ? "" : Format.question({ ...json, words })
+const untold = (words: Words) => `Write ${words.join(", ")} as a list.`
+
+const isHeldOut = (words: Words) => Seed.derive(0, words.join()) % 8 === 0
+const heldOut = Format.triples.filter(isHeldOut)
+const trained = Format.triples.filter((words) => !isHeldOut(words))
+
+type Question = (words: Words) => string
+
+/** A list that is right where it is JSON, which was not asked for. */
+const group = (model: ChatModel.ChatModel, size: number) => (words: Words) =>
+  ProblemGroupBuilder.make({
+    key: words.join(),
+    size,
+    env: () =>
+      ProblemEnv.make({
+        model,
+        question: untold(words),
+        referenceAnswer: JSON.stringify(words),
+        checkAnswer: (text) => json !== undefined && Format.isRight({ ...json, words })(text)
+      })
+  })
+
+/** The policy that knows formats, from which the student begins and which teaches it. */
+interface Teacher {
+  readonly model: ChatModel.ChatModel
+  readonly statePath: string
+  readonly client: SamplingClient.SamplingClient
+}
+
+const teacher = Effect.gen(function*() {
+  const { samplerPath, statePath = "" } =
+    (yield* Examples.train(Recipes.format, {})).findLast(RunRecord.guards.Saved) ??
+      {}
+  const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: samplerPath ?? "" }))
+  const teacher: Teacher = { model: yield* ChatModel.resolve("effect-rl/tiny-tasks"), statePath, client }
+  return teacher
+})
+
+/** A student's run, evaluated five times. */
+const begun = ({ model, statePath }: Teacher, seed: number) => ({
+  model,
+  loadCheckpointPath: statePath,
+  run: {
+    seed,
+    evalEvery: iterations / 4,
+    evaluators: [Evaluator.testSet({ name: "held_out", groups: heldOut.map(group(model, 1)), maxTokens })]
+  }
+})
+
+/** What the student writes, each token as likely as the teacher finds it behind its own question. */
+const onPolicy = (teacher: Teacher, question: Question, seed: number) => {
+  const { client, model } = teacher
+  const prompt = {
+    name: question.name,
+    of: ({ key }: { readonly key: string }) => model.renderer.generationPrompt([Message.user(question(key.split(",")))])
+  }
+  return Rl.run({
+    ...begun(teacher, seed),
+    dataset: RLDataset.fromArray(trained, { groupsPerBatch, shuffle: true, group: group(model, 4) }),
+    sampling: { maxTokens },
+    update: { learningRate: 1e-3, credit: Credit.distill({ teacher: client, prompt }) }
+  })
+}
+
+/** What the teacher answers to its own question, imitated after the student's. */
+const offPolicy = (teacher: Teacher, question: Question, seed: number) => {
+  const { client, model } = teacher
+  const { respond } = MessagePolicy.fromSamplingClient(client, { model, maxTokens, temperature: 1, seed })
+  return Stream.unwrap(Effect.gen(function*() {
+    const rows = yield* Effect.forEach(trained.slice(0, iterations * groupsPerBatch), (words) =>
+      Effect.map(
+        respond({ messages: [Message.user(question(words))], key: words.join() }),
+        (answer): SupervisedDataset.Conversation => [Message.user(untold(words)), answer]
+      ), { concurrency: 64 })
+    const dataset = SupervisedDataset.conversations(rows, { model, batchSize: groupsPerBatch, shuffle: true })
+    return Supervised.run({ ...begun(teacher, seed), dataset, update: { learningRate: 1e-3 } })
+  }))
+}
+
+const outcomeOf = (title: string, records: ReadonlyArray<RunRecord.RunRecord>): Figure.Outcome => {
+  const shares = records.filter(RunRecord.guards.Evaluated).map(({ score }) => score?.value ?? NaN)
+  Report.progress(`${title}: ${shares.map((share) => share.toFixed(3)).join(" ")}`)
+  const scoreOf = (value = NaN) => ({ value, trials: heldOut.length })
+  return { curve: shares, before: scoreOf(shares.at(0)), after: scoreOf(shares.at(-1)), besides: {} }
+}
+
+export const figure = Effect.map(Effect.cached(teacher), (teacher) => {
+  const row = <E, R>(
+    title: string,
+    run: (teacher: Teacher, question: Question, seed: number) => Stream.Stream<RunRecord.RunRecord, E, R>
+  ) => {
+    const measure = (question: Question) =>
+      Effect.fnUntraced(function*(seed: number) {
+        return outcomeOf(title, yield* Stream.runCollect(run(yield* teacher, question, seed)))
+      }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+    return { title, measure: measure(told), control: measure(untold) }
+  }
+  return {
+    name: "prompt-distillation",
+    title: "JSON without being asked for it, from a teacher that is asked",
+    seeds: Sums.seeds,
+    value: "right answers by evaluation",
+    score: "right answers without instructions",
+    control: "the teacher is not asked either",
+    rows: [row("self-distillation, on-policy", onPolicy), row("prompt distillation, off-policy", offPolicy)]
+  }
+})
