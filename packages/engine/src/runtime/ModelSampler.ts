@@ -12,9 +12,11 @@ import * as Forward from "../model/Forward.ts"
 import * as Head from "../model/Head.ts"
 import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Memory from "../numerics/Memory.ts"
+import type { Copy } from "./PagedCache.ts"
 import { PageSegments } from "./PageSegments.ts"
 import type { LoadedModel, SampleOrder, SampleResult } from "./Protocol.ts"
-import { type Copy, type Sample, Scheduler, type Span, type Step, tokenAt } from "./Scheduler.ts"
+import { type Sample, tokenAt } from "./Sample.ts"
+import { Scheduler, type Span, type Step } from "./Scheduler.ts"
 import * as Stops from "./Stops.ts"
 
 /** Randomness, stops and log-probabilities of one continuation. */

@@ -23,7 +23,7 @@ export const stretchesOf = (pages: ReadonlyArray<number>, pageSize: number): Rea
 
 export class PageSegments {
   readonly all: Array<Batch.Segment> = []
-  /** By where it ends in the cache, the segment of a stretch that others continue; its last page has one beginning alone. */
+  /** Segments without rows by where they end in the cache, as all sequences that hold a page begin alike up to it. */
   private readonly continued = new Map<number, number>()
 
   /** Adds the rows from `from` to `to` (exclusive) of a sequence that is computed up to `from`. */

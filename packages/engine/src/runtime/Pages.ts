@@ -1,13 +1,13 @@
 /** A cache of key-value positions in pages of equal size. Sequences that begin alike hold the same pages, which are counted. */
 
-/** Positions of a page: few, as the last page of a sequence is not filled, but enough that attention seldom goes to another. */
+/** Positions of a page: few, as the last page of a sequence is partly empty, but enough for attention to read in one go. */
 export const pageSize = 32
 
-/** So many positions in whole pages. */
+/** The number of positions, rounded up to whole pages. */
 export const rounded = (positions: number): number => Math.ceil(positions / pageSize) * pageSize
 
 export class Pages {
-  /** The last one is given out next. */
+  /** The last one is the next to be given out. */
   private readonly unused: Array<number>
   private readonly holders: Int32Array
 
@@ -21,7 +21,7 @@ export class Pages {
     return this.unused.length
   }
 
-  /** Takes pages that nobody holds; undefined, and none, where there are not as many. */
+  /** Takes free pages; none, and undefined, where there are fewer. */
   take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unused.length) return undefined
     const taken = this.unused.splice(this.unused.length - count).reverse()
@@ -34,7 +34,7 @@ export class Pages {
     for (const page of pages) this.holders[page] = this.holdersOf(page) + 1
   }
 
-  /** Gives pages back, which are free as soon as their last holder does; the first is given out first, so that neighbours stay so. */
+  /** Releases pages, which are free once their last holder has. The first is given out first, so that neighbours stay together. */
   release(pages: ReadonlyArray<number>) {
     for (const page of pages.toReversed()) {
       const others = this.holdersOf(page) - 1

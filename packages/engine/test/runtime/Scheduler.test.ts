@@ -1,4 +1,5 @@
-import { type Order, type Sample, Scheduler, type Step, tokenAt } from "@effect-rl/engine/runtime/Scheduler"
+import { type Order, type Sample, tokenAt } from "@effect-rl/engine/runtime/Sample"
+import { Scheduler, type Step } from "@effect-rl/engine/runtime/Scheduler"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 

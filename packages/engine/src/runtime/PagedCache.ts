@@ -1,0 +1,140 @@
+/** The key-value cache of a thread: samples hold pages of it, and share those of what begins alike. */
+import { Pages } from "./Pages.ts"
+import { type Stretch, stretchesOf } from "./PageSegments.ts"
+import * as PrefixIndex from "./PrefixIndex.ts"
+import { isScored, positionsOf, prefixLength, type Sample, tokenAt } from "./Sample.ts"
+
+/** Positions of a cache, and of one of its pages. */
+export interface Geometry {
+  /** At least those of the longest sequence, in whole pages. */
+  readonly positions: number
+  readonly pageSize: number
+}
+
+/** Where one sample lies in the cache. It stays there for others that begin alike, until its pages are needed. */
+export class Place implements PrefixIndex.Cached {
+  /** In the order of the positions. */
+  pages: ReadonlyArray<number>
+  /** Where these lie. */
+  readonly stretches: ReadonlyArray<Stretch>
+  readonly holder: Sample
+  /** Positions that were cached when the sample began. */
+  readonly shared: number
+
+  constructor(holder: Sample, pages: ReadonlyArray<number>, pageSize: number, shared: number) {
+    this.holder = holder
+    this.pages = pages
+    this.stretches = stretchesOf(pages, pageSize)
+    this.shared = shared
+  }
+
+  get weights() {
+    return this.holder.order.weights
+  }
+
+  get promptLength() {
+    return this.holder.order.prompt.length
+  }
+
+  get computed() {
+    return this.holder.computed
+  }
+
+  readonly tokenAt = (position: number) => tokenAt(this.holder, position)
+}
+
+/** Before the spans are computed, and in the order of the copies: the first `length` positions of one page go to another. */
+export interface Copy {
+  readonly from: number
+  readonly to: number
+  readonly length: number
+}
+
+export class PagedCache {
+  private readonly pages: Pages
+  private readonly running = new Set<Place>()
+  /** Places of samples that have ended, longest unused first. */
+  private readonly idle = new Set<Place>()
+  private readonly prefixes = new PrefixIndex.PrefixIndex<Place>()
+  private readonly geometry: Geometry
+
+  constructor(geometry: Geometry) {
+    this.geometry = geometry
+    this.pages = new Pages(Math.floor(geometry.positions / geometry.pageSize))
+  }
+
+  /** Positions of all pages that no running sample holds. */
+  get free(): number {
+    const { pageSize, positions } = this.geometry
+    const held = new Set([...this.running].flatMap(({ pages }) => pages))
+    return (Math.floor(positions / pageSize) - held.size) * pageSize
+  }
+
+  /**
+   * Gives a sample its place, with as much of its prompt as is cached: it shares whole pages, and copies the common part of the page
+   * in which it differs. Undefined where there are not enough pages.
+   */
+  begin(sample: Sample): { readonly place: Place; readonly copies: ReadonlyArray<Copy> } | undefined {
+    const { order } = sample
+    const { pageSize } = this.geometry
+    const known = isScored(sample)
+      ? undefined
+      : this.prefixes.longest(order.weights, order.prompt, prefixLength(order))
+    const { cached, length } = known ?? { cached: undefined, length: 0 }
+    const whole = Math.floor(length / pageSize)
+    const rest = length % pageSize
+    const source = rest > 0 ? cached?.pages[whole] : undefined
+    const place = this.place(sample, cached?.pages.slice(0, whole) ?? [], source, length)
+    if (place === undefined) return undefined
+    if (cached !== undefined && this.idle.delete(cached)) this.idle.add(cached)
+    this.running.add(place)
+    const to = place.pages[whole]
+    const isCopied = source !== undefined && to !== undefined && place.shared === length
+    return { place, copies: isCopied ? [{ from: source, to, length: rest }] : [] }
+  }
+
+  /** Others may share what the sample of a place has computed until now. */
+  computed(place: Place) {
+    this.prefixes.update(place)
+  }
+
+  /** What the sample has computed stays until the pages are needed; those that it has not reached are free at once. */
+  end(place: Place) {
+    this.running.delete(place)
+    if (place.computed === place.shared) return this.drop(place)
+    const reached = Math.ceil(place.computed / this.geometry.pageSize)
+    this.pages.release(place.pages.slice(reached))
+    place.pages = place.pages.slice(0, reached)
+    this.idle.add(place)
+  }
+
+  /** Holds the shared pages and takes the others. Nothing is copied where the page to copy from is needed itself. */
+  private place(sample: Sample, shared: ReadonlyArray<number>, source: number | undefined, length: number) {
+    const { pageSize } = this.geometry
+    const missing = Math.ceil(positionsOf(sample.order) / pageSize) - shared.length
+    const kept = source === undefined ? shared : [...shared, source]
+    this.pages.hold(kept)
+    const own = this.take(missing)
+    this.pages.release(kept.slice(shared.length))
+    if (own !== undefined) return new Place(sample, [...shared, ...own], pageSize, length)
+    const last = source === undefined ? undefined : this.take(missing)
+    if (last !== undefined) return new Place(sample, [...shared, ...last], pageSize, shared.length * pageSize)
+    this.pages.release(shared)
+    return undefined
+  }
+
+  private drop(place: Place) {
+    this.pages.release(place.pages)
+    this.idle.delete(place)
+    this.prefixes.remove(place)
+  }
+
+  /** Takes pages, from idle places where too few are free. */
+  private take(count: number): ReadonlyArray<number> | undefined {
+    for (const victim of this.idle) {
+      if (this.pages.free >= count) break
+      this.drop(victim)
+    }
+    return this.pages.take(count)
+  }
+}
