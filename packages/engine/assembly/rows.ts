@@ -18,7 +18,7 @@ export function addRowsAt(target: usize, source: usize, ids: usize, rows: i32, s
   }
 }
 
-/** The rows of each segment go behind those that lie at its place: how keys and values enter a cache. */
+/** The rows of each segment are written after those that lie at its place: how keys and values enter a cache. */
 export function storeRows(target: usize, source: usize, segments: usize, segmentCount: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let s = 0; s < segmentCount; s++) {

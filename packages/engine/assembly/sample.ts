@@ -92,7 +92,7 @@ function buildHeap(heap: usize, count: i32, values: usize): void {
   for (let i = (count >> 1) - 1; i >= 0; i--) siftDown(heap, count, i, values)
 }
 
-/** Moves the first id of the heap behind its shrunk end, so that popped ids lie there in reverse order. */
+/** Moves the first id of the heap to just after its shrunk end, so that popped ids lie there in reverse order. */
 // @ts-ignore: decorator
 @inline
 function pop(heap: usize, count: i32, values: usize): i32 {

@@ -162,7 +162,7 @@ export interface Reach {
   readonly through: Extent
 }
 
-/** `query`, and all of the record that is about queries, begin behind the rows of `through`. */
+/** `query`, and all of the record that is about queries, begin after the rows of `through`. */
 interface ProjectionGradients {
   readonly query: Address
   readonly key: Address

@@ -26,7 +26,7 @@ const embed = ({ arena, config, kernels, weights }: Compute, batch: Batch.Batch)
   return x
 }
 
-/** Later layers read all rows through their keys and values; behind the last layer only some are read. */
+/** Later layers read all rows through their keys and values; after the last layer only some are read. */
 const layerForward = (
   compute: Compute,
   batch: Batch.Batch,

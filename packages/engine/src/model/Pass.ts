@@ -34,7 +34,7 @@ interface Plan {
   readonly targets: Targets.Targets
 }
 
-/** Nothing behind the last position that is read is computed. */
+/** Nothing after the last position that is read is computed. */
 const cut = ({ learned, read, tokens }: Example): PrefixTree.Branch => ({
   tokens: read === undefined ? tokens : tokens.subarray(0, read.lastIndexOf(1) + 1),
   ...(learned === undefined ? {} : { learned }),

@@ -170,17 +170,17 @@ export const bytes = (config: ModelConfig.ModelConfig, storageOf: StorageOf): nu
   return counter.bytes()
 }
 
-/** Takes the bytes of the file's rows as they are; the padding behind the last row must be filled with zeros. */
+/** Takes the bytes of the file's rows as they are; the padding after the last row must be filled with zeros. */
 export interface StoredSlot {
   readonly _tag: "Stored"
   readonly type: TensorType.TensorType
   readonly rows: Memory.Address
-  /** Bytes of zeros behind the rows. */
+  /** Bytes of zeros after the rows. */
   readonly padding: number
 }
 
 /**
- * Takes `rows` consecutive rows as f32, from `firstRow` on. Pieces start at multiples of 8; the memory behind a last piece
+ * Takes `rows` consecutive rows as f32, from `firstRow` on. Pieces start at multiples of 8; the memory after the last piece
  * that is not one must hold zeros up to the next multiple.
  */
 export interface PackedSlot {

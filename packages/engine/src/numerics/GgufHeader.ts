@@ -22,7 +22,7 @@ export interface Header {
 
 export type Parsed =
   | { readonly _tag: "Parsed"; readonly header: Header }
-  /** The header goes on behind the bytes. */
+  /** The header goes on after these bytes. */
   | { readonly _tag: "Short" }
   | { readonly _tag: "Malformed"; readonly detail: string }
 
@@ -63,7 +63,7 @@ const otherTypes: ReadonlyMap<number, string> = new Map([
 
 export const typeName = (id: number): string => otherTypes.get(id) ?? `number ${id}`
 
-/** Reads values one after the other; behind the last byte or after a mistake it reads nothing more. */
+/** Reads values one after the other; after the last byte or a mistake it reads nothing more. */
 class Cursor {
   readonly bytes: Uint8Array
   readonly #view: DataView

@@ -82,7 +82,7 @@ const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
   return best
 }
 
-/** Index of the first piece that starts behind an address. */
+/** Index of the first piece that starts after an address. */
 const firstBehind = (pieces: ReadonlyArray<Region>, address: Address): number => {
   let low = 0
   let high = pieces.length

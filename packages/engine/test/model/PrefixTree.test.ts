@@ -20,7 +20,7 @@ const branch = (...tokens: ReadonlyArray<number>): PrefixTree.Branch => ({ token
 
 describe("PrefixTree", () => {
   it.prop(
-    "has every token of every sequence, behind the tokens in front of it and nothing else",
+    "has every token of every sequence after the tokens before it, and nothing else",
     [Sequences],
     ([all]) => {
       const branches = all.map((sequence) => branch(...sequence.map(([token]) => token)))

@@ -195,7 +195,7 @@ describe("a pass over sequences that share prefixes", () => {
 
   const flags = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
 
-  it("computes no logits at positions that are not read, their keys and values alone in the last layer, and nothing behind", () => {
+  it("computes no logits at positions that are not read, their keys and values alone in the last layer, and nothing after the last of them", () => {
     const tokens = Int32Array.of(1, 2, 3, 4, 5, 6)
     const other = Int32Array.of(1, 2, 3, 9, 8, 7)
     const example = (tokens: Int32Array, flags?: Uint8Array): Pass.Example => ({

@@ -1,4 +1,4 @@
-/** What teachers teach on the engine: by tag, behind a prompt of their own, and by answers that are imitated. */
+/** What teachers teach on the engine: by tag, with a prompt of their own, and by answers that are imitated. */
 import {
   ChatModel,
   Credit,
@@ -47,7 +47,7 @@ const ofBase = Effect.gen(function*() {
 
 describe("distillation", () => {
   layer(Layer.provideMerge(Engine.layerOptions({ workers: 2 }), NodeServices.layer))((it) => {
-    it.effect("draws a model towards what it says itself behind another prompt", () =>
+    it.effect("draws a model towards what it says itself after another prompt", () =>
       Effect.gen(function*() {
         const options = yield* student
         const { renderer } = options.model

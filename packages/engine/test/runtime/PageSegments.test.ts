@@ -4,7 +4,7 @@ import { Schema } from "effect"
 
 const pageSize = 4
 
-/** Sequences that share the pages of a prompt, and the pages of their own behind these. */
+/** Sequences that share the pages of a prompt, and then pages of their own. */
 const Sequences = Schema.Struct({
   prompt: Schema.UniqueArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))),
   ownS: Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 4 }))).check(Schema.isMaxLength(5)),
