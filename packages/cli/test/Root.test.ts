@@ -28,9 +28,9 @@ describe("effect-rl", () => {
     }))
 
   const mistakes: ReadonlyArray<readonly [args: string, message: string]> = [
-    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? there are: train, play"],
-    ["train arithmetik", "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? there are: arithmetic, "],
-    ["play chess", "error: unknown recipe \"chess\"; there are: arithmetic, "],
+    ["trian", "error: unknown command \"trian\"; did you mean \"train\"? Choose from: train, play"],
+    ["train arithmetik", "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? Choose from: arithmetic, "],
+    ["play chess", "error: unknown recipe \"chess\"; choose from: arithmetic, "],
     ["play arithmetic --problem -1", "--problem: \"-1\". Expected: a whole number from 0 on"],
     ["play arithmetic --episodes 0", "--episodes: \"0\". Expected: a whole number from 1 on"],
     ["play arithmetic --groups-per-batch 3", "error: unknown flag --groups-per-batch"],
@@ -50,7 +50,7 @@ describe("effect-rl", () => {
     ["train arithmetic --prices package.json", "package.json.name is \"effect-rl\", expected an object"],
     ["train arithmetic --stop-on grad_norms", "--stop-on"],
     ["train arithmetic --backend gpu", "--backend: \"gpu\""],
-    ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? there are: "],
+    ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? Choose from: "],
     ["train arithmetic --plan --backend tinker", "error: --backend tinker needs TINKER_API_KEY in the environment"],
     ["serve --host 0.0.0.0", "error: --host 0.0.0.0 lets other machines in: set EFFECT_RL_SERVE_KEYS"],
     ["serve --max-body 0", "error: Invalid value for flag --max-body: \"0\". Expected: a number above 0"],
@@ -227,7 +227,7 @@ describe("effect-rl train", () => {
       has((yield* run(...args)).out, "3 iterations of 32 problems, 256 responses each, at most 30 tokens long")
       has((yield* run(...args, "--max-tokens", "20")).out, "at most 20 tokens long")
       yield* fs.writeFileString(file, "iteration: 3\n")
-      has((yield* run(...args)).errors, "iteration is 3, expected a setting that exists: did you mean \"iterations\"")
+      has((yield* run(...args)).errors, "iteration is 3, expected no setting of this name: did you mean \"iterations\"")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("trains the recipe of a module of one's own", () =>

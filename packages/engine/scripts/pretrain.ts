@@ -18,7 +18,7 @@ import * as Trainer from "./pretrain/Trainer.ts"
 const [name = "", folder = fileURLToPath(new URL(`../presets/${name}`, import.meta.url))] = process.argv.slice(2)
 const preset = presets[name]
 if (preset === undefined) {
-  console.error(`there is no preset "${name}"; there are: ${Object.keys(presets).join(", ")}`)
+  console.error(`there is no preset "${name}"; choose from: ${Object.keys(presets).join(", ")}`)
   process.exit(1)
 }
 const { config, corpus, learningRate, steps } = preset

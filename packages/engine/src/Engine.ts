@@ -47,7 +47,7 @@ export type NamedModel = ModelSources.NamedModel
 const tokenizers = (library: Library.Library): Tokenizer.Tokenizers["Service"] => ({
   load: (id) =>
     library.tokenizer(id) ?? Effect.fail(
-      new Tokenizer.TokenizerError({ tokenizer: id, detail: `unknown; there are: ${library.names.join(", ")}` })
+      new Tokenizer.TokenizerError({ tokenizer: id, detail: `unknown; choose from: ${library.names.join(", ")}` })
     )
 })
 

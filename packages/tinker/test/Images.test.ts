@@ -63,7 +63,7 @@ const datum = (positions: number) =>
 
 describe("an image between a client, the server and a backend", () => {
   layer(scripted, { excludeTestServices: true })((it) => {
-    it.effect("is sampled behind as it was given", () =>
+    it.effect("reaches the sampler unchanged", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const sampler = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
@@ -73,7 +73,7 @@ describe("an image between a client, the server and a backend", () => {
         assert.deepStrictEqual(sampled, [prompt(4)])
       }))
 
-    it.effect("is trained behind as it was given", () =>
+    it.effect("reaches the trainer unchanged", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const training = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel })

@@ -85,7 +85,7 @@ const ruleOf = (name: string) => {
       new InvalidOption.InvalidOption({
         field: "--rule",
         found: `"${name}"`,
-        expected: `a rule that exists: ${Suggestion.describe(name, names)}`
+        expected: `the name of a rule: ${Suggestion.describe(name, names)}`
       })
     )
     : Effect.succeed(credit)

@@ -31,7 +31,7 @@ const unknown = (name: string, names: ReadonlyArray<string>) =>
   new InvalidOption.InvalidOption({
     field: "--sink",
     found: `"${name}"`,
-    expected: `a tool that exists: ${Suggestion.describe(name, names)}`
+    expected: `the name of a tool: ${Suggestion.describe(name, names)}`
   })
 
 /** The sinks as a Layer beside the run in the folder. Fails where a sink has another name. */

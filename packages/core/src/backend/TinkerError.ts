@@ -45,7 +45,7 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   available: Schema.Array(Schema.String)
 }) {
   override get message() {
-    const have = this.available.length === 0 ? "there are none" : `there are: ${this.available.join(", ")}`
+    const have = this.available.length === 0 ? "there are none" : `choose from: ${this.available.join(", ")}`
     return `no ${this.kind} "${this.name}"; ${have}`
   }
 }

@@ -29,9 +29,9 @@ export const nearest = (name: string, known: ReadonlyArray<string>): string | un
   return ranked[0]?.candidate
 }
 
-/** `did you mean "x"? There are: x, y`. */
+/** `did you mean "x"? Choose from: x, y`, or the choice alone where no name is close. */
 export const describe = (name: string, known: ReadonlyArray<string>): string => {
   const close = nearest(name, known)
-  const hint = close === undefined ? "" : `did you mean "${close}"? `
-  return `${hint}there are: ${known.join(", ")}`
+  const names = known.join(", ")
+  return close === undefined ? `choose from: ${names}` : `did you mean "${close}"? Choose from: ${names}`
 }

@@ -9,7 +9,7 @@ const reasons: ReadonlyArray<readonly [reason: TinkerError.Reason, message: stri
   [new TinkerError.Unsupported({ capability: "images", detail: "text only" }), "images is not supported: text only"],
   [
     new TinkerError.NotFound({ kind: "model", name: "gpt", available: ["a", "b"] }),
-    "no model \"gpt\"; there are: a, b"
+    "no model \"gpt\"; choose from: a, b"
   ],
   [
     new TinkerError.NotFound({ kind: "checkpoint", name: "gone", available: [] }),

@@ -180,7 +180,7 @@ const made: ReadonlyMap<string, Tokenizer.Tokenizer> = new Map(
 /** The tokenizer of a family. */
 export const of = (name: string): Tokenizer.Tokenizer => {
   const tokenizer = made.get(name)
-  if (tokenizer === undefined) throw new Error(`no family ${name}; there are: ${[...made.keys()].join(", ")}`)
+  if (tokenizer === undefined) throw new Error(`no family ${name}; choose from: ${[...made.keys()].join(", ")}`)
   return tokenizer
 }
 

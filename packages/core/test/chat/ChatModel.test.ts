@@ -163,7 +163,7 @@ describe("what goes wrong", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(ChatModel.resolve("Qwen/Qwen3-80B"))
       assert.strictEqual(error._tag, "TinkerError")
-      assert.include(error.message, "no model \"Qwen/Qwen3-80B\"; there are: Qwen/Qwen3-8B")
+      assert.include(error.message, "no model \"Qwen/Qwen3-80B\"; choose from: Qwen/Qwen3-8B")
     }).pipe(Effect.provide(qwenOnly)))
 
   it.effect("a model outside the registry needs a renderer, and the error names the choices", () =>

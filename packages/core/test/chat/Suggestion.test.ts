@@ -20,7 +20,7 @@ describe("Suggestion", () => {
   })
 
   it("lists what there is, after the suggestion", () => {
-    assert.strictEqual(Suggestion.describe("lama", ["llama3"]), "did you mean \"llama3\"? there are: llama3")
-    assert.strictEqual(Suggestion.describe("x", known), "there are: qwen3, qwen3_5, llama3, role_colon")
+    assert.strictEqual(Suggestion.describe("lama", ["llama3"]), "did you mean \"llama3\"? Choose from: llama3")
+    assert.strictEqual(Suggestion.describe("x", known), "choose from: qwen3, qwen3_5, llama3, role_colon")
   })
 })

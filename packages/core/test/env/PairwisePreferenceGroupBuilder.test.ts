@@ -102,7 +102,7 @@ describe("comparisons", () => {
       assert.strictEqual(yield* now, 0)
     }))
 
-  it.effect.each(["C", "", "A is better"])("refuse a verdict that is none (%s)", (verdict) =>
+  it.effect.each(["C", "", "A is better"])("refuse an answer that is no verdict (%s)", (verdict) =>
     Effect.gen(function*() {
       const preferenceModel = PreferenceModel.fromMessagePolicy({
         respond: () => Effect.succeed(Message.assistant(verdict))

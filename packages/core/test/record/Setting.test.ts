@@ -83,7 +83,7 @@ describe("decoding settings", () => {
       { limits: { maxTurn: 3 } },
       "sampling.limits.maxTurn",
       "3",
-      "a setting that exists: did you mean \"maxTurns\"? there are: maxTurns, turnTimeout"
+      "no setting of this name: did you mean \"maxTurns\"? Choose from: maxTurns, turnTimeout"
     ]
   ]
   for (const [given, field, found, expected] of cases) {

@@ -66,7 +66,7 @@ describe("CheckpointStore", () => {
         for (const path of ["engine://m-1/weights/two", "engine://../weights/one", "/etc/passwd"]) {
           const reason = yield* Effect.flip(store.find(path))
           assert.strictEqual(reason._tag, "NotFound")
-          assert.strictEqual(reason.message, `no checkpoint "${path}"; there are: engine://m-1/weights/one`)
+          assert.strictEqual(reason.message, `no checkpoint "${path}"; choose from: engine://m-1/weights/one`)
         }
       }))
 

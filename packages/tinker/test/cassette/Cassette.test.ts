@@ -133,7 +133,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(yield* replay(file, twice), recorded)
       }))
 
-    it.effect("what was asked again after an interruption", () =>
+    it.effect("a request that was made again after an interruption", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         const stuck = Fault.call("Sample", 0, Fault.hang)
@@ -172,7 +172,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(differences, [{ field: "data[1].weights[2]", asked: "0.5", recorded: "1" }])
       }))
 
-    it.effect("another learning rate, and closes the client whose weights nobody knows", () =>
+    it.effect("another learning rate, and closes the client, whose weights are then unknown", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, lesson())
@@ -212,7 +212,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.deepStrictEqual(differences, [{ field: "times asked", asked: "2", recorded: "1" }])
       }))
 
-    it.effect("what nothing like it was recorded of", () =>
+    it.effect("a request of a kind that was never recorded", () =>
       Effect.gen(function*() {
         const file = yield* temporary
         yield* record(file, Effect.asVoid(sampler))
@@ -236,7 +236,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(text, "HTTP 401: [redacted] is no key of https://[redacted]@tinker.example/api")
       }))
 
-    it.effect("has the same lines whenever the same is recorded", () =>
+    it.effect("has the same lines whenever the same requests are recorded", () =>
       Effect.gen(function*() {
         const [one, other] = [yield* temporary, yield* temporary]
         yield* record(one, lesson())
@@ -259,7 +259,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
       }))
   })
 
-  describe("that cannot be written any more", () => {
+  describe("a cassette that cannot be written any more", () => {
     const full = (writes: number) =>
       Layer.effect(
         FileSystem.FileSystem,
@@ -332,7 +332,7 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.isDefined(error.line)
       }))
 
-    it.effect("an answer that is none", () =>
+    it.effect("an answer that does not fit its schema", () =>
       Effect.gen(function*() {
         const error = yield* broken((all) => [all.map((line) =>
           line.replace("\"stopReason\":\"length\"", "\"stopReason\":\"bored\"")

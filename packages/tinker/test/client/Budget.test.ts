@@ -23,7 +23,7 @@ const Uses = Schema.Array(Schema.Struct({
 }))
 
 describe("a budget", () => {
-  it.effect("is used by who came first", () =>
+  it.effect("is used in the order of arrival", () =>
     Effect.gen(function*() {
       const { budget } = observed(2)
       const order: Array<number> = []
@@ -37,7 +37,7 @@ describe("a budget", () => {
       assert.deepStrictEqual(order, [0, 1, 2, 3, 4])
     }))
 
-  it.effect("lets what is larger than all of it go alone", () =>
+  it.effect("lets a request that is larger than all of it go alone", () =>
     Effect.gen(function*() {
       const { budget, most } = observed(10)
       yield* Effect.all(
@@ -47,7 +47,7 @@ describe("a budget", () => {
       assert.strictEqual(most(), 25)
     }))
 
-  it.effect("comes back from who fails, and from who is interrupted while it waits or works", () =>
+  it.effect("comes back from requests that fail or are interrupted, waiting or under way", () =>
     Effect.gen(function*() {
       const { budget, last } = observed(1)
       yield* Effect.exit(budget.use(1)(Effect.fail("no")))

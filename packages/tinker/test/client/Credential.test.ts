@@ -43,7 +43,7 @@ describe("a key", () => {
       assert.deepStrictEqual(service.received, [])
     }))
 
-  it.effect("is what the service sees where it wants no tokens", () =>
+  it.effect("is sent as it is where the service wants no tokens", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* withTinker(service, Effect.void)
@@ -155,7 +155,7 @@ describe("a credential command", () => {
       assert.include(refused.message, "TINKER_API_KEY")
     }))
 
-  it.effect("cannot be run where nothing runs commands", () =>
+  it.effect("cannot be run where there is no spawner of processes", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(
         withTinker(exchanging(3600, undefined, { credential_default_source: "credential_cmd" }), Effect.void, {
@@ -179,7 +179,7 @@ describe("running a command", () => {
       assert.strictEqual(Redacted.value(yield* runHere("echo ' tml-one '; echo")), "tml-one")
     }))
 
-  it.live("that prints nothing or is none is a typed failure without the command's text", () =>
+  it.live("that prints nothing or does not exist is a typed failure without the command's text", () =>
     Effect.gen(function*() {
       for (const command of ["true", "no-such-command-of-mine 2>/dev/null"]) {
         const failure = yield* Effect.flip(runHere(command))
@@ -200,7 +200,7 @@ describe("the environment", () => {
     CLOUDFLARE_ACCESS_CLIENT_SECRET: "cf-secret"
   }
 
-  it.effect("says who asks, where and for what", () =>
+  it.effect("gives the tags, the project and the headers of Cloudflare Access", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       yield* elapse(Effect.scoped(Layer.build(Layer.provide(TinkerHttp.layerConfig, service.layer)))).pipe(

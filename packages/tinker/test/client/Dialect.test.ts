@@ -65,7 +65,7 @@ const reductionOf = (service: FakeService.FakeService, options: TinkerHttp.Tinke
   )
 
 describe("a server's kind", () => {
-  it("is told by its address, by what it says, or by how it names sessions", () => {
+  it("is recognised by its address, by its answers, or by how it names sessions", () => {
     const ours = [{
       effect_rl: {
         loss_reduction: "token-sum" as const,
@@ -143,7 +143,7 @@ describe("custom losses", () => {
 const training = <A, E, R>(call: (client: Effect.Success<typeof train>) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(train, call)
 
-describe("what SkyRL does not have", () => {
+describe("a capability that SkyRL lacks", () => {
   it.effect("is refused before it is sent", () =>
     Effect.gen(function*() {
       const service = skyRL()
@@ -208,7 +208,7 @@ describe("what SkyRL does not have", () => {
       assert.deepStrictEqual(metrics, { "loss:sum": 5.5 })
     }))
 
-  it.effect("a path that is none is NotFound, and one of other weights Rejected", () =>
+  it.effect("a path that does not exist is NotFound, and one of other weights Rejected", () =>
     Effect.gen(function*() {
       const service = skyRL()
       const reasons = yield* withTinker(
@@ -245,7 +245,7 @@ describe("what SkyRL does not have", () => {
       assert.deepStrictEqual(logprobs, Float32Array.of(NaN, -1, -2))
     }))
 
-  it.effect("a name that is taken is a typed failure, and one that it took itself is not", () =>
+  it.effect("a name that is taken is a typed failure, unless the client took it itself", () =>
     Effect.gen(function*() {
       const service = skyRL()
       const outcome = yield* withTinker(

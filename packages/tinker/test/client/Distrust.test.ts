@@ -149,7 +149,7 @@ describe("a sample is not trusted", () => {
     }))
 })
 
-describe("what was asked for and does not come", () => {
+describe("an answer that lacks what was asked for", () => {
   const asked: ReadonlyArray<readonly [string, Partial<Sampling.SampleRequest>]> = [
     ["topkPromptLogprobs", { topkPromptLogprobs: 2 }],
     ["topkSampleLogprobs", { topkSampleLogprobs: 2 }],
@@ -220,7 +220,7 @@ describe("a key that no header can carry", () => {
   }
 })
 
-describe("what is tried again", () => {
+describe("a retry", () => {
   const page = () => new Response("<html>Bad gateway</html>", { headers: { "content-type": "text/html" } })
 
   const cases: ReadonlyArray<readonly [title: string, answer: () => Response, line: string]> = [

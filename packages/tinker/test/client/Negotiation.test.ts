@@ -57,7 +57,7 @@ describe("what a service asks for", () => {
       assert.deepStrictEqual(numbers(service), [[1, 1], [2, 1], [3, 1]])
     }))
 
-  it.effect("leaves no number out where a chunk is refused, and posts no more where nobody answers", () =>
+  it.effect("leaves no number out where a chunk is refused, and posts no more where the service does not answer", () =>
     Effect.gen(function*() {
       for (const parallel_fwdbwd_chunks of [true, false]) {
         const config = { fwdbwd_max_chunk_len: 1, parallel_fwdbwd_chunks }
@@ -150,7 +150,7 @@ describe("what a service asks for", () => {
       assert.include((yield* withTinker(service, sample, options)).message, "10m")
     }))
 
-  it.effect("sample_max_concurrent_requests: samples that wait their turn fail with those that get nowhere", () =>
+  it.effect("sample_max_concurrent_requests: samples that wait for their turn fail with those that make no progress", () =>
     Effect.gen(function*() {
       const config = { sample_max_concurrent_requests: 1 }
       const three = Effect.flatMap(
@@ -201,7 +201,7 @@ describe("what a service asks for", () => {
       assert.deepStrictEqual([...more, ...requests(service, "/create_model")], [])
     }))
 
-  it.effect("refresh_interval_sec: what may change is asked for as often, at most every ten seconds", () =>
+  it.effect("refresh_interval_sec: settings that may change are asked for at this interval, at most every ten seconds", () =>
     Effect.gen(function*() {
       let refresh_interval_sec = 60
       const service = FakeService.make({
@@ -224,7 +224,7 @@ describe("what a service asks for", () => {
       ])
     }))
 
-  it.effect("nothing: servers without the questions are not asked them again", () =>
+  it.effect("nothing: servers without these routes are not asked again", () =>
     Effect.gen(function*() {
       const absent = () => FakeService.json({ detail: "Not Found" }, 404)
       const service = FakeService.make({ routes: { "/client/config": absent } })

@@ -85,7 +85,7 @@ describe("a result that is not there yet", () => {
       assert.deepStrictEqual(gaps(timesOf(service, "/retrieve_future")), [90_000])
     }))
 
-  it.effect("may be refused three times by something in between, and not four", () =>
+  it.effect("may be refused three times by a proxy, and not four", () =>
     Effect.gen(function*() {
       yield* withTinker(FakeService.make({ faults: polls(3, { status: 400 }) }), sample)
       const refused = yield* Effect.flip(withTinker(FakeService.make({ faults: polls(4, { status: 400 }) }), sample))
@@ -164,8 +164,8 @@ describe("a result that never comes", () => {
     }))
 })
 
-describe("what happens", () => {
-  it.effect("is told as it happens: queue states, repetitions, pauses", () =>
+describe("an event of the client", () => {
+  it.effect("is told as it happens: queue states, retries, pauses", () =>
     Effect.gen(function*() {
       const queued = { type: "try_again", request_id: "r", queue_state: "paused_capacity", queue_state_reason: "busy" }
       let asked = 0
@@ -210,7 +210,7 @@ describe("what happens", () => {
       )
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())))
 
-  it.effect("behind an error is its cause", () =>
+  it.effect("is the cause of the error that it ends in", () =>
     Effect.gen(function*() {
       const failing = (body: object, status = 200) =>
         FakeService.make({

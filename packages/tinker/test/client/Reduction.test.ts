@@ -42,12 +42,12 @@ describe("metrics of chunks", () => {
     }
   )
 
-  it("have no mean where there is nothing to take it of", () => {
+  it("have no mean where there are no datums", () => {
     const chunk = { count: 0, metrics: { "a:mean": 1, "a:slack": 1, "a:sum": 1 } }
     assert.deepStrictEqual(Reduction.combine([chunk, chunk]), { "a:sum": 2 })
   })
 
-  it("whose keys do not say how are dropped", () => {
+  it("are dropped where their keys do not say how to combine them", () => {
     const metrics = { plain: 1, "a:median": 2, "a:b:sum": 3, "a:sum": 4 }
     assert.deepStrictEqual(Reduction.combine([{ count: 1, metrics }]), { "a:sum": 4 })
   })

@@ -90,7 +90,7 @@ describe("the service tells", () => {
       assert.strictEqual(answer.trainingRuns[0]?.lastCheckpoint?.path, path)
     }))
 
-  it.effect("of sessions, samplers, billing and what happened", () =>
+  it.effect("of sessions, samplers, billing and events", () =>
     Effect.gen(function*() {
       const start = DateTime.makeUnsafe("2026-01-01T00:00:00Z")
       const bucket = { bucket_start: "2026-01-01T00:00:00Z", bucket_end: "2026-01-01T01:00:00Z" }
@@ -143,7 +143,7 @@ describe("the service tells", () => {
       assert.deepStrictEqual(answer.urls, urls)
     }))
 
-  it.effect("who a token is for, and not who a key belongs to", () =>
+  it.effect("the user of a token, but not of a key", () =>
     Effect.gen(function*() {
       const claims = Buffer.from(JSON.stringify({ sub: "urn:user", email: "" })).toString("base64url")
       const ask = Effect.flatMap(RestClient.RestClient, ({ whoami }) => whoami)
@@ -193,7 +193,7 @@ describe("the service is told", () => {
       ])
     }))
 
-  it.effect("to delete once: what is gone after an answer was lost is deleted", () =>
+  it.effect("to delete once: a checkpoint that is gone after an answer was lost counts as deleted", () =>
     Effect.gen(function*() {
       const gone = { [resource]: () => FakeService.json({ detail: "no such checkpoint" }, 404) }
       yield* asking(gone, (rest) =>
@@ -252,7 +252,7 @@ describe("a download", () => {
       assert.deepStrictEqual(ranges, [undefined, "bytes=300-", "bytes=600-", "bytes=900-"])
     }))
 
-  it.effect("leaves out what it has where the server begins anew", () =>
+  it.effect("skips the bytes that it has where the server begins anew", () =>
     Effect.gen(function*() {
       const { answer } = yield* asking(serving(400, false), bytesOf)
       assert.deepStrictEqual(answer, archive)
@@ -265,7 +265,7 @@ describe("a download", () => {
       assert.deepStrictEqual(keys, [[`${resource}/archive`, "tml-secret"], ["/archive", undefined]])
     }))
 
-  it.effect("takes no key along to where it is sent", () =>
+  it.effect("takes no key along to where it is redirected", () =>
     Effect.gen(function*() {
       const own = "http://fake/prefix/api/v1/own"
       const { answer, asked } = yield* asking({
@@ -292,7 +292,7 @@ describe("a download", () => {
       assert.deepStrictEqual(asked.map(({ path }) => path), [links, "/archive", links, "/archive"])
     }))
 
-  it.effect("asks for a new link when the old one is good no more", () =>
+  it.effect("asks for a new link when the old one has expired", () =>
     Effect.gen(function*() {
       const expired: FakeService.Faults = (path, index) =>
         path === "/archive" && index === 1 ? { status: 403 } : undefined

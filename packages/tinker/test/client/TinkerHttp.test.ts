@@ -48,7 +48,7 @@ describe("the client", () => {
       assert.deepStrictEqual([optim?.path, optim?.body["seq_id"]], ["/optim_step", 2])
     }))
 
-  it.effect("splits what is too much for one request, and puts the answers together", () =>
+  it.effect("splits data that are too large for one request, and puts the answers together", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const data = [datum, datum, datum, datum, datum] as const
@@ -71,7 +71,7 @@ describe("the client", () => {
       assert.deepStrictEqual(paths(service).slice(-2), ["/unload_model", "/sessions/session/finish"])
     }))
 
-  it.effect("shows its key to the service and to nobody else", () =>
+  it.effect("shows its key to no one but the service", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/create_session", { status: 401 }) })
       const failure = yield* Effect.flip(withTinker(service, Effect.void))
@@ -81,7 +81,7 @@ describe("the client", () => {
       assert.notInclude(failure.message, "secret")
     }))
 
-  it.effect("takes part in a trace where a tracer takes its spans, and else makes none for its requests", () =>
+  it.effect("takes part in a trace where there is a tracer, and otherwise makes no spans for its requests", () =>
     Effect.gen(function*() {
       const service = FakeService.make()
       const parents = (since: number) => service.received.slice(since).map(({ headers }) => headers["traceparent"])
@@ -125,7 +125,7 @@ describe("the client", () => {
       assert.notStrictEqual(outerEvents, innerEvents)
     }))
 
-  it.effect("says where the service is if it is not there, and what no address is", () =>
+  it.effect("refuses a service that moved, an invalid address and a server of another kind, and names each address", () =>
     Effect.gen(function*() {
       const moved = () => new Response(null, { status: 308, headers: { location: "https://fake/" } })
       const service = FakeService.make({ routes: { "/client/config": moved } })
@@ -149,7 +149,7 @@ describe("the client", () => {
       })
   )
 
-  it.effect("says every minute that nobody answers, however many wait, and nothing of a hiccup", () =>
+  it.effect("warns every minute while the service does not answer, once for all requests, and not of a short failure", () =>
     Effect.gen(function*() {
       const warningsAt: Array<number> = []
       const lines: Array<string> = []
@@ -202,7 +202,7 @@ describe("the client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("goes no further with a model whose state nobody knows", () =>
+  it.effect("goes no further with a model whose state is unknown", () =>
     Effect.gen(function*() {
       const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
       const service = FakeService.make({ faults: lost })
@@ -220,7 +220,7 @@ describe("the client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("does not step on a pass that was refused before anybody noticed", () =>
+  it.effect("takes no step after a refused pass whose failure was not awaited", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
       const [refused, skipped] = yield* withTinker(
@@ -285,7 +285,7 @@ describe("the client", () => {
       assert.deepStrictEqual(service.steps, [1])
     }))
 
-  it.effect("goes on after a failure that somebody has seen", () =>
+  it.effect("goes on after a failure that was awaited", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
       yield* withTinker(
@@ -307,7 +307,7 @@ describe("the client", () => {
       assert.strictEqual(path, "tinker://model/weights/one")
     }))
 
-  it.effect("is refused a checkpoint that somebody else has made", () =>
+  it.effect("is refused a checkpoint name that another client has taken", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ faults: first("/save_weights", { status: 409 }) })
       const refused = yield* Effect.flip(

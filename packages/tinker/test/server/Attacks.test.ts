@@ -64,7 +64,7 @@ describe("a request to sample", () => {
         assert.include(detail(scored), "topk_prompt_logprobs is 2000000000, expected 0 to 20")
       }))
 
-    it.effect("is refused by the name of every field that no backend here has", () =>
+    it.effect("is refused where it sets a field that no backend has, and the error names the field", () =>
       Effect.gen(function*() {
         const sampler = yield* Api.sampler(yield* Api.session)
         const fields = {
@@ -268,7 +268,7 @@ describe("a lifetime", () => {
         assert.lengthOf(body["checkpoints"] as ReadonlyArray<unknown>, 1)
       }))
 
-    it.effect("of the server itself: it says that its backend has failed, and logs it once", () =>
+    it.effect("of the server itself ends with its backend: answers say so, and the log says it once", () =>
       Effect.gen(function*() {
         const isWell = yield* Ref.make(true)
         const failed = new TinkerError.Unavailable({ detail: "a compute thread crashed" })

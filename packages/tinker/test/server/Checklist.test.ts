@@ -101,7 +101,7 @@ describe("the server", () => {
         assert.lengthOf(outputs, 1)
       }))
 
-    it.effect("5. leaves out what JSON has no words for", () =>
+    it.effect("5. leaves out numbers that JSON cannot express", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         assert.deepStrictEqual((yield* Api.result(yield* Api.step(model_id, 1)))["metrics"], { update_norm: 0.5 })
@@ -143,7 +143,7 @@ describe("the server", () => {
         assert.property(yield* Api.result(waiting), "metrics")
       }))
 
-    it.effect("9. tells a failure as a result, with whose fault it was", () =>
+    it.effect("9. reports a failure as a result, with the category of its cause", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const server = yield* Api.poll(yield* Api.step(model_id, 1, 666))
@@ -252,7 +252,7 @@ describe("the server", () => {
         assert.lengthOf((yield* Api.result(promise))["sequences"] as ReadonlyArray<unknown>, 2)
       }))
 
-    it.effect("18. takes what is trained for granted where it is not said, and tells the rank", () =>
+    it.effect("18. assumes that all layers are trained where a request does not say, and tells the rank", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
         const configs = [{ rank: 8 }, { rank: 8, train_mlp: false, train_router: true }]

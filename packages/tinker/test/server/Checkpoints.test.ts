@@ -13,7 +13,7 @@ const state = (model_id: string, name: string) => `/training_runs/${model_id}/ch
 
 describe("checkpoints", () => {
   layer(Api.server())((it) => {
-    it.effect("expire when their time is over: not before, and not where there is none", () =>
+    it.effect("expire when their time to live is over, not before, and never without one", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         yield* Api.saved(model_id, 1, "hour", { ttl_seconds: 3600 })
@@ -51,7 +51,7 @@ describe("checkpoints", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("of no time are refused", () =>
+    it.effect("with a time to live of 0 are refused", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const { category, error } = yield* Api.saved(model_id, 1, "never", { ttl_seconds: 0 })
@@ -160,7 +160,7 @@ describe("checkpoints", () => {
         assert.isFalse(left.some((file) => file.includes("usual")))
       }))
 
-    it.effect("are listed beside files that are none, each of which is named once in a warning", () =>
+    it.effect("are listed without the other files of the folder, each of which a warning names once", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

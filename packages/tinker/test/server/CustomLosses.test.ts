@@ -142,7 +142,7 @@ describe("a custom loss", () => {
         assert.include(text(failed, "error"), "os.system is not among the operations that this server computes")
       }))
 
-    it.effect("is refused by the name of what its datums lack", () =>
+    it.effect("is refused where its datums lack an input, which the error names", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const id = (yield* create(session_id, graphOf(PolicyLoss.dppo())))["loss_id"]

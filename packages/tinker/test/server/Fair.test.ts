@@ -51,7 +51,7 @@ describe("Fair", () => {
       assert.deepStrictEqual(running, ["next"])
     }))
 
-  it.effect("gives back what was waited for in vain", () =>
+  it.effect("gives back the capacity of a caller that gives up waiting", () =>
     Effect.gen(function*() {
       const { begin, running } = workshop(2)
       const first = yield* begin("alice", 1, "first")

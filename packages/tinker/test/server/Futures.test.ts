@@ -27,7 +27,7 @@ describe("Futures", () => {
       }
     }).pipe(local))
 
-  it.effect("what its client has is forgotten when it finishes its session, and what it does not have is kept", () =>
+  it.effect("results that a client has fetched are forgotten when it finishes its session, and the others are kept", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const begin = (session: string) => futures.begin({ work: Effect.succeed(answer(1)), session })
@@ -88,7 +88,7 @@ describe("Futures", () => {
       assert.strictEqual((yield* Effect.flip(futures.poll("here-7"))).status, 404)
     }).pipe(local))
 
-  it.effect("what is under way is counted, whatever is kept", () =>
+  it.effect("requests under way are counted, whether or not results are kept", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const gate = yield* Deferred.make<void>()

@@ -40,9 +40,9 @@ const dropped = Effect.map(
     )
 )
 
-describe("what a session holds", () => {
+describe("the samplers of a session", () => {
   layer(Api.server())((it) => {
-    it.effect("goes one by one when its client says so", () =>
+    it.effect("are released one by one when the client asks", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const sampler = yield* snapshot(model_id, 1)
@@ -63,7 +63,7 @@ describe("what a session holds", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("are the newest snapshots of a model and those in use, as nobody says when they are done", () =>
+    it.effect("are the newest snapshots of a model and those in use: clients do not say when they are done", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const snapshots = []
@@ -81,7 +81,7 @@ describe("what a session holds", () => {
   })
 
   layer(Api.server({ script: { faults: [fullAt(3)] } }))((it) => {
-    it.effect("makes room where the memory is full: snapshots go that are not in use, the longest unused first", () =>
+    it.effect("make room where the memory is full: snapshots that are not in use go, the longest unused first", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
         const [first, second, third] = [
@@ -103,7 +103,7 @@ describe("what a session holds", () => {
   })
 
   layer(Api.server())((it) => {
-    it.effect("is nothing where a request names its weights itself", () =>
+    it.effect("are one for all requests that name the same weights themselves, until it is unused for long", () =>
       Effect.gen(function*() {
         const body = {
           base_model: Script.defaultModel,
@@ -120,7 +120,7 @@ describe("what a session holds", () => {
   })
 
   layer(Api.server({ script: { faults: [slowToSample] } }))((it) => {
-    it.effect("is one sampler of weights that several first requests name at once", () =>
+    it.effect("share one set of weights that several first requests name at once", () =>
       Effect.gen(function*() {
         const body = {
           base_model: Script.defaultModel,
@@ -174,7 +174,7 @@ describe("a search for sessions", () => {
         assert.isNull(second.cursor)
       }))
 
-    it.effect("refuses what this server has not: projects, and other users", () =>
+    it.effect("refuses filters by project and by another user, which this server lacks", () =>
       Effect.gen(function*() {
         for (
           const [query, said] of [

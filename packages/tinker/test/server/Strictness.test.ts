@@ -10,8 +10,8 @@ const logging = <A, E, R>(use: Effect.Effect<A, E, R>) => {
   return Effect.as(Effect.provide(use, Logger.layer([logger])), lines)
 }
 
-describe("what a server does not read", () => {
-  it.effect("is said once in the log", () =>
+describe("a field that a server does not read", () => {
+  it.effect("is logged once", () =>
     Effect.gen(function*() {
       const { unread } = Strictness.make(false)
       const lines = yield* logging(Effect.andThen(unread("colour"), unread("colour")))

@@ -49,7 +49,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* Api.put(`${escaped}/ttl`, { ttl_seconds: 5 })).status, 404)
       }))
 
-    it.effect("what cannot be read is refused by name", () =>
+    it.effect("a body that cannot be read is refused, and the error names the field", () =>
       Effect.gen(function*() {
         const { body, status } = yield* Api.postText("/create_model", "{")
         assert.strictEqual(status, 422)
@@ -67,7 +67,7 @@ describe("TinkerServer", () => {
         }
       }))
 
-    it.effect("what is not served says so", () =>
+    it.effect("a route that is not served is answered with an error that says so", () =>
       Effect.gen(function*() {
         for (const path of ["/auth/token", "/training_runs"]) {
           const { body, status } = yield* Api.post(path, {})
@@ -77,7 +77,7 @@ describe("TinkerServer", () => {
         assert.strictEqual((yield* Api.get("/billing/usage/events")).status, 404)
       }))
 
-    it.effect("telemetry is read, whatever it is", () =>
+    it.effect("telemetry of any shape is accepted", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual((yield* Api.postText("/telemetry", "?")).body, { status: "accepted" })
       }))
@@ -92,7 +92,7 @@ describe("TinkerServer", () => {
   })
 
   layer(Api.server({ maxBodySize: 1000, compressPasses: true }))((it) => {
-    it.effect("compressed bodies are read, up to the limit for what is in them", () =>
+    it.effect("compressed bodies are read, up to the limit on their unpacked size", () =>
       Effect.gen(function*() {
         assert.isTrue((yield* Api.post("/client/config", {})).body["proto_compress_fwdbwd"])
         const { body, status } = yield* compressed("/create_session", `{"tags":[]}`)
@@ -120,7 +120,7 @@ describe("TinkerServer", () => {
   layer(Api.server({ apiKeys: keys, samplesPerMinute: 1 }))((it) => {
     const withKey = { "x-api-key": key }
 
-    it.effect("only a key of the server lets in, but whether it is up is told to everybody", () =>
+    it.effect("requests need one of the server's keys, except the health check", () =>
       Effect.gen(function*() {
         const config = (headers: Record<string, string>) => Api.postText("/client/config", "{}", headers)
         assert.strictEqual((yield* config(withKey)).status, 200)

@@ -31,7 +31,7 @@ describe("Turns", () => {
       assert.deepStrictEqual(ran, expected)
     }))
 
-  it.effect("a request without a number waits for nobody", () =>
+  it.effect("a request without a number does not wait for others", () =>
     Effect.gen(function*() {
       const { ran } = yield* order([4, undefined])
       assert.deepStrictEqual(ran, [undefined])
@@ -88,7 +88,7 @@ describe("Turns", () => {
       assert.strictEqual(yield* turns.take("step", 2, Effect.succeed("second")), "second")
     }))
 
-  it.effect("a failure has had its turn", () =>
+  it.effect("a request that fails has used its turn", () =>
     Effect.gen(function*() {
       const turns = yield* Turns.make
       const wrong = new TinkerError.TinkerError({

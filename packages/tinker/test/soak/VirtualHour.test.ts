@@ -31,7 +31,7 @@ const run = Effect.fnUntraced(function*(minute: number) {
 
 describe("an hour of a server", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("answers every request, and holds nothing of those who are gone", () =>
+    it.effect("answers every request, and holds nothing of clients that are gone", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

@@ -390,7 +390,7 @@ describe("the fields of SDK 0.38", () => {
       }))
   }
 
-  it("are all written by our client or server, but for those that nobody can ask it for", () => {
+  it("are all written by our client or server, except those that cannot be requested", () => {
     const written = new Set(sent().flatMap(setFields))
     const missing = Descriptor.fields.map(Descriptor.nameOf).filter((name) => !written.has(name))
     assert.deepStrictEqual(missing.sort(), Object.keys(unwritten).sort())

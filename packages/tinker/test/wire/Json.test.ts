@@ -12,7 +12,7 @@ describe("JSON bodies", () => {
       assert.deepStrictEqual([one.seq_id, next.seq_id], [999999999000000001n, 999999999000000002n])
     }))
 
-  it.effect("keep small ids and fractions numbers, and ignore keys nobody knows", () =>
+  it.effect("keep small ids and fractions numbers, and ignore unknown keys", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* decode("{\"seq_id\":7,\"new\":{}}"), { seq_id: 7 })
       assert.deepStrictEqual(yield* Json.parse("[1.5,1e300]"), [1.5, 1e300])

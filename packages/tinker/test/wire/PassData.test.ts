@@ -138,7 +138,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ target_tokens: skipping, weights }), "do not rise from 0")
     }))
 
-  it.effect("hold nothing that the loss does not read", () =>
+  it.effect("are refused where they hold an input that the loss does not read", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       assert.strictEqual(
@@ -157,7 +157,7 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ ...policy, weights: vector([0, 0.5]) }, "ppo"), "expected 0 or 1")
     }))
 
-  it.effect("say what an image and a sound are refused for", () =>
+  it.effect("are refused with the reason where they hold an image or a sound", () =>
     Effect.gen(function*() {
       const inputs = { target_tokens: ids([5, 6]), weights }
       const image = { type: "image", data: "AAAA", format: "png" }

@@ -73,7 +73,7 @@ describe("a training pass", () => {
       assert.deepStrictEqual(yield* PassData.toPass(PassRequest.fromPass(sent)), sent)
     }))
 
-  it.effect("with a loss nobody has is refused by its name", () =>
+  it.effect("with an unknown loss is refused, and the error names it", () =>
     Effect.gen(function*() {
       const refused = yield* Effect.flip(PassData.toPass({ ...request, lossFn: "reinforce" }))
       assert.include(refused.message, "reinforce")
@@ -88,7 +88,7 @@ describe("a training pass", () => {
       "loss_fn_config.loss_id is text \"mine\", expected a number"
     ]
   ])("with %s", (_, change, expected) => {
-    it.effect("is refused by name", () =>
+    it.effect("is refused where a field is invalid, and the error names the field", () =>
       Effect.gen(function*() {
         const message = create(ForwardBackwardRequestSchema, { ...request, ...change } as typeof request)
         assert.include((yield* Effect.flip(PassData.toPass(message))).message, expected)
