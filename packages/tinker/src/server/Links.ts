@@ -1,4 +1,4 @@
-/** Links that open one thing for a quarter of an hour, whoever follows them. */
+/** Signed links that give access to one resource for a quarter of an hour, without a key. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Weights of checkpoints loaded into models, described, copied. */
+/** Routes that load the weights of checkpoints into models, describe and copy them. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -89,7 +89,7 @@ const fromWeights = ({ tinker }: Parts, weights: typeof Wire.WeightsInfo.Type, p
 const isSameModel = ({ base_model }: { readonly base_model?: string | null }, found: string) =>
   Saving.check(
     (base_model ?? found) === found,
-    `base_model is "${base_model}", expected "${found}", of which the checkpoint is`
+    `base_model is "${base_model}", expected "${found}", the base model of the checkpoint`
   )
 
 const create = Effect.fnUntraced(function*(

@@ -1,4 +1,4 @@
-/** Models created, described, stepped, unloaded. */
+/** Routes that create, describe, step and unload models. */
 import type { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"

@@ -1,4 +1,4 @@
-/** Optimizers that the API has: backends of this project have Adam alone. */
+/** Optimizers of the API, of which the backends of this project have Adam alone. */
 import { type AdamParams, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Training from "../wire/Training.ts"

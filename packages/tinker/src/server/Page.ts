@@ -8,7 +8,7 @@ const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan
 
 const Params = Schema.Struct({ limit: Schema.optionalKey(Count), offset: Schema.optionalKey(Count) })
 
-/** Its items, and where in the whole list they lie; `usual` is the limit where none is given. */
+/** The items of the part, and its place in the whole list; `usual` is the limit of a request that gives none. */
 export const of = Effect.fnUntraced(function*<A>(all: ReadonlyArray<A>, usual: number) {
   const { limit = usual, offset = 0 } = yield* Effect.mapError(
     HttpServerRequest.schemaSearchParams(Params),

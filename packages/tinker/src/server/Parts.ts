@@ -1,4 +1,4 @@
-/** Everything that the routes share. */
+/** The services and settings that all routes share. */
 import type { ChatModel, Tinker } from "@effect-rl/core"
 import type * as Effect from "effect/Effect"
 import type { Audit } from "./Audit.ts"
@@ -17,7 +17,7 @@ export interface Parts {
   readonly audit: Audit
   /** Sequences that the backend samples at once, shared between callers. */
   readonly sampling: Fair
-  /** Of requests to sample. */
+  /** The limit on requests to sample. */
   readonly rateLimit: RateLimit
   /** Whether clients are asked to compress their training passes. */
   readonly compressPasses: boolean
@@ -25,6 +25,6 @@ export interface Parts {
   readonly tokenizerOf: (model: string) => string
   /** Tokenizer and renderer of a base model, for clients that send conversations. */
   readonly chatModel: (model: string) => Effect.Effect<ChatModel.ChatModel, Refusal>
-  /** A name nothing else on this server has. */
+  /** A name that is unique on this server. */
   readonly uniqueId: () => string
 }

@@ -21,7 +21,7 @@ import { Strictness } from "./Strictness.ts"
 interface Received {
   readonly request: PassRequest.PassRequest
   readonly content: string
-  /** Of the body. */
+  /** The size of the body. */
   readonly bytes: number
 }
 
@@ -54,7 +54,7 @@ const runGraph = Effect.fnUntraced(function*(model: Model, request: PassRequest.
   )
 })
 
-/** A wrong request has its turn all the same, so that later ones do not wait for it. */
+/** An invalid request uses its turn as well, so that later ones do not wait for it. */
 const run = Effect.fnUntraced(function*(model: Model, request: PassRequest.PassRequest, operation: string) {
   if (request.lossFn === "custom") return yield* runGraph(model, request, operation)
   const pass = yield* Accept.named(operation)(PassData.toPass(request))

@@ -1,4 +1,4 @@
-/** Training runs by the ids that clients know: whose they are, and the folders that a backend keeps them in. */
+/** Training runs by the ids that clients know, with their tenants and the folders in which a backend keeps them. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
@@ -7,9 +7,9 @@ import * as CheckpointRecords from "./CheckpointRecords.ts"
 import { Refusal } from "./Refusal.ts"
 
 const Run = Schema.Struct({
-  /** As clients know it. */
+  /** The id that clients use. */
   id: Schema.String,
-  /** As the backend knows it: the folder of its checkpoints. */
+  /** The id that the backend uses: the folder of its checkpoints. */
   folder: Schema.String,
   /** The tenant whose run it is; a run of a server without keys has none. */
   tenant: Schema.optionalKey(Schema.String)

@@ -25,7 +25,7 @@ import * as TopkSamples from "./TopkSamples.ts"
 interface Source {
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** As the backend takes them. */
+  /** The weights by the name that the backend knows. */
   readonly from: { readonly baseModel: string } | { readonly modelPath: string }
 }
 
@@ -46,7 +46,7 @@ export const sourceOf = Effect.fnUntraced(function*({ checkpoints }: Parts, { ba
   const place = yield* checkpoints.readable(path)
   const weights = yield* checkpoints.weights(place)
   if (name !== undefined && name !== weights.base_model) {
-    return yield* badRequest(`base_model is "${name}", expected "${weights.base_model}", of which ${path} is`)
+    return yield* badRequest(`base_model is "${name}", expected "${weights.base_model}", the base model of ${path}`)
   }
   const from = { modelPath: checkpoints.paths.toBackend(place) }
   return { baseModel: weights.base_model, modelPath: path, from } satisfies Source
@@ -89,7 +89,7 @@ const getSampler = ({ sessions }: Parts) =>
 /** Lets a request to sample in, unless there are too many. */
 export const enter = ({ futures, rateLimit }: Parts) => Effect.andThen(futures.hasRoom, rateLimit.take)
 
-/** Samples in the caller's turn; what the backend does not have is put around it. */
+/** Samples in the caller's turn; features that the backend lacks are added around it. */
 export const sampled = (
   { sampling }: Parts,
   caller: string,
@@ -152,7 +152,7 @@ const capabilitiesOf = ({ tinker }: Parts, { baseModel }: Sampler) =>
 
 const rejected = (detail: string) => new TinkerError.Rejected({ detail })
 
-/** What is wrong with how many candidates are asked for. */
+/** The error for an invalid number of candidates; undefined for a valid one. */
 const topkProblem = (request: Wire.SampleRequest, { topkPromptLogprobs: most }: Capabilities.Capabilities) => {
   const field = (["topk_prompt_logprobs", "topk_sample_logprobs"] as const).find((name) => {
     const asked = request[name] ?? 0

@@ -1,4 +1,4 @@
-/** Weights of models saved: as states, for samplers, for one sampling session, for other programs. */
+/** Routes that save the weights of models: as states, for samplers, for one sampling session, for other programs. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as Wire from "../wire/Checkpoints.ts"

@@ -1,4 +1,4 @@
-/** The service itself: configuration, capabilities, health, telemetry, and what is not served. */
+/** The service itself: configuration, capabilities, health, telemetry, and refusals of routes that are not served. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -37,7 +37,7 @@ const capabilities = ({ tinker }: Parts) =>
     Effect.mapError(fromTinkerError)
   )
 
-/** Telemetry is thrown away. Clients that get no answer to it would send it for ever. */
+/** Telemetry is discarded; it is answered because clients would otherwise send it again for ever. */
 const telemetry = Effect.as(Body.bytes, HttpServerResponse.jsonUnsafe({ status: "accepted" }))
 
 const AuditParams = Schema.Struct({

@@ -9,7 +9,7 @@ export interface Entry {
   readonly userMetadata?: Readonly<Record<string, string>> | undefined
   /** Ids of the models made in it. */
   readonly runIds: Array<string>
-  /** Undefined for a session that ended without a word from its client. */
+  /** Undefined for a session that ended without being finished by its client. */
   status: Wire.SessionStatus | undefined
 }
 

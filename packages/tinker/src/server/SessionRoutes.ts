@@ -1,4 +1,4 @@
-/** Sessions begun, kept alive, listed, searched, finished. */
+/** Routes that begin, keep alive, list, search and finish sessions. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"

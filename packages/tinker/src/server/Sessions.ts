@@ -135,7 +135,7 @@ export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect
       return now
     })
 
-  /** Of another tenant it does not exist. */
+  /** A session of another tenant counts as unknown. */
   const find = <A>(
     kind: string,
     all: ReadonlyMap<string, A>,
@@ -172,7 +172,7 @@ export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect
     yield* Effect.forEach(silent, close, { discard: true })
     const ids = silent.slice(0, mostNamed).map(({ id }) => id).join(", ")
     const more = silent.length > mostNamed ? ` and ${silent.length - mostNamed} more` : ""
-    yield* Effect.logInfo(`sessions end that were silent for five minutes: ${ids}${more}`)
+    yield* Effect.logInfo(`ended sessions that were silent for five minutes: ${ids}${more}`)
   })
 
   const snapshots = Snapshots.make(() => samplers.values(), close)

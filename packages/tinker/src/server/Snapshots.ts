@@ -1,4 +1,4 @@
-/** Which snapshots of weights a server lets go of: clients do not say when they are done with one. */
+/** The retention of snapshots of weights, because clients do not say when they are done with one. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -14,7 +14,7 @@ const oldMillis = 30 * 60_000
 const idleMillis = 60_000
 
 const dropped = Metric.counter("tinker_server_snapshots_dropped", {
-  description: "Snapshots of weights that were let go of before their session ended, by the reason",
+  description: "Snapshots of weights that were dropped before their session ended, by reason",
   incremental: true
 })
 
@@ -34,7 +34,7 @@ const older = (samplers: Iterable<Sampler>, kept: number): ReadonlyArray<Sampler
 const unused = (samplers: ReadonlyArray<Sampler>, now: number, millis: number) =>
   samplers.filter(({ lastUsedAt, running }) => running === 0 && now - lastUsedAt > millis)
 
-/** Lets go of `samplers`, which come oldest first, by `close`. */
+/** The retention of `samplers`, which come oldest first and are dropped by `close`. */
 export const make = (
   samplers: () => Iterable<Sampler>,
   close: (sampler: Sampler) => Effect.Effect<void>

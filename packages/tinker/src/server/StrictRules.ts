@@ -1,4 +1,4 @@
-/** What the hosted service refuses and this server would do, each with its source; see `Strictness`. */
+/** Refusals of the hosted service that this server does not need, each with its source; see `Strictness`. */
 import type { Rule } from "./Strictness.ts"
 
 const checkpointsPage = "tinker-docs.thinkingmachines.ai/tinker/howto/checkpoints"

@@ -1,4 +1,4 @@
-/** What to do about a request that this server would carry out, and the hosted service would not. */
+/** The handling of requests that this server could carry out and the hosted service refuses. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { invalid, type Refusal } from "./Refusal.ts"
@@ -7,11 +7,11 @@ import { invalid, type Refusal } from "./Refusal.ts"
 export interface Rule {
   /** Names the field, its value and what is expected. */
   readonly detail: string
-  /** Where that is public: a page, or a type of the official SDK; undefined where it was only seen or is likely. */
+  /** The public source: a page, or a type of the official SDK; undefined where the refusal was only seen or is likely. */
   readonly source: string | undefined
 }
 
-/** A strict server refuses what has a source, and warns of the rest; another one says each once in its log. */
+/** A strict server refuses a request that breaks a rule with a public source, and warns of the others; any other server logs each once. */
 export class Strictness extends Context.Service<Strictness, {
   readonly isStrict: boolean
   /** Fails on a strict server. */
@@ -42,6 +42,6 @@ export const make = (isStrict: boolean): Strictness["Service"] => {
       return source === undefined ? warn(`the hosted service may refuse this: ${detail}`) : refuse(detail, source)
     },
     unread: (detail) =>
-      isStrict ? refuse(detail, exactFields) : warn(`a request has what this server ignores: ${detail}`)
+      isStrict ? refuse(detail, exactFields) : warn(`a request has a field that this server ignores: ${detail}`)
   }
 }

@@ -9,7 +9,7 @@ export interface File<E> {
   readonly content: (range: Range) => Stream.Stream<Uint8Array, E>
 }
 
-/** What an archive is made of, one after the other. */
+/** The parts of an archive, in order. */
 interface Piece<E> {
   readonly size: number
   readonly read: (range: Range) => Stream.Stream<Uint8Array, E>

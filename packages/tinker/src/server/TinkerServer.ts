@@ -53,11 +53,11 @@ export interface TinkerServerOptions {
   readonly maxBodySize?: ByteSize.Input
   /** Requests to sample that one tenant may make in a minute; unlimited unless given. */
   readonly samplesPerMinute?: number
-  /** Asks clients to compress their training passes; not unless given. */
+  /** Asks clients to compress their training passes; off unless given. */
   readonly compressPasses?: boolean
   /** Tokenizers, by model, that clients load under another name than the model's own. */
   readonly tokenizers?: Readonly<Record<string, string>>
-  /** Refuses what the hosted service refuses, so that what runs here runs there; not unless given. */
+  /** Refuses requests that the hosted service refuses, so that a client that works here works there; off unless given. */
   readonly strict?: boolean
 }
 
@@ -66,7 +66,7 @@ const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 /** For requests accepted before the server was told to stop. */
 const longestGoodbye = "10 seconds"
 
-/** Says once that the backend can no longer answer. */
+/** Logs once that the backend can no longer answer. */
 const watch = (tinker: Tinker.Tinker["Service"]) =>
   tinker.health.pipe(
     Effect.repeat(Schedule.spaced("5 seconds")),
@@ -151,7 +151,7 @@ const stranger = Effect.succeed({ tenant: undefined })
 /** Where the Tinker API is. */
 const prefix = "/api/v1"
 
-/** The Tinker API, and what clients of other services call. */
+/** The Tinker API, and the endpoints for clients of other services. */
 const routes = (options: TinkerServerOptions) =>
   HttpRouter.addAll(
     Effect.gen(function*() {

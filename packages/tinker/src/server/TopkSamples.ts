@@ -1,10 +1,10 @@
-/** The most likely tokens at sampled positions, by scoring what was sampled as a prompt. */
+/** The most likely tokens at sampled positions, by scoring the sampled tokens as a prompt. */
 import { ModelInput, type Sampling, type SamplingClient, type TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
 type Client = SamplingClient.SamplingClient
 
-/** A prompt with what was sampled after it must leave room for one more token in the context. */
+/** A prompt and its response must leave room for one more token in the context. */
 const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (sampled: Sampling.SampledTokens) =>
   Effect.map(
     client.sample({

@@ -15,7 +15,7 @@ describe("a field that a server does not read", () => {
     Effect.gen(function*() {
       const { unread } = Strictness.make(false)
       const lines = yield* logging(Effect.andThen(unread("colour"), unread("colour")))
-      assert.deepStrictEqual(lines, ["a request has what this server ignores: colour"])
+      assert.deepStrictEqual(lines, ["a request has a field that this server ignores: colour"])
     }))
 
   it.effect("is refused by a strict server, with the source of the rule", () =>
