@@ -18,7 +18,6 @@ import type { RunError, RunStore } from "../record/RunStore.ts"
 import * as Spent from "../record/Spent.ts"
 import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
-import * as Checkpoints from "./Checkpoints.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Finishing from "./Finishing.ts"
@@ -30,6 +29,7 @@ import type { Iteration, Program, UpdateOutput } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
+import * as Saving from "./Saving.ts"
 import * as Submission from "./Submission.ts"
 
 /** What any run can fail with, beside the errors of its program and its evaluators. */
@@ -133,7 +133,7 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
     const inFlight = yield* Ref.get(running.inFlight)
     if (inFlight.at(-1)?.iteration !== iteration) return Stream.empty
     const submitted = (yield* Ref.get(run.status)).position.iteration + inFlight.length
-    const isDue = savingKind(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
+    const isDue = Saving.due(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
     yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
       Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
@@ -248,34 +248,10 @@ const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
   seconds
 })
 
-/** The kind of checkpoint that is due after `done` iterations. */
-const savingKind = <EE, ER>(
-  { iterations, settings: { rollingSaveEvery, saveEvery } }: RunState.RunState<EE, ER>,
-  done: number
-): "periodic" | "rolling" | undefined => {
-  const isEvery = (every: number) => every > 0 && done % every === 0
-  if (done >= iterations) return undefined
-  return isEvery(saveEvery) ? "periodic" : isEvery(rollingSaveEvery) ? "rolling" : undefined
-}
-
 const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, done: number) => {
-  const kind = savingKind(running.run, done)
-  return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, save(running.run, kind)))
+  const kind = Saving.due(running.run, done)
+  return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, Saving.save(running.run, kind)))
 }
-
-const save = Effect.fnUntraced(function*<EE, ER>(run: RunState.RunState<EE, ER>, kind: Checkpoints.Kind) {
-  const { position } = yield* Ref.get(run.status)
-  const { rollingSaveTtl, saveTtl } = run.settings
-  const { note, path } = yield* Checkpoints.save(
-    run.client,
-    position,
-    kind,
-    kind === "rolling" ? rollingSaveTtl : saveTtl
-  )
-  yield* run.ledger.append(note)
-  yield* RunState.update(run, { saved: { iteration: position.iteration, path } })
-  return path
-})
 
 /** The last evaluation and the final checkpoint, unless the run had them already. */
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
@@ -295,7 +271,7 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   const { position: { iteration }, saved } = yield* Ref.get(run.status)
   const reached = yield* run.budget.reached
   const isSaved = run.isComplete || (reached !== undefined && saved.iteration === iteration && saved.path !== null)
-  const checkpoint = isSaved ? saved.path : yield* save(run, reached === undefined ? "final" : "interrupted")
+  const checkpoint = isSaved ? saved.path : yield* Saving.save(run, reached === undefined ? "final" : "interrupted")
   yield* run.ledger.append({
     entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint }
   })
@@ -310,7 +286,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
     if (!before.isOver) yield* settleDownTo(running, 0)
     const { isOver, isWhole, position: { iteration }, saved } = yield* Ref.get(run.status)
     if (isWhole && iteration > saved.iteration) {
-      yield* save(run, "interrupted")
+      yield* Saving.save(run, "interrupted")
       yield* Effect.logInfo(`saved after ${iteration} iterations`)
     }
     if (isOver) return
