@@ -82,15 +82,15 @@ export const group = <E, R, PE, PR, HE = never, HR = never>(
     attributes: { group: builder.key }
   })
 
+const ownKey = "a key of its own for each group of a batch, such as one with the index of its row"
+
 /** The error of two groups with one key, whose seeds and order would then be the same. */
 export const repeatedKey = (
   builders: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>
 ): InvalidOption | undefined => {
   const keys = new Set<string>()
   for (const { key } of builders) {
-    if (keys.has(key)) {
-      return new InvalidOption({ field: "key", found: `"${key}" twice`, expected: "a key of its own for each group" })
-    }
+    if (keys.has(key)) return new InvalidOption({ field: "key", found: `"${key}" twice`, expected: ownKey })
     keys.add(key)
   }
   return undefined

@@ -361,7 +361,7 @@ describe("A configuration", () => {
       const error = yield* Effect.flip(Stream.runDrain(Rl.run({ ...options, dataset })))
       assert.strictEqual(
         error.message,
-        "key is \"sum/0\" twice, expected a key of its own for each group"
+        "key is \"sum/0\" twice, expected a key of its own for each group of a batch, such as one with the index of its row"
       )
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 })

@@ -156,7 +156,7 @@ describe("many groups", () => {
       const error = yield* Effect.flip(Stream.runDrain(Rollout.stream([builder, other, builder], policy)))
       assert.strictEqual(
         error.message,
-        `key is "sum/0" twice, expected a key of its own for each group`
+        `key is "sum/0" twice, expected a key of its own for each group of a batch, such as one with the index of its row`
       )
       assert.deepStrictEqual(log, [])
     }))
