@@ -87,9 +87,11 @@ const transcript = Effect.fnUntraced(function*(
   return made
 })
 
+const noText = "(the environment logged no text; effect-rl show --rollouts lists the turns)"
+
 const answerLines = ({ iteration, response, reward }: Answer, style: Style) => [
   `  after ${Quantity.iterations(iteration)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,
-  ...Untrusted.showLines(response.trim()).split("\n").map((line) => style.dim(`    ${line}`))
+  ...Untrusted.showLines(response.trim() || noText).split("\n").map((line) => style.dim(`    ${line}`))
 ]
 
 export const lines = (transcripts: ReadonlyArray<Transcript>, style: Style): ReadonlyArray<string> =>

@@ -106,4 +106,13 @@ describe("Transcripts", () => {
       "    yes"
     ])
   })
+
+  it("say where an environment logged no text", () => {
+    const answers = [{ iteration: 0, response: "", reward: 1 }]
+    assert.deepStrictEqual(Transcripts.lines([{ question: "0/39+93", reference: "", answers }], Style.plain), [
+      "0/39+93",
+      "  after 0 iterations, reward 1.0:",
+      "    (the environment logged no text; effect-rl show --rollouts lists the turns)"
+    ])
+  })
 })
