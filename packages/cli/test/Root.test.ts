@@ -29,7 +29,10 @@ describe("effect-rl", () => {
 
   const mistakes: ReadonlyArray<readonly [args: string, message: string]> = [
     ["trian", "error: unknown command \"trian\"; did you mean \"train\"? Choose from: train, play"],
-    ["train arithmetik", "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? Choose from: arithmetic, "],
+    [
+      "train arithmetik",
+      "error: unknown recipe \"arithmetik\"; did you mean \"arithmetic\"? Choose from: arithmetic, "
+    ],
     ["play chess", "error: unknown recipe \"chess\"; choose from: arithmetic, "],
     ["play arithmetic --problem -1", "--problem: \"-1\". Expected: a whole number from 0 on"],
     ["play arithmetic --episodes 0", "--episodes: \"0\". Expected: a whole number from 1 on"],

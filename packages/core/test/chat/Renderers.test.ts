@@ -34,7 +34,10 @@ describe("byName", () => {
   it.effect("suggests the nearest name and lists them all", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Renderers.byName("qwen3-instruct", CharTokenizer.qwen))
-      assert.include(error.message, "no such renderer; did you mean \"qwen3_instruct\"? Choose from: role_colon, llama3,")
+      assert.include(
+        error.message,
+        "no such renderer; did you mean \"qwen3_instruct\"? Choose from: role_colon, llama3,"
+      )
     }))
 
   it.effect.each(Families.names)("%s is named as it was asked for", (name) =>

@@ -102,17 +102,20 @@ describe("comparisons", () => {
       assert.strictEqual(yield* now, 0)
     }))
 
-  it.effect.each(["C", "", "A is better"])("refuse an answer that is no verdict (%s)", (verdict) =>
-    Effect.gen(function*() {
-      const preferenceModel = PreferenceModel.fromMessagePolicy({
-        respond: () => Effect.succeed(Message.assistant(verdict))
+  it.effect.each(["C", "", "A is better"])(
+    "refuse an answer that is no verdict (%s)",
+    (verdict) =>
+      Effect.gen(function*() {
+        const preferenceModel = PreferenceModel.fromMessagePolicy({
+          respond: () => Effect.succeed(Message.assistant(verdict))
+        })
+        const error = yield* Effect.flip(play(yield* group({ preferenceModel }), `a${end}`, `b${end}`, `c${end}`))
+        assert.strictEqual(
+          error.message,
+          `the judge of "0/who/a0/0-1" said ${JSON.stringify(verdict)}, expected A, B or Tie`
+        )
       })
-      const error = yield* Effect.flip(play(yield* group({ preferenceModel }), `a${end}`, `b${end}`, `c${end}`))
-      assert.strictEqual(
-        error.message,
-        `the judge of "0/who/a0/0-1" said ${JSON.stringify(verdict)}, expected A, B or Tie`
-      )
-    }))
+  )
 
   it.effect.each([NaN, 2, -1.5])("refuse a score outside of −1 to 1 (%d)", (score) =>
     Effect.gen(function*() {

@@ -196,11 +196,12 @@ describe("the service is told", () => {
   it.effect("to delete once: a checkpoint that is gone after an answer was lost counts as deleted", () =>
     Effect.gen(function*() {
       const gone = { [resource]: () => FakeService.json({ detail: "no such checkpoint" }, 404) }
-      yield* asking(gone, (rest) =>
-        rest.deleteCheckpoint(path), (at, index) =>
-        at === resource && index === 0 ? "unanswered" : undefined)
-      const absent = yield* asking(gone, (rest) =>
-        Effect.flip(rest.deleteCheckpoint(path)))
+      yield* asking(
+        gone,
+        (rest) => rest.deleteCheckpoint(path),
+        (at, index) => at === resource && index === 0 ? "unanswered" : undefined
+      )
+      const absent = yield* asking(gone, (rest) => Effect.flip(rest.deleteCheckpoint(path)))
       assert.strictEqual(absent.answer.reason._tag, "NotFound")
     }))
 
