@@ -151,8 +151,8 @@ export const writeHopped = (run: string) =>
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
 /** A group of two members, of which one is right. */
-export const simple = (iteration: number, key: string): RunRecord.Entry =>
-  rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration)
+export const simple = (iteration: number, key: string, evaluator?: string): RunRecord.Entry =>
+  rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration, evaluator)
 
 export const opened = (
   continuesAfter: number,

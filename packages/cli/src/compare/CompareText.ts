@@ -35,7 +35,13 @@ export const comparison = (
   ]
 }
 
-const valueOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)
+const longest = 40
+
+/** Long values, such as lists of updates, are cut: the page of the comparison shows more of them. */
+const valueOf = (value: Divergence.Difference["left"]) => {
+  const text = value === undefined ? "–" : JSON.stringify(value)
+  return text.length > longest ? `${text.slice(0, longest)} …` : text
+}
 
 const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
   Columns.aligned(differences.map(({ field, left, right }) => [field, valueOf(left), valueOf(right)])).map((line) =>

@@ -12,10 +12,23 @@ import * as RunFolder from "./RunFolder.ts"
 const decodeJson = Schema.decodeUnknownResult(RunRecord.codec)
 
 /** Parsing apart from decoding takes a fifth less time than `Schema.fromJsonString`, and there may be 100,000 lines. */
+const parse = (line: string) =>
+  Result.try({ try: (): unknown => JSON.parse(line), catch: () => ({ message: "not JSON" }) })
+
+const hasTag = Schema.is(Schema.Struct({ _tag: Schema.String }))
+
+const kinds = Object.keys(RunRecord.guards)
+
+/** Another kind is one of a later version, or of no version: what each kind would need says nothing then. */
+const describe = (value: unknown, message: string) =>
+  hasTag(value) && !kinds.includes(value._tag)
+    ? `its _tag is ${JSON.stringify(value._tag.slice(0, 40))}, expected one of ${kinds.join(", ")}`
+    : message
+
 const decode = (line: string) =>
   Result.flatMap(
-    Result.try({ try: (): unknown => JSON.parse(line), catch: () => ({ message: "not JSON" }) }),
-    decodeJson
+    parse(line),
+    (value) => Result.mapError(decodeJson(value), ({ message }) => ({ message: describe(value, message) }))
   )
 
 const shownCharacters = 200

@@ -2,12 +2,16 @@
 import * as Statistics from "@effect-rl/core/record/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
 import { type Child, empty, h } from "./Dom.ts"
+import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"
 import type { Route } from "./Route.ts"
 import * as Series from "./Series.ts"
 import * as Text from "./Text.ts"
 
-const size: Series.Size = { width: 1180, height: 342, left: 64, right: 16, top: 12, bottom: 52 }
+const wide: Series.Size = { width: 1180, height: 342, left: 64, right: 16, top: 12, bottom: 52 }
+
+/** A picture that is as wide as a phone has larger numbers. */
+const sizeOf = () => matchMedia("(max-width: 860px)").matches ? MetricChart.size : wide
 
 const pointOf = (iteration: number, value: number, error: number): Series.Point => ({
   iteration,
@@ -55,7 +59,7 @@ export const draw = ({ methods, runs }: Comparison, route: Route): Child => {
     }).join("; ")
   return Plot.draw({
     label: "Mean reward of each iteration of every method",
-    size,
+    size: sizeOf(),
     curves,
     marked: [],
     marks: () => [],

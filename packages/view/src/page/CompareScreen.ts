@@ -3,7 +3,7 @@ import type { ComparedRecords, ComparedScore, Comparison, FieldDifference } from
 import * as CompareChart from "./CompareChart.ts"
 import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
 import * as PlotControls from "./PlotControls.ts"
-import { type Data, link, plain, type Screen } from "./Screen.ts"
+import { type Data, link, plain, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 const verdict = ({ decidedAfter, high, low }: ComparedScore) => {
@@ -102,7 +102,7 @@ export const render = ({ comparison, route }: Data): Screen => {
   if (run === undefined || others.length === 0) {
     return plain("Comparison", h("p", {}, "Mark 2 to 4 runs in ", link({ at: "runs" }, "the list"), "."))
   }
-  if (comparison === undefined) return plain("Comparison", empty("Reading the records …"))
+  if (comparison === undefined) return waiting("Comparison", "Reading the records …")
   return plain(
     `Comparison of ${others.length + 1} runs`,
     panel("Reward", CompareChart.draw(comparison, route), PlotControls.draw(route)),

@@ -4,7 +4,7 @@ import * as Story from "../story/Story.ts"
 import { type Child, dotted, empty, h, panel } from "./Dom.ts"
 import * as LogTexts from "./LogTexts.ts"
 import type { Route } from "./Route.ts"
-import { type Choice, choosable, type Data, link, plain, type Screen } from "./Screen.ts"
+import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
 import * as TokenStrip from "./TokenStrip.ts"
 import * as TurnLanes from "./TurnLanes.ts"
@@ -113,7 +113,7 @@ export const render = (data: Data): Screen => {
   const { route, story, transcript } = data
   const group = story === undefined ? undefined : Story.group(story, route.group ?? -1)
   const title = `Group ${Text.foreign(group?.key ?? String(route.group))}`
-  if (story === undefined || transcript === undefined) return plain(title, empty("Reading the transcripts …"))
+  if (story === undefined || transcript === undefined) return waiting(title, "Reading the transcripts …")
   const advantages = group === undefined ? [] : Story.advantages(story, group)
   return {
     title,

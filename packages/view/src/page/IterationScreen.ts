@@ -10,7 +10,7 @@ import { allMetrics } from "./Health.ts"
 import * as RegradePanel from "./RegradePanel.ts"
 import * as RewardHistogram from "./RewardHistogram.ts"
 import type { Route } from "./Route.ts"
-import { type Choice, choosable, type Data, link, plain, type Screen } from "./Screen.ts"
+import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import { names } from "./SignalChart.ts"
 import * as Text from "./Text.ts"
 
@@ -123,7 +123,7 @@ const neighbours = (story: Story.Story, route: Route): Child => {
 
 export const render = (data: Data): Screen => {
   const { route, story } = data
-  if (story === undefined) return plain(`Iteration ${route.iteration}`, empty("Reading the records …"))
+  if (story === undefined) return waiting(`Iteration ${route.iteration}`, "Reading the records …")
   const { groups, metrics, summary, title } = placeOf(story, route)
   const shown = groups.filter((group) => GroupFilter.isShown(group, story, route))
   return {

@@ -46,7 +46,7 @@ const start = (source: Source.Source) => {
           { key: data.route.at },
           h("h1", {}, screen.title),
           problem === "" ? undefined : h("p", { class: "problem", role: "alert" }, Text.foreign(problem)),
-          ...screen.body
+          ...(problem !== "" && screen.isWaiting === true ? [] : screen.body)
         ),
         Keys.help
       ),

@@ -8,7 +8,7 @@ import { tone } from "./GroupScreen.ts"
 import * as LogTexts from "./LogTexts.ts"
 import * as Replay from "./Replay.ts"
 import type { Route } from "./Route.ts"
-import { type Data, link, plain, type Screen } from "./Screen.ts"
+import { type Data, link, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
 import * as TokenStrip from "./TokenStrip.ts"
 import * as TokenView from "./TokenView.ts"
@@ -120,7 +120,7 @@ export const render = (data: Data): Screen => {
   const { route, story, transcript } = data
   const index = route.member ?? 0
   const title = `Member ${index}`
-  if (transcript === undefined || story === undefined) return plain(title, empty("Reading the transcript …"))
+  if (transcript === undefined || story === undefined) return waiting(title, "Reading the transcript …")
   const member = transcript.members[index]
   const group = Story.group(story, route.group ?? -1)
   const advantage = group === undefined ? undefined : Story.advantages(story, group)[index]

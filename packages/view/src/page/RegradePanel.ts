@@ -84,8 +84,8 @@ const changes = (groups: ReadonlyArray<Entry.Group>, regraded: Entry.Regraded, {
               ? Text.foreign(key)
               : link({ ...route, at: "group", group: group.sequence }, Text.foreign(key))
           ),
-          h("td", { class: "number" }, listed(before)),
-          h("td", { class: "number" }, listed(after))
+          h("td", { class: "listed" }, listed(before)),
+          h("td", { class: "listed" }, listed(after))
         )
       }),
       "changed advantages"

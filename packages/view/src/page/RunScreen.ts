@@ -7,7 +7,7 @@ import * as Events from "./Events.ts"
 import * as Health from "./Health.ts"
 import type { Route } from "./Route.ts"
 import * as RunTiles from "./RunTiles.ts"
-import { type Choice, choosable, type Data, link, plain, type Screen } from "./Screen.ts"
+import { type Choice, choosable, type Data, link, type Screen, waiting } from "./Screen.ts"
 import * as SignalChart from "./SignalChart.ts"
 import * as Text from "./Text.ts"
 import * as TimelinePanel from "./TimelinePanel.ts"
@@ -99,7 +99,7 @@ const evaluationTable = (story: Story.Story, route: Route): Child => {
 export const render = (data: Data): Screen => {
   const { route, story } = data
   const title = Text.foreign(route.run ?? "")
-  if (story === undefined) return plain(title, empty("Reading the records …"))
+  if (story === undefined) return waiting(title, "Reading the records …")
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
   return {

@@ -2,7 +2,7 @@
 import type { BrokenRun, RunLine } from "../story/Entry.ts"
 import { cell, empty, h, numberCell, table } from "./Dom.ts"
 import type { Route } from "./Route.ts"
-import { type Choice, choosable, type Data, go, link, plain, type Screen } from "./Screen.ts"
+import { type Choice, choosable, type Data, go, link, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 /** Runs that can be compared at a time. */
@@ -81,11 +81,20 @@ const comparing = (route: Route) => {
   )
 }
 
+const noRuns = h(
+  "div",
+  {},
+  h("h2", {}, "There is no run here yet."),
+  h("p", {}, "A run is a folder with the file records.jsonl. This makes one, and takes half a minute on a laptop:"),
+  h("pre", {}, "effect-rl train arithmetic"),
+  empty("In a clone of the repository: npm start. This page shows the run as soon as it begins.")
+)
+
 export const render = ({ route, runs }: Data): Screen => {
-  if (runs === undefined) return plain("Runs", empty("Looking for runs …"))
+  if (runs === undefined) return waiting("Runs", "Looking for runs …")
   const readable = runs.filter((line): line is RunLine => !("error" in line))
   const body = runs.length === 0
-    ? empty("There is no run here yet. A run is a folder with the file records.jsonl; effect-rl train makes one.")
+    ? noRuns
     : table(headings, runs.map((line) => "error" in line ? broken(line) : row(line, route)), "runs")
   return {
     title: "Runs",

@@ -1,7 +1,7 @@
 /** One level of the page: what it shows, and the things on it that the keyboard walks through. */
 import type { BrokenRun, Comparison, GroupView, Hit, Regraded, RunLine, Searched } from "../story/Entry.ts"
 import type { Story } from "../story/Story.ts"
-import { type Child, h, type View } from "./Dom.ts"
+import { type Child, empty, h, type View } from "./Dom.ts"
 import * as Route from "./Route.ts"
 
 /** What a search has found so far. */
@@ -40,7 +40,12 @@ export interface Screen {
   readonly choices: ReadonlyArray<Choice>
   /** Index of the selected choice; -1 where nothing is selected. */
   readonly selected: number
+  /** Nothing is shown but that something is being read. */
+  readonly isWaiting?: boolean
 }
+
+/** A level whose run or transcript is not read yet. */
+export const waiting = (title: string, text: string): Screen => ({ ...plain(title, empty(text)), isWaiting: true })
 
 /** A level on which nothing can be chosen. */
 export const plain = (title: string, ...body: ReadonlyArray<Child>): Screen => ({

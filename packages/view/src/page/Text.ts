@@ -1,7 +1,9 @@
 /** Numbers and foreign text as people read them. */
 
 export const fixed = (value: number | null | undefined, digits = 3): string =>
-  value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits)
+  value === null || value === undefined || !Number.isFinite(value)
+    ? "–"
+    : value.toFixed(digits).replace(/^-(?=[0.]+$)/, "")
 
 /** Up to three decimals, of smaller numbers three digits; without zeros at the end. */
 export const short = (value: number | null | undefined): string => {

@@ -131,7 +131,7 @@ export const panelOf = (story: Story.Story, route: Route.Route): Child => {
   const part = all.slice(Math.max(0, end - shown), end)
   const [first, last] = [part[0]?.index ?? 0, part.at(-1)?.index ?? 0]
   const evaluations = Story.evaluations(story).filter(({ iteration }) => iteration > first && iteration <= last)
-  const timeline = Timeline.make(part, evaluations)
+  const timeline = Timeline.make(part, evaluations, story.pauses)
   if (timeline === undefined) return panel("Time", empty("No iteration is done yet."))
   return panel(
     part.length === all.length ? "Time" : `Time, iterations ${first} to ${last}`,

@@ -40,7 +40,7 @@ const explained = <E, R>(answer: Answer<E | Schema.SchemaError | RunStore.RunErr
     Effect.catchIf(Schema.isSchemaError, ({ message }) => Effect.succeed(problem(400)(message))),
     Effect.catchIf(
       (error) => error instanceof RunStore.RunError,
-      ({ message }) => Effect.succeed(problem(500)(message))
+      ({ detail }) => Effect.succeed(problem(500)(detail))
     )
   )
 

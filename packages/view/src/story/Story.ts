@@ -41,6 +41,12 @@ export type GroupCredit = Omit<Entry.Credited["groups"][number], "key" | "iterat
   readonly update: number
 }
 
+/** In milliseconds since 1970. */
+export interface Pause {
+  readonly from: number
+  readonly to: number
+}
+
 export interface Story {
   readonly iterations: Map<number, Iteration>
   readonly evaluations: Map<string, Evaluation>
@@ -51,6 +57,8 @@ export interface Story {
   readonly struck: Map<string, Entry.Group>
   /** What became of each training group in an update, by the dataset's batch and the key. */
   readonly credits: Map<string, GroupCredit>
+  /** Times between a segment of the run and the next, in which no process wrote it. */
+  readonly pauses: Array<Pause>
   opened?: Entry.Opened
   saved?: Entry.Saved
   end?: Entry.Finished | Entry.Failed
@@ -69,6 +77,7 @@ export const empty = (): Story => ({
   failures: new Map(),
   struck: new Map(),
   credits: new Map(),
+  pauses: [],
   asked: 0,
   spent: { prefilled: 0, sampled: 0, trained: 0 },
   entries: []
@@ -147,6 +156,7 @@ export const advantages = (story: Story, group: Entry.Group) => credit(story, gr
 
 const addOpened = (story: Story, opened: Entry.Opened) => {
   const { at, resumedFrom, warnings } = opened
+  if (story.last !== undefined) story.pauses.push({ from: story.last.at, to: at })
   story.opened = opened
   delete story.end
   if (resumedFrom !== null) {
@@ -160,10 +170,14 @@ const addFailed = (story: Story, failed: Entry.Failed) => {
   story.notices.push({ at: failed.at, kind: "failure", text: `${failed.error}: ${failed.message}` })
 }
 
-const include = (story: Story, entry: Entry.Entry) => {
-  story.last = entry
-  story.entries.push(entry)
-  if ("spent" in entry) story.spent = entry.spent
+/** A measurement that was cut short and is made again has the groups of the newer one alone. */
+const addEvaluating = (story: Story, evaluating: Entry.Evaluating) => {
+  const found = growingEvaluation(story, evaluating.evaluator, evaluating.iteration)
+  found.groups.length = 0
+  found.evaluating = evaluating
+}
+
+const addTagged = (story: Story, entry: Entry.Entry) => {
   switch (entry._tag) {
     case "Opened":
       return addOpened(story, entry)
@@ -179,8 +193,7 @@ const include = (story: Story, entry: Entry.Entry) => {
       growingIteration(story, entry.iteration).updated = entry
       return
     case "Evaluating":
-      growingEvaluation(story, entry.evaluator, entry.iteration).evaluating = entry
-      return
+      return addEvaluating(story, entry)
     case "Evaluated":
       growingEvaluation(story, entry.evaluator, entry.iteration).evaluated = entry
       return
@@ -197,6 +210,13 @@ const include = (story: Story, entry: Entry.Entry) => {
     case "Failed":
       return addFailed(story, entry)
   }
+}
+
+const include = (story: Story, entry: Entry.Entry) => {
+  addTagged(story, entry)
+  story.last = entry
+  story.entries.push(entry)
+  if ("spent" in entry) story.spent = entry.spent
 }
 
 /** The story without what was written after the sequence number. */

@@ -117,8 +117,19 @@ const waitingOf = (groups: ReadonlyArray<Entry.Group>, from: number, to: number)
   return { policy: waiting("policy"), environments: waiting("environments"), judges: waiting("judges") }
 }
 
+/** Time as if the run had never paused. */
+const withoutPauses = (pauses: ReadonlyArray<Story.Pause>) => (at: number) =>
+  pauses.reduce((time, { from, to }) => time - Math.max(0, Math.min(at, to) - from), at)
+
+type Stamped = { readonly at: number }
+
+const stamped = (clock: (at: number) => number) => <A extends Stamped>(record: A): A => ({
+  ...record,
+  at: clock(record.at)
+})
+
 /**
- * The time of the iterations and of the evaluations before them; undefined where nothing took time yet.
+ * The time of the iterations and of the evaluations before them, without that between segments of the run; undefined where nothing took time yet.
  *
  * @example
  * const bottleneck = (story: Story.Story) => {
@@ -127,9 +138,24 @@ const waitingOf = (groups: ReadonlyArray<Entry.Group>, from: number, to: number)
  * }
  */
 export const make = (
-  iterations: ReadonlyArray<Story.Iteration>,
-  evaluations: ReadonlyArray<Story.Evaluation>
+  recordedIterations: ReadonlyArray<Story.Iteration>,
+  recordedEvaluations: ReadonlyArray<Story.Evaluation>,
+  pauses: ReadonlyArray<Story.Pause> = []
 ): Timeline | undefined => {
+  const move = stamped(withoutPauses(pauses))
+  const iterations = recordedIterations.map((iteration): Story.Iteration => ({
+    ...iteration,
+    groups: iteration.groups.map(move),
+    ...(iteration.sampling === undefined ? {} : { sampling: move(iteration.sampling) }),
+    ...(iteration.credited === undefined ? {} : { credited: move(iteration.credited) }),
+    ...(iteration.updated === undefined ? {} : { updated: move(iteration.updated) })
+  }))
+  const evaluations = recordedEvaluations.map((evaluation): Story.Evaluation => ({
+    ...evaluation,
+    groups: evaluation.groups.map(move),
+    ...(evaluation.evaluating === undefined ? {} : { evaluating: move(evaluation.evaluating) }),
+    ...(evaluation.evaluated === undefined ? {} : { evaluated: move(evaluation.evaluated) })
+  }))
   const lanes = {
     sampling: iterations.flatMap(samplingOf),
     training: iterations.flatMap(trainingOf),
@@ -182,9 +208,10 @@ const inSampling = ({ tail, waiting }: Timeline): string => {
 export const bottleneck = (timeline: Timeline): string => {
   const { evaluation, sampling, training } = timeline.shares
   const most = Math.max(sampling, training, evaluation)
-  if (most < 0.4) {
+  const between = 1 - sampling - training - evaluation
+  if (between > most) {
     return `Most of the time, ${
-      percent(Math.max(0, 1 - sampling - training - evaluation))
+      percent(between)
     }, passes between the stages: saving, credit, or waiting for the backend.`
   }
   if (most === training) {

@@ -67,6 +67,7 @@ describe.skipIf(isMissing)("what is not there", () => {
         const empty = yield* fs.makeTempDirectoryScoped()
         yield* visit(yield* Served.serve(empty), async (page) => {
           await page.getByText("There is no run here yet.").waitFor()
+          await page.getByText("effect-rl train arithmetic", { exact: true }).waitFor()
         })
 
         yield* fs.makeDirectory(`${folder}/broken`)
@@ -79,6 +80,7 @@ describe.skipIf(isMissing)("what is not there", () => {
         const refused = ["Failed to load resource"]
         yield* visit(at(url, { at: "run", run: `${folder}/broken` }), async (page) => {
           await page.getByRole("alert").getByText("line 2 is not a record").waitFor()
+          assert.strictEqual(await page.getByText("Reading the records").count(), 0)
         }, { accepted: refused })
         yield* Effect.provide(Recorded.write(`${folder}/later`), NodeServices.layer)
         const config = `${folder}/later/config.json`

@@ -1,5 +1,5 @@
 import { type RunRecord, RunStore } from "@effect-rl/core"
-import { GroupVerdict, Runs, Status, Story } from "@effect-rl/view"
+import { GroupVerdict, Runs, Status, Story, Timeline } from "@effect-rl/view"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import * as Recorded from "../Recorded.ts"
@@ -19,6 +19,15 @@ describe("Story", () => {
       assert.deepStrictEqual(Story.iterations(story).map(({ updated }) => updated?.reward?.mean), [0.1, 0.9])
       assert.strictEqual(Story.done(story), 2)
       assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first at iteration 0"])
+    }))
+
+  it.effect("has the groups of an evaluation once, where it was cut short and made again", () =>
+    Effect.gen(function*() {
+      const evaluating: RunRecord.Entry = { _tag: "Evaluating", iteration: 1, step: 1, evaluator: "held_out" }
+      const group = Recorded.simple(1, "sum", "held_out")
+      const { opened, updated } = Recorded
+      const story = yield* told([opened(-1), updated(0, 0.1), evaluating, group, opened(3), evaluating, group])
+      assert.strictEqual(Story.evaluation(story, "held_out", 1).groups.length, 1)
     }))
 
   it.effect("finds what became of a group in an update of a later iteration, and why it was left out", () =>
@@ -61,6 +70,29 @@ describe("Story", () => {
       }])
       assert.deepStrictEqual([...story.failures], [["TimedOut", 1], ["retried", 2]])
       assert.strictEqual(Story.tokens(story), 6)
+    }))
+})
+
+describe("Timeline", () => {
+  it.effect("leaves out the time in which no process wrote the run", () =>
+    Effect.gen(function*() {
+      const { opened, simple, updated } = Recorded
+      const sampling = (iteration: number): RunRecord.Entry => ({
+        _tag: "Sampling",
+        iteration,
+        step: iteration,
+        groups: 1
+      })
+      const { entries } = yield* told([
+        ...[opened(-1), sampling(0), simple(0, "a"), updated(0, 0.5)],
+        ...[opened(3), sampling(1), simple(1, "b"), updated(1, 0.5)]
+      ])
+      const at = [0, 0, 900, 1000, 600_000, 600_000, 600_900, 601_000]
+      const story = Story.fromEntries(entries.map((entry, index) => ({ ...entry, at: at[index] ?? 0 })))
+      const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story), story.pauses)
+      assert.strictEqual(timeline === undefined ? 0 : timeline.to - timeline.from, 2000)
+      assert.strictEqual(timeline?.shares.sampling, 0.9)
+      assert.deepStrictEqual(timeline?.lanes.sampling.map(({ from }) => from), [0, 1000])
     }))
 })
 
