@@ -9,6 +9,7 @@ import * as Failure from "../Failure.ts"
 import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as RunLogger from "../terminal/RunLogger.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as Examination from "./Examination.ts"
 
@@ -53,5 +54,9 @@ const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
 export const doctor = Command.make(
   "doctor",
   SubjectFlags.flags,
-  (flags) => Effect.provide(examine(flags), Layer.provide(Output.layer(flags), RunLog.layerNone))
+  (flags) =>
+    Effect.provide(
+      examine(flags),
+      Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))
+    )
 )

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as RunLogger from "../terminal/RunLogger.ts"
 import * as EvalRun from "./EvalRun.ts"
 import * as SubjectFlags from "./SubjectFlags.ts"
 
@@ -60,5 +61,8 @@ const flags = {
 
 export const evaluate = Command.make("eval", flags, (flags) =>
   EvalRun.run(flags).pipe(
-    Effect.provide([Layer.provide(Output.layer(flags), RunLog.layerNone), Hub.Hub.layer])
+    Effect.provide([
+      Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone)),
+      Hub.Hub.layer
+    ])
   ))

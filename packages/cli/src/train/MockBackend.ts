@@ -24,15 +24,25 @@ const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>
 const say = (prompt: string, answer: string) =>
   tokenizer.encode(prompt.includes("\\boxed") ? `\\boxed{${answer}}` : answer)
 
-/** Right where the seed is even, which is every second attempt of a group, as members' seeds follow each other. */
+/** Seeds are told apart by their last digits. */
+const seeds = 10_000
+
+/**
+ * Right where the seed is even, which is every second attempt of a group, as members' seeds follow each other; the seed itself
+ * where the question is nobody's, so that each sample is another.
+ */
 const respond = (
   answerTo: AnswerTo,
   { params, prompt }: Sampling.SampleRequest,
   index: number
 ): Sampling.SampledTokens => {
   const question = textOf(prompt)
-  const answer = ((params.seed ?? 0) + index) % 2 === 0 ? answerTo(question) : Option.none()
-  const whole = [...say(question, Option.getOrElse(answer, () => "unknown")), ...end(params.stop)]
+  const seed = (params.seed ?? 0) + index
+  const said = Option.match(answerTo(question), {
+    onNone: () => `${seed % seeds} is all that a script can say`,
+    onSome: (answer) => seed % 2 === 0 ? answer : "unknown"
+  })
+  const whole = [...say(question, said), ...end(params.stop)]
   const tokens = Int32Array.from(whole.slice(0, params.maxTokens))
   return {
     tokens,

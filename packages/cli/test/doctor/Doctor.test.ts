@@ -23,6 +23,13 @@ describe("effect-rl doctor", () => {
       assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
 
+  it.effect("finds the script in order that stands for a model", () =>
+    Effect.gen(function*() {
+      const { exit, out } = yield* run("doctor", "--backend", "mock", "--model", "Qwen/Qwen3-8B")
+      assert.isTrue(Exit.isSuccess(exit), out.join("\n"))
+      assert.include(out.join("\n"), "seeds of samples were found")
+    }))
+
   it.effect("stops at what does not work, and fails", () =>
     Effect.gen(function*() {
       const { errors, exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-65")
