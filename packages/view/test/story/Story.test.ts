@@ -83,10 +83,9 @@ describe("Timeline", () => {
         step: iteration,
         groups: 1
       })
-      const { entries } = yield* told([
-        ...[opened(-1), sampling(0), simple(0, "a"), updated(0, 0.5)],
-        ...[opened(3), sampling(1), simple(1, "b"), updated(1, 0.5)]
-      ])
+      const first = [opened(-1), sampling(0), simple(0, "a"), updated(0, 0.5)]
+      const second = [opened(3), sampling(1), simple(1, "b"), updated(1, 0.5)]
+      const { entries } = yield* told([...first, ...second])
       const at = [0, 0, 900, 1000, 600_000, 600_000, 600_900, 601_000]
       const story = Story.fromEntries(entries.map((entry, index) => ({ ...entry, at: at[index] ?? 0 })))
       const timeline = Timeline.make(Story.iterations(story), Story.evaluations(story), story.pauses)
