@@ -15,6 +15,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type * as Scope from "effect/Scope"
+import * as SelfReference from "./SelfReference.ts"
 
 /** The server cannot be started or reached, or does not say what it offers. */
 export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnected", { detail: Schema.String }) {
@@ -84,10 +85,13 @@ const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schem
 const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
 
 /** A server's patterns are not run: they are somebody else's regular expressions. */
-const importSchema = (inputSchema: JsonSchema.JsonSchema) =>
-  Schema.toType(
+const importSchema = (inputSchema: JsonSchema.JsonSchema) => {
+  const endless = SelfReference.find(inputSchema)
+  if (endless !== undefined) throw new Error(`the definition "${endless}" refers to itself`)
+  return Schema.toType(
     SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), { patterns: "ignore" })
   )
+}
 
 const toTool = <F extends McpClientError>(
   client: McpClient.McpClient,

@@ -85,6 +85,16 @@ describe("the tools of a server", () => {
   )
 
   live(
+    "may take trees, which are checked as deep as they go",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("tree")
+      const nested = (leaf: string) => `{"root": {"value": 1, "child": {"value": 2, "child": {"value": ${leaf}}}}}`
+      assert.deepStrictEqual(yield* call(allowed, "tree", nested("3")), { content: "tree" })
+      assert.strictEqual((yield* call(allowed, "tree", nested("\"three\""))).failure, "validation_failed")
+    }))
+  )
+
+  live(
     "say when they failed",
     Effect.scoped(Effect.gen(function*() {
       const allowed = yield* tools("refuse")
@@ -239,6 +249,18 @@ describe("what cannot be used is refused when it is connected", () => {
     "a schema that nobody can check",
     Effect.gen(function*() {
       assert.include(yield* refusal(tools("odd")), `arguments of "odd" cannot be checked, leave it out of allow`)
+    })
+  )
+
+  live(
+    "a schema that refers to itself",
+    Effect.gen(function*() {
+      for (const name of ["endless0", "endless1", "endless2"]) {
+        assert.include(
+          yield* refusal(tools(name)),
+          `arguments of "${name}" cannot be checked, leave it out of allow: Error: the definition "node" refers to itself`
+        )
+      }
     })
   )
 

@@ -19,6 +19,23 @@ const tools = [
     description: "Has a schema nobody can check.",
     inputSchema: { type: "object", $ref: "http://elsewhere" }
   },
+  ...[
+    { $ref: "#/$defs/node" },
+    { anyOf: [{ type: "string" }, { $ref: "#/$defs/node" }] },
+    { allOf: [{ $ref: "#/$defs/other" }] }
+  ].map((node, index) => ({
+    name: `endless${index}`,
+    description: "Has a schema that refers to itself.",
+    inputSchema: { ...object({ a: { $ref: "#/$defs/node" } }), $defs: { node, other: { $ref: "#/$defs/node" } } }
+  })),
+  {
+    name: "tree",
+    description: "Takes nodes in nodes.",
+    inputSchema: {
+      ...object({ root: { $ref: "#/$defs/node" } }, ["root"]),
+      $defs: { node: object({ value: { type: "integer" }, child: { $ref: "#/$defs/node" } }, ["value"]) }
+    }
+  },
   { name: "secret", description: "Not for policies.", inputSchema: object({}) }
 ]
 
@@ -30,6 +47,8 @@ const call = ({ arguments: given = {}, name }) => {
       return text(given.a + given.b)
     case "pid":
       return text(process.pid)
+    case "tree":
+      return text(name)
     case "refuse":
       return text("out of order", true)
     case "picture":
