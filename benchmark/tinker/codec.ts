@@ -31,15 +31,13 @@ const decodeJson = Json.decodeText(PassResult.Body)
 
 const request = { prompt: Workload.prompt(), params: { maxTokens: Workload.maxTokens, stop: [151_645] } }
 
-const encoder = new TextEncoder()
-
 Report.print(JSON.stringify({
   "protobuf, training request, encode": rate(() => PassRequest.encode(PassRequest.fromPass(pass))),
   "protobuf, training result, decode": rate(() => {
     Effect.runSync(PassResult.decode(result))
     return result.length
   }),
-  "JSON, sample request, encode": rate(() => encoder.encode(JSON.stringify(Sample.fromRequest(request, "session", 1)))),
+  "JSON, sample request, encode": rate(() => Sample.encode(request, "session", 1)),
   "JSON, training result, decode": rate(() => {
     PassResult.fromJson(Effect.runSync(decodeJson(jsonResult)))
     return jsonResult.length

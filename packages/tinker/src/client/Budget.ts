@@ -75,13 +75,13 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
       }).pipe(Effect.onInterrupt(() => leave(waiter)))
     })
 
-  const take = (amount: number) =>
-    Effect.suspend(() => {
-      if (waiting > 0 || !fits(amount)) return wait(amount)
-      inUse += amount
-      tell()
-      return Effect.void
-    })
+  /** Whether there are permits at once. */
+  const takes = (amount: number) => {
+    if (waiting > 0 || !fits(amount)) return false
+    inUse += amount
+    tell()
+    return true
+  }
 
   const dismiss = (error: WireError) => {
     const all = waiters.slice(first).filter(({ state }) => state === "waiting")
@@ -98,8 +98,9 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   return {
     dismiss,
     use: (amount) => (self) =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(take(amount)), () => Effect.ensuring(restore(self), release(amount)))
-      )
+      Effect.uninterruptibleMask((restore) => {
+        const using = () => Effect.ensuring(restore(self), release(amount))
+        return takes(amount) ? using() : Effect.flatMap(restore(wait(amount)), using)
+      })
   }
 }

@@ -18,6 +18,7 @@ import * as Json from "../wire/Json.ts"
 import type { Observe } from "./Activity.ts"
 import * as BoundedBody from "./BoundedBody.ts"
 import type { Budget } from "./Budget.ts"
+import type { Deadlines } from "./Deadlines.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Said from "./Said.ts"
 import * as WireError from "./WireError.ts"
@@ -38,6 +39,7 @@ export interface Options {
   /** How long an account that cannot pay is waited for. */
   readonly billingPause: Duration.Duration
   readonly connections: Budget
+  readonly deadlines: Deadlines
   /** Bytes of the largest answer that is read. */
   readonly largestAnswer: number
   readonly observe: Observe
@@ -74,8 +76,12 @@ export interface Connection {
 
 export const protobuf = "application/x-protobuf"
 
-export const post = (path: string, body: object): Request =>
-  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyText(JSON.stringify(body), "application/json"))
+export const postBytes = (path: string, json: Uint8Array): Request =>
+  HttpClientRequest.post(path).pipe(HttpClientRequest.bodyUint8Array(json, "application/json"))
+
+const encoder = new TextEncoder()
+
+export const post = (path: string, body: object): Request => postBytes(path, encoder.encode(JSON.stringify(body)))
 
 const utf8 = new TextDecoder()
 
@@ -167,15 +173,11 @@ const signed = ({ cloudflareAccess }: Options, credential: Redacted.Redacted) =>
     })
   )
 
-const usualLimit = "60 seconds"
+const usualLimit = Duration.seconds(60)
 
 const mostRedirects = 5
 
-const answering = (limit: Duration.Input) => <A>(attempt: Wired<A>): Wired<A> =>
-  Effect.timeoutOrElse(attempt, {
-    duration: limit,
-    orElse: () => Effect.fail(WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" })))
-  })
+const noAnswer = () => WireError.make(new WireError.NoAnswer({ detail: "the service does not answer" }))
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
@@ -184,34 +186,34 @@ const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomO
 
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
 
+const always = () => true
+
 /** No redirect takes credentials elsewhere, and no span shows them. */
 const discreet = Context.make(FetchHttpClient.RequestInit, { redirect: "manual" }).pipe(
   Context.add(Headers.CurrentRedactedNames, secretHeaders)
 )
 
-const untraced = Context.add(discreet, HttpClient.TracerDisabledWhen, () => true)
+const untraced = Context.add(discreet, HttpClient.TracerDisabledWhen, always)
 
 /** Requests have spans only where a tracer takes them, because a span costs as much as the request. */
-const quietly = <A>(request: Wired<A>): Wired<A> =>
-  Effect.flatMap(
-    Tracer.Tracer,
-    (tracer) => Effect.provideContext(request, tracer === Tracer.nativeTracer ? untraced : discreet)
-  )
+export const quietly = <A, E>(requests: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.contextWith((context: Context.Context<never>) => {
+    if (Context.get(context, HttpClient.TracerDisabledWhen) === always) return requests
+    const isTraced = Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
+    return Effect.provideContext(requests, isTraced ? discreet : untraced)
+  })
 
-/** Fails work that takes longer than `limit`, with the last error that it met. */
-export const within =
-  (limit: Duration.Duration, last: () => WireError.WireError | undefined = () => undefined) =>
-  <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | WireError.WireError> =>
-    Duration.isFinite(limit)
-      ? Effect.timeoutOrElse(work, {
-        duration: limit,
-        orElse: () => {
-          const error = last()
-          const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
-          return Effect.fail(WireError.make(new WireError.NoAnswer({ detail })))
-        }
-      })
-      : work
+/** Fails work that takes longer than the limit, with the last error that it met. */
+export const within = (
+  { deadlines }: Pick<Options, "deadlines">,
+  limit: Duration.Duration,
+  last: () => WireError.WireError | undefined = () => undefined
+) =>
+  deadlines.within(limit, () => {
+    const error = last()
+    const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
+    return WireError.make(new WireError.NoAnswer({ detail }))
+  })
 
 /** The attempt from which a failure is worth a warning. */
 const worryingAttempt = 3
@@ -219,7 +221,7 @@ const worryingAttempt = 3
 const betweenWarnings = Duration.minutes(1)
 
 export const make = (client: HttpClient.HttpClient, options: Options): Connection => {
-  const { baseUrl, billingPause, connections, credential, deadline, observe } = options
+  const { baseUrl, billingPause, connections, credential, deadline, deadlines, observe } = options
   const read = reader(options)
   const root = `${baseUrl.replace(/\/+$/, "")}/api/v1`
 
@@ -229,7 +231,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
         client.execute(signed(options, credential)(HttpClientRequest.prependUrl(request, root))).pipe(
           Effect.mapError(outOfReach),
           Effect.flatMap(read),
-          answering(limit),
+          deadlines.within(Duration.fromInputUnsafe(limit), noAnswer),
           connections.use(1)
         )
       ),
@@ -259,7 +261,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
         return yield* WireError.make(new WireError.Unreadable({ detail: `"${url}" is no address` }))
       }
       const at = new URL(url, baseUrl)
-      const response = yield* answering(usualLimit)(
+      const response = yield* deadlines.within(usualLimit, noAnswer)(
         Effect.mapError(client.execute(yield* get(at, headers)), outOfReach)
       )
       const location = locationOf(response)
@@ -310,7 +312,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
         Effect.sync(() => {
           last = error
         }))
-      return within(deadline, () => last)(repeat(policy, what, noted))
+      return within(options, deadline, () => last)(repeat(policy, what, noted))
     })
 
   return { options, exchange, attempt, open, retry, repeat, persist }
@@ -323,11 +325,20 @@ export const unhurried = (connection: Connection): Connection => ({
   persist: connection.repeat
 })
 
+type Reading<A> = (answer: Answer) => Wired<A>
+
 /** Sends, and reads the answer. */
-export const call = <S extends Schema.Decoder<unknown>>(
+export const ask = <A>(
   { attempt, persist }: Connection,
   request: Request,
-  schema: S,
+  read: Reading<A>,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.control
-): Effect.Effect<S["Type"], WireError.WireError> =>
-  persist(policy, request.url, Effect.flatMap(attempt(request), reading(schema)))
+): Wired<A> => persist(policy, request.url, Effect.flatMap(attempt(request), read))
+
+/** The same, of an answer of this shape. */
+export const call = <S extends Schema.Decoder<unknown>>(
+  connection: Connection,
+  request: Request,
+  schema: S,
+  policy?: RetryPolicy.RetryPolicy
+): Wired<S["Type"]> => ask(connection, request, reading(schema), policy)

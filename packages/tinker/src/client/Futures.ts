@@ -186,15 +186,19 @@ export const retrieve = <A>(
         })
     )
 
-  return Connection.within(connection.options.deadline, () => last)(Effect.suspend(() => wait(true)))
+  return Connection.within(connection.options, connection.options.deadline, () => last)(
+    Effect.suspend(() => wait(true))
+  )
 }
+
+const readPromised = Connection.reading(Promised)
 
 /** Submits and gives the promise; fails where it is that of another request. */
 export const submit = (
   { connection, promises }: Futures,
   request: Connection.Request,
   policy: RetryPolicy.RetryPolicy = RetryPolicy.training
-) => Effect.tap(Connection.call(connection, request, Promised, policy), promises.claim)
+) => Effect.tap(Connection.ask(connection, request, readPromised, policy), promises.claim)
 
 /** Cancels a result whose caller no longer waits. */
 export const cancel = ({ connection }: Futures, request_id: string) =>

@@ -145,7 +145,7 @@ const toResponse = Effect.fnUntraced(function*(
 
 const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number) =>
   HttpClientRequest.setHeader(
-    Connection.post("/asample", Sample.fromRequest(request, sessionId, seqId)),
+    Connection.postBytes("/asample", Sample.encode(request, sessionId, seqId)),
     "x-tinker-sampling-backpressure",
     "1"
   )
@@ -198,8 +198,9 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     Effect.suspend(() =>
       once(request).pipe(
         resamples ? anew : (same) => same,
-        Connection.within(deadline),
-        watchdog.watch
+        Connection.within(futures.connection.options, deadline),
+        watchdog.watch,
+        Connection.quietly
       )
     )
 

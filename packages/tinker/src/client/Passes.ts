@@ -188,13 +188,14 @@ const submission =
   (parts: Parts, posts: ReadonlyArray<Post>) =>
   (nextSeqId: () => number): Effect.Effect<Awaiting<TrainingClient.ForwardBackwardOutput>, WireError> =>
     Effect.gen(function*() {
+      const { options } = parts.futures.connection
       const [firstSeqId = 0] = posts.map(nextSeqId)
       const results = yield* Effect.forEach(
         yield* posted(parts, posts, firstSeqId),
         (result) => Effect.fromResult(result)
       )
       return Effect.map(Effect.forEach(results, (result) => result), combine).pipe(
-        Connection.within(parts.futures.connection.options.deadline)
+        Connection.within(options, options.deadline)
       )
     })
 

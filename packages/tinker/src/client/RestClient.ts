@@ -262,7 +262,7 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
         )
       )),
     exportSessionTrace: (id) =>
-      described("exportSessionTrace")(Connection.within(connection.options.deadline)(trace(id))),
+      described("exportSessionTrace")(Connection.within(connection.options, connection.options.deadline)(trace(id))),
     getSampler: (id) => described("getSampler")(get(`/samplers/${id}`, Wire.Sampler)),
     getAuditLog: ({ day, eventType = "all" } = {}) =>
       described("getAuditLog")(get("/audit", Wire.AuditLog, { event_type: eventType, day })),

@@ -11,6 +11,7 @@ import * as Budget from "./Budget.ts"
 import * as ClientConfig from "./ClientConfig.ts"
 import * as Connection from "./Connection.ts"
 import * as Credential from "./Credential.ts"
+import * as Deadlines from "./Deadlines.ts"
 import * as Futures from "./Futures.ts"
 import * as WireError from "./WireError.ts"
 
@@ -63,12 +64,14 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const client = yield* HttpClient.HttpClient
   const { observe } = yield* Activity
   const connections = Budget.make("connections", maxConnections, observe)
+  const deadlines = yield* Deadlines.make
   const connect =
     (billingPause: Duration.Duration, deadline: Duration.Duration) => (credential: Connection.Options["credential"]) =>
       Connection.make(client, {
         baseUrl,
         deadline,
         connections,
+        deadlines,
         observe,
         largestAnswer,
         billingPause,

@@ -1,8 +1,8 @@
 /** Ends work that makes no progress. */
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { endable } from "./Endable.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Watchdog {
@@ -19,23 +19,21 @@ export const make = Effect.fnUntraced(function*(
   dismiss: (error: WireError.WireError) => void = () => {}
 ) {
   const longest = Duration.toMillis(limit)
-  let underWay = 0
+  const underWay = new Set<(error: WireError.WireError) => void>()
   let lastProgress = yield* Clock.currentTimeMillis
-  let stuck = Deferred.makeUnsafe<never, WireError.WireError>()
 
   const progress = Effect.map(Clock.currentTimeMillis, (now) => void (lastProgress = now))
 
   const bite = () => {
-    const detail = `nothing of ${underWay} under way has ended for ${Duration.format(limit)}`
+    const detail = `nothing of ${underWay.size} under way has ended for ${Duration.format(limit)}`
     const error = WireError.make(new WireError.Stuck({ detail }))
     dismiss(error)
-    Deferred.doneUnsafe(stuck, Effect.fail(error))
-    stuck = Deferred.makeUnsafe()
+    Array.from(underWay).forEach((end) => end(error))
   }
 
   const look = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     Effect.sync(() => {
-      const left = underWay === 0 ? longest : lastProgress + longest - now
+      const left = underWay.size === 0 ? longest : lastProgress + longest - now
       if (left > 0) return Math.ceil(left)
       bite()
       return longest
@@ -43,17 +41,16 @@ export const make = Effect.fnUntraced(function*(
 
   yield* Effect.flatMap(look, Effect.sleep).pipe(Effect.forever, Effect.forkScoped)
 
-  const begin = Effect.suspend(() => underWay++ === 0 ? progress : Effect.void)
-  const end = Effect.sync(() => {
-    underWay--
+  const watched = endable<WireError.WireError>((end) => {
+    underWay.add(end)
+    return () => underWay.delete(end)
   })
 
   const watchdog: Watchdog = {
     watch: (work) =>
-      Effect.acquireUseRelease(
-        begin,
-        () => Effect.raceFirst(Effect.tap(work, progress), Deferred.await(stuck)),
-        () => end
+      Effect.andThen(
+        Effect.suspend(() => underWay.size === 0 ? progress : Effect.void),
+        watched(Effect.tap(work, progress))
       )
   }
   return watchdog

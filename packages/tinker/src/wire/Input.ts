@@ -34,18 +34,20 @@ export type Chunk = typeof Chunk.Type
 export const Input = Schema.Struct({ chunks: Schema.Array(Chunk) })
 export type Input = typeof Input.Type
 
-export const fromModelInput = (input: ModelInput.ModelInput): Input => ({
-  chunks: input.chunks.map((chunk): Chunk =>
-    chunk._tag === "EncodedText"
-      ? { type: "encoded_text", tokens: Array.from(chunk.tokens) }
-      : {
-        type: "image",
-        data: Base64.encode(chunk.data),
-        format: chunk.format,
-        expected_tokens: chunk.expectedTokens
-      }
-  )
-})
+const imageText = ({ data, expectedTokens, format }: ModelInput.Image) =>
+  JSON.stringify({ type: "image", data: Base64.encode(data), format, expected_tokens: expectedTokens })
+
+/** The JSON text of an input, with its tokens as they are. */
+export const texts = ({ chunks }: ModelInput.ModelInput): ReadonlyArray<string | Int32Array> => [
+  "{\"chunks\":[",
+  ...chunks.flatMap((chunk, index) => {
+    const comma = index === 0 ? "" : ","
+    return chunk._tag === "EncodedText"
+      ? [`${comma}{"type":"encoded_text","tokens":[`, chunk.tokens, "]}"]
+      : [comma + imageText(chunk)]
+  }),
+  "]}"
+]
 
 const rejected = (detail: string) => Effect.fail(new TinkerError.Rejected({ detail }))
 

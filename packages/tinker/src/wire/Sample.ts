@@ -6,6 +6,7 @@ import * as Struct from "effect/Struct"
 import * as Input from "./Input.ts"
 import { SequenceId } from "./Json.ts"
 import * as Matrix from "./Matrix.ts"
+import * as TokenText from "./TokenText.ts"
 
 const type = Schema.optionalKey(Schema.String)
 
@@ -102,10 +103,8 @@ const fromExtras = (request: Sampling.SampleRequest): Partial<SampleRequest> => 
   }
 }
 
-/** A request to a sampling session; `seqId` is new for every request and kept when it is sent again. */
-export const fromRequest = (request: Sampling.SampleRequest, session: string, seqId: number): SampleRequest => ({
+const fieldsOf = (request: Sampling.SampleRequest, session: string, seqId: number): Omit<SampleRequest, "prompt"> => ({
   num_samples: request.numSamples ?? 1,
-  prompt: Input.fromModelInput(request.prompt),
   sampling_params: fromParams(request.params),
   sampling_session_id: session,
   seq_id: seqId,
@@ -114,6 +113,14 @@ export const fromRequest = (request: Sampling.SampleRequest, session: string, se
   ...fromExtras(request),
   type: "sample"
 })
+
+/** A request to a sampling session as JSON; `seqId` is new for every request and kept when it is sent again. */
+export const encode = (request: Sampling.SampleRequest, session: string, seqId: number): Uint8Array =>
+  TokenText.encode([
+    "{\"prompt\":",
+    ...Input.texts(request.prompt),
+    `,${JSON.stringify(fieldsOf(request, session, seqId)).slice(1)}`
+  ])
 
 /** A seed beyond 2^53 keeps its low 32 bits, which is enough to be a seed. */
 const seedOf = (seed: SequenceId) => typeof seed === "bigint" ? Number(BigInt.asUintN(32, seed)) : seed

@@ -1,0 +1,71 @@
+/** Ends work that takes too long. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { endable } from "./Endable.ts"
+import type { WireError } from "./WireError.ts"
+
+export interface Deadlines {
+  /** Fails work that takes longer than `limit` with the error of that moment. */
+  readonly within: (
+    limit: Duration.Duration,
+    error: () => WireError
+  ) => <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E | WireError, R>
+}
+
+interface Wait {
+  readonly until: number
+  readonly end: () => void
+}
+
+/**
+ * Until the scope closes. Work with the same limit ends in the order in which it began, so that one timer serves all of it:
+ * thousands of requests are under way at once, and a timer costs as much as a request.
+ */
+export const make = Effect.gen(function*() {
+  const scope = yield* Effect.scope
+  const queues = new Map<number, Set<Wait>>()
+
+  /** Ends what is due; gives how long the rest has at least. */
+  const endDue = (waits: Set<Wait>, limit: number, now: number) => {
+    for (const wait of waits) {
+      if (wait.until > now) return Math.ceil(wait.until - now)
+      waits.delete(wait)
+      wait.end()
+    }
+    return limit
+  }
+
+  const watch = (waits: Set<Wait>, limit: number, pause: number): Effect.Effect<never> =>
+    Effect.sleep(pause).pipe(
+      Effect.andThen(Clock.currentTimeMillis),
+      Effect.flatMap((now) => watch(waits, limit, endDue(waits, limit, now)))
+    )
+
+  const queue = (limit: number) =>
+    Effect.suspend(() => {
+      const known = queues.get(limit)
+      if (known !== undefined) return Effect.succeed(known)
+      const waits = new Set<Wait>()
+      queues.set(limit, waits)
+      return Effect.as(Effect.forkIn(watch(waits, limit, limit), scope), waits)
+    })
+
+  const within: Deadlines["within"] = (duration, error) => (work) => {
+    if (!Duration.isFinite(duration)) return work
+    const limit = Math.ceil(Duration.toMillis(duration))
+    return Effect.flatMap(
+      queue(limit),
+      (waits) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          endable<WireError>((end) => {
+            const wait: Wait = { until: now + limit, end: () => end(error()) }
+            waits.add(wait)
+            return () => waits.delete(wait)
+          })(work))
+    )
+  }
+
+  const deadlines: Deadlines = { within }
+  return deadlines
+})

@@ -1,0 +1,29 @@
+/** Work that something else can end. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+
+/** Is told how to end the work with an error, and says what to do once the work is over. */
+export type Watch<E> = (end: (error: E) => void) => () => void
+
+/** One fiber for the work: racing it against what may end it would take two, and interrupt one of them every time. */
+export const endable = <E2>(watch: Watch<E2>) => <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
+  Effect.contextWith((context: Context.Context<R>) =>
+    Effect.callback<A, E | E2>((resume) => {
+      const fiber = Effect.runForkWith(context)(work)
+      let ended: Exit.Exit<never, E2> | undefined
+      const over = watch((error) => {
+        ended = Exit.fail(error)
+        fiber.interruptUnsafe()
+      })
+      fiber.addObserver((exit) => {
+        over()
+        resume(ended === undefined || Exit.isSuccess(exit) ? exit : ended)
+      })
+      return Effect.suspend(() => {
+        over()
+        return Fiber.interrupt(fiber)
+      })
+    })
+  )
