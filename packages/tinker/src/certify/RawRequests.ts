@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Activity } from "../client/Activity.ts"
+import * as Answer from "../client/Answer.ts"
 import * as Connection from "../client/Connection.ts"
 import { Service } from "../client/Service.ts"
 import { serviceLayer, type TinkerHttpOptions } from "../client/TinkerHttpOptions.ts"
@@ -45,8 +46,8 @@ export class RawRequests extends Context.Service<RawRequests, {
 
 const isTryAgain = Schema.is(TryAgain)
 
-const reply = (answer: Connection.Answer): Effect.Effect<Reply> =>
-  Json.parse(Connection.textOf(answer)).pipe(
+const reply = (answer: Answer.Answer): Effect.Effect<Reply> =>
+  Json.parse(Answer.textOf(answer)).pipe(
     Effect.orElseSucceed(() => ({})),
     Effect.map((body) => ({
       status: answer.status,

@@ -3,6 +3,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { ArchiveUrl } from "../wire/Administration.ts"
+import * as Answer from "./Answer.ts"
 import type { CheckpointPath } from "./CheckpointPath.ts"
 import * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -15,16 +16,16 @@ export interface Link {
 
 const usual = { minutes: 15 }
 
-const readLink = Connection.reading(ArchiveUrl)
+const readLink = Answer.reading(ArchiveUrl)
 
-const linkOf = Effect.fnUntraced(function*(answer: Connection.Answer): Effect.fn.Return<Link, WireError.WireError> {
+const linkOf = Effect.fnUntraced(function*(answer: Answer.Answer): Effect.fn.Return<Link, WireError.WireError> {
   const latest = DateTime.add(yield* DateTime.now, usual)
-  const location = Connection.locationOf(answer)
+  const location = Answer.locationOf(answer)
   if (location !== undefined) {
     const said = DateTime.make(answer.headers["expires"] ?? "")
     return { url: location, expires: said._tag === "Some" ? DateTime.toUtc(said.value) : latest }
   }
-  if (answer.status >= 300) return yield* yield* Connection.refusal(answer)
+  if (answer.status >= 300) return yield* yield* Answer.refusal(answer)
   const { expires: until, url } = yield* readLink(answer)
   return { url, expires: until ?? latest }
 })

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
+import * as Answer from "./Answer.ts"
 import type { Limits } from "./Chunks.ts"
 import * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
@@ -91,7 +92,7 @@ export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.C
   if (first === undefined) return dynamic
   let seconds = first.refresh_interval_sec
   const refresh = connection.attempt(dynamicRequest, "10 seconds").pipe(
-    Effect.flatMap(Connection.reading(Wire.DynamicConfigResponse)),
+    Effect.flatMap(Answer.reading(Wire.DynamicConfigResponse)),
     Effect.match({
       onFailure: () => undefined,
       onSuccess: ({ refresh_interval_sec, sample_cancel_enabled = false }) => {

@@ -9,13 +9,11 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
-import { Refused as RefusedBody } from "../wire/Future.ts"
-import * as Json from "../wire/Json.ts"
 import type { Observe } from "./Activity.ts"
+import * as Answer from "./Answer.ts"
 import * as BoundedBody from "./BoundedBody.ts"
 import type { Budget } from "./Budget.ts"
 import type { Deadlines } from "./Deadlines.ts"
@@ -45,12 +43,6 @@ export interface Options {
   readonly observe: Observe
 }
 
-export interface Answer {
-  readonly status: number
-  readonly headers: Headers.Headers
-  readonly bytes: Uint8Array
-}
-
 export type Request = HttpClientRequest.HttpClientRequest
 
 type Wired<A> = Effect.Effect<A, WireError.WireError>
@@ -58,9 +50,9 @@ type Wired<A> = Effect.Effect<A, WireError.WireError>
 export interface Connection {
   readonly options: Options
   /** The answer of one attempt of at most `limit`, whatever its status. */
-  readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer>
+  readonly exchange: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
   /** The good answer of one attempt of at most `limit`. */
-  readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer>
+  readonly attempt: (request: Request, limit?: Duration.Input) => Wired<Answer.Answer>
   /** Begins to read from any address; credentials go to the service's own address alone. */
   readonly open: (
     url: string,
@@ -74,8 +66,6 @@ export interface Connection {
   readonly persist: <A>(policy: RetryPolicy.RetryPolicy, what: string, attempt: Wired<A>) => Wired<A>
 }
 
-export const protobuf = "application/x-protobuf"
-
 export const postBytes = (path: string, json: Uint8Array): Request =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyUint8Array(json, "application/json"))
 
@@ -83,84 +73,9 @@ const encoder = new TextEncoder()
 
 export const post = (path: string, body: object): Request => postBytes(path, encoder.encode(JSON.stringify(body)))
 
-const utf8 = new TextDecoder()
-
-export const textOf = ({ bytes }: Answer) => utf8.decode(bytes)
-
-export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "").includes(protobuf)
-
-const isPage = ({ headers }: Answer) => (headers["content-type"] ?? "").includes("text/html")
-
-/** A page for people comes from something else than the service: a proxy, or a wrong address. */
-export const notAPage = (answer: Answer) =>
-  isPage(answer)
-    ? Effect.fail(WireError.make(
-      new WireError.Unreadable({ detail: "the answer is an HTML page, expected JSON: check the base URL and proxies" })
-    ))
-    : Effect.void
-
-/** Reads a JSON answer of a known shape. */
-export const reading = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const decode = Json.decodeText(schema)
-  return (answer: Answer) => Effect.andThen(notAPage(answer), Effect.mapError(decode(textOf(answer)), unreadable))
-}
-
-export const unreadable = ({ message }: Json.MalformedBody) =>
-  WireError.make(new WireError.Unreadable({ detail: Said.line(message) }))
-
-/** Seconds, or a date. */
-const retryAfter = (value: string | undefined, now: number) => {
-  const parsed = value === undefined ? undefined : Headers.parseRetryAfter(value)
-  return parsed === undefined || Result.isFailure(parsed)
-    ? {}
-    : { retryAfterMillis: Duration.toMillis(Headers.retryAfterDelay(parsed.success, now)) }
-}
-
-const refusedBody = Json.decodeText(RefusedBody)
-
-const detailOf = (detail: unknown, text: string) =>
-  Said.line(typeof detail === "string" ? detail : text.length === 0 ? "no body" : text)
-
-const reasonOf = (status: number, detail: string, said: WireError.Refused["said"]): WireError.Reason => {
-  if (said !== undefined) return new WireError.Refused({ status, detail, said })
-  switch (status) {
-    case 401:
-    case 403:
-      return new WireError.Unauthorized({ status, detail })
-    case 402:
-      return new WireError.BillingPaused({ detail })
-    case 429:
-      return new WireError.RateLimited({ detail })
-    default:
-      return new WireError.Refused({ status, detail })
-  }
-}
-
-/** The error that an unsuccessful answer means. A 400 without a body comes from a proxy. */
-export const refusal = Effect.fnUntraced(function*(answer: Answer) {
-  const { headers, status } = answer
-  const text = textOf(answer)
-  const body = yield* Effect.option(refusedBody(text))
-  const { detail = undefined, reason: said = undefined } = body._tag === "Some" ? body.value : {}
-  const location = locationOf(answer)
-  if (location !== undefined) {
-    return WireError.make(new WireError.Refused({ status, detail: `the service is at ${location}: give that address` }))
-  }
-  const reason = status === 400 && text.length === 0
-    ? new WireError.ConnectionFailed({ detail: "HTTP 400 without a body" })
-    : reasonOf(status, detailOf(detail, text), said)
-  return new WireError.WireError({ reason, ...retryAfter(headers["retry-after"], yield* Clock.currentTimeMillis) })
-})
-
-/** The address that a redirect names. */
-export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
-  status >= 300 && status < 400 ? headers["location"] : undefined
-
-const isGood = ({ status }: Answer) => status >= 200 && status < 300
-
 const reader = ({ largestAnswer }: Options) => (response: HttpClientResponse.HttpClientResponse) =>
   BoundedBody.read(response, largestAnswer).pipe(
-    Effect.map((bytes): Answer => ({ status: response.status, headers: response.headers, bytes })),
+    Effect.map((bytes): Answer.Answer => ({ status: response.status, headers: response.headers, bytes })),
     Effect.mapError((error) => error._tag === "WireError" ? error : outOfReach(error))
   )
 
@@ -241,7 +156,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   const attempt: Connection["attempt"] = (request, limit) =>
     Effect.flatMap(
       exchange(request, limit),
-      (answer) => isGood(answer) ? Effect.succeed(answer) : Effect.flip(refusal(answer))
+      (answer) => Answer.isGood(answer) ? Effect.succeed(answer) : Effect.flip(Answer.refusal(answer))
     )
 
   const get = (url: URL, headers: Readonly<Record<string, string>>) => {
@@ -264,12 +179,12 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
       const response = yield* deadlines.within(usualLimit, noAnswer)(
         Effect.mapError(client.execute(yield* get(at, headers)), outOfReach)
       )
-      const location = locationOf(response)
+      const location = Answer.locationOf(response)
       if (location !== undefined && redirects > 0) {
         return yield* follow(new URL(location, at).href, headers, redirects - 1)
       }
       if (response.status < 300) return response
-      return yield* yield* refusal(yield* read(response))
+      return yield* yield* Answer.refusal(yield* read(response))
     })
 
   const open: Connection["open"] = (url, headers) => quietly(follow(url, headers, mostRedirects))
@@ -325,7 +240,7 @@ export const unhurried = (connection: Connection): Connection => ({
   persist: connection.repeat
 })
 
-type Reading<A> = (answer: Answer) => Wired<A>
+type Reading<A> = (answer: Answer.Answer) => Wired<A>
 
 /** Sends, and reads the answer. */
 export const ask = <A>(
@@ -341,4 +256,4 @@ export const call = <S extends Schema.Decoder<unknown>>(
   request: Request,
   schema: S,
   policy?: RetryPolicy.RetryPolicy
-): Wired<S["Type"]> => ask(connection, request, reading(schema), policy)
+): Wired<S["Type"]> => ask(connection, request, Answer.reading(schema), policy)

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { Failed, Metadata, Promised, TryAgain } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import { Event } from "./Activity.ts"
+import * as Answer from "./Answer.ts"
 import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
 import * as Promises from "./Promises.ts"
@@ -83,13 +84,13 @@ const tellQueueState = ({ options }: Connection.Connection, operation: Kind, bod
 const interpret = Effect.fnUntraced(function*<A>(
   connection: Connection.Connection,
   kind: Kind,
-  answer: Connection.Answer,
+  answer: Answer.Answer,
   read: Read<A>
 ): Effect.fn.Return<Polled<A>, Json.MalformedBody | WireError.WireError> {
-  if (answer.status !== 200 && answer.status !== 408) return yield* Effect.flip(Connection.refusal(answer))
-  if (Connection.isProtobuf(answer)) return ready(yield* read({ bytes: answer.bytes }))
-  if (answer.status === 200) yield* Connection.notAPage(answer)
-  const text = Connection.textOf(answer)
+  if (answer.status !== 200 && answer.status !== 408) return yield* Effect.flip(Answer.refusal(answer))
+  if (Answer.isProtobuf(answer)) return ready(yield* read({ bytes: answer.bytes }))
+  if (answer.status === 200) yield* Answer.notAPage(answer)
+  const text = Answer.textOf(answer)
   if (answer.status === 408) {
     tellQueueState(connection, kind, yield* Effect.orElseSucceed(Json.parse(text), () => undefined))
     return notYet
@@ -145,7 +146,7 @@ export const retrieve = <A>(
   const request = (allow_metadata_only: boolean) =>
     Connection.post("/retrieve_future", { request_id: requestId, allow_metadata_only }).pipe(
       HttpClientRequest.setHeaders({
-        "accept": `${Connection.protobuf}, application/json`,
+        "accept": `${Answer.protobuf}, application/json`,
         "x-tinker-request-iteration": String(iteration++),
         "x-tinker-request-type": kind
       })
@@ -154,7 +155,7 @@ export const retrieve = <A>(
   const poll = (allowMetadata: boolean) =>
     Effect.suspend(() => connection.exchange(request(allowMetadata), hold)).pipe(
       Effect.flatMap((answer) => interpret(connection, kind, answer, read)),
-      Effect.mapError((error) => error._tag === "MalformedBody" ? Connection.unreadable(error) : lost(error)),
+      Effect.mapError((error) => error._tag === "MalformedBody" ? Answer.unreadable(error) : lost(error)),
       Effect.catchIf(({ reason }) => reason._tag === "NoAnswer", () => Effect.succeed(notYet)),
       throughNoise,
       Effect.tapError((error) =>
@@ -191,7 +192,7 @@ export const retrieve = <A>(
   )
 }
 
-const readPromised = Connection.reading(Promised)
+const readPromised = Answer.reading(Promised)
 
 /** Submits and gives the promise; fails where it is that of another request. */
 export const submit = (

@@ -17,6 +17,7 @@ import * as Result from "effect/Result"
 import * as Json from "../wire/Json.ts"
 import * as PassRequest from "../wire/PassRequest.ts"
 import * as PassResult from "../wire/PassResult.ts"
+import * as Answer from "./Answer.ts"
 import type { Budget } from "./Budget.ts"
 import * as Chunks from "./Chunks.ts"
 import type { Negotiated } from "./ClientConfig.ts"
@@ -125,9 +126,9 @@ const compressed = Effect.fnUntraced(function*(plain: Uint8Array) {
   const post = HttpClientRequest.post("/forward_backward")
   const frame = yield* Zstd.compress(plain)
   return frame === undefined
-    ? HttpClientRequest.bodyUint8Array(post, plain, Connection.protobuf)
+    ? HttpClientRequest.bodyUint8Array(post, plain, Answer.protobuf)
     : post.pipe(
-      HttpClientRequest.bodyUint8Array(frame, Connection.protobuf),
+      HttpClientRequest.bodyUint8Array(frame, Answer.protobuf),
       HttpClientRequest.setHeader("content-encoding", "zstd")
     )
 })
@@ -137,7 +138,7 @@ const requestOf = ({ config }: Parts, request: PassRequest.PassRequest) => {
   return config.compressesPasses
     ? compressed(plain)
     : Effect.succeed(
-      HttpClientRequest.bodyUint8Array(HttpClientRequest.post("/forward_backward"), plain, Connection.protobuf)
+      HttpClientRequest.bodyUint8Array(HttpClientRequest.post("/forward_backward"), plain, Answer.protobuf)
     )
 }
 

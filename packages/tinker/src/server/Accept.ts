@@ -10,7 +10,7 @@ import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
 import { fromTinkerError, type Refusal } from "./Refusal.ts"
-import type { Model } from "./Sessions.ts"
+import type { Model } from "./Session.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
 

@@ -3,7 +3,7 @@ import { type SamplingClient, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import type { Model } from "./Sessions.ts"
+import type { Model } from "./Session.ts"
 
 /** A published snapshot; it goes when a newer one replaces it and no sample uses it any more. */
 export interface Published {

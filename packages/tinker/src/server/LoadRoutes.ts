@@ -12,7 +12,7 @@ import * as Optimizer from "./Optimizer.ts"
 import type { Parts } from "./Parts.ts"
 import { badRequest, fromTinkerError } from "./Refusal.ts"
 import * as Saving from "./Saving.ts"
-import type { Trains } from "./Sessions.ts"
+import type { Trains } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
 

@@ -7,7 +7,7 @@ import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
-import type { Session } from "./Sessions.ts"
+import type { Session } from "./Session.ts"
 
 /** Losses of one session. */
 const mostLosses = 1000

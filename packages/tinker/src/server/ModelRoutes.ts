@@ -10,11 +10,11 @@ import * as Body from "./Body.ts"
 import * as Optimizer from "./Optimizer.ts"
 import type { Parts } from "./Parts.ts"
 import * as Saving from "./Saving.ts"
-import type * as Sessions from "./Sessions.ts"
+import type { Trains } from "./Session.ts"
 
 type CreateModel = typeof Training.CreateModelRequest.Type
 
-const trains = ({ lora_config: lora }: CreateModel): Sessions.Trains => ({
+const trains = ({ lora_config: lora }: CreateModel): Trains => ({
   train_attn: lora?.train_attn ?? true,
   train_mlp: lora?.train_mlp ?? true,
   train_unembed: lora?.train_unembed ?? true

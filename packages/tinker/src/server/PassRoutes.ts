@@ -15,7 +15,7 @@ import * as ElementwiseLoss from "./ElementwiseLoss.ts"
 import * as GraphPass from "./GraphPass.ts"
 import type { Parts } from "./Parts.ts"
 import { invalid } from "./Refusal.ts"
-import type { Model } from "./Sessions.ts"
+import type { Model } from "./Session.ts"
 import { Strictness } from "./Strictness.ts"
 
 interface Received {

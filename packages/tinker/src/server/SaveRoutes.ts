@@ -9,7 +9,7 @@ import type * as CheckpointPath from "./CheckpointPath.ts"
 import * as Inflight from "./Inflight.ts"
 import type { Parts } from "./Parts.ts"
 import * as Saving from "./Saving.ts"
-import { type Model, weightsOf } from "./Sessions.ts"
+import { type Model, weightsOf } from "./Session.ts"
 
 /** A state is replaced only on request. */
 const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: boolean) =>

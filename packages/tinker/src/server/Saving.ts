@@ -7,7 +7,7 @@ import * as CheckpointPath from "./CheckpointPath.ts"
 import type { SavedOptions } from "./Checkpoints.ts"
 import type { Parts } from "./Parts.ts"
 import type { Refusal } from "./Refusal.ts"
-import { type Model, type Session, weightsOf } from "./Sessions.ts"
+import { type Model, type Session, weightsOf } from "./Session.ts"
 
 export interface Options {
   readonly ttl_seconds?: number | null | undefined

@@ -1,76 +1,18 @@
 /** Sessions of clients, and the models and samplers made for them, which end with their session. */
-import type { LossGraph, SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
+import type { SamplingClient, TinkerError, TrainingClient } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type * as Wire from "../wire/Checkpoints.ts"
 import type * as SessionWire from "../wire/Session.ts"
 import { Caller } from "./Caller.ts"
-import type * as Inflight from "./Inflight.ts"
 import { notFound, Refusal, tooMany } from "./Refusal.ts"
+import type { Model, Sampler, Session } from "./Session.ts"
 import * as SessionLog from "./SessionLog.ts"
 import * as Snapshots from "./Snapshots.ts"
 import * as Turns from "./Turns.ts"
-
-type WeightsInfo = typeof Wire.WeightsInfo.Type
-
-/** The parts of a model that have an adapter. */
-export type Trains = Pick<WeightsInfo, "train_attn" | "train_mlp" | "train_unembed">
-
-export interface Model {
-  /** `<session>:train:<number>`: a session's id is random, so that no id is ever used again, unlike a backend's own. */
-  readonly id: string
-  readonly client: TrainingClient.TrainingClient
-  readonly session: Session
-  readonly scope: Scope.Closeable
-  readonly turns: Turns.Turns
-  /** Weights that its inflight samplers use. */
-  inflight: Inflight.Published | undefined
-  readonly trains: Trains
-  readonly userMetadata: Readonly<Record<string, unknown>>
-  lastRequestAt: number
-}
-
-export interface Sampler {
-  readonly id: string
-  readonly client: SamplingClient.SamplingClient
-  readonly session: Session
-  readonly scope: Scope.Closeable
-  readonly baseModel: string
-  readonly modelPath: string | undefined
-  /** The id of the model whose weights it keeps; nothing else has these weights. */
-  readonly snapshotOf: string | undefined
-  /** Clients that joined after the first. */
-  clients: number
-  /** Requests under way. */
-  running: number
-  lastUsedAt: number
-}
-
-export interface Session {
-  readonly id: string
-  readonly tenant: string | undefined
-  readonly scope: Scope.Closeable
-  readonly entry: SessionLog.Entry
-  /** Ids of models and samplers that were made in it, in use or not. */
-  readonly usedIds: Set<string>
-  /** Graphs that its clients sent, by the ids of the losses. */
-  readonly losses: Map<string, LossGraph.LossGraph>
-  /** Held by the request that makes a sampler of weights which several requests may name at once. */
-  readonly namedSamplers: Semaphore.Semaphore
-  lastSeenAt: number
-}
-
-/** A description of the weights in a model's checkpoints. */
-export const weightsOf = ({ client: { info }, trains }: Model): WeightsInfo => ({
-  base_model: info.baseModel,
-  is_lora: true,
-  lora_rank: info.loraRank,
-  ...trains
-})
 
 type Made<A> = Effect.Effect<A, TinkerError.TinkerError, Scope.Scope>
 

@@ -4,7 +4,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import type { Sampler } from "./Sessions.ts"
+import type { Sampler } from "./Session.ts"
 
 /** The newest of a model stay, older ones while they are used. */
 const newest = 16

@@ -13,7 +13,7 @@ import * as Cost from "../Cost.ts"
 import type { Parts } from "../Parts.ts"
 import { badRequest, invalid } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
-import type { Sampler } from "../Sessions.ts"
+import type { Sampler } from "../Session.ts"
 import * as PlainReader from "./PlainReader.ts"
 
 /** How to sample, as every client can say it; what is absent or null is left to the sampler. */

@@ -7,7 +7,7 @@ import { Caller } from "../Caller.ts"
 import type { Parts } from "../Parts.ts"
 import { invalid, type Refusal } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
-import type { Sampler } from "../Sessions.ts"
+import type { Sampler } from "../Session.ts"
 import type { Prompted } from "./Conversation.ts"
 import * as StopText from "./StopText.ts"
 

@@ -142,6 +142,14 @@ describe("chat completions", () => {
       const format = yield* chat({ response_format: { type: "json_object" } })
       assert.strictEqual(format.status, 422)
       assert.include(messageOf(format), "response_format")
+      const schema = { name: "answer", schema: { type: "object" } }
+      const held = yield* chat({ response_format: { type: "json_schema", json_schema: schema } })
+      assert.include(messageOf(held), "response_format")
+      for (const tool_choice of ["required", { type: "function", function: { name: "add" } }]) {
+        const forced = yield* chat({ tool_choice })
+        assert.strictEqual(forced.status, 422)
+        assert.include(messageOf(forced), "tool_choice")
+      }
       assert.strictEqual((yield* chat({ stop: [""] })).status, 422)
       const unknown = yield* chat({ model: "nobody/nothing" })
       assert.strictEqual(unknown.status, 404)
