@@ -55,17 +55,19 @@ const fly = (name: string, run: () => string) => flights.set(name, Quiet.measure
 for (const count of counts) {
   fly(`effect-rl, ${count.toLocaleString("en")}`, () => Process.node(here("inFlight.ts"), url, String(count)))
 }
-const smallHeap = ["--max-semi-space-size=16", "--max-old-space-size=192"]
-fly("effect-rl in a small heap, 10,000", () => Process.node(...smallHeap, here("inFlight.ts"), url, "10000"))
+const smallHeap = ["--max-semi-space-size=8", "--heap-growing-percent=50"]
+const small = "effect-rl in a small heap, 10,000"
+fly(small, () => Process.node(...smallHeap, here("inFlight.ts"), url, "10000"))
 fly("effect-rl over fetch, 10,000", () => Process.node(here("inFlight.ts"), url, "10000", "fetch"))
 if (version !== undefined) fly("Python, 10,000", () => theirs("in_flight.py", url, "10000"))
 stop()
 
 const requests = (name: string) => Number(name.split(", ")[1]?.replaceAll(",", ""))
-const flightRows = [...flights].map(([name, { cpuMicros, failures, rssMegabytes, seconds }]) => [
+const rate = (name: string) => requests(name) / (flights.get(name)?.seconds ?? NaN)
+const flightRows = [...flights].map(([name, { cpuMicros, failures, rssMegabytes }]) => [
   name,
   String(failures),
-  (requests(name) / seconds).toFixed(0),
+  rate(name).toFixed(0),
   (cpuMicros / requests(name)).toFixed(0),
   rssMegabytes.toFixed(0)
 ])
@@ -73,7 +75,6 @@ const flightRows = [...flights].map(([name, { cpuMicros, failures, rssMegabytes,
 const perRequest = (count: number) =>
   (flights.get(`effect-rl, ${count.toLocaleString("en")}`)?.cpuMicros ?? NaN) / count
 const memory = (name: string) => flights.get(name)?.rssMegabytes ?? NaN
-const memoryToPython = (name: string) => memory(name) / memory("Python, 10,000")
 const failures = [...flights].reduce((sum, [name, one]) => name.startsWith("effect-rl") ? sum + one.failures : sum, 0)
 
 Report.publish("tinker", "The Tinker client", [
@@ -83,8 +84,9 @@ values: lists of tokens and NumPy arrays. Its releases since 0.25 read no traini
   Report.table(["body", "effect-rl MB/s", "Python MB/s", "effect-rl to it"], codecRows),
   `Samples in flight: all asked for at once at a service on loopback in another process, which answers each after 200 ms.
 A sample is two requests, over undici unless said otherwise, as the command line sends them. Memory is the most the
-process had; processor time is the client's alone. Node lets its heap grow before it collects garbage; the small heap is
-that of \`node ${smallHeap.join(" ")}\`.`,
+process had; processor time is the client's alone. Node collects garbage when its heap has grown to a multiple of what is
+in use, which takes memory to save time; \`node ${smallHeap.join(" ")}\` keeps it small, without a
+limit to what may be in use.`,
   Report.table(["samples at once", "failures", "samples/s", "CPU µs per sample", "MB at most"], flightRows),
   Quiet.disturbance(),
   [
@@ -97,14 +99,8 @@ that of \`node ${smallHeap.join(" ")}\`.`,
       3
     ),
     Report.aim("CPU per sample, 10,000 at once", perRequest(10_000), " µs", "at most", 900),
-    Report.aim("memory to Python's, 10,000 at once", memoryToPython("effect-rl, 10,000"), "×", "at most", 1),
-    Report.aim(
-      "memory to Python's, in a small heap",
-      memoryToPython("effect-rl in a small heap, 10,000"),
-      "×",
-      "at most",
-      1
-    ),
+    Report.aim("memory to Python's, in a small heap", memory(small) / memory("Python, 10,000"), "×", "at most", 1),
+    Report.aim("samples/s to Python's, in a small heap", rate(small) / rate("Python, 10,000"), "×", "at least", 5),
     Report.aim("cost per sample, 16,000 to 1,000 at once", perRequest(16_000) / perRequest(1000), "×", "at most", 1.25)
   ].join("\n")
 ])
