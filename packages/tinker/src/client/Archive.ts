@@ -5,7 +5,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { ArchiveUrl } from "../wire/Administration.ts"
 import * as Answer from "./Answer.ts"
 import type { CheckpointPath } from "./CheckpointPath.ts"
-import * as Connection from "./Connection.ts"
+import type * as Connection from "./Connection.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import type * as WireError from "./WireError.ts"
 

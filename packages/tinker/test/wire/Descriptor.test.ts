@@ -1,9 +1,6 @@
-import { create, type DescMessage, fromBinary, isFieldSet, type Message, toBinary } from "@bufbuild/protobuf"
-import { Datum, Loss, type Sampling } from "@effect-rl/core"
-import * as Bytes from "@effect-rl/tinker/wire/Bytes"
+import { create, type DescMessage, isFieldSet, type Message, toBinary } from "@bufbuild/protobuf"
 import * as Gen from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
-import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as Sample from "@effect-rl/tinker/wire/Sample"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
@@ -11,112 +8,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { isDeepStrictEqual } from "node:util"
 import * as Descriptor from "./Descriptor.ts"
+import * as Messages from "./DescriptorMessages.ts"
+import { sent } from "./DescriptorSent.ts"
 
-const ints = (...values: ReadonlyArray<number>) => Bytes.of(Int32Array.from(values))
-const floats = (...values: ReadonlyArray<number>) => Bytes.of(Float32Array.from(values))
-const longs = (...values: ReadonlyArray<number>) => Bytes.int64(Int32Array.from(values))
-
-const dense = (value: Uint8Array, dtype: Gen.DType, ...shape: ReadonlyArray<bigint>) => ({
-  encoding: { case: "dense", value },
-  dtype,
-  shape
-})
-
-const text = { chunk: { case: "encodedText", value: { tokens: ints(1, 2) } } }
-
-const image = {
-  chunk: {
-    case: "image",
-    value: { data: ints(9), format: "png", expectedTokens: 2, overrideDimensions: undefined as object | undefined }
-  }
-}
-
-const run = (of: "promptTokens" | "sampledTokens", length: bigint) => ({
-  span: { case: of, value: { sequenceId: "s:0", offset: 0n, length } }
-})
-
-const pass = {
-  modelId: "m",
-  seqId: 1,
-  lossFn: "ppo",
-  lossFnConfig: { clip_low_threshold: 0.7 },
-  lossFnConfigV2: { clip_high_threshold: { value: { case: "number", value: 1.3 } } },
-  forwardOnly: false,
-  data: [{
-    modelInput: [text],
-    lossFnInputs: {
-      target_tokens: dense(longs(2, 3), Gen.DType.INT64, 2n),
-      logprobs: dense(floats(0, -1), Gen.DType.FLOAT32, 2n),
-      advantages: dense(floats(0, 1), Gen.DType.FLOAT32, 2n)
-    },
-    modelInputSpans: [run("promptTokens", 1n), run("sampledTokens", 1n)],
-    lossFnInputSpans: [run("sampledTokens", 2n)]
-  }]
-}
-
-const ofImage = { ...pass, data: [{ ...pass.data[0], modelInput: [image] }] }
-
-const sparse = {
-  encoding: {
-    case: "sparseCsr",
-    value: { values: floats(1, 2), crowIndices: longs(0, 1, 2), colIndices: longs(0, 1) }
-  },
-  dtype: Gen.DType.FLOAT32,
-  shape: [2n, 2n]
-}
-
-const ofCandidates = {
-  ...pass,
-  lossFn: "cross_entropy",
-  lossFnConfig: {},
-  lossFnConfigV2: {},
-  data: [{
-    modelInput: [text],
-    lossFnInputs: { target_tokens: dense(longs(1, 2, 3, 4), Gen.DType.INT64, 2n, 2n), weights: sparse }
-  }]
-}
-
-const candidates = { tokenIds: ints(1, 2), logprobs: floats(-1, -2), k: 1, length: 2 }
-
-const sampled = {
-  sequences: [{
-    stopReason: Gen.StopReason.STOP,
-    tokens: ints(5, 6),
-    logprobs: floats(-1, -2),
-    topkSampledLogprobs: candidates
-  }],
-  promptLogprobs: floats(NaN, -1),
-  topkPromptLogprobs: candidates,
-  promptCacheHitTokens: 3,
-  targetPromptLogprobs: dense(floats(-1, -2), Gen.DType.FLOAT32, 1n, 2n),
-  promptAltTokens: {
-    tokens: dense(longs(7, 8), Gen.DType.INT64, 1n, 2n),
-    logprobs: dense(floats(-1, -2), Gen.DType.FLOAT32, 1n, 2n)
-  }
-}
-
-const output = {
-  lossFnOutputType: "a:TorchLossReturn",
-  lossFnOutputs: [{
-    typeTag: "TorchLossReturn",
-    fields: {
-      logprobs: {
-        data: floats(-1, -2),
-        offsets: longs(0, 8),
-        dtype: Gen.DType.FLOAT32,
-        trailingShape: [] as Array<bigint>
-      }
-    },
-    numDatums: 1n
-  }],
-  metrics: { "loss:sum": 1 }
-}
-
-const params = {
-  num_samples: 1,
-  prompt: { chunks: [{ tokens: [1, 2] }] },
-  sampling_params: { max_tokens: 4, seed: 1, temperature: 1, top_k: -1, top_p: 1, stop: null as unknown }
-}
+const { dense, floats, image, ints, longs, run, text } = Messages
 
 type Content = Record<string, unknown>
 
@@ -138,19 +33,19 @@ const received = (base: Content): Receiver => ({
 const decodeParams = Schema.decodeUnknownEffect(Sample.SampleRequest)
 
 const receivers = {
-  pass: received(pass),
-  image: received(ofImage),
-  candidates: received(ofCandidates),
+  pass: received(Messages.pass),
+  image: received(Messages.ofImage),
+  candidates: received(Messages.ofCandidates),
   sampled: {
-    base: sampled,
+    base: Messages.sampled,
     read: (changed) => Effect.suspend(() => SampleResult.decode(bytesOf(Gen.SampleResponseSchema, changed)))
   },
   output: {
-    base: output,
+    base: Messages.output,
     read: (changed) => Effect.suspend(() => PassResult.decode(bytesOf(Gen.ForwardBackwardOutputSchema, changed)))
   },
   params: {
-    base: params,
+    base: Messages.params,
     read: (changed) => Effect.flatMap(decodeParams(changed), (body) => Sample.toRequest(body, 100))
   }
 } satisfies Record<string, Receiver>
@@ -287,57 +182,6 @@ const unwritten: Readonly<Record<string, string>> = {
     Descriptor.fields.filter(({ message }) => ["SamplingParams", "StopStrings", "StopTokens"].includes(message))
       .map((field) => [Descriptor.nameOf(field), json])
   )
-}
-
-const logprobs = Float32Array.of(-1, -2)
-const provenance: Datum.Provenance = {
-  modelInput: [{ of: "prompt", sequenceId: "s:0", offset: 1, length: 1 }, {
-    of: "sampled",
-    sequenceId: "s:0",
-    offset: 1,
-    length: 2
-  }],
-  targets: [{ of: "sampled", sequenceId: "s:0", offset: 0, length: 3 }]
-}
-
-const response: Required<Sampling.SampleResponse> = {
-  sequences: [{
-    tokens: Int32Array.of(1, 2),
-    logprobs,
-    stopReason: "length",
-    topkLogprobs: [[{ token: 1, logprob: -1 }], [{ token: 2, logprob: -2 }]]
-  }],
-  promptLogprobs: Float32Array.of(NaN, -1),
-  topkPromptLogprobs: [[], [{ token: 1, logprob: -1 }]],
-  targetPromptLogprobs: { logprobs, candidates: 2 },
-  promptAltTokens: { tokens: Int32Array.of(1, 2), logprobs, candidates: 2 },
-  promptCacheHitTokens: 1
-}
-
-/** The fullest messages that our client and our server send. */
-const sent = (): ReadonlyArray<Message> => {
-  const modelInput = {
-    length: 3,
-    chunks: [{ _tag: "EncodedText" as const, tokens: Int32Array.of(1) }, {
-      _tag: "Image" as const,
-      data: ints(1),
-      format: "png" as const,
-      expectedTokens: 2
-    }]
-  }
-  const three = Float32Array.of(1, 1, 1)
-  const targetTokens = Int32Array.of(1, 2, 3)
-  const policy = Datum.policyTokens(modelInput, { targetTokens, logprobs: three, advantages: three, mask: three })
-  const data = [{ ...policy, provenance }]
-  return [
-    PassRequest.fromPass({ modelId: "m", seqId: 1, data, loss: Loss.ppo(), forwardOnly: true }),
-    PassRequest.fromGraphPass([{ modelInput, targetTokens, inputs: {} }], "loss", "m"),
-    fromBinary(Gen.SampleResponseSchema, SampleResult.encode(response)),
-    fromBinary(
-      Gen.ForwardBackwardOutputSchema,
-      PassResult.encode({ outputs: [{ logprobs, candidates: 2 }], metrics: { "loss:sum": 1 } })
-    )
-  ]
 }
 
 const descriptors = new Map(Gen.file_tinker_public.messages.map((message) => [message.typeName, message]))
