@@ -1,4 +1,7 @@
-/** Plain text with `User:` and `Assistant:`, for base models without a chat format. */
+/**
+ * Plain text with `User:` and `Assistant:`, for base models without a chat format. It has no control tokens: a message that spells a header
+ * reads as a turn.
+ */
 import * as Effect from "effect/Effect"
 import * as ChatTemplate from "./ChatTemplate.ts"
 import type { MakeReader } from "./DeltaSink.ts"

@@ -275,6 +275,27 @@ describe.each(Families.names)("streaming %s", (name) => {
     some
   )
 
+  it.effect("adds up to it wherever the response is cut in two", () =>
+    Effect.gen(function*() {
+      const renderer = yield* make(name)
+      const turns: ReadonlyArray<Conversations.Turn> = [{
+        asks: ["two"],
+        thinks: ["hm", "a\nb"],
+        steps: [{ calls: [{ name: "get", values: [["city", "naïve"], ["n", [1, 2]]] }], says: ["Because:", "{x}"] }],
+        answers: ["4", "😀"]
+      }]
+      const said = Families.leavesItsPrompt(name) ? Conversations.thinking(turns) : turns
+      for (const messages of Conversations.endingWithAssistant(Conversations.messages(name, said))) {
+        const tokens = yield* response(renderer, messages)
+        const whole = yield* streamed(renderer, messages.slice(0, -1), tokens, [tokens.length])
+        assert.deepStrictEqual(whole.done, yield* renderer.parse(tokens))
+        for (let at = 1; at < tokens.length; at++) {
+          const read = yield* streamed(renderer, messages.slice(0, -1), tokens, [at, tokens.length])
+          assert.deepStrictEqual(read, whole, `cut after ${at} of ${tokens.length} tokens`)
+        }
+      }
+    }))
+
   const tags = [
     "<think>",
     "</think>",

@@ -32,6 +32,7 @@ const TokenizerName = Schema.Literals([
   "char:tml"
 ])
 const Failed = Schema.Struct({ error: Schema.String, rendererError: Schema.Boolean })
+export type Failed = typeof Failed.Type
 const Tokens = {
   ids: Schema.optional(Schema.Array(Schema.Int)),
   chunks: Schema.optional(Schema.Array(Schema.String)),
