@@ -28,27 +28,27 @@ export interface Options {
 
 /**
  * `5e-5 · 10 · (2000 / hidden size)^e` for LoRA of any rank, a tenth of it for full fine-tuning; e is 0.781 for Llama and 0.0775 for
- * Qwen. Fails for a model or an optimizer without a calibrated rate.
+ * Qwen. Fails for a model or an optimizer without a calibrated rate. A model that the registry does not know is given as a row of one's own.
  *
  * @example
  * const learningRate = Hyperparameters.getLr("Qwen/Qwen3-8B", { isLora: true })
  *
  * @see tinker-cookbook `get_lr`
  */
-export const getLr = (
-  name: string,
+export const getLr = Effect.fnUntraced(function*(
+  model: string | ModelRegistry.Model,
   { isLora = true, optimizer = "adamw" }: Options = {}
-): Effect.Effect<number, ModelRegistry.ModelRegistryError> => {
+): Effect.fn.Return<number, ModelRegistry.ModelRegistryError> {
   const calibrated = ModelRegistry.models.filter((model) => loraRate(model) !== undefined)
-  const model = ModelRegistry.find(name)
-  if (model === undefined) return Effect.fail(ModelRegistry.unknown(name, calibrated))
+  const found = yield* ModelRegistry.get(model, calibrated)
+  const fail = (detail: string) => new ModelRegistry.ModelRegistryError({ model: found.name, detail })
   if (optimizer === "dimuon") {
-    const detail = "no learning rate is published for DiMuon: those known were found with AdamW; choose one yourself"
-    return Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))
+    return yield* fail(
+      "no learning rate is published for DiMuon: those known were found with AdamW; choose one yourself"
+    )
   }
-  const rate = loraRate(model)
-  if (rate !== undefined) return Effect.succeed(isLora ? rate : rate / loraOverFull)
+  const rate = loraRate(found)
+  if (rate !== undefined) return isLora ? rate : rate / loraOverFull
   const known = calibrated.map(({ name }) => name).join(", ")
-  const detail = `no calibrated learning rate; choose one yourself, or one of these models: ${known}`
-  return Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))
-}
+  return yield* fail(`no calibrated learning rate; choose one yourself, or one of these models: ${known}`)
+})

@@ -19,24 +19,22 @@ export interface Options {
  *
  * @see tinker-cookbook `get_lora_param_count`
  */
-export const getLoraParamCount = (
-  name: string,
+export const getLoraParamCount = Effect.fnUntraced(function*(
+  model: string | ModelRegistry.Model,
   options: Options = {}
-): Effect.Effect<number, ModelRegistry.ModelRegistryError> => {
+): Effect.fn.Return<number, ModelRegistry.ModelRegistryError> {
   const { loraRank = 32, trainAttn = true, trainMlp = true, trainUnembed = true } = options
-  const fail = (detail: string) => Effect.fail(new ModelRegistry.ModelRegistryError({ model: name, detail }))
-  const model = ModelRegistry.find(name)
-  if (model === undefined) {
-    return Effect.fail(ModelRegistry.unknown(name, ModelRegistry.models.filter((model) => model.loraParametersPerRank)))
+  const counted = ModelRegistry.models.filter(({ loraParametersPerRank }) => loraParametersPerRank)
+  const { loraParametersPerRank: perRank, name } = yield* ModelRegistry.get(model, counted)
+  const fail = (detail: string) => new ModelRegistry.ModelRegistryError({ model: name, detail })
+  if (perRank === undefined) return yield* fail("its LoRA parameters were never counted")
+  if (!Number.isInteger(loraRank) || loraRank < 1) {
+    return yield* fail(`loraRank is ${loraRank}, expected a positive integer`)
   }
-  const perRank = model.loraParametersPerRank
-  if (perRank === undefined) return fail("its LoRA parameters were never counted")
-  if (!Number.isInteger(loraRank) || loraRank < 1) return fail(`loraRank is ${loraRank}, expected a positive integer`)
   if (!trainMlp && !trainAttn && !trainUnembed) {
-    return fail("nothing is trained; set one of trainMlp, trainAttn and trainUnembed")
+    return yield* fail("nothing is trained; set one of trainMlp, trainAttn and trainUnembed")
   }
-  return Effect.succeed(
-    loraRank *
-      (Number(trainMlp) * perRank.mlp + Number(trainAttn) * perRank.attn + Number(trainUnembed) * perRank.unembed)
-  )
-}
+  const parts = Number(trainMlp) * perRank.mlp + Number(trainAttn) * perRank.attn +
+    Number(trainUnembed) * perRank.unembed
+  return loraRank * parts
+})

@@ -4,9 +4,10 @@
  * @example
  * const contextLength = ModelRegistry.find("Qwen/Qwen3-8B")?.contextLength
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { models } from "./KnownModels.ts"
-import type { Price } from "./PublishedPrices.ts"
+import * as PublishedPrices from "./PublishedPrices.ts"
 import * as Suggestion from "./Suggestion.ts"
 
 /** Trainable parameters that each unit of LoRA rank adds; experts of one layer share a factor. */
@@ -36,7 +37,7 @@ export interface Model {
   readonly tokenizer: string
   readonly loraParametersPerRank?: LoraParametersPerRank
   /** Absent where the hosted service's price is not known here, or it does not have the model. */
-  readonly price?: Price
+  readonly price?: PublishedPrices.Price
   /** A LoRA learning rate found by trying, where the general formula does not hold. */
   readonly loraLearningRate?: number
 }
@@ -56,8 +57,27 @@ const byName: ReadonlyMap<string, Model> = new Map(models.map((model) => [model.
 /** The name without a variant such as `:peft:131072`. */
 export const baseName = (name: string): string => name.replace(/:.*$/, "")
 
-/** The model of a name; `undefined` for an unknown one. */
-export const find = (name: string): Model | undefined => byName.get(baseName(name))
+/** Context of a variant with another one than the model's own, such as `:peft:131072`. */
+const contextOf = (name: string) => Number(/:peft:(\d+)/.exec(name)?.[1] ?? NaN)
+
+const variant = (name: string, { contextLength, price: _, ...model }: Model): Model => {
+  const context = contextOf(name)
+  const price = PublishedPrices.byModel.get(name)
+  return {
+    ...model,
+    ...(Number.isNaN(context) ? contextLength !== undefined && { contextLength } : { contextLength: context }),
+    ...(price !== undefined && { price })
+  }
+}
+
+/**
+ * The model of a name; `undefined` for an unknown one. A variant such as `:peft:131072` has the attributes of its model, but the context that it
+ * names and a price of its own.
+ */
+export const find = (name: string): Model | undefined => {
+  const model = byName.get(baseName(name))
+  return model === undefined || model.name === name ? model : variant(name, model)
+}
 
 /** The failure for a name that is not among `known`, with the nearest of them. */
 export const unknown = (name: string, known: ReadonlyArray<Model>): ModelRegistryError =>
@@ -65,5 +85,18 @@ export const unknown = (name: string, known: ReadonlyArray<Model>): ModelRegistr
     model: name,
     detail: `not known here; ${Suggestion.describe(baseName(name), known.map((model) => model.name))}`
   })
+
+/**
+ * The model of a name, or the row itself: a model that the registry does not know is a value. Fails for an unknown name, with the nearest of
+ * `known`.
+ */
+export const get = (
+  model: string | Model,
+  known: ReadonlyArray<Model> = models
+): Effect.Effect<Model, ModelRegistryError> => {
+  if (typeof model !== "string") return Effect.succeed(model)
+  const found = find(model)
+  return found === undefined ? Effect.fail(unknown(model, known)) : Effect.succeed(found)
+}
 
 export { models }

@@ -40,8 +40,8 @@ const price = (
 const discounted = { isDiscounted: true } as const
 
 /**
- * By the model's name. Variants such as `:peft:262144` have prices of their own. A model whose quotations disagree, such as
- * Qwen3.5-4B, is left out.
+ * By the model's name. Variants such as `:peft:262144` have prices of their own. Left out are a model whose quotations disagree, such as
+ * Qwen3.5-4B, and variants of discounted models, of which no quotation says whether they are discounted too.
  */
 export const byModel: ReadonlyMap<string, Price> = new Map([
   ["thinkingmachines/Inkling", price(page, [1.87, 0.374, 4.68, 5.61], discounted)],
@@ -61,5 +61,10 @@ export const byModel: ReadonlyMap<string, Price> = new Map([
   ["Qwen/Qwen3-8B", price(page, [0.195, 0.039, 0.6, 0.44])],
   ["openai/gpt-oss-120b", price(table, [0.33, 0.066, 0.84])],
   ["openai/gpt-oss-20b", price(table, [0.18, 0.036, 0.45])],
-  ["deepseek-ai/DeepSeek-V3.1", price(table, [1.695, 0.339, 4.215])]
+  ["deepseek-ai/DeepSeek-V3.1", price(table, [1.695, 0.339, 4.215])],
+  ["zai-org/GLM-5.3:peft:262144", price(table, [4.86, 0.972, 12.15])],
+  ["moonshotai/Kimi-K2.6:peft:131072", price(table, [5.15, 1.03, 12.81])],
+  ["Qwen/Qwen3.8-27B:peft:262144", price(table, [2.48, 0.496, 7.46])],
+  ["Qwen/Qwen3.5-397B-A17B:peft:262144", price(table, [4, 0.8, 10])],
+  ["openai/gpt-oss-120b:peft:131072", price(table, [0.78, 0.156, 1.94])]
 ])

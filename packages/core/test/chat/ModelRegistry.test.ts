@@ -1,5 +1,6 @@
-import { ModelRegistry, PublishedPrices, Renderers } from "@effect-rl/core"
+import { Hyperparameters, LoraParameters, ModelRegistry, PublishedPrices, Renderers } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 
 describe("ModelRegistry", () => {
   it("has one row per name", () => {
@@ -22,6 +23,36 @@ describe("ModelRegistry", () => {
     assert.isUndefined(ModelRegistry.find("Qwen/Qwen9"))
   })
 
+  it("gives a variant the context that it names and a price of its own, or none", () => {
+    const [own, longer, other] = ["", ":peft:262144", ":peft:131072"].map((variant) =>
+      ModelRegistry.find(`Qwen/Qwen3.8-27B${variant}`)
+    )
+    assert.deepStrictEqual(
+      [own, longer, other].map((model) => [model?.contextLength, model?.price?.sample]),
+      [[65_536, 5.595], [262_144, 7.46], [131_072, undefined]]
+    )
+    assert.deepStrictEqual(longer?.renderers, own?.renderers)
+  })
+
+  it.effect("takes a row of one's own where it takes a name", () =>
+    Effect.gen(function*() {
+      const own: ModelRegistry.Model = {
+        name: "me/own-7B",
+        organization: "me",
+        version: "1",
+        size: "7B",
+        isChat: true,
+        hiddenSize: 4096,
+        renderers: ["qwen3"],
+        tokenizer: "Qwen/Qwen3-8B",
+        loraParametersPerRank: { mlp: 100, attn: 20, unembed: 3 },
+        loraLearningRate: 2e-4
+      }
+      assert.strictEqual(yield* Hyperparameters.getLr(own), 2e-4)
+      assert.strictEqual(yield* LoraParameters.getLoraParamCount(own, { loraRank: 10 }), 1230)
+      assert.include((yield* Effect.flip(Hyperparameters.getLr("me/own-7B"))).message, "not known here")
+    }))
+
   it("knows the attributes of the newest models", () => {
     const glm = ModelRegistry.find("zai-org/GLM-5.3")
     assert.deepStrictEqual([glm?.version, glm?.size, glm?.hiddenSize], ["5.3", "744B-A40B", 6144])
@@ -33,7 +64,9 @@ describe("ModelRegistry", () => {
 
   it("has the prices that were found, each with where it is quoted", () => {
     const priced = ModelRegistry.models.flatMap(({ price }) => price ?? [])
-    assert.lengthOf(priced, PublishedPrices.byModel.size)
+    const named = [...PublishedPrices.byModel.keys()]
+    assert.lengthOf(priced, named.filter((name) => !name.includes(":")).length)
+    assert.deepStrictEqual(named.filter((name) => ModelRegistry.find(name)?.price === undefined), [])
     for (const { cachedPrefill, isDiscounted, prefill, quotedBy, sample } of priced) {
       assert.closeTo(cachedPrefill, prefill / 5, 1e-9)
       assert.isAbove(sample, prefill)
