@@ -43,7 +43,7 @@ const scan = (text: string, pattern: RegExp): ContentBlocks => {
 }
 
 /**
- * One pass from left to right over complete blocks; text between them is kept to the letter, empty thinking is dropped,
+ * Reads complete blocks from left to right. Text between them is kept unchanged, empty thinking is dropped,
  * and a tag that is never closed is text. `undefined` where no opening tag occurs.
  */
 export const parse = (text: string): ContentBlocks | undefined =>

@@ -9,7 +9,7 @@ import * as Families from "./Families.ts"
 const { make } = Families
 const { Turns } = Conversations
 
-/** So many, as there are many renderers. */
+/** Few runs of each law, because there are many renderers. */
 const some = { arbitrary: { runs: 10 } }
 
 const promptTokens = (renderer: Renderer.Renderer, messages: ReadonlyArray<Message.Message>) =>
@@ -275,7 +275,7 @@ describe.each(Families.names)("streaming %s", (name) => {
     some
   )
 
-  it.effect("adds up to it wherever the response is cut in two", () =>
+  it.effect("adds up to the same message wherever a response is cut in two", () =>
     Effect.gen(function*() {
       const renderer = yield* make(name)
       const turns: ReadonlyArray<Conversations.Turn> = [{

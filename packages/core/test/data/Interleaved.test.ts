@@ -1,4 +1,3 @@
-// Cases I1 to I7 are upstream's own, restated.
 import { Interleaved, type InvalidOption, RLDataset } from "@effect-rl/core"
 import { assert, describe, expectTypeOf, it } from "@effect/vitest"
 import { Array as Arr, Effect, Exit, Schema } from "effect"
@@ -22,7 +21,7 @@ const share = (name: string, all: ReadonlyArray<string>) =>
   all.filter((key) => key.startsWith(`${name}/`)).length / all.length
 
 describe("the order", () => {
-  it.effect("I1: draws from the sources by weight", () =>
+  it.effect("draws from the sources by weight", () =>
     Effect.gen(function*() {
       const dataset = yield* two({ groupsPerBatch: 5, batches: 100 }, [0.7, 0.3])
       const all = (yield* keys(dataset)).flat()
@@ -30,7 +29,7 @@ describe("the order", () => {
       assert.closeTo(share("a", all), 0.7, 0.1)
     }))
 
-  it.effect("I2: is given by the seed alone", () =>
+  it.effect("is given by the seed alone", () =>
     Effect.gen(function*() {
       const dataset = yield* two({ batches: 20 })
       const first = yield* keys(dataset, { seed: 1 })
@@ -42,7 +41,7 @@ describe("the order", () => {
       assert.deepStrictEqual(last.map(({ key }) => key), first[19])
     }))
 
-  it.effect("I5: goes through all groups of a source before it comes round, in another order each time", () =>
+  it.effect("goes through all groups of a source before it comes round, in another order each time", () =>
     Effect.gen(function*() {
       const sources = [source("x", numbered("", 12, 4))]
       const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 3, batches: 20 })
@@ -60,7 +59,7 @@ describe("the order", () => {
 })
 
 describe("length", () => {
-  it.effect("I3: lasts until the first source is used up", () =>
+  it.effect("lasts until the first source is used up", () =>
     Effect.gen(function*() {
       const sources = [source("a", numbered("A", 10, 5), 0.5), source("b", numbered("B", 100, 5), 0.5)]
       assert.strictEqual((yield* Interleaved.make(sources, { groupsPerBatch: 1 })).length, 20)
@@ -69,7 +68,7 @@ describe("length", () => {
   it.effect("is at least one batch", () =>
     Effect.map(two({ groupsPerBatch: 100 }), ({ length }) => assert.strictEqual(length, 1)))
 
-  it.effect("I6: counts a last batch that is shorter", () =>
+  it.effect("counts a last batch that is shorter", () =>
     Effect.gen(function*() {
       const dataset = yield* Interleaved.make([source("x", ragged(4, 4, 4, 4, 4, 4, 4, 4, 4, 2))], {
         groupsPerBatch: 38
@@ -101,7 +100,7 @@ describe("a dataset that cannot be", () => {
   ]
 
   it.effect.each(mistakes)(
-    "I4: says which field is wrong (%#)",
+    "says which field is wrong (%#)",
     ([sources, options, expected]) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(Interleaved.make(sources, { groupsPerBatch: 1, ...options }))
@@ -110,13 +109,13 @@ describe("a dataset that cannot be", () => {
       })
   )
 
-  it.effect.each([-1, 4])("I4: dies for a batch that does not exist (%i)", (index) =>
+  it.effect.each([-1, 4])("dies for a batch that does not exist (%i)", (index) =>
     Effect.gen(function*() {
       const dataset = yield* two({ batches: 4 })
       assert.isTrue(Exit.hasDies(yield* Effect.exit(dataset.batch(index, 0))))
     }))
 
-  it.effect("I6: a batch in the middle that is shorter is an error that names the rule", () =>
+  it.effect("a batch in the middle that is shorter is an error that names the rule", () =>
     Effect.gen(function*() {
       const sources = [source("x", ragged(4, 2, 4))]
       const dataset = yield* Interleaved.make(sources, { groupsPerBatch: 12, batches: 1 })
@@ -167,7 +166,7 @@ describe("the fingerprint", () => {
     }))
 })
 
-it("I7: a dataset consists of its batches: test sets of its sources are not part of it", () => {
+it("a dataset consists of its batches: test sets of its sources are not part of it", () => {
   expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<"length" | "fingerprint" | "readsHistory" | "batch">()
 })
 

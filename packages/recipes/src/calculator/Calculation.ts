@@ -33,7 +33,7 @@ const worked = (expression: string): Calculation => ({
   })
 })
 
-/** `count` different ones, given by the seed. */
+/** `count` different calculations, given by the seed. */
 const distinct = (count: number, length: Length, seed: number, isWanted: (expression: string) => boolean) => {
   const next = Seed.uniform(seed)
   const expressions = new Set<string>()
@@ -45,7 +45,7 @@ const distinct = (count: number, length: Length, seed: number, isWanted: (expres
 }
 
 /**
- * Those of a batch.
+ * The calculations of a batch, none of which is held out.
  *
  * @example
  * const [first] = Calculation.batch(0, 16, "short", 7)

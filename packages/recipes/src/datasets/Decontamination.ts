@@ -4,7 +4,7 @@
 export const normal = (text: string): string => text.toLowerCase().replace(/\s+/g, " ").trim()
 
 /**
- * Rows whose text is not that of a held-out row.
+ * The rows whose text is not the text of a held-out row.
  *
  * @example
  * const clean = Decontamination.without(["What is 2 + 2?", "What is 2 + 3?"], ["what is 2+2"], (question) => question)

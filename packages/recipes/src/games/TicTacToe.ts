@@ -35,7 +35,7 @@ export const read = (text: string): Board => {
 }
 
 /** The first number in brackets; without brackets, the first number. */
-const cellIn = (said: string) => Number(/\[\s*(\d+)\s*\]/.exec(said)?.[1] ?? /\d+/.exec(said)?.[0] ?? NaN)
+const cellIn = (response: string) => Number(/\[\s*(\d+)\s*\]/.exec(response)?.[1] ?? /\d+/.exec(response)?.[0] ?? NaN)
 
 /**
  * @see tinker-cookbook `recipes/multiplayer_rl/text_arena`, TicTacToe-v0

@@ -10,7 +10,7 @@ export type Verdict =
   | { readonly _tag: "NoAnswer" }
 
 /**
- * By `MathAnswer.isCorrect`.
+ * Grades the last box of a response by `MathAnswer.isCorrect`.
  *
  * @example
  * BoxedAnswer.grade("The answer is \\boxed{0.5}.", "\\frac{1}{2}")

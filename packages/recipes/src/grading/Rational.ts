@@ -55,8 +55,8 @@ const fraction = (text: string): Option.Option<Rational> => {
 }
 
 /**
- * Without what LaTeX and money put around a number and do not change it by; a percent sign is dropped as upstream does. White
- * space between two digits stays, as `1 1/2` is not `11/2`.
+ * The text without dollar signs, the spacing of LaTeX and, as upstream does, percent signs. White space between two digits stays, because
+ * `1 1/2` is not `11/2`.
  */
 const bare = (text: string) =>
   text

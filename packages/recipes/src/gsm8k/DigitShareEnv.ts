@@ -8,8 +8,8 @@ import * as MathEnv from "../math/MathEnv.ts"
 const digitsOf = (text: string) => text.match(/\d/g) ?? []
 
 /**
- * The digits that answer and reference have in common, each as often as it occurs in both, over those of the longer one: 1 for
- * the right digits in any order, 0 without a digit in common. Padding an answer with digits does not pay.
+ * The number of digits that the answer shares with the reference, divided by the number of digits of the longer one: 1 for the right digits
+ * in any order, 0 without a digit in common. Padding an answer with digits does not pay.
  */
 export const digitShare = (answer: string, reference: string): number => {
   const found = digitsOf(answer)
