@@ -59,7 +59,7 @@ export const read = Effect.fnUntraced(function*(file: string) {
 
 const lineOf = ({ messages, tools }: Conversation, fields: object = {}) => {
   const line = {
-    messages: messages.map(OpenAi.fromMessage),
+    messages: OpenAi.fromMessages(messages),
     ...(tools.length > 0 && { tools: tools.map(OpenAi.fromToolSpec) }),
     ...fields
   }

@@ -96,7 +96,7 @@ describe("effect-rl play", () => {
             function: { name: "calculator", arguments: "{\"expression\": \"91 * 36\"}" }
           }]
         },
-        { role: "tool", content: "3276", name: "calculator" },
+        { role: "tool", content: "3276", tool_call_id: "call_0", name: "calculator" },
         { role: "assistant", content: " It is 3276." }
       ])
       const said = (line: number) =>

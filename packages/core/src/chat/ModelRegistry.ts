@@ -60,11 +60,12 @@ export const baseName = (name: string): string => name.replace(/:.*$/, "")
 /** Context of a variant with another one than the model's own, such as `:peft:131072`. */
 const contextOf = (name: string) => Number(/:peft:(\d+)/.exec(name)?.[1] ?? NaN)
 
-const variant = (name: string, { contextLength, price: _, ...model }: Model): Model => {
+const variant = (name: string, model: Model): Model => {
+  const { contextLength, price: _, ...attributes } = model
   const context = contextOf(name)
   const price = PublishedPrices.byModel.get(name)
   return {
-    ...model,
+    ...attributes,
     ...(Number.isNaN(context) ? contextLength !== undefined && { contextLength } : { contextLength: context }),
     ...(price !== undefined && { price })
   }

@@ -178,6 +178,32 @@ export const fromMessage = (message: Message.Message): ChatMessage => {
   }
 }
 
+/** Gives every call of a conversation an id, and every answer of a tool the id of the call that it answers, where they have none. */
+const identified = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
+  let calls = 0
+  let open: Array<string> = []
+  return messages.map((message) => {
+    const { role, toolCallId, toolCalls = [] } = message
+    if (toolCalls.length > 0) {
+      const identified = toolCalls.map((call) => ({ ...call, id: call.id ?? `call_${calls++}` }))
+      open = identified.map(({ id }) => id)
+      return { ...message, toolCalls: identified }
+    }
+    const id = role === "tool" ? toolCallId ?? open[0] : undefined
+    open = open.filter((other) => other !== id)
+    return id === undefined ? message : { ...message, toolCallId: id }
+  })
+}
+
+/**
+ * A conversation. Calls without an id get one from their position in the conversation, and answers of tools without one answer the calls
+ * before them in their order.
+ *
+ * @see tinker-cookbook `tinker_messages_to_openai`
+ */
+export const fromMessages = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<ChatMessage> =>
+  identified(messages).map(fromMessage)
+
 /** Why a response ended: at its stop, with calls to answer, or at the limit of its length. */
 export const finishReason = ({ message, termination }: Parsed): "stop" | "tool_calls" | "length" => {
   if (termination === "malformed") return "length"

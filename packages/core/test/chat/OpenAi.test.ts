@@ -44,6 +44,17 @@ describe("conversations", () => {
       assert.deepStrictEqual(yield* OpenAi.toMessages(messages.map(OpenAi.fromMessage)), messages)
     }))
 
+  it("have an id for every call, and for every answer of a tool that of its call", () => {
+    const get = { function: call.function }
+    const answer = { role: "tool", content: "mild", name: "get" }
+    const asks = { role: "assistant", content: "", toolCalls: [get, get] }
+    const ids = OpenAi.fromMessages([asks, answer, answer, { ...asks, toolCalls: [{ ...get, id: "own" }] }, answer])
+      .map(
+        ({ tool_call_id, tool_calls }) => tool_call_id ?? (tool_calls ?? []).map(({ id }) => id)
+      )
+    assert.deepStrictEqual(ids, [["call_0", "call_1"], "call_0", "call_1", ["own"], "own"])
+  })
+
   it.effect.each(["https://example.com/a.png", "data:image/gif;base64,AAAA", "data:image/png;base64,?"])(
     "refuse the image %s by its field",
     (url) =>
