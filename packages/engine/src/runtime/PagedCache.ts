@@ -52,7 +52,10 @@ export interface Copy {
 
 export class PagedCache {
   private readonly pages: Pages
-  private readonly running = new Set<Place>()
+  /** Running samples that hold each page. */
+  private readonly users: Int32Array
+  /** Pages that no running sample holds. */
+  private unneeded: number
   /** Places of samples that have ended, longest unused first. */
   private readonly idle = new Set<Place>()
   private readonly prefixes = new PrefixIndex.PrefixIndex<Place>()
@@ -60,14 +63,14 @@ export class PagedCache {
 
   constructor(geometry: Geometry) {
     this.geometry = geometry
-    this.pages = new Pages(Math.floor(geometry.positions / geometry.pageSize))
+    this.unneeded = Math.floor(geometry.positions / geometry.pageSize)
+    this.pages = new Pages(this.unneeded)
+    this.users = new Int32Array(this.unneeded)
   }
 
   /** Positions of all pages that no running sample holds. */
   get free(): number {
-    const { pageSize, positions } = this.geometry
-    const held = new Set([...this.running].flatMap(({ pages }) => pages))
-    return (Math.floor(positions / pageSize) - held.size) * pageSize
+    return this.unneeded * this.geometry.pageSize
   }
 
   /**
@@ -87,7 +90,7 @@ export class PagedCache {
     const place = this.place(sample, cached?.pages.slice(0, whole) ?? [], source, length)
     if (place === undefined) return undefined
     if (cached !== undefined && this.idle.delete(cached)) this.idle.add(cached)
-    this.running.add(place)
+    this.use(place, 1)
     const to = place.pages[whole]
     const isCopied = source !== undefined && to !== undefined && place.shared === length
     return { place, copies: isCopied ? [{ from: source, to, length: rest }] : [] }
@@ -100,7 +103,7 @@ export class PagedCache {
 
   /** What the sample has computed stays until the pages are needed; those that it has not reached are free at once. */
   end(place: Place) {
-    this.running.delete(place)
+    this.use(place, -1)
     if (place.computed === place.shared) return this.drop(place)
     const reached = Math.ceil(place.computed / this.geometry.pageSize)
     this.pages.release(place.pages.slice(reached))
@@ -123,14 +126,25 @@ export class PagedCache {
     return undefined
   }
 
+  /** A running sample begins or ends to need its pages. */
+  private use({ pages }: Place, change: 1 | -1) {
+    for (const page of pages) {
+      const before = this.users[page] ?? 0
+      this.users[page] = before + change
+      if (before === 0) this.unneeded--
+      if (before + change === 0) this.unneeded++
+    }
+  }
+
   private drop(place: Place) {
     this.pages.release(place.pages)
     this.idle.delete(place)
     this.prefixes.remove(place)
   }
 
-  /** Takes pages, from idle places where too few are free. */
+  /** Takes pages, from idle places where too few are free. These keep theirs where that would not be enough. */
   private take(count: number): ReadonlyArray<number> | undefined {
+    if (count > this.unneeded) return undefined
     for (const victim of this.idle) {
       if (this.pages.free >= count) break
       this.drop(victim)

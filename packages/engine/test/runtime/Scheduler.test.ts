@@ -266,6 +266,22 @@ describe("Scheduler", () => {
     assert.deepStrictEqual([rowsOf(6, second), rowsOf(7, first)], [[1], [8]])
   })
 
+  it("keeps a prompt for later while a request waits for more positions than it would give", () => {
+    const scheduler = new Scheduler({ sequences: 10, positions: 40, prefillRows: 100, pageSize: 4 })
+    const prompt = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    scheduler.add(order(1, prompt, { maxTokens: 1 }))
+    drain(scheduler)
+    scheduler.add(order(2, [20], { maxTokens: 20 }))
+    scheduler.plan()
+    scheduler.add(order(3, [30], { maxTokens: 24 }))
+    scheduler.plan()
+    assert.strictEqual(scheduler.stats.running, 1)
+    scheduler.cancel(3)
+    scheduler.add(order(4, prompt, { maxTokens: 1 }))
+    const [, span] = scheduler.plan()?.spans ?? []
+    assert.deepStrictEqual([span?.from, span?.to], [8, 9])
+  })
+
   it("queues and cancels ten thousand requests, and frees their positions at once", () => {
     const scheduler = new Scheduler({ sequences: 128, positions: 4096, prefillRows: 256, pageSize: 1 })
     for (let id = 0; id < 10_000; id++) scheduler.add(order(id, [id, id + 1, 7], { maxTokens: 40 }))
