@@ -10,6 +10,7 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Terminal from "effect/Terminal"
 import * as ConversationFile from "../ConversationFile.ts"
+import * as CtrlC from "../CtrlC.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Speech from "../terminal/Speech.ts"
@@ -52,7 +53,10 @@ const respond = Effect.fnUntraced(function*({ beginning, file, messages, talker 
   const asked = [...yield* Ref.get(messages), Message.user(line)]
   const speech = yield* Speech.make
   const conversation = yield* Renderer.withTools(talker.renderer, beginning.tools, asked)
-  const answer = yield* talker.answer(conversation, `chat/${asked.length}`, speech.write)
+  const answer = yield* talker.answer(conversation, `chat/${asked.length}`, {
+    tell: speech.write,
+    interrupted: yield* CtrlC.CtrlC
+  })
   yield* speech.end
   yield* output.lines(endings[answer.stopReason].map(output.style.dim))
   yield* output.record({ type: "answer", ...answer })

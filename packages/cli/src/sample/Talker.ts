@@ -13,7 +13,6 @@ import {
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import * as CtrlC from "../CtrlC.ts"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
 
@@ -29,12 +28,15 @@ export interface Answer {
   /** All of it, thinking and markup included. */
   readonly text: string
   readonly tokens: number
-  /** "interrupted" after Ctrl-C. */
   readonly stopReason: Sampling.SampleStopReason | "interrupted"
 }
 
-/** Tells of what an answer adds while it is sampled. */
-export type Tell = (delta: ResponseStream.Delta) => Effect.Effect<void>
+export interface Listening {
+  /** Tells of what an answer adds while it is sampled. */
+  readonly tell?: (delta: ResponseStream.Delta) => Effect.Effect<void>
+  /** Ends the answer where it is, once it completes. */
+  readonly interrupted?: Effect.Effect<void>
+}
 
 /** What was sampled so far. */
 type Sampled = Pick<Answer, "stopReason"> & { readonly tokens: ReadonlyArray<number> }
@@ -46,18 +48,18 @@ const joined = ({ stopReason, tokens }: Sampling.SampledTokens) => (before: Samp
   stopReason
 })
 
-const interrupted = (before: Sampled): Sampled => ({ ...before, stopReason: "interrupted" })
+const cut = (before: Sampled): Sampled => ({ ...before, stopReason: "interrupted" })
 
 /** The engine goes on where a piece ended. A service charges for the prompt of each piece, and is asked for the answer as a whole. */
 const pieceTokens = ({ backend, maxTokens }: Flags) => backend === "engine" ? undefined : maxTokens
 
 export interface Talker {
   readonly renderer: Renderer.Renderer
-  /** Answers a conversation. Ctrl-C ends the answer where it is. The same key has the same seed. */
+  /** Answers a conversation. The same key has the same seed. */
   readonly answer: (
     messages: ReadonlyArray<Message.Message>,
     key: string,
-    tell?: Tell
+    listening?: Listening
   ) => Effect.Effect<Answer, TinkerError.TinkerError | Renderer.RendererError>
 }
 
@@ -69,15 +71,14 @@ const make = (
   const { maxTokens, seed, temperature } = flags
   return {
     renderer,
-    answer: Effect.fnUntraced(function*(messages, key, tell = () => Effect.void) {
-      const ctrlC = yield* CtrlC.CtrlC
+    answer: Effect.fnUntraced(function*(messages, key, { interrupted = Effect.never, tell = () => Effect.void } = {}) {
       const sampled = yield* Ref.make(nothing)
       const prompt = yield* renderer.generationPrompt(messages)
       const params = { maxTokens, temperature, stop: renderer.stop, seed: Seed.derive(seed, key) }
       const reading = renderer.stream(messages)
       const tellAll = (deltas: ReadonlyArray<ResponseStream.Delta>) => Effect.forEach(deltas, tell, { discard: true })
       yield* SampleStream.pieces(client.sample, { prompt, params }, pieceTokens(flags)).pipe(
-        Stream.interruptWhen(Effect.andThen(ctrlC, Ref.update(sampled, interrupted))),
+        Stream.interruptWhen(Effect.andThen(interrupted, Ref.update(sampled, cut))),
         Stream.tap((piece) => Ref.update(sampled, joined(piece))),
         Stream.runForEach(({ tokens }) => tellAll(reading.push(tokens)))
       )

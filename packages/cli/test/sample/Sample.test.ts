@@ -34,7 +34,12 @@ describe("effect-rl sample", () => {
       ]])
       // What a test prints adds up.
       assert.deepStrictEqual(json(again.out).slice(3), answers)
-      const other = json((yield* run(...command, "--seed", "1")).out).slice(6)
+      const ctrlC = Effect.provideService(
+        run(...command, "--seed", "1"),
+        CtrlC.CtrlC,
+        Effect.die("leaves Ctrl-C alone")
+      )
+      const other = json((yield* ctrlC).out).slice(6)
       assert.notDeepEqual(other.map(({ text }) => text), answers.map(({ text }) => text))
     }))
 
