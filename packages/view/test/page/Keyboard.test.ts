@@ -1,3 +1,4 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
@@ -64,10 +65,30 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.keyboard.press("G")
           await page.keyboard.press("Escape")
           await page.getByRole("heading", { name: "Group 0/good" }).waitFor()
+          await page.keyboard.press("g")
+          await page.getByRole("heading", { name: "Group 0/rough" }).waitFor()
           await page.keyboard.press("n")
           await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
           await page.keyboard.press("p")
           await page.getByRole("heading", { name: "Iteration 0" }).waitFor()
+        })
+      }))
+
+    it.effect("marks runs in the list and compares them", () =>
+      Effect.gen(function*() {
+        const { folder, url } = yield* Served.start
+        yield* Effect.provide(Recorded.write(`${folder}/second`, { identity: { seed: 1 } }), NodeServices.layer)
+        const { visit } = yield* Browser
+        yield* visit(at(url, { at: "runs" }), async (page) => {
+          await page.getByRole("link", { name: "second" }).waitFor()
+          for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key)
+          await page.getByRole("link", { name: "Compare 2 runs" }).waitFor()
+          await page.keyboard.press("x")
+          await page.getByText("Mark 2 to 4 runs to compare them.").waitFor()
+          for (const key of ["x", "c"]) await page.keyboard.press(key)
+          await page.getByRole("heading", { name: "Comparison of 2 runs" }).waitFor()
+          await page.keyboard.press("Escape")
+          await page.getByRole("heading", { name: "Runs" }).waitFor()
         })
       }))
 
