@@ -30,6 +30,7 @@ const program = Effect.gen(function*() {
     Rewards.proximal,
     Tools.figure,
     Rewards.streaming,
+    Rewards.ranks,
     Examples.supervised,
     Examples.dpo,
     onPolicy,

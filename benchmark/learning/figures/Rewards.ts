@@ -136,6 +136,13 @@ export const proximal = {
   rows: proximalLosses.map((loss) => row(loss, { loss, pace: "async", maxStepsOffPolicy: 3 }))
 }
 
+export const ranks = {
+  ...figure,
+  name: "adapter-rank",
+  title: "Adapters of other ranks than 32",
+  rows: [4, 64].map((loraRank) => row(`rank ${loraRank}`, { loraRank }))
+}
+
 const ages: Shown = {
   ...rewards,
   besides: ({ updates }) => ({
