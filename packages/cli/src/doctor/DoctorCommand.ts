@@ -2,6 +2,7 @@
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Subject from "../eval/Subject.ts"
 import * as SubjectFlags from "../eval/SubjectFlags.ts"
@@ -46,8 +47,9 @@ const examine = Effect.fnUntraced(function*(flags: SubjectFlags.Flags) {
   }
   const failed = started.value
   if (failed !== undefined) return yield* new NotWell({ check: failed.check })
+  const address = Option.match(flags.baseUrl, { onNone: () => "", onSome: (url) => ` --base-url ${url}` })
   yield* output.lines([
-    `ready: ${yield* commandName} train arithmetic --backend ${flags.backend} --model ${subject.model}`
+    `ready: ${yield* commandName} train arithmetic --backend ${flags.backend}${address} --model ${subject.model}`
   ])
 })
 

@@ -27,26 +27,33 @@ const flags = {
 
 const headings = ["run", "program", "state", "iterations", "reward", "held out", "tokens", "cost"]
 
-const cells = (line: Entry.RunLine | Entry.BrokenRun): ReadonlyArray<string> => {
-  if ("error" in line) return [line.run, "", `cannot be read: ${line.error}`, "", "", "", "", ""]
-  const { dollars, done, iterations, program, reward, run, score, state, tokens } = line
-  return [
-    run,
-    program,
-    state,
-    iterations === null ? String(done) : `${done}/${iterations}`,
-    Quantity.fixed(reward ?? NaN, 3),
-    Quantity.percent(score ?? NaN, 1),
-    Quantity.count(tokens),
-    dollars === null ? "–" : Quantity.dollars(dollars)
-  ]
+const cells = (
+  { dollars, done, iterations, program, reward, run, score, state, tokens }: Entry.RunLine
+): ReadonlyArray<string> => [
+  run,
+  program,
+  state,
+  iterations === null ? String(done) : `${done}/${iterations}`,
+  Quantity.fixed(reward ?? NaN, 3),
+  Quantity.percent(score ?? NaN, 1),
+  Quantity.count(tokens),
+  dollars === null ? "–" : Quantity.dollars(dollars)
+]
+
+/** A table, and below it the runs that cannot be read, whose reasons are wider than any column. */
+const table = (lines: ReadonlyArray<Entry.RunLine | Entry.BrokenRun>) => {
+  const rows = lines.flatMap((line) => "error" in line ? [] : [cells(line).map(Untrusted.show)])
+  const broken = lines.flatMap((line) =>
+    "error" in line ? [Untrusted.show(`${line.run} cannot be read: ${line.error}`)] : []
+  )
+  return [...(rows.length === 0 ? [] : Columns.aligned([headings, ...rows])), ...broken]
 }
 
 const list = Effect.fnUntraced(function*(folder: string) {
   const output = yield* Output
   const lines = yield* Runs.list([folder])
   yield* Folders.check(folder, lines.map(({ run }) => run))
-  yield* output.lines(Columns.aligned([headings, ...lines.map((line) => cells(line).map(Untrusted.show))]))
+  yield* output.lines(table(lines))
   yield* Effect.forEach(lines, (line) => output.record({ type: "run", ...line }), { discard: true })
 })
 

@@ -2,7 +2,7 @@ import { commandName } from "@effect-rl/cli/terminal/CommandName"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { spawn } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as CommandLine from "../CommandLine.ts"
@@ -65,6 +65,19 @@ describe("effect-rl runs", () => {
       const [heading, line] = (yield* run("runs", dirname(folder))).out.slice(-2)
       assert.match(heading ?? "", /^run +program +state +iterations +reward +held out +tokens +cost$/)
       assert.match(line ?? "", /run +rl +completed +2\/2 +0\.500 +49\.0 % +\d+ k +–$/)
+    }))
+
+  it.effect("tells below the table why a run cannot be read", () =>
+    Effect.gen(function*() {
+      const { folder } = yield* recorded
+      const broken = join(dirname(folder), "broken")
+      mkdirSync(broken)
+      writeFileSync(join(broken, "records.jsonl"), "{\"_tag\":\"Elevating\"}\n")
+      const [heading, line, problem] = (yield* run("runs", dirname(folder))).out.slice(-3)
+      assert.match(heading ?? "", /^run +program +state/)
+      assert.match(line ?? "", /run +rl +completed +2\/2/)
+      assert.include(problem, `${broken} cannot be read: ${broken}/records.jsonl, line 1 is not a record of a run`)
+      assert.include(problem, "its _tag is \"Elevating\", expected one of Opened, Sampling,")
     }))
 
   it.effect("tells the cost where the run had prices, and programs everything", () =>
