@@ -163,7 +163,7 @@ export const make = <const P extends Readonly<Record<string, number>> = {}, cons
 export const formula = <X extends Extras>({ body }: LossExpression<X>): string => Formula.formula(body)
 
 const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGraph.Values => ({
-  data: data.map((value, at) => Number.isNaN(value) && isMissing(at) ? 0 : value),
+  data: data.includes(NaN) ? data.map((value, at) => Number.isNaN(value) && isMissing(at) ? 0 : value) : data,
   shape: [data.length]
 })
 
@@ -227,9 +227,7 @@ export const counted = <X extends Extras>(expression: LossExpression<X>, example
   const found = new Uint8Array(mask.length)
   for (const name of countingInputs(expression.body)) {
     const weights = name === "mask" ? mask : values(expression, example)[name]?.data
-    found.forEach((_, t) => {
-      if (weights?.[t] !== 0) found[t] = 1
-    })
+    for (let t = 0; t < found.length; t++) if (weights?.[t] !== 0) found[t] = 1
   }
   return found
 }

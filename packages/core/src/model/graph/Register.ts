@@ -1,5 +1,5 @@
 /** Numbers of many data side by side, and the instructions that compute one from others, forward and back. */
-import type { Binary, Unary } from "./Pointwise.ts"
+import type { Binary, Slope, Unary } from "./Pointwise.ts"
 
 /** A number per token, or one per datum. */
 export type Extent = "token" | "datum"
@@ -77,7 +77,7 @@ export const unary = (x: Register, { f, slope }: Unary): Instruction => {
 /** Of operands of one extent. */
 export const binary = (x: Register, y: Register, { f, slopes }: Binary): Instruction => {
   const output = make(x.extent, (x.isTracked || y.isTracked) && slopes !== undefined)
-  const pull = (operand: Register, slope: Binary["f"] | NonNullable<Binary["slopes"]>[number], layout: Layout) => {
+  const pull = (operand: Register, slope: Slope, layout: Layout) => {
     const [left, right, to, given, own] = [x.values, y.values, output.values, output.slopes, operand.slopes]
     const count = countOf(output, layout)
     for (let i = 0; i < count; i++) {
