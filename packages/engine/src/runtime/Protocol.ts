@@ -62,7 +62,8 @@ export interface SampleResult {
 /** The inputs of a loss graph besides its log-probabilities. */
 export interface GraphInputs {
   readonly targetTokens: Int32Array
-  readonly values: TrainingClient.GraphDatum["inputs"]
+  /** Vectors of f32 without their shape, which takes longer to post than their numbers. */
+  readonly values: Readonly<Record<string, TrainingClient.GraphDatum["inputs"][string] | Float32Array>>
   readonly counted: TrainingClient.GraphDatum["counted"]
 }
 

@@ -1,6 +1,7 @@
 /** Training data as the threads read them. */
-import { type Datum, TinkerError, type TrainingClient } from "@effect-rl/core"
+import { type Datum, type LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
 import type { Item } from "./Protocol.ts"
 import * as Text from "./Text.ts"
 
@@ -32,14 +33,21 @@ export const fromData = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) =>
 const misfit = (index: number, { length }: Uint8Array, expected: number) =>
   new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
 
+/** The numbers alone, where their shape says no more. */
+const compact = (values: LossGraph.Values) => {
+  const { data, shape } = values
+  return data instanceof Float32Array && shape.length === 1 && shape[0] === data.length ? data : values
+}
+
 /** Of data for a loss graph. */
 export const fromGraphData = (data: ReadonlyArray<TrainingClient.GraphDatum>) =>
   Effect.forEach(
     data,
-    Effect.fnUntraced(function*({ counted, inputs: values, modelInput, targetTokens }, index) {
+    Effect.fnUntraced(function*({ counted, inputs, modelInput, targetTokens }, index) {
       if (counted !== undefined && counted.length !== targetTokens.length) {
         return yield* misfit(index, counted, targetTokens.length)
       }
+      const values = Record.map(inputs, compact)
       const item: Item = {
         kind: "Graph",
         tokens: yield* Text.tokens(modelInput),

@@ -1,6 +1,7 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
 import type { Datum, Loss, LossGraph } from "@effect-rl/core"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
@@ -82,7 +83,9 @@ const likely = -1
 /** The inputs of a graph for one datum. */
 const graphInputs = ({ counted, values }: GraphInputs, logprobs: Float32Array) => {
   const present = counted === undefined ? logprobs : logprobs.map((value, t) => counted[t] === 0 ? likely : value)
-  return { ...values, logprobs: { data: present, shape: [present.length] } }
+  const vector = (data: Float32Array) => ({ data, shape: [data.length] })
+  const given = Record.map(values, (one) => one instanceof Float32Array ? vector(one) : one)
+  return { ...given, logprobs: vector(present) }
 }
 
 const trained = (evaluation: Interpreter.Evaluation, { counted }: GraphInputs, logprobs: Float32Array): Evaluated => {
