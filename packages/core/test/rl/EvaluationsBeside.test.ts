@@ -1,5 +1,13 @@
 /** Evaluations beside training, in virtual time: each scripted token is the number of steps behind the weights that sampled it. */
-import { type Evaluator, ModelInput, Pace, RunRecord, type TinkerError, type Weights } from "@effect-rl/core"
+import {
+  AdaptiveLimiter,
+  type Evaluator,
+  ModelInput,
+  Pace,
+  RunRecord,
+  type TinkerError,
+  type Weights
+} from "@effect-rl/core"
 import { Simulation } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
@@ -36,6 +44,8 @@ const slow = (seconds: number): Evaluator.Evaluator<TinkerError.TinkerError> => 
 const run = (evaluated: Evaluator.Evaluator<TinkerError.TinkerError>, evalEvery: number, of = pace) =>
   Schedules.run(world, of, { overrides: { run: { evalEvery, saveEvery: 2, evaluators: [evaluated] } } })
 
+const paces = [["asynchronous", pace], ["streaming", Pace.streaming({ minibatches: 2 })]] as const
+
 const updatedAt = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   records.filter(RunRecord.guards.Updated).map(({ at }) => at)
 
@@ -48,11 +58,11 @@ const measured = (records: ReadonlyArray<RunRecord.RunRecord>) =>
 
 const expected = [0, 4, 8].map((step) => ({ iteration: step, step, said: step, first: step, last: step }))
 
-describe("An evaluation beside asynchronous training", () => {
+describe.each(paces)("An evaluation beside %s training", (_, pace) => {
   it.live("measures the weights it began with, while updates go on as if there were none", () =>
     Effect.gen(function*() {
-      const without = yield* run(slow(1), 0)
-      const { held, records, simulation } = yield* run(slow(7), 4)
+      const without = yield* run(slow(1), 0, pace)
+      const { held, records, simulation } = yield* run(slow(7), 4, pace)
       assert.deepStrictEqual(measured(records), expected)
       assert.deepStrictEqual(updatedAt(records), updatedAt(without.records))
       const during = records.findIndex(RunRecord.guards.Updated)
@@ -63,10 +73,12 @@ describe("An evaluation beside asynchronous training", () => {
 
   it.live("is waited for by the next one, so that evaluations end in the order of their iterations", () =>
     Effect.gen(function*() {
-      const { records } = yield* run(slow(1000), 4)
+      const { records } = yield* run(slow(1000), 4, pace)
       assert.deepStrictEqual(measured(records), expected)
     }))
+})
 
+describe("An evaluation beside training", () => {
   it.live("says where its weights were saved", () =>
     Effect.gen(function*() {
       const { records } = yield* run(slow(7), 4)
@@ -114,5 +126,72 @@ describe("An evaluation beside asynchronous training", () => {
       assert.isTrue(Option.isSome(exit) && Exit.isFailure(exit.value))
       assert.isTrue(records.some(RunRecord.guards.Failed))
       assert.isFalse(records.some(RunRecord.guards.Finished))
+    }))
+
+  it.live("is given up where the budget is used up meanwhile, and the run ends with a checkpoint", () =>
+    Effect.gen(function*() {
+      const overrides = { run: { evalEvery: 4, saveEvery: 0, maxTokensTotal: 150, evaluators: [slow(1000)] } }
+      const { held, records, simulation } = yield* Schedules.run(world, pace, { overrides })
+      const end = records.at(-1)
+      assert.deepInclude(end, { _tag: "Finished", reason: "max_tokens_total" })
+      assert.isNotEmpty(records.filter(RunRecord.guards.Updated))
+      assert.deepStrictEqual(measured(records), [])
+      assert.isNotNull(end?._tag === "Finished" ? end.checkpoint : null)
+      assert.strictEqual(simulation.leakedFibers, 0)
+      assert.deepStrictEqual(held, {})
+    }))
+})
+
+/** Requests that wait for each other: more than the limiter begins with. */
+const crowd: Schedules.World = {
+  batches: Array.from({ length: iterations }, () => Array.from({ length: 8 }, () => ({ seconds: 0, tokenSeconds: 1 }))),
+  trainSeconds: 1,
+  publishSeconds: 0
+}
+
+/** The group whose prompt is sampled, so that its requests can be told from those of training until it is trained on itself. */
+const last = crowd.batches.flat().length - 1
+
+const requests = 120
+
+const wide: Evaluator.Evaluator<TinkerError.TinkerError> = {
+  name: "wide",
+  evaluate: ({ sampler }: Weights.Weights) =>
+    Effect.gen(function*() {
+      const { client } = yield* sampler
+      const prompt = ModelInput.fromTokens([last, 0, 0])
+      const one = client.sample({ prompt, params: { maxTokens: 8 } })
+      yield* Effect.all(Array.from({ length: requests }, () => one), { concurrency: "unbounded", discard: true })
+      return { name: "wide", metrics: {}, groups: [] }
+    }).pipe(Effect.scoped)
+}
+
+const besideRollouts = Schedules.run(crowd, pace, { overrides: { run: { evalEvery: 100, evaluators: [wide] } } })
+
+/** The share of the first evaluation in the requests that are sent until its last one is. */
+const shareOf = (sampled: Schedules.Seen["sampled"]) => {
+  const isEvaluation = sampled.map(({ key, step }) => key === String(last) && step === 0)
+  return requests / (isEvaluation.lastIndexOf(true) + 1 - isEvaluation.indexOf(true))
+}
+
+const updatesDuring = (records: ReadonlyArray<RunRecord.RunRecord>) => {
+  const from = records.findIndex(RunRecord.guards.Evaluating)
+  const to = records.findIndex(RunRecord.guards.Evaluated)
+  return records.slice(from, to).filter(RunRecord.guards.Updated).length
+}
+
+describe("An evaluation and rollouts that wait for the same permits", () => {
+  it.live("each get their share: neither starves, and updates go on", () =>
+    Effect.gen(function*() {
+      const { records, seen } = yield* Effect.provide(besideRollouts, AdaptiveLimiter.layer)
+      assert.isAbove(shareOf(seen.sampled), 0.5)
+      assert.isBelow(shareOf(seen.sampled), 0.8)
+      assert.isAtLeast(updatesDuring(records), 2)
+    }))
+
+  it.live("are sent all at once where nothing limits them", () =>
+    Effect.gen(function*() {
+      const { seen } = yield* besideRollouts
+      assert.strictEqual(shareOf(seen.sampled), 1)
     }))
 })
