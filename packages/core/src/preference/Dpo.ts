@@ -6,14 +6,13 @@ import * as Stream from "effect/Stream"
 import * as NextTokens from "../backend/NextTokens.ts"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
-import * as Adam from "../learn/Adam.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunStore } from "../record/RunStore.ts"
-import * as StepMetrics from "../rl/StepMetrics.ts"
 import * as Pass from "../run/Pass.ts"
-import * as Program from "../run/Program.ts"
+import type * as Program from "../run/Program.ts"
 import * as Run from "../run/Run.ts"
+import * as ExampleIteration from "../supervised/ExampleIteration.ts"
 import * as DpoLoss from "./DpoLoss.ts"
 import * as DpoOptions from "./DpoOptions.ts"
 import * as Preferences from "./Preferences.ts"
@@ -27,29 +26,20 @@ export const validate = <E, R, EE, ER>(
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(DpoOptions.resolve(options))
 
 const iteration = (
-  { adam, beta, iterations, learningRate }: DpoOptions.Resolved,
+  resolved: DpoOptions.Resolved,
   index: number,
   pairs: ReadonlyArray<Preferences.Pair>,
   referenceDT: ReadonlyArray<Float32Array>
-): Program.Iteration<number> => {
-  const rate = learningRate.at({ iteration: index, iterations })
+) => {
   const data = Preferences.interleaved(pairs)
-  const passes = Arr.isReadonlyArrayNonEmpty(data) ? [Pass.custom("dpo", data, DpoLoss.make(referenceDT, beta))] : []
-  return {
-    _tag: "Iteration",
-    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
-    cursor: index + 1,
-    report: (outputs) => ({
-      metrics: {
-        "progress/batch": index,
-        "optim/lr": rate,
-        "dpo/pairs": pairs.length,
-        "tokens/trained": data.reduce((sum, { modelInput }) => sum + modelInput.length, 0),
-        ...outputs[0]?.passes[0]?.metrics,
-        ...StepMetrics.updates(outputs)
-      }
-    })
-  }
+  return ExampleIteration.make(resolved, {
+    index,
+    data,
+    passes: Arr.isReadonlyArrayNonEmpty(data)
+      ? [Pass.custom("dpo", data, DpoLoss.make(referenceDT, resolved.beta))]
+      : [],
+    metrics: (outputs) => ({ "dpo/pairs": pairs.length, ...outputs[0]?.passes[0]?.metrics })
+  })
 }
 
 /** The program; its cursor is the index of the next batch. */

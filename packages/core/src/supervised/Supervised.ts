@@ -3,16 +3,15 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Tinker } from "../backend/Tinker.ts"
-import * as Adam from "../learn/Adam.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunStore } from "../record/RunStore.ts"
-import * as StepMetrics from "../rl/StepMetrics.ts"
 import * as Pass from "../run/Pass.ts"
-import * as Program from "../run/Program.ts"
+import type * as Program from "../run/Program.ts"
 import * as Run from "../run/Run.ts"
+import * as ExampleIteration from "./ExampleIteration.ts"
 import * as Nll from "./Nll.ts"
 import type { SupervisedDataset } from "./SupervisedDataset.ts"
 import * as SupervisedOptions from "./SupervisedOptions.ts"
@@ -25,32 +24,19 @@ export const validate = <E, R, EE, ER>(
 ): Effect.Effect<void, InvalidOption> => Effect.asVoid(SupervisedOptions.resolve(options))
 
 const iteration = (
-  { adam, iterations, learningRate }: SupervisedOptions.Resolved,
+  resolved: SupervisedOptions.Resolved,
   index: number,
   data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
-): Program.Iteration<number> => {
-  const rate = learningRate.at({ iteration: index, iterations })
-  const passes = Pass.ofArray(data, Loss.crossEntropy)
-  return {
-    _tag: "Iteration",
-    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
-    cursor: index + 1,
-    report: (outputs) => {
+) =>
+  ExampleIteration.make(resolved, {
+    index,
+    data,
+    passes: Pass.ofArray(data, Loss.crossEntropy),
+    metrics: (outputs) => {
       const sums = Nll.sums(data, outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs)))
-      return {
-        metrics: {
-          "progress/batch": index,
-          "optim/lr": rate,
-          "optim/datums": data.length,
-          "optim/target_tokens": sums.targets,
-          "tokens/trained": data.reduce((sum, { modelInput }) => sum + modelInput.length, 0),
-          ...Nll.mean(sums),
-          ...StepMetrics.updates(outputs)
-        }
-      }
+      return { "optim/datums": data.length, "optim/target_tokens": sums.targets, ...Nll.mean(sums) }
     }
-  }
-}
+  })
 
 /** The program; its cursor is the index of the next batch. No batch needs newer weights, so the next one is submitted ahead. */
 const program = <E, R>(

@@ -1,0 +1,54 @@
+/** Credit that draws a student's policy towards its teacher's. */
+import * as Effect from "effect/Effect"
+import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import type { TinkerError } from "../../backend/TinkerError.ts"
+import type { InvalidOption } from "../../record/InvalidOption.ts"
+import * as Advantage from "../Advantage.ts"
+import * as TokenAdvantages from "../TokenAdvantages.ts"
+import { type Credit, credited } from "./Assigned.ts"
+import * as Gap from "./Gap.ts"
+import * as Pull from "./Pull.ts"
+
+const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))
+
+export interface DistillOptions<out E = never, out R = never> extends Partial<Pull.Pull> {
+  readonly teacher: SamplingClient
+  /** Advantages of the task's rewards, to which the teacher's are added; none unless given. */
+  readonly estimator?: Advantage.Estimator
+  /** What the teacher reads in place of the student's prompt, such as instructions that the student is to learn to do without. */
+  readonly prompt?: Gap.OtherPrompt<E, R>
+}
+
+/**
+ * On-policy distillation: A[t] = c·(log p[t] − log q[t]) with p the teacher and q the sampler, the negative reverse KL divergence
+ * per token (arXiv:2306.13649), on every group that has members, whatever its rewards. The teacher must have the student's
+ * tokenizer. With a `prompt` of its own, it is prompt distillation, and self-distillation where the teacher is the student's base
+ * model. Fails as `Unsupported` where the backend gives no log-probabilities of prompts. `teacher_kl` is the mean of
+ * log q − log p.
+ *
+ * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
+ */
+export const distill = <E = never, R = never>(
+  { coefficient = 1, discount = 0, estimator = zero, prompt, teacher }: DistillOptions<E, R>
+): Credit<E | TinkerError | InvalidOption, R> => ({
+  name: "distill",
+  config: {
+    estimator: { name: estimator.name, ...estimator.config },
+    teacher: teacher.modelPath,
+    ...(prompt === undefined ? {} : { prompt: prompt.name }),
+    coefficient,
+    discount
+  },
+  isByGroup: true,
+  assign: Effect.fnUntraced(function*(results, memory) {
+    yield* Pull.check({ coefficient, discount })
+    const groups = credited(results, "tokens", estimator)
+    const gapOf = yield* Gap.measure(teacher, groups, prompt)
+    const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
+    return {
+      groups: Pull.add(groups, gapOf, { coefficient, discount }, 0),
+      metrics: count === 0 ? {} : { teacher_kl: sum / count },
+      memory
+    }
+  })
+})

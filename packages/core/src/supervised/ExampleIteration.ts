@@ -1,0 +1,38 @@
+/** An iteration that takes one optimizer step on a batch of examples. */
+import * as Adam from "../learn/Adam.ts"
+import type * as Datum from "../model/Datum.ts"
+import * as StepMetrics from "../rl/StepMetrics.ts"
+import type * as Pass from "../run/Pass.ts"
+import * as Program from "../run/Program.ts"
+import type * as SupervisedOptions from "./SupervisedOptions.ts"
+
+/** A batch, the passes of its step, and its own metrics when they are done. */
+export interface Batch {
+  readonly index: number
+  readonly data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
+  /** None where the batch is empty. */
+  readonly passes: ReadonlyArray<Pass.Pass>
+  readonly metrics: (outputs: ReadonlyArray<Program.UpdateOutput>) => Readonly<Record<string, number>>
+}
+
+/** The cursor is the index of the next batch. */
+export const make = (
+  { adam, iterations, learningRate }: SupervisedOptions.Resolved,
+  { data, index, metrics, passes }: Batch
+): Program.Iteration<number> => {
+  const rate = learningRate.at({ iteration: index, iterations })
+  return {
+    _tag: "Iteration",
+    updates: passes.map((pass) => Program.update([pass], Adam.params(adam, rate))),
+    cursor: index + 1,
+    report: (outputs) => ({
+      metrics: {
+        "progress/batch": index,
+        "optim/lr": rate,
+        "tokens/trained": data.reduce((sum, { modelInput }) => sum + modelInput.length, 0),
+        ...metrics(outputs),
+        ...StepMetrics.updates(outputs)
+      }
+    })
+  }
+}
