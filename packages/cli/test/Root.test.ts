@@ -243,6 +243,17 @@ describe("effect-rl train", () => {
       has(missing.errors, "./nowhere.ts is not a recipe: ")
     }))
 
+  it.effect("does not resume a recipe with another value of its own setting that is marked as identity", () =>
+    Effect.gen(function*() {
+      const recipe = new URL("./train/own-recipe.ts", import.meta.url).pathname
+      const train = ["train", recipe, "--backend", "mock", "--log-path", yield* runFolder, "--iterations"]
+      assert.isTrue(Exit.isSuccess((yield* run(...train, "1")).exit))
+      const { errors, exit } = yield* run(...train, "2", "--longest", "20")
+      assert.isTrue(Exit.isFailure(exit))
+      has(errors, "was started with settings {\"longest\":40}, now it is {\"longest\":20}")
+      assert.isTrue(Exit.isSuccess((yield* run(...train, "2", "--longest", "40")).exit))
+    }))
+
   it.effect("does not resume with another configuration", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder

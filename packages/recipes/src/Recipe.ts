@@ -16,7 +16,7 @@ import {
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
 /** What is trained on where nothing is rolled out. */
@@ -111,8 +111,16 @@ export interface Recipe<out E = never, out R = never> {
   readonly configure: (given: unknown) => Effect.Effect<Configured<E, R>, InvalidOption.InvalidOption>
 }
 
+/** The recipe's own settings that are marked as `identity`; those of training belong to a run's identity by its options. */
+const ownIdentity = <S extends Setting.Struct>(settings: S, decoded: S["Type"]) => {
+  const own = Object.entries(Setting.identity(settings, decoded)).filter(([name]) =>
+    !TrainingSettings.identityNames.has(name)
+  )
+  return own.length === 0 ? {} : { settings: Object.fromEntries(own) }
+}
+
 /**
- * A recipe.
+ * A recipe. A run of it is resumed only with equal values of its settings that are marked as `identity`.
  *
  * @example
  * export default Recipe.make({
@@ -146,6 +154,10 @@ export const make = <S extends Schema.Decoder<BaseSettings> & Setting.Struct, E,
     Effect.map(Effect.tap(Setting.decode(settings, given), TrainingSettings.check), (decoded) => ({
       model: decoded.model,
       seed: decoded.seed,
-      build: (model) => build(model, decoded)
+      build: (model) =>
+        Effect.map(build(model, decoded), (task) => ({
+          ...task,
+          run: Stream.provideService(task.run, RunOptions.Identity, ownIdentity(settings, decoded))
+        }))
     }))
 })

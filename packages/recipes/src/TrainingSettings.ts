@@ -93,17 +93,6 @@ export const fields = (defaults: Defaults) => ({
   ...rollout
 })
 
-/** Names of these settings, to tell them from those of a recipe's own task. */
-export const names: ReadonlySet<string> = new Set(Object.keys(fields({
-  model: "",
-  iterations: 0,
-  groupsPerBatch: 1,
-  groupSize: 1,
-  learningRate: 1,
-  maxTokens: 1,
-  evalEvery: 0
-})))
-
 const All = Schema.Struct(fields({
   model: "",
   iterations: 0,
@@ -115,6 +104,12 @@ const All = Schema.Struct(fields({
 }))
 
 export type TrainingSettings = typeof All.Type
+
+/** Names of these settings, to tell them from those of a recipe's own task. */
+export const names: ReadonlySet<string> = new Set(Object.keys(All.fields))
+
+/** Names under which these settings are part of a run's identity. */
+export const identityNames: ReadonlySet<string> = new Set(Object.keys(Setting.identity(All, Setting.defaults(All))))
 
 type Settings = Omit<TrainingSettings, "groupSize">
 

@@ -130,7 +130,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const records = yield* Stream.runCollect(read)
   yield* Spending.check(settings, model.name, records)
   const story = RunRecord.current(records)
-  const identity = identityOf(program, options, resolved)
+  const identity = { ...identityOf(program, options, resolved), ...(yield* RunOptions.Identity) }
   const isSame = yield* hasSameIdentity(story, identity)
   const start = yield* Start.find(program, options, resolved, story)
   const { client, cursor, position, saved } = start

@@ -4,6 +4,7 @@
  * @example
  * Rl.run({ model, dataset, lora: { rank: 8 }, run: { iterations: 50, saveEvery: 10, seed: 1 } })
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ChatModel } from "../chat/ChatModel.ts"
@@ -91,6 +92,14 @@ export const resolve = Effect.fnUntraced(function*<EE, ER>(
   const [least, most] = model.capabilities.loraRank
   yield* Check.all(Check.option("lora.rank", resolved.lora.rank, Check.whole(least, most)))
   return resolved
+})
+
+/**
+ * More that must be equal for a run to be resumed, beside its options and its program: a recipe gives those of its own settings that are
+ * marked as `identity`.
+ */
+export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOptions/Identity", {
+  defaultValue: () => ({})
 })
 
 /** The options that must be equal for a run to be resumed, whatever its program. */
