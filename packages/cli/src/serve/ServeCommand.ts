@@ -2,7 +2,6 @@
 import { Tinker } from "@effect-rl/core"
 import { FileFailure, FileLock } from "@effect-rl/files"
 import { ApiKeys, TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as ByteSize from "effect/ByteSize"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -18,6 +17,7 @@ import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
+import * as HttpListener from "../HttpListener.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as ServedModels from "./ServedModels.ts"
 
@@ -26,17 +26,6 @@ export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", {
   override get message() {
     return `--host ${this.host} lets other machines in: set ${keysVariable} to the keys they need, ` +
       "separated by commas, or leave --host away"
-  }
-}
-
-/** The address is taken, or not this machine's. */
-export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
-  host: Schema.String,
-  port: Schema.Int,
-  detail: Schema.String
-}) {
-  override get message() {
-    return `cannot listen at ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
   }
 }
 
@@ -134,13 +123,7 @@ const listener = () => {
 }
 
 const http = (host: string, port: number) =>
-  NodeHttpServer.layer(listener, { host, port, gracefulShutdownTimeout: "5 seconds" })
-    .pipe(
-      Layer.catchTag(
-        "ServeError",
-        ({ cause }) => Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))
-      )
-    )
+  HttpListener.layer(listener, { host, port, gracefulShutdownTimeout: "5 seconds" })
 
 const announce = (hasKeys: boolean) =>
   Effect.gen(function*() {

@@ -1,35 +1,15 @@
 /** The page of runs, served to this machine alone, or to others with a token. */
 import { ViewServer } from "@effect-rl/view"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
 import { createServer } from "node:http"
-
-/** The port is taken. */
-export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
-  host: Schema.String,
-  port: Schema.Int,
-  detail: Schema.String
-}) {
-  override get message() {
-    return `cannot listen at ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
-  }
-}
+import * as HttpListener from "../HttpListener.ts"
 
 /** Pages hold their streams of records open; nothing is lost when they are cut. */
 const gracefulShutdownTimeout = "100 millis"
-
-const http = (host: string, port: number) =>
-  NodeHttpServer.layer(createServer, { host, port, gracefulShutdownTimeout }).pipe(
-    Layer.catchTag(
-      "ServeError",
-      ({ cause }) => Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))
-    )
-  )
 
 export const loopback = "127.0.0.1"
 
@@ -37,7 +17,8 @@ export const loopback = "127.0.0.1"
 export const start = Effect.fnUntraced(function*(folders: ReadonlyArray<string>, port = 0, host = loopback) {
   const token = host === loopback ? undefined : randomUUID()
   const server = ViewServer.layer({ folders, ...(token === undefined ? {} : { token }) })
-  const context = yield* Layer.build(Layer.provideMerge(server, http(host, port)))
+  const http = HttpListener.layer(createServer, { host, port, gracefulShutdownTimeout })
+  const context = yield* Layer.build(Layer.provideMerge(server, http))
   const address = HttpServer.formatAddress(Context.get(context, HttpServer.HttpServer).address)
   return token === undefined ? address : `${address}/?token=${token}`
 })
