@@ -215,9 +215,14 @@ describe("effect-rl checkpoints", () => {
       assert.strictEqual((yield* now)?.["state"], "")
       yield* ask("ttl", path, "7 days")
       assert.isNumber((yield* now)?.["expiresAt"])
-      yield* ask("download", path, "--out", `${folder}/checkpoint.tar`)
-      const tar = yield* FileSystem.FileSystem.use((fs) => fs.readFile(`${folder}/checkpoint.tar`))
-      assert.isAbove(tar.length, 10_000)
+      yield* ask("download", path, "--output", folder)
+      const fs = yield* FileSystem.FileSystem
+      const downloaded = `${folder}/${path.replace("tinker://", "").replaceAll("/", "_")}`
+      const sizes = yield* Effect.forEach(
+        yield* fs.readDirectory(downloaded),
+        (name) => Effect.map(fs.stat(`${downloaded}/${name}`), ({ size }) => Number(size))
+      )
+      assert.isAbove(Math.max(...sizes), 10_000)
       yield* ask("delete", path)
       assert.isUndefined(yield* now)
     }).pipe(Effect.provide(NodeServices.layer)))
