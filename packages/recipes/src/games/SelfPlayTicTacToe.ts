@@ -12,7 +12,7 @@ import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 const { groupSize: _, ...fields } = TrainingSettings.fields({
   model: "effect-rl/tiny-tasks",
   iterations: 30,
-  groupsPerBatch: 24,
+  groupsPerBatch: 48,
   groupSize: 2,
   learningRate: 1e-3,
   maxTokens: 8,
