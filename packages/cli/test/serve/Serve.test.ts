@@ -223,7 +223,7 @@ describe("effect-rl checkpoints", () => {
         (name) => Effect.map(fs.stat(`${downloaded}/${name}`), ({ size }) => Number(size))
       )
       assert.isAbove(Math.max(...sizes), 10_000)
-      yield* ask("delete", path)
+      yield* ask("delete", "--yes", path)
       assert.isUndefined(yield* now)
     }).pipe(Effect.provide(NodeServices.layer)))
 })
