@@ -91,4 +91,4 @@ export const refusal = Effect.fnUntraced(function*(answer: Answer) {
 export const locationOf = ({ headers, status }: Pick<Answer, "headers" | "status">) =>
   status >= 300 && status < 400 ? headers["location"] : undefined
 
-export const isGood = ({ status }: Answer) => status >= 200 && status < 300
+export const isSuccess = ({ status }: Answer) => status >= 200 && status < 300

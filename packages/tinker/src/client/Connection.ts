@@ -156,7 +156,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   const attempt: Connection["attempt"] = (request, limit) =>
     Effect.flatMap(
       exchange(request, limit),
-      (answer) => Answer.isGood(answer) ? Effect.succeed(answer) : Effect.flip(Answer.refusal(answer))
+      (answer) => Answer.isSuccess(answer) ? Effect.succeed(answer) : Effect.flip(Answer.refusal(answer))
     )
 
   const get = (url: URL, headers: Readonly<Record<string, string>>) => {
