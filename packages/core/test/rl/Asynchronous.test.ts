@@ -1,6 +1,7 @@
 import { Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import * as Schedules from "./Schedules.ts"
 import * as Task from "./Task.ts"
 
 const run = (pace: Pace.Pace, overrides: Task.Overrides = {}) =>
@@ -81,6 +82,28 @@ describe("Asynchronous training", () => {
         "async/excess": 0
       })
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.live("gives up a group that hangs after an hour, unless another time is given", () =>
+    Effect.gen(function*() {
+      const world = {
+        batches: [[{ seconds: 1 }, { seconds: undefined }], [{ seconds: 1 }]],
+        trainSeconds: 1,
+        publishSeconds: 0
+      }
+      const ended = (overrides: Schedules.Settings["overrides"]) =>
+        Effect.map(
+          Schedules.run(world, Pace.async({ maxStepsOffPolicy: 1 }), overrides === undefined ? {} : { overrides }),
+          ({ records, simulation }) => ({
+            verdicts: records.filter(RunRecord.guards.Credited).flatMap(({ groups }) =>
+              groups.map(({ key, verdict }) => `${key} ${verdict}`)
+            ).toSorted(),
+            hours: Math.floor(simulation.millis / 3_600_000)
+          })
+        )
+      const verdicts = ["0 informative", "1 skipped", "2 informative"]
+      assert.deepStrictEqual(yield* ended(undefined), { verdicts, hours: 1 })
+      assert.deepStrictEqual(yield* ended({ rollout: { groupTimeout: "1 minute" } }), { verdicts, hours: 0 })
+    }))
 
   it.effect("asks for a loss by name, as the default has no clip", () =>
     Effect.gen(function*() {

@@ -67,11 +67,15 @@ const scenario = (seed: number, hopShare = 0.4): Scenario => {
   }
 }
 
+/** How long an interruption waits for an update, and then for what is left to be saved. */
+const interruptSeconds = 20
+const shutdownSeconds = 2 * interruptSeconds
+
 const settingsOf = ({ concurrency, dynamic, saveEvery, substeps }: Scenario) => ({
   overrides: {
     rollout: { concurrency, groupTimeout: "1 minute", dynamic },
     update: { substeps },
-    run: { saveEvery }
+    run: { saveEvery, interruptTimeout: `${interruptSeconds} seconds` }
   } as const
 })
 
@@ -139,12 +143,17 @@ it.live(
     Effect.gen(function*() {
       const failed: Array<string> = []
       for (const seed of seeds.slice(0, Math.ceil(seeds.length / 4))) {
-        const chosen = scenario(seed)
-        const options = { interruptAfter: Draw.make(seed, "interruption").integer(1, 1500) }
+        const drawn = scenario(seed)
+        const draw = Draw.make(seed, "interruption")
+        const trainSeconds = draw.chance(0.3) ? 3600 : drawn.world.trainSeconds
+        const chosen = { ...drawn, world: { ...drawn.world, trainSeconds } }
+        const options = { interruptAfter: draw.integer(1, 1500) }
         const ran = yield* Schedules.run(chosen.world, paceOf(chosen), { ...settingsOf(chosen), seed, options })
-        const { exit, leakedFibers } = ran.simulation
+        const { exit, interruptedAt, leakedFibers, millis } = ran.simulation
+        const seconds = Option.match(interruptedAt, { onNone: () => 0, onSome: (at) => (millis - at) / 1000 })
         const broken = [
           ...(Option.isNone(exit) ? ["it does not end"] : []),
+          ...(seconds > shutdownSeconds ? [`it ends ${seconds} seconds after it was interrupted`] : []),
           ...(leakedFibers > 0 ? [`it leaves ${leakedFibers} fibers`] : []),
           ...(Object.keys(ran.held).length > 0 ? [`it holds ${JSON.stringify(ran.held)}`] : []),
           ...ScheduleRules.broken(storyOf(chosen, ran, false))

@@ -39,6 +39,8 @@ export interface Simulation<out A, out E> {
   readonly tasks: number
   /** When it ended, in virtual time. */
   readonly millis: number
+  /** When `interruptAfter` interrupted it; `None` where it ended before. */
+  readonly interruptedAt: Option.Option<number>
   /** Fibers that outlived the program. */
   readonly leakedFibers: number
 }
@@ -98,9 +100,13 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
   const logged = Effect.provideService(program, EventLog.EventLog, log)
   const deadline = Duration.toMillis(options.deadline ?? "1 hour")
   let tasks = 0
+  let interruptedAt = Option.none<number>()
   const fiber = Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, logged))
   const goesOn = () => {
-    if (++tasks === options.interruptAfter) fiber.interruptUnsafe()
+    if (++tasks === options.interruptAfter) {
+      interruptedAt = Option.some(loop.now())
+      fiber.interruptUnsafe()
+    }
     return tasks !== options.crashAfter
   }
   yield* drive(loop, fiber, deadline, goesOn)
@@ -121,6 +127,7 @@ export const run = Effect.fnUntraced(function*<A, E, R>(
     hash: EventLog.hash(events),
     tasks,
     millis,
+    interruptedAt,
     leakedFibers: loop.fibers()
   }
 })
