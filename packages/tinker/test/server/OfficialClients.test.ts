@@ -77,7 +77,7 @@ describe("the server, to official clients", () => {
         assert.strictEqual(other.status, 400)
         assert.include(
           detail(other),
-          `base_model is "nobody/else", expected "${Script.defaultModel}", of which ${path}`
+          `base_model is "nobody/else", expected "${Script.defaultModel}", the base model of ${path}`
         )
       }))
 
