@@ -31,9 +31,15 @@ const inMemory = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 /** Evaluated five times, so that there is a curve. */
 const evaluations = 4
 
-const settingsOf = (recipe: Pick<Recipe.Recipe, "settings">, seed: number) => {
-  const evalEvery = Math.ceil(Number(RecipeRun.defaultsOf(recipe)["iterations"]) / evaluations)
-  return { model, seed, evalEvery }
+interface Given {
+  readonly iterations?: number
+  readonly schedule?: "linear"
+  readonly teacher?: string
+}
+
+const settingsOf = (recipe: Pick<Recipe.Recipe, "settings">, seed: number, given: Given = {}) => {
+  const iterations = given.iterations ?? Number(RecipeRun.defaultsOf(recipe)["iterations"])
+  return { model, seed, evalEvery: Math.ceil(iterations / evaluations), ...given }
 }
 
 const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, settings: object) {
@@ -42,14 +48,14 @@ const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, set
 }, inMemory)
 
 /** The recipe as it is, and with next to no learning rate. */
-const usual = <E, R>(recipe: Recipe.Recipe<E, R>, given: object = {}) => ({
-  trained: (seed: number) => train(recipe, { ...settingsOf(recipe, seed), ...given }),
-  "learning rate 10⁻¹²": (seed: number) => train(recipe, { ...settingsOf(recipe, seed), ...given, learningRate: 1e-12 })
+const usual = <E, R>(recipe: Recipe.Recipe<E, R>, given?: Given) => ({
+  trained: (seed: number) => train(recipe, settingsOf(recipe, seed, given)),
+  "learning rate 10⁻¹²": (seed: number) => train(recipe, { ...settingsOf(recipe, seed, given), learningRate: 1e-12 })
 })
 
 /** The options of a recipe's run, and those of its examples. */
-const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, seed: number) {
-  const given = settingsOf(recipe, seed)
+const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, seed: number, others?: Given) {
+  const given = settingsOf(recipe, seed, others)
   const { build } = yield* recipe.configure(given)
   const chat = yield* ChatModel.resolve(model)
   const { evaluators } = yield* build(chat)
@@ -108,12 +114,15 @@ const guessed = ({ chosen, rejected }: Preferences.Preference, verdict: string):
   Message.assistant(verdict)
 ]
 
+/** At the recipe's constant rate, one of three runs ends where it would by chance. */
+const longer: Given = { iterations: 120, schedule: "linear" }
+
 const preferenceModel = {
   name: Recipes.preferenceModel.name,
   kinds: {
-    ...usual(Recipes.preferenceModel),
+    ...usual(Recipes.preferenceModel, longer),
     "verdicts by chance": Effect.fnUntraced(function*(seed: number) {
-      const { batches, options } = yield* optionsOf(Recipes.preferenceModel, seed)
+      const { batches, options } = yield* optionsOf(Recipes.preferenceModel, seed, longer)
       const rows = WorkedSum.preferences().map((row, index) => guessed(row, isEven(seed, index) ? "A" : "B"))
       const dataset = SupervisedDataset.conversations(rows, { trainOn: "last_assistant_message", ...batches(rows) })
       return yield* Stream.runCollect(Supervised.run({ ...options, dataset }))
