@@ -25,7 +25,7 @@ import * as Sums from "../Sums.ts"
 import * as Examples from "./Examples.ts"
 
 const maxTokens = 32
-const iterations = 20
+const epochs = 3
 const groupsPerBatch = 32
 
 /** The teacher is asked for JSON; the student for a list. */
@@ -37,6 +37,7 @@ const untold = (words: Words) => `Write ${words.join(", ")} as a list.`
 const isHeldOut = (words: Words) => Seed.derive(0, words.join()) % 8 === 0
 const heldOut = Format.triples.filter(isHeldOut)
 const trained = Format.triples.filter((words) => !isHeldOut(words))
+const iterations = epochs * Math.ceil(trained.length / groupsPerBatch)
 
 type Question = (words: Words) => string
 
@@ -76,12 +77,12 @@ const begun = ({ model, statePath }: Teacher, seed: number) => ({
   loadCheckpointPath: statePath,
   run: {
     seed,
-    evalEvery: iterations / 4,
+    evalEvery: Math.ceil(iterations / 4),
     evaluators: [Evaluator.testSet({ name: "held_out", groups: heldOut.map(group(model, 1)), maxTokens })]
   }
 })
 
-/** What the student writes, each token as likely as the teacher finds it behind its own question. */
+/** What the student writes, each token as likely as the teacher finds it after its own question. */
 const onPolicy = (teacher: Teacher, question: Question, seed: number) => {
   const { client, model } = teacher
   const prompt = {
@@ -90,7 +91,7 @@ const onPolicy = (teacher: Teacher, question: Question, seed: number) => {
   }
   return Rl.run({
     ...begun(teacher, seed),
-    dataset: RLDataset.fromArray(trained, { groupsPerBatch, shuffle: true, group: group(model, 4) }),
+    dataset: RLDataset.fromArray(trained, { groupsPerBatch, epochs, shuffle: true, group: group(model, 4) }),
     sampling: { maxTokens },
     update: { learningRate: 1e-3, credit: Credit.distill({ teacher: client, prompt }) }
   })
@@ -101,12 +102,12 @@ const offPolicy = (teacher: Teacher, question: Question, seed: number) => {
   const { client, model } = teacher
   const { respond } = MessagePolicy.fromSamplingClient(client, { model, maxTokens, temperature: 1, seed })
   return Stream.unwrap(Effect.gen(function*() {
-    const rows = yield* Effect.forEach(trained.slice(0, iterations * groupsPerBatch), (words) =>
+    const rows = yield* Effect.forEach(trained, (words) =>
       Effect.map(
         respond({ messages: [Message.user(question(words))], key: words.join() }),
         (answer): SupervisedDataset.Conversation => [Message.user(untold(words)), answer]
       ), { concurrency: 64 })
-    const dataset = SupervisedDataset.conversations(rows, { model, batchSize: groupsPerBatch, shuffle: true })
+    const dataset = SupervisedDataset.conversations(rows, { model, batchSize: groupsPerBatch, epochs, shuffle: true })
     return Supervised.run({ ...begun(teacher, seed), dataset, update: { learningRate: 1e-3 } })
   }))
 }
