@@ -55,7 +55,7 @@ const fly = (name: string, run: () => string) => flights.set(name, Quiet.measure
 for (const count of counts) {
   fly(`effect-rl, ${count.toLocaleString("en")}`, () => Process.node(here("inFlight.ts"), url, String(count)))
 }
-const smallHeap = ["--max-semi-space-size=8", "--heap-growing-percent=50"]
+const smallHeap = ["--max-semi-space-size=8", "--heap-growing-percent=30"]
 const small = "effect-rl in a small heap, 10,000"
 fly(small, () => Process.node(...smallHeap, here("inFlight.ts"), url, "10000"))
 fly("effect-rl over fetch, 10,000", () => Process.node(here("inFlight.ts"), url, "10000", "fetch"))

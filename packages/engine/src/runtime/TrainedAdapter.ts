@@ -138,27 +138,24 @@ export const make = Effect.fnUntraced(function*(
     )
   }
 
-  const move = (_tag: "Add" | "Copy", target: Address, source: Address) =>
-    run({ _tag, target, source, floats: layout.parameterFloats })
+  const add = (target: Address, source: Address) => run({ _tag: "Add", target, source, floats: layout.parameterFloats })
 
   /**
    * Each micro-batch has a gradient of its own; they are added one after the other in a fixed order. Those of a loss graph are
-   * first collected in one of the blocks, as any of them may be refused.
+   * first collected in the block of the first one, as any of them may be refused.
    */
   const forwardBackward: TrainedAdapter["forwardBackward"] = Effect.fnUntraced(
     function*(items, loss, logprobs = "all") {
       const pieces = split(items)
       const isCollected = loss.name === "graph" && pieces.length > 1
-      const blockCount = Math.min(pieces.length, gradientBlocksPerThread * count)
-      const concurrency = Math.max(1, isCollected ? blockCount - 1 : blockCount)
+      const concurrency = Math.min(pieces.length, gradientBlocksPerThread * count)
       const spare = yield* Queue.unbounded<Address>()
       for (let i = 0; i < concurrency; i++) yield* Queue.offer(spare, yield* room.scoped(layout.parameterFloats))
-      const target = isCollected ? yield* room.scoped(layout.parameterFloats) : blocks.gradients
-      let isEmpty = isCollected
+      let target = isCollected ? undefined : blocks.gradients
       const collect = (source: Address) => {
-        const moving = move(isEmpty ? "Copy" : "Add", target, source)
-        isEmpty = false
-        return moving
+        if (target !== undefined) return Effect.andThen(add(target, source), Queue.offer(spare, source))
+        target = source
+        return Effect.void
       }
       const outputs = yield* Stream.fromIterable(pieces).pipe(
         Stream.mapEffect((piece) =>
@@ -167,15 +164,15 @@ export const make = Effect.fnUntraced(function*(
             (source) => Effect.map(pass(piece, loss, logprobs, source), (output) => ({ source, output }))
           ), { concurrency }),
         Stream.mapEffect(({ output, source }) =>
-          Effect.suspend((): Effect.Effect<TaskOutput, TinkerError.Unavailable | TinkerError.Rejected> =>
+          Effect.suspend((): Effect.Effect<unknown, TinkerError.Unavailable | TinkerError.Rejected> =>
             output.refusal === undefined
               ? collect(source)
               : Effect.fail(new TinkerError.Rejected({ detail: output.refusal }))
-          ).pipe(Effect.andThen(Queue.offer(spare, source)), Effect.as(output))
+          ).pipe(Effect.as(output))
         ),
         Stream.runCollect
       )
-      if (isCollected) yield* move("Add", blocks.gradients, target)
+      if (isCollected && target !== undefined) yield* add(blocks.gradients, target)
       return combine(pieces, outputs)
     },
     Effect.scoped
