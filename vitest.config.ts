@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/test/**/*.test.ts"],
     isolate: false,
+    setupFiles: ["./vitest.setup.ts"],
     // Against hangs alone: no test is about how fast a machine is.
     testTimeout: 600_000,
     hookTimeout: 600_000,

@@ -53,7 +53,7 @@ describe("the tighter of two limits", () => {
       assert.strictEqual(valueOf(both[field]), Math.min(valueOf(left[field]), valueOf(right[field])), field)
       assert.strictEqual(Object.hasOwn(both, field), Object.hasOwn(left, field) || Object.hasOwn(right, field))
     }
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe("what a turn may sample", () => {
@@ -71,8 +71,7 @@ describe("what a turn may sample", () => {
       assert.isAtMost(observed + most, maxTrajectoryTokens)
       assert.isAtMost(sampled + most, maxSampledTokens)
       assert.isAtMost(most, maxTurnTokens)
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 })
 

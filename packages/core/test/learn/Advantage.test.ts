@@ -86,7 +86,7 @@ describe("Advantage.leaveOneOut", () => {
       const others = (total - reward) / (rewards.length - 1)
       assert.isTrue(Golden.isClose(actual[member], reward - others, 2000), `${actual[member]} vs ${reward - others}`)
     })
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe("Advantage.normalized", () => {
@@ -101,8 +101,7 @@ describe("Advantage.normalized", () => {
     ([rewards, by]) => {
       const multiplied = estimate(Advantage.normalized(), rewards.map((reward) => reward * by))
       isEach(multiplied, estimate(Advantage.normalized(), rewards), 10)
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 })
 
@@ -123,8 +122,7 @@ describe("Advantage.maxRl", () => {
     ([rewards, by]) => {
       const positive = rewards.map((reward) => reward + 1001)
       isEach(estimate(Advantage.maxRl, positive.map((reward) => reward * by)), estimate(Advantage.maxRl, positive))
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 })
 
@@ -171,7 +169,7 @@ describe("Advantage.passAtK", () => {
       const gained = sets.reduce((sum, others) => sum + Math.max(0, reward - Math.max(...others)), 0) / sets.length
       assert.closeTo(actual[member] ?? NaN, gained, 1e-5)
     })
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe("Advantage.hierarchical", () => {
@@ -223,7 +221,7 @@ describe("Advantage.sharedPrefix", () => {
     estimate(Advantage.centered, rewards).forEach((expected, member) =>
       actual[member]?.forEach((advantage) => assert.closeTo(advantage ?? NaN, expected, 1e-3))
     )
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe("Advantage.decoupled", () => {
@@ -280,11 +278,11 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
       assert.isTrue(Number.isFinite(advantage), `${member}: ${advantage}`)
       if (rewards[member] === undefined) assert.strictEqual(advantage, 0)
     })
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop("permutes with the members", [Rewards], ([rewards]) => {
     isEach(estimate(estimator, rewards.toReversed()), estimate(estimator, rewards).toReversed(), 2000)
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop("gives the better of two members at least as much", [Rewards], ([rewards]) => {
     const actual = estimate(estimator, rewards)
@@ -292,7 +290,7 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
       a - b
     )
     order.forEach(([, advantage], index) => assert.isAtLeast(advantage, order[index - 1]?.[1] ?? -Infinity))
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 const without = (...names: ReadonlyArray<string>) =>
@@ -304,7 +302,7 @@ describe.each(without("reward", "lengthWeighted", "passAtK", "passAtK of 2"))("A
     const scale = actual.reduce((most, advantage) => Math.max(most, Math.abs(advantage)), 0)
     const sum = actual.reduce((left, right) => left + right, 0)
     assert.isTrue(Golden.isClose(sum, 0, Math.max(1000, scale) * rewards.length), `${sum}`)
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
@@ -313,7 +311,6 @@ describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
     [Rewards, Schema.Literals([-8, 1, 64])],
     ([rewards, by]) => {
       isEach(estimate(estimator, rewards.map((reward) => reward + by)), estimate(estimator, rewards), 2000)
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 })

@@ -57,7 +57,7 @@ describe.each(Object.entries(credits))("Credit.%s", (_, credit) => {
         assert.isTrue(data.some(({ inputs }) => inputs.advantages.some((advantage) => advantage !== 0)))
       }
     })
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 describe("Credit.shrinkage", () => {
@@ -74,7 +74,7 @@ describe("Credit.shrinkage", () => {
     const { groups: [alone] } = assigned(Credit.shrinkage, [rewards])
     const { groups: [expected] } = assigned(Credit.groupRelative(Advantage.leaveOneOut), [rewards])
     closeTo([Array.from(alone?.advantagesG ?? [])], [Array.from(expected?.advantagesG ?? [])], 1e-3)
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop(
     "changes neither with the order of groups, nor where every reward is raised by as much",
@@ -84,8 +84,7 @@ describe("Credit.shrinkage", () => {
       closeTo(advantages(assigned(Credit.shrinkage, batch.toReversed())), before.toReversed(), 1e-3)
       const raised = batch.map((rewards) => rewards.map((reward) => reward === undefined ? undefined : reward + 64))
       closeTo(advantages(assigned(Credit.shrinkage, raised)), before, 1e-3)
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 
   it.prop("grows with the rewards", [Batch], ([batch]) => {
@@ -95,7 +94,7 @@ describe("Credit.shrinkage", () => {
       advantages(assigned(Credit.shrinkage, batch)).map((ofGroup) => ofGroup.map((advantage) => 2 * advantage)),
       1e-3
     )
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 /** Assigns batch after batch, each with what the one before left. */

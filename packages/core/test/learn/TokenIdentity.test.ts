@@ -90,7 +90,7 @@ describe("token identity", () => {
       const trained = own.reduce((total, { action }) => total + action.tokens.length, 0)
       assert.strictEqual(datum.inputs.mask.reduce((total, counts) => total + counts, 0), trained)
     }
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop(
     "a datum is declared a fork exactly where a prompt rewrote what had been sampled",

@@ -50,7 +50,7 @@ describe("RewardCurve.text", () => {
     assert.lengthOf(lines, rewards.length === 0 ? 1 : 10)
     assert.strictEqual(/[\u2801-\u28ff]/.test(lines.join("")), rewards.length > 0)
     for (const line of lines) assert.isAtMost(line.length, 60)
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 const attributeOf = (svg: string, name: string) =>
@@ -100,7 +100,7 @@ describe("RewardCurve.svg", () => {
     assert.deepStrictEqual(tagsOf(titled), tagsOf(svg))
     assert.notMatch(titled, /&(?!(amp|lt|gt|quot|#39);)/)
     assert.notInclude(titled, "\u0000")
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop("places every point inside of the document", [Rewards], ([rewards]) => {
     const drawn = RewardCurve.svg(reportsOf(rewards))
@@ -111,5 +111,5 @@ describe("RewardCurve.svg", () => {
       const [x = NaN, y = NaN] = point.split(",").map(Number)
       assert.isTrue(x >= 0 && x <= 800 && y >= 0 && y <= 450, point)
     }
-  }, { arbitrary: { seed: 1 } })
+  })
 })

@@ -17,14 +17,14 @@ const Text = Schema.String.check(Schema.makeFilter((text) => !/\p{Surrogate}/u.t
 layer(Files.layer)("HuggingFaceTokenizer", (it) => {
   it.prop("gives back every text, up to the normal form its definition asks for", [Text], ([text]) => {
     assert.strictEqual(small.decode(small.encode(text, { splitSpecialTokens: true })), text.normalize("NFC"))
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it.prop("decodes any ids as the library does", [
     Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 451 })))
   ], ([ids]) => {
     const library = new Implementation(definition, {})
     assert.strictEqual(small.decode(ids), library.decode([...ids], { clean_up_tokenization_spaces: false }))
-  }, { arbitrary: { seed: 1, runs: 50 } })
+  }, { arbitrary: { runs: 50 } })
 
   it("decodes nothing, unknown ids, and spaces before punctuation as they are", () => {
     assert.strictEqual(small.decode([]), "")

@@ -117,7 +117,7 @@ describe("MathAnswer.isCorrect", () => {
 
   it.prop("an answer is itself, in any spelling of white space around it", [Schema.String], ([text]) => {
     assert.isTrue(MathAnswer.isCorrect(` ${text}`, text))
-  }, { arbitrary: { seed: 1 } })
+  })
 })
 
 const equalInValue: ReadonlyArray<Pair> = [
