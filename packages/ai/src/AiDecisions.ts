@@ -28,12 +28,12 @@ const softmax = (logits: ReadonlyArray<number>): ReadonlyArray<number> => {
 }
 
 interface Read {
-  /** Of each choice's token behind the prompt. */
+  /** Of each choice's token after the prompt. */
   readonly logprobs: ReadonlyArray<number>
   readonly inputTokens: number
 }
 
-/** The candidates of the position behind the prompt; the prompt's own positions have none. */
+/** The candidates at the position after the prompt; positions inside the prompt have none. */
 const behind = (prompt: ModelInput.ModelInput, tokens: ReadonlyArray<number>) => {
   const asked = new Int32Array(prompt.length * tokens.length).fill(-1)
   asked.set(tokens, asked.length - tokens.length)
@@ -45,7 +45,7 @@ const noTargets = new TinkerError.TinkerError({
   reason: new TinkerError.Unavailable({ detail: "the answer has no targetPromptLogprobs, which the request asked for" })
 })
 
-/** One request scores all choices. What it samples, as each request must, is not used. */
+/** One request scores all choices. Every request samples at least one token; it is not used. */
 const together = Effect.fnUntraced(function*(
   { client }: Scorer,
   { prompt, tokens }: ChoicePrompt.ChoicePrompt
@@ -74,8 +74,8 @@ const oneByOne = Effect.fnUntraced(function*(
 })
 
 /**
- * The probability of each choice, among the choices: each is one token behind the same prompt, whose log-probability under the
- * weights is asked for. That is one request where the model has `targetPromptLogprobs`, and one for each choice elsewhere.
+ * The probability of each choice, among the choices: each is one token after the same prompt, whose log-probability under the weights is
+ * asked for: in one request where the model has `targetPromptLogprobs`, and one for each choice elsewhere.
  *
  * @see tinker-cookbook `recipes.decisions.decision: sample_decision`
  */

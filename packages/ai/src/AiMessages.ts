@@ -8,13 +8,13 @@ import * as Schema from "effect/Schema"
 
 const isJson = Schema.is(Schema.Json)
 
-/** A text as it is, anything else as JSON. */
+/** A string unchanged, anything else as JSON. */
 export const toText = (value: unknown): string => {
   if (typeof value === "string") return value
   return isJson(value) ? PythonJson.stringify(PythonJson.fromJson(value)) : String(value)
 }
 
-/** Arguments that are no JSON stay text. */
+/** Arguments that are not JSON stay text. */
 const toParams = (text: string): unknown =>
   Result.match(PythonJson.parse(text), { onFailure: () => text, onSuccess: PythonJson.toJson })
 
@@ -41,7 +41,7 @@ const userContent = (message: Message.Message) => {
   })
 }
 
-/** Calls without an id get one from their place, and so do their answers. */
+/** Tool calls without an id get one from their position, and so do their results. */
 const idOf = (id: string | undefined, turn: number, index: number) => id ?? `call_${turn}_${index}`
 
 const encode = (
@@ -68,7 +68,7 @@ const encode = (
   return { role: "assistant", content: [...Message.parts(message).map(contentPart), ...calls] }
 }
 
-/** Every role but system, assistant and tool speaks as the user. */
+/** Every role except system, assistant and tool becomes the user. */
 export const toPrompt = (messages: ReadonlyArray<Message.Message>): ReadonlyArray<Prompt.MessageEncoded> => {
   let turn = -1
   let answers = 0

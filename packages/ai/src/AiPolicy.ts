@@ -15,14 +15,14 @@ import * as AiMessages from "./AiMessages.ts"
 const refused = (parameter: string, description: string, method = "toLanguageModel") =>
   AiError.make({ module: "AiPolicy", method, reason: new AiError.InvalidRequestError({ parameter, description }) })
 
-/** The tokens of an answer; undefined where the provider does not tell them. */
+/** The tokens of an answer; undefined where the provider does not report them. */
 const tokensOf = ({ inputTokens, outputTokens }: Response.Usage): Metering.Tokens | undefined =>
   inputTokens.total === undefined || outputTokens.total === undefined
     ? undefined
     : { prefilled: inputTokens.total, sampled: outputTokens.total, trained: 0, cached: inputTokens.cacheRead }
 
 /**
- * A judge, a user or an opponent that any provider of `effect/ai` plays. It is not seeded: a provider decides what it says. A run counts
+ * A judge, a user or an opponent played by any provider of `effect/ai`. Seeds are ignored: the provider samples as it likes. A run counts
  * the tokens that the provider reports, at the prices of `name`.
  *
  * @example
@@ -46,9 +46,9 @@ export const fromLanguageModel = (
 })
 
 export interface Options {
-  /** Begins the keys of its requests, from which their seeds come. */
+  /** The prefix of its requests' keys, from which their seeds are derived. */
   readonly key: string
-  /** Tells the policy of tools; without it a request that has tools is refused. */
+  /** Describes tools to the policy; without it a request that has tools is refused. */
   readonly renderer?: Pick<Renderer.Renderer, "name" | "toolsPrefix">
 }
 
@@ -74,7 +74,7 @@ const specOf = (tool: AiTool.Any): ToolSpec.ToolSpec => ({
   parameters: toJsonObject(AiTool.getJsonSchema(tool))
 })
 
-/** The conversation, and before it what the policy must know of its tools. */
+/** The conversation, preceded by the description of its tools. */
 const conversation = Effect.fnUntraced(function*(
   { prompt, responseFormat, toolChoice, tools }: LanguageModel.ProviderOptions,
   { renderer }: Options
@@ -114,7 +114,7 @@ const toParts = Effect.fnUntraced(function*(message: Message.Message) {
   return [...said, ...calls, finish]
 })
 
-/** A whole part at once. */
+/** A whole part as one delta. */
 const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray<Response.StreamPartEncoded> => {
   const id = String(index)
   if (part.type === "text") {
@@ -131,7 +131,7 @@ const toStreamParts = (part: Response.PartEncoded, index: number): ReadonlyArray
 }
 
 /**
- * A policy in an application's place for a language model, with its tools. A stream gives each part at once. Its `n`-th request
+ * A policy as an application's language model, tools included. A stream gives each part as one delta. Its `n`-th request
  * has the key `key/n`.
  */
 export const toLanguageModel = Effect.fnUntraced(function*<E, R>(

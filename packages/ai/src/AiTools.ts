@@ -12,9 +12,9 @@ import * as Stream from "effect/Stream"
 import * as AiMessages from "./AiMessages.ts"
 
 export interface Options<E, F extends E = never> {
-  /** For each call, after which the policy is told; unbounded unless given. */
+  /** Time limit of each call; exceeding it is an error shown to the policy. Unbounded unless given. */
   readonly timeout?: Duration.Input
-  /** Failures that the policy is not told: with these the attempt at the episode fails. */
+  /** Failures that fail the attempt at the episode instead of being shown to the policy. */
   isFatal?(error: E): error is F
 }
 
@@ -37,7 +37,7 @@ const toAnswer = (result: AiTool.HandlerResult<AiTool.Any>): Tool.Answer => {
 const isInvalidCall = (error: unknown): error is AiError.AiError =>
   AiError.isAiError(error) && error.reason._tag === "ToolParameterValidationError"
 
-/** The last result; those before it only tell of progress. */
+/** The last result; earlier ones only report progress. */
 const answer = (
   toolkit: Toolkit.WithHandler<AnyTools>,
   name: string,
@@ -55,8 +55,7 @@ const answer = (
   )
 
 /**
- * The tools of a toolkit whose handlers are there. Failures become errors that the policy is told, whether the toolkit returns or
- * raises them.
+ * The tools of a toolkit, run by its handlers. Failures become errors shown to the policy, whether the toolkit returns or raises them.
  *
  * @example
  * import { Tool, Toolkit } from "effect/ai"

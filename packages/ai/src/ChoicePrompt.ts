@@ -52,7 +52,7 @@ const messages = ({ choices, instructions, state }: Question): ReadonlyArray<Mes
   ].join("\n"))
 ]
 
-/** The token of each letter behind the prefix; fails where the tokenizer does not give one token for each. */
+/** The token of each letter after the prefix; fails where the tokenizer does not give one token for each. */
 const letterTokens = Effect.fnUntraced(function*({ tokenizer }: Model, count: number) {
   const before = tokenizer.encode(prefix)
   const tokens = Array.from(letters.slice(0, count), (letter) => {
@@ -61,10 +61,10 @@ const letterTokens = Effect.fnUntraced(function*({ tokenizer }: Model, count: nu
     return isOne ? whole[before.length] : undefined
   }).flatMap((token) => token ?? [])
   if (tokens.length === count && new Set(tokens).size === count) return { before, tokens }
-  return yield* refused(`the tokenizer does not write each letter behind "${prefix}" as a token of its own`)
+  return yield* refused(`the tokenizer does not write each letter after "${prefix}" as a token of its own`)
 })
 
-/** Where `part` begins for the last time; −1 where it does not occur. */
+/** Where the last occurrence of `part` begins; −1 where it does not occur. */
 const lastIndexOf = (tokens: Int32Array, part: ReadonlyArray<number>) =>
   tokens.findLastIndex((_, start) => part.every((token, index) => tokens[start + index] === token))
 

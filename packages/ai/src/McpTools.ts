@@ -1,4 +1,4 @@
-/** Tools of an MCP server, which lives as long as the scope that it is started in: a member of a group, say. */
+/** Tools of an MCP server, which lives as long as the scope in which it is started, such as that of a group's member. */
 import { Tool } from "@effect-rl/core"
 import * as McpClient from "effect/ai/McpClient"
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -17,14 +17,14 @@ import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type * as Scope from "effect/Scope"
 import * as SelfReference from "./SelfReference.ts"
 
-/** The server cannot be started or reached, or does not say what it offers. */
+/** The server cannot be started or reached, or does not list its tools. */
 export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnected", { detail: Schema.String }) {
   override get message() {
     return `not connected: ${this.detail}`
   }
 }
 
-/** It does not have a tool that is allowed. */
+/** The server lacks a tool that is named in `allow`. */
 export class NotOffered extends Schema.TaggedError<NotOffered>()("NotOffered", {
   tool: Schema.String,
   offered: Schema.Array(Schema.String)
@@ -56,13 +56,13 @@ export class McpToolsError extends Schema.TaggedError<McpToolsError>()("McpTools
 export interface Options<F extends McpClientError = never> {
   /** Names the server in errors. */
   readonly name: string
-  /** The tools that a policy is told of and may call. What the server has besides does not exist for it. */
+  /** The tools that a policy sees and may call; the server's other tools are hidden from it. */
   readonly allow: ReadonlyArray<string>
-  /** For connecting; default 60 seconds. */
+  /** Time limit for connecting; default 60 seconds. */
   readonly connectTimeout?: Duration.Input
-  /** For each call, after which the policy is told; default 60 seconds. */
+  /** Time limit of each call; exceeding it is an error shown to the policy. Default 60 seconds. */
   readonly callTimeout?: Duration.Input
-  /** Failures that the policy is not told: with these the attempt at the episode fails. */
+  /** Failures that fail the attempt at the episode instead of being shown to the policy. */
   readonly isFatal?: (error: McpClientError) => error is F
 }
 
@@ -84,7 +84,7 @@ const toAnswer = ({ content, isError, structuredContent }: McpSchema.CallToolRes
 const toJsonObject = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
 
-/** A server's patterns are not run: they are somebody else's regular expressions. */
+/** A server's patterns are not run: a regular expression from outside can take unbounded time. */
 const importSchema = (inputSchema: JsonSchema.JsonSchema) => {
   const endless = SelfReference.find(inputSchema)
   if (endless !== undefined) throw new Error(`the definition "${endless}" refers to itself`)
@@ -148,8 +148,8 @@ const connected = <F extends McpClientError, R>(
   )
 
 /**
- * Starts a server as a process and speaks with it over its standard streams. When the scope closes, its input ends; if it does not
- * leave by itself it is terminated, and killed if it does not follow. A server that dies is an error that the policy is told.
+ * Starts a server as a process and talks to it over its standard streams. When the scope closes, its input ends; a server that does not
+ * exit is terminated, and then killed. A server that dies is an error shown to the policy.
  */
 export const stdio = <F extends McpClientError = never>(
   command: ChildProcess.Command,
@@ -158,7 +158,7 @@ export const stdio = <F extends McpClientError = never>(
   connected(McpClient.stdio({ command, protocol: McpProtocol.v2025_11_25 }), options)
 
 /**
- * Speaks with a server over HTTP. A header that is a secret is `Redacted`.
+ * Talks to a server over HTTP. Secret headers are `Redacted`.
  *
  * @example
  * const tools = McpTools.http("https://mcp.example.com/mcp", { name: "search", allow: ["query"], callTimeout: "20 seconds" })

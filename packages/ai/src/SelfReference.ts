@@ -1,8 +1,8 @@
-/** Definitions of a JSON Schema that are made of nothing but themselves. */
+/** Circular definitions of a JSON Schema. */
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
 
-/** Where a schema says more about the same value. */
+/** Keywords whose subschemas apply to the same value. */
 const parts = ({ allOf, anyOf, oneOf, not }: JsonSchema.JsonSchema): ReadonlyArray<unknown> =>
   [allOf, anyOf, oneOf].flatMap((one) => Array.isArray(one) ? one : []).concat(not ?? [])
 
@@ -12,8 +12,8 @@ const nameOf = (schema: JsonSchema.JsonSchema) =>
   typeof schema["$ref"] === "string" ? reference.exec(schema["$ref"])?.[1] : undefined
 
 /**
- * The first definition that asks a value to be what it asks of the same value: whoever checks against it never ends. A tree,
- * whose nodes have nodes in them, is none.
+ * The first definition that refers to itself for the same value, so that a check against it never ends. A tree is not circular: its nodes
+ * refer to the definition for other, smaller values.
  */
 export const find = ({ $defs, definitions }: JsonSchema.JsonSchema): string | undefined => {
   const known = { ...(Predicate.isObject(definitions) ? definitions : {}), ...(Predicate.isObject($defs) ? $defs : {}) }

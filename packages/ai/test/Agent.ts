@@ -1,4 +1,4 @@
-/** A policy that calls one tool after the other, whatever they answer. */
+/** A policy that calls one tool after the other, regardless of their results. */
 import { Message, ModelInput, type Policy, type Renderer } from "@effect-rl/core"
 import { Effect } from "effect"
 

@@ -7,7 +7,7 @@ import { Decision, DecisionModel } from "effect/ai"
 
 const tokenizer = TestTokenizer.characters
 
-/** A model that gives each letter behind `choice#` this probability, up to a factor. */
+/** A model that gives each letter after `choice#` this probability, up to a factor. */
 const weighing = (weights: Readonly<Record<string, number>>): Script.Script => ({
   tokenizer,
   computeLogprobs: (prompt) => {
@@ -166,6 +166,6 @@ describe("what cannot be decided is an AiError", () => {
           }
         )
       )
-      assert.include(error.message, "does not write each letter behind \"choice#\" as a token of its own")
+      assert.include(error.message, "does not write each letter after \"choice#\" as a token of its own")
     }))
 })

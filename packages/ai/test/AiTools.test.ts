@@ -80,7 +80,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "tell what was wrong, whoever found it",
+    "report errors of the arguments, the handler and the toolkit",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit)
       const answers = yield* Effect.all([
@@ -100,7 +100,7 @@ describe("the tools of a toolkit", () => {
   )
 
   test(
-    "fail the attempt with what is no answer",
+    "fail the attempt with errors that isFatal accepts, and with defects",
     Effect.gen(function*() {
       const tools = AiTools.fromToolkit(yield* kit, { isFatal: (error) => error._tag === "NotFound" })
       const error = yield* Effect.flip(call(tools, "weather", `{"city": "Atlantis"}`))

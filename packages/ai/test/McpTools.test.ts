@@ -18,7 +18,7 @@ const tools = (...allow: ReadonlyArray<string>) => McpTools.stdio(server, { name
 const call = (tools: ReadonlyArray<CoreTool.Tool>, name: string, args = "{}") =>
   tools.find(({ spec }) => spec.name === name)?.call(args) ?? Effect.die(`no tool ${name}`)
 
-/** Whether the process that the server was is gone. */
+/** Whether the server's process has ended. */
 const isGone = (pid: string) =>
   Effect.sync(() => {
     try {
@@ -246,7 +246,7 @@ describe("what cannot be used is refused when it is connected", () => {
   )
 
   live(
-    "a schema that nobody can check",
+    "a schema that cannot be checked",
     Effect.gen(function*() {
       assert.include(yield* refusal(tools("odd")), `arguments of "odd" cannot be checked, leave it out of allow`)
     })

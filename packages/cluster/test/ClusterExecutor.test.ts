@@ -1,4 +1,4 @@
-/** Three processes share the work: whichever of them is killed, every group comes back exactly once. */
+/** Three processes share the work; every group comes back exactly once although processes are killed. */
 import { ClusterExecutor, LocalCluster } from "@effect-rl/cluster"
 import type { GroupResult } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** The settings that every recipe has, whatever it trains on. */
+/** The settings that all recipes share. */
 import { Adam, type ChatModel, LearningRate, RunOptions, Setting } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
@@ -17,7 +17,7 @@ const updating = {
   schedule: Setting.choice({
     choices: schedules,
     default: "constant",
-    help: "The learning rate over the run: constant, or falling to 0 along a line or a cosine"
+    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
   }),
   warmup: Setting.int({
     least: 0,

@@ -1,4 +1,4 @@
-/** The credit of a recipe: the name of a rule, and what shapes rewards before it. */
+/** The credit of a recipe: the name of a rule, and the reward shaping before it. */
 import { Advantage, Audit, Credit, InvalidOption, Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 
@@ -22,12 +22,13 @@ export const fields = {
   credit: Setting.choice({
     choices: names,
     default: "centered",
-    help: "What an attempt's reward is compared with: its group's mean, or another rule of docs/algorithms.md"
+    help:
+      "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
   }),
   deviation: Setting.choice({
     choices: ["sample", "population"],
     default: "sample",
-    help: "Deviation that the credit normalized divides by"
+    help: "Standard deviation by which the credit normalized divides"
   }),
   passK: Setting.int({ least: 2, unit: "attempts", help: "k of the credit pass_at_k; all attempts unless given" }),
   roleDecay: Setting.number({
@@ -90,7 +91,7 @@ const ruleOf = ({ credit, deviation, passK, roleDecay }: Settings): AnyCredit =>
   }
 }
 
-/** Fails where the buffer of overlong responses is longer than a response. */
+/** Fails where the buffer for overlong responses is longer than a response may be. */
 export const check = ({ maxTokens, overlongBuffer = 1 }: Pick<Settings, "maxTokens" | "overlongBuffer">) => {
   if (overlongBuffer <= maxTokens) return Effect.void
   const expected = `at most the ${maxTokens} tokens of the longest response`
@@ -98,7 +99,7 @@ export const check = ({ maxTokens, overlongBuffer = 1 }: Pick<Settings, "maxToke
   return Effect.fail(new InvalidOption.InvalidOption({ field: "overlongBuffer", found, expected }))
 }
 
-/** The rule, behind what shapes rewards, and behind the quarantine. */
+/** The rule, applied after reward shaping and the quarantine. */
 export const of = (settings: Settings): AnyCredit => {
   const { lengthPenalty, maxTokens, overlongBuffer, quarantine } = settings
   const rule = ruleOf(settings)

@@ -9,7 +9,7 @@ const options = {
   clipHigh: Setting.number({ above: 0, help: "Upper bound on the importance ratio, of losses that have one" }),
   dualClip: Setting.number({
     above: 1,
-    help: "Most that ppo's loss may be where the advantage is negative, in advantages"
+    help: "Upper bound on ppo's loss where the advantage is negative, as a multiple of the advantage"
   }),
   beta: Setting.number({ above: 0, help: "Weight of dro's quadratic term (0.05 unless given)" }),
   deltaLow: Setting.number({ above: 0, help: "How far dppo lets a probability fall (0.2 unless given)" }),
@@ -17,14 +17,23 @@ const options = {
   tau: Setting.number({ least: 0, help: "Weight of dppo's quadratic term (0.001 unless given)" }),
   delta: Setting.number({
     above: 0,
-    help: "Drift from which opsm leaves out a sequence that was bad (0.05 unless given)"
+    help: "Drift above which opsm masks out a sequence with a negative advantage (0.05 unless given)"
   }),
-  tauPositive: Setting.number({ above: 0, help: "Temperature of sapo's gate for good tokens (1 unless given)" }),
-  tauNegative: Setting.number({ above: 0, help: "Temperature of sapo's gate for the others (1.05 unless given)" }),
+  tauPositive: Setting.number({
+    above: 0,
+    help: "Temperature of sapo's gate for tokens with a positive advantage (1 unless given)"
+  }),
+  tauNegative: Setting.number({
+    above: 0,
+    help: "Temperature of sapo's gate for the other tokens (1.05 unless given)"
+  }),
   epsilon: Setting.number({ above: 0, help: "Bound on gmpo's log-ratio (0.4 unless given)" }),
-  weightCap: Setting.number({ above: 0, help: "Most that the weight of tis may be (2 unless given)" }),
-  weightLow: Setting.number({ least: 0, help: "Weight below which mis leaves out a token (0 unless given)" }),
-  weightHigh: Setting.number({ above: 0, help: "Weight above which mis leaves out a token (3 unless given)" }),
+  weightCap: Setting.number({ above: 0, help: "Upper bound on the importance weight of tis (2 unless given)" }),
+  weightLow: Setting.number({ least: 0, help: "Importance weight below which mis masks out a token (0 unless given)" }),
+  weightHigh: Setting.number({
+    above: 0,
+    help: "Importance weight above which mis masks out a token (3 unless given)"
+  }),
   observationWeight: Setting.number({
     least: 0,
     help: "Weight of ppo_with_observations' cross entropy (0.1 unless given)"
@@ -144,7 +153,7 @@ export const check = (settings: Settings): Effect.Effect<void, InvalidOption.Inv
   return Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 }
 
-/** The loss, where one was chosen, with those of the options that it has. */
+/** The loss, where one was chosen, with the options that were given. */
 export const of = (settings: Settings): { readonly loss?: UpdateLoss } => {
   if (settings.loss === undefined) return {}
   const { make, options: own }: Choice = losses[settings.loss]

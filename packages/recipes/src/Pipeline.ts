@@ -1,4 +1,4 @@
-/** Recipes that are trained one after the other, each from what those before it saved. */
+/** Recipes trained one after the other, each from checkpoints of the earlier ones. */
 import type { InvalidOption } from "@effect-rl/core"
 import { Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ export interface Checkpoint {
 
 /** One recipe's run. */
 export interface Stage<out E = never, out R = never> {
-  /** Names the stage, and its run's folder within that of the whole. */
+  /** Name of the stage, and of its run's folder inside the pipeline's. */
   readonly name: string
   readonly recipe: Recipe<E, R>
   /** The recipe's settings; `of` gives the checkpoint of an earlier stage. */

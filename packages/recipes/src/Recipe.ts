@@ -19,7 +19,7 @@ import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TrainingSettings from "./TrainingSettings.ts"
 
-/** What is trained on where nothing is rolled out. */
+/** The training data of a task that rolls nothing out. */
 export interface Examples<out E = never, out R = never> {
   readonly length: number
   readonly batch: (
@@ -38,7 +38,7 @@ export interface Task<out E = never, out R = never> {
   /** The groups that are rolled out, for plans and for playing; with `examples`, for playing alone. */
   readonly dataset: RLDataset.RLDataset<E, R>
   readonly examples?: Examples<E, R>
-  /** How many other weights, such as a reference or a teacher, read what is trained on; default 0. */
+  /** The number of other models, such as a reference or a teacher, that score the training data; default 0. */
   readonly readers?: number
   readonly evaluators: ReadonlyArray<Evaluator.Evaluator<E, R>>
   readonly maxTokens: number
@@ -76,7 +76,7 @@ export const task = Effect.fnUntraced(function*<E, R>({ answerTo, options, turns
   return task
 })
 
-/** Names the model to train, among others. */
+/** Includes the name of the model to train. */
 export interface BaseSettings {
   readonly model: string
   readonly seed: number
@@ -89,19 +89,19 @@ export interface Configured<out E, out R> extends BaseSettings {
 
 /** A short run of a recipe whose default model the embedded engine does not have. */
 export interface OnEngine {
-  /** What may be expected of it. */
+  /** A sentence that says what to expect of the run. */
   readonly says: string
-  /** Beside `sample` in place of the recipe's defaults, where no model is named. */
+  /** Settings that, with those of `sample`, replace the recipe's defaults where no model is named. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Over those, where the machine has SmolLM2. */
+  /** Settings that override these where the machine has SmolLM2. */
   readonly withSmolLm2: Readonly<Record<string, unknown>>
 }
 
-/** A task with the settings that a person may choose. Its errors and requirements are its own. */
+/** A task with its settings. Its errors and requirements are its own. */
 export interface Recipe<out E = never, out R = never> {
   readonly name: string
   readonly description: string
-  /** Absent where the engine trains the recipe as it is. */
+  /** Absent where the engine trains the recipe with its defaults. */
   readonly onEngine?: OnEngine
   /** Settings that take made-up problems in place of downloaded ones; absent where nothing is downloaded. */
   readonly sample?: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-/** The settings of every recipe of reinforcement learning: those of the run's parts, with the recipe's own defaults. */
+/** The settings that all reinforcement learning recipes share, with each recipe's own defaults. */
 import {
   type ChatModel,
   DynamicSampling,
@@ -50,7 +50,7 @@ const rollout = {
   memberTimeout: Setting.duration({ help: "Longest time for one attempt; unbounded unless given" }),
   groupTimeout: Setting.duration({
     help:
-      "Longest time for all attempts at one problem; unless given unbounded, but 1 hour where pace is not synchronous"
+      "Longest time for all attempts at one problem; unless given, unbounded where pace is synchronous and otherwise 1 hour"
   }),
   ...RlOptions.LossesSettings.fields,
   ...DynamicSampling.DynamicSettings.fields
@@ -119,7 +119,7 @@ const Checked = Schema.Struct({
   ...CreditSettings.fields
 })
 
-/** Fails with the first of a recipe's settings that does not go together with another; settings of other kinds are left alone. */
+/** Fails with the first of these settings that contradicts another; settings of other recipes pass. */
 export const check = (settings: unknown): Effect.Effect<void, InvalidOption.InvalidOption> =>
   Option.match(Schema.decodeUnknownOption(Checked)(settings), {
     onNone: () => Effect.void,

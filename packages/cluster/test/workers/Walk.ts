@@ -1,4 +1,4 @@
-/** A task that takes a while: as many turns as its payload says, and a wait in each. */
+/** A task with as many turns as its payload says, and a wait in each. */
 import { Env, type EnvGroupBuilder, ModelInput, RolloutTask } from "@effect-rl/core"
 import { Effect, Schema } from "effect"
 import { appendFileSync, existsSync, writeFileSync } from "node:fs"

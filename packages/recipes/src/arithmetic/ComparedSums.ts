@@ -1,4 +1,4 @@
-/** Teaches a small model to say which of two answers to a sum is better: a preference model. */
+/** Trains a preference model: a small model that says which of two answers to a sum is better. */
 import {
   type ChatModel,
   type Evaluator,

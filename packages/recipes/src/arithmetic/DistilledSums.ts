@@ -1,4 +1,4 @@
-/** Teaches a small model what a better one would have said in its place. */
+/** Distills a teacher into a small model, on the small model's own answers. */
 import { Credit, Rl, type SamplingClient, Setting, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -34,7 +34,8 @@ const samplerOf = Effect.fnUntraced(function*(teacher: string) {
 /** The student answers, and each of its tokens is judged by how likely the teacher finds it. Rewards are reported, not trained on. */
 export const distill = Recipe.make({
   name: "distill",
-  description: "On-policy distillation on sums: a student's own answers, each token as likely as a teacher finds it",
+  description:
+    "On-policy distillation on sums: a student's own answers, each token scored by a teacher's log-probability",
   settings,
   build: Effect.fnUntraced(function*(model, settings) {
     const { groupSize, groupsPerBatch, iterations, maxTokens, teacher } = settings

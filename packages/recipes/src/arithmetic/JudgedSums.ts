@@ -1,4 +1,4 @@
-/** Teaches a small model to give answers that a preference model finds better than its others. */
+/** Trains a small model to give answers that a preference model prefers to its other answers. */
 import {
   type ChatModel,
   Message,
@@ -33,7 +33,7 @@ const settings = Schema.Struct({
   }),
   preferenceModel: Setting.text({
     help: "Checkpoint of a preference model of the same base model, as `train preference-model` saves it; " +
-      "unless given, right answers are preferred, as a perfect one would"
+      "unless given, a perfect one, which prefers right answers"
   })
 })
 
@@ -71,7 +71,7 @@ const isRight = ({ prompt }: PreferenceModel.Comparison, completion: ReadonlyArr
   })
 }
 
-/** Prefers a right answer to a wrong one, and no other. */
+/** Prefers a right answer to a wrong one; all other pairs are ties. */
 const perfect: Judge = {
   compare: (comparison) =>
     Effect.zipWith(

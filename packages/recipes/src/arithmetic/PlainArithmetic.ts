@@ -1,4 +1,4 @@
-/** Upstream's first recipe: a few steps show whether training works at all. */
+/** Upstream's first recipe; a few steps are enough to see whether training works. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Recipe from "../Recipe.ts"

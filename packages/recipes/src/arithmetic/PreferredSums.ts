@@ -20,7 +20,7 @@ const settings = Schema.Struct({
   dpoBeta: Setting.number({
     above: 0,
     default: DpoOptions.defaultBeta,
-    help: "How fast rewards grow with the log-ratio to the reference: the larger, the closer to the reference"
+    help: "DPO's beta: the larger it is, the closer the model stays to the reference"
   })
 })
 

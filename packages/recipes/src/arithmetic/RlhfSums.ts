@@ -49,7 +49,7 @@ const settings = Schema.Struct({
 })
 
 /**
- * The first stage is short: what is left to learn is for the third, which is never told whether an answer is right. Each stage is
+ * The first stage is short: the rest is learned in the third, which never sees whether an answer is right. Each stage is
  * evaluated on held-out problems before and after.
  *
  * @see tinker-cookbook `recipes/preference/rlhf/rlhf_pipeline.py`

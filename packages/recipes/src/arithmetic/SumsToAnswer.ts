@@ -1,4 +1,4 @@
-/** Sums in a box as problems beside training on examples: to measure answers on, and to play. */
+/** Sums with boxed answers, for recipes that train on examples: problems to evaluate on, and to play. */
 import { type ChatModel, Evaluator, type Renderer, type Rl, RunOptions, type WeightedDatum } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -6,7 +6,7 @@ import type * as Recipe from "../Recipe.ts"
 import * as BoxedAddition from "./BoxedAddition.ts"
 import * as Sum from "./Sum.ts"
 
-/** What ends a run on examples with an evaluator of answers. */
+/** Errors of a run on examples with an evaluator of answers. */
 export type Error = Rl.Error | Renderer.RendererError | WeightedDatum.InvalidExample
 
 /** How often the answers to the 512 held-out sums are right, sampled at temperature 1. */

@@ -25,7 +25,7 @@ export const right = ([a, b]: Pair): SupervisedDataset.Conversation => [
 
 const slips = [-20, -11, -10, -9, -2, -1, 1, 2, 9, 10, 11, 20]
 
-/** A number that is not the sum but near it, the same whenever it is asked for. */
+/** A number that is not the sum but near it, the same at every call. */
 const missed = ([a, b]: Pair) => {
   const possible = slips.map((slip) => a + b + slip).filter((sum) => sum >= 0)
   return possible[Seed.derive(a, "WorkedSum", b) % possible.length] ?? a + b + 1

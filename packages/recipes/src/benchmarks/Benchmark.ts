@@ -25,7 +25,7 @@ export interface Question {
   readonly isCorrect: (response: string) => boolean | Effect.Effect<boolean>
 }
 
-/** A benchmark cannot be run with what this library has. */
+/** A benchmark that this library cannot run. */
 export class BenchmarkUnavailable extends Schema.TaggedError<BenchmarkUnavailable>()("BenchmarkUnavailable", {
   benchmark: Schema.String,
   detail: Schema.String
@@ -36,7 +36,7 @@ export class BenchmarkUnavailable extends Schema.TaggedError<BenchmarkUnavailabl
 }
 
 export interface LoadOptions extends Source.Options {
-  /** At most so many questions, from the first; default all. */
+  /** The number of questions to load, from the first; default all. */
   readonly limit?: number
 }
 
@@ -88,7 +88,7 @@ export interface EvaluatorOptions
 }
 
 /**
- * Measures the share of correct answers. A response that was cut counts as it is.
+ * Measures the share of correct answers. A truncated response is graded like any other.
  *
  * @example
  * const evaluator = Effect.map(Benchmarks.gsm8k.load({ limit: 50 }), (questions) =>

@@ -176,7 +176,7 @@ export const ifeval = Benchmark.fromSource({
 export const searchQa = Benchmark.fromSource({
   name: "search_qa",
   description:
-    "Questions of Natural Questions and HotpotQA without a search; the normalised answer behind the last \"Answer:\"",
+    "Questions of Natural Questions and HotpotQA without a search; the normalised answer after the last \"Answer:\"",
   source: TaskSets.searchQa,
   split: "test",
   question: ({ golden_answers, question }) => ({

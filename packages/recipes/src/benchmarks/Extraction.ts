@@ -27,7 +27,7 @@ export const number = (text: string): string => {
 const lastOf = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].at(-1)
 
 /**
- * The number that a solution ends in: in the first box, behind the first `####`, behind "answer is" or "answer:", the last bold number,
+ * The number that a solution ends in: in the first box, after the first `####`, after "answer is" or "answer:", the last bold number,
  * or the last number. Empty where there is none.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_gsm8k_answer`
@@ -45,7 +45,7 @@ export const finalNumber = (text: string): string => {
 }
 
 /**
- * The letter of a multiple choice: alone in the first box, behind "answer is" or "answer:", or the last letter that stands alone in the
+ * The letter of a multiple choice: alone in the first box, after "answer is" or "answer:", or the last letter that stands alone in the
  * last 300 characters. Empty where there is none.
  *
  * @see tinker-cookbook `eval/benchmarks/_common.py: extract_mcq_answer`

@@ -1,4 +1,4 @@
-/** Trains a model to call a calculator, and to say what it gave. */
+/** Trains a model to call a calculator and to answer with its result. */
 import {
   type ChatModel,
   type EnvGroupBuilder,

@@ -1,4 +1,4 @@
-/** A calculation that is too long for the head, and a calculator. */
+/** A long calculation, with a calculator as a tool. */
 import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Rational from "../grading/Rational.ts"
 import * as Expression from "./Expression.ts"
 
-/** Answers `{"error": …}` to what cannot be worked out. */
+/** Answers `{"error": …}` where an expression cannot be evaluated. */
 export const calculator = Tool.make({
   name: "calculator",
   description: "Works out an expression of numbers, + - * / and parentheses, exactly. Fractions come as a/b.",

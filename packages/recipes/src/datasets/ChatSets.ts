@@ -126,7 +126,7 @@ const Rated = Schema.Struct({
   overall_preference: Schema.Union([Schema.Int, Schema.BigInt])
 })
 
-/** A negative preference is for the first answer; 0 is for neither. */
+/** A negative preference means the first answer; 0 means neither. */
 export const helpSteer3: PreferenceSet<typeof Rated.Type> = {
   source: Source.make({
     name: "helpsteer3",

@@ -1,6 +1,6 @@
 /**
- * The order that Hugging Face's `datasets` gives rows, for runs that have to see and hold out what the cookbook's do. Elsewhere
- * rows are shuffled from the run's seed.
+ * The order that Hugging Face's `datasets` gives rows, for runs that have to train on and hold out the same rows as the cookbook's.
+ * Elsewhere rows are shuffled from the run's seed.
  */
 import * as Pcg64 from "../random/Pcg64.ts"
 

@@ -1,4 +1,4 @@
-/** Published datasets: where their rows are, what a row holds and under which terms. */
+/** Published datasets: where their rows are, the fields of a row, and the licence. */
 import { Hub, type HubError, Repository, RowError, Rows } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -20,7 +20,7 @@ export interface Source<Row> {
   readonly configs: ReadonlyArray<string>
   /** Name of each split on the hub. */
   readonly splits: Readonly<Record<string, string>>
-  /** As far as it is known: `docs/datasets.md` says which were looked up. */
+  /** The licence, as far as it is known; `docs/datasets.md` says which were looked up. */
   readonly licence: string
   readonly row: Schema.Decoder<Row>
 }

@@ -23,7 +23,7 @@ const settings = Schema.Struct(fields)
 
 const evaluated = 64
 
-/** One match on each side against the same opponent, again and again. */
+/** Matches against the same opponent, one on each side in turn. */
 const against = (
   name: string,
   model: ChatModel.ChatModel,

@@ -24,7 +24,7 @@ export const random = (seed: number): MessagePolicy.MessagePolicy =>
     return cells[Math.floor(Seed.uniform(Seed.derive(seed, key))() * cells.length)] ?? -1
   })
 
-/** What player 0 gets from here on when both play as well as one can; boards that were met are remembered. */
+/** Player 0's reward when both play perfectly from this board on; known boards are looked up. */
 const values = new Map<string, number>()
 
 const value = (board: TicTacToe.Board): number => {

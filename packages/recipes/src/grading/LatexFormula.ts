@@ -78,7 +78,7 @@ const argument = (reading: Reading): Parsed => {
   return undefined
 }
 
-/** `\frac12` and `\frac1{72}`: the digits behind the macro are taken one by one. */
+/** `\frac12` and `\frac1{72}`: the digits after the macro are taken one by one. */
 const splitDigits = (tokens: ReadonlyArray<Token>): ReadonlyArray<Token> => {
   const split: Array<Token> = []
   for (const token of tokens) {

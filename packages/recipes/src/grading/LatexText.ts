@@ -16,7 +16,7 @@ const skipSpace = (reading: Reading) => {
   while (/\s/.test(reading.text.charAt(reading.at))) reading.at++
 }
 
-/** The name after a backslash; white space behind a name of letters is part of it. */
+/** The name after a backslash; white space after a name of letters is part of it. */
 const macroName = (reading: Reading): string => {
   const start = ++reading.at
   while (/[a-zA-Z]/.test(reading.text.charAt(reading.at))) reading.at++

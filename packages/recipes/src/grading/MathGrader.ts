@@ -1,4 +1,4 @@
-/** Grades mathematical answers, if need be in a thread of its own. */
+/** Grades mathematical answers, optionally in a thread of its own. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

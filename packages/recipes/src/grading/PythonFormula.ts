@@ -12,7 +12,7 @@ const number =
   `(?:${digits}\\.(?:${digits})?|\\.${digits})(?:${exponent})?|${digits}${exponent}|0(?:_?0)*|[1-9](?:_?[0-9])*`
 const token = new RegExp(`(?:(${number})|([\\p{L}\\p{Nd}\\p{Nl}\\p{M}_]+)|(\\*\\*|[-+*/^()!])) *`, "uy")
 
-/** Names that SymPy or Python keep for something else. */
+/** Names that SymPy or Python reserve. */
 const reserved = new Set(
   ["as", "if", "in", "is", "or", "oo", "zoo", "nan", "ff", "rf", "gff", "im", "re", "li", "jn", "yn", "fu", "id", "all"]
 )

@@ -1,4 +1,4 @@
-/** A problem whose reward says how near the answer is, not only whether it is right. */
+/** A problem whose reward is the share of right digits, rather than right or wrong. */
 import { type Env, Message, Metric, type Renderer, SingleTurn } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

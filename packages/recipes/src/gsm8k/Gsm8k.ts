@@ -1,4 +1,4 @@
-/** Grade-school word problems, as upstream's first large run. */
+/** Grade-school word problems, as in upstream's `rl_basic`. */
 import * as Schema from "effect/Schema"
 import * as BoxedProblems from "../math/BoxedProblems.ts"
 import * as Recipe from "../Recipe.ts"

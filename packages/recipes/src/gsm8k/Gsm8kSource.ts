@@ -16,7 +16,7 @@ export const hubName = "openai/gsm8k"
 
 const repository = Repository.dataset(hubName, "e53f048856ff4f594e959d75785d2c2d37b678ee")
 
-/** So many problems are held out where there is no `test.jsonl`. */
+/** The number of problems that are held out where there is no `test.jsonl`. */
 const heldOutCount = 200
 
 /** A solution does not end in `#### answer`. Rows are counted from 1. */

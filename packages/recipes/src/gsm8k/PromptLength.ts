@@ -31,7 +31,7 @@ export interface Options {
 const mostTokens = (text: string) => text.length + 2 * (text.match(/[\u0080-\uffff]/g) ?? []).length
 
 /**
- * Fails with the first problem that is too long. Only those that may be are tokenized.
+ * Fails with the first problem that is too long. Only problems that may be too long are tokenized.
  *
  * @example
  * PromptLength.check([{ question: "What is 2 + 2?", answer: "4" }], { model, maxTokens: 512, prefix: [] })

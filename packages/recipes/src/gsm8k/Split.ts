@@ -1,4 +1,4 @@
-/** Problems to train on and problems to be judged by, with none in both. */
+/** Training problems and test problems, with no problem in both. */
 import { Seed } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -67,7 +67,7 @@ export const holdOut = (problems: ReadonlyArray<Problem>, count: number): Effect
 
 const drawnSizes = { train: 96, test: 32 }
 
-/** Different problems that `draw` makes up, the same whenever they are asked for. */
+/** Different problems that `draw` makes up, the same at every call. */
 export const drawn = (draw: (next: () => number) => Problem | undefined): Split => {
   const next = Seed.uniform(8)
   const { test, train } = drawnSizes

@@ -51,9 +51,9 @@ const judge = (said: string, answer: number): Verdict => {
 }
 
 /**
- * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode of the standard size earns
- * from −10 to 1. What was said is taken however it ended, and stays in the conversation under the role `player`: each prompt renders
- * it anew, and each turn is a training sequence of its own.
+ * Each turn earns 1 for the right number, 0 for another and −1 for text without a guess; so an episode of the standard size earns from
+ * −10 to 1. A response counts even where it was truncated, and stays in the conversation under the role `player`: each prompt renders it
+ * anew, and each turn is a training sequence of its own.
  *
  * @example
  * const env = GuessNumberEnv.make(model, 617)

@@ -1,4 +1,4 @@
-/** Trains a model to look a fact up, with a search that finds what it is asked for. */
+/** Trains a model to look up a fact with a search tool. */
 import {
   type ChatModel,
   type EnvGroupBuilder,

@@ -1,4 +1,4 @@
-/** A question that only a search can answer. */
+/** A question about a fact that only the search tool knows. */
 import { type ChatModel, Message, Metric, Tool, ToolEnv } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

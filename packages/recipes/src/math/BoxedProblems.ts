@@ -1,4 +1,4 @@
-/** Training on problems whose answers are expected in a box, whichever dataset they are from. */
+/** Training on problems of any dataset whose answers are expected in a box. */
 import { type ChatModel, Evaluator, ProblemGroupBuilder, RLDataset, Setting } from "@effect-rl/core"
 import type { HubError } from "@effect-rl/files"
 import * as Arr from "effect/Array"
@@ -15,7 +15,7 @@ import * as MathEnv from "./MathEnv.ts"
 /** Names the made-up problems in place of a folder. */
 export const sampleName = "sample"
 
-/** The hub's own files could not be read. */
+/** The hub's files could not be read. */
 export class NotDownloaded extends Schema.TaggedError<NotDownloaded>()("NotDownloaded", { detail: Schema.String }) {
   override get message() {
     return `${this.detail}. Without the hub, give a folder as data, or "${sampleName}" for made-up problems`
@@ -64,7 +64,7 @@ const group =
     })
 
 /**
- * The task on problems already loaded; each pass goes through them in an order of its own, and each test problem is evaluated once.
+ * The task on problems already loaded; each epoch shuffles them anew, and each test problem is evaluated once.
  */
 export const task = (model: ChatModel.ChatModel, settings: Omit<Settings, "data">, { test, train }: Split) => {
   const options = TrainingSettings.options(model, settings)

@@ -13,7 +13,7 @@ import * as SampleFormulas from "./SampleFormulas.ts"
 /** Names the hub's own files in place of a folder. */
 export const hubName = MathSets.math.source.repository
 
-/** The problems with a boxed answer; the others are left out, as upstream leaves them out. */
+/** The problems with a boxed answer; the others are left out, as upstream does. */
 const problems = Effect.fnUntraced(
   function*<Row>({ problem, source }: MathSets.MathSet<Row>, split: string, options: Source.Options) {
     const rows = yield* Stream.runCollect(Source.rows(source, split, options))
@@ -41,7 +41,7 @@ const fromFolder = Effect.fnUntraced(function*(folder: string) {
 })
 
 /**
- * Of the hub, both parts of MATH without the problems of MATH-500, and MATH-500 to be judged by; of a folder, `train` without the problems
+ * Of the hub, both parts of MATH without the problems of MATH-500, and MATH-500 for evaluation; of a folder, `train` without the problems
  * of `test`, and `test`, as `.jsonl`, `.parquet` or `.csv` with `problem` and `solution`; or made-up problems.
  *
  * @example

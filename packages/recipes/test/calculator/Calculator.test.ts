@@ -49,10 +49,13 @@ describe("a calculation", () => {
       })
   )
 
-  it.effect.each(["421", "no idea", "420, or 421", ""])("does not take %j for it", (said) =>
-    Effect.gen(function*() {
-      assert.strictEqual((yield* play(said)).stepReward, 0)
-    }))
+  it.effect.each(["421", "no idea", "420, or 421", ""])(
+    "does not take %j for the right number",
+    (said) =>
+      Effect.gen(function*() {
+        assert.strictEqual((yield* play(said)).stepReward, 0)
+      })
+  )
 
   it.effect("goes on after a call that cannot be worked out", () =>
     Effect.gen(function*() {
@@ -61,7 +64,7 @@ describe("a calculation", () => {
       assert.include(String(transitions[0]?.logs["tool_result_0"]), "it ends where a number is expected")
     }))
 
-  it.effect("is over after four turns, whatever is called", () =>
+  it.effect("is over after four turns, even if each calls the calculator", () =>
     Effect.gen(function*() {
       const { stepReward, stopReason } = yield* play(call("1 + 1"))
       assert.strictEqual(stepReward, 0)

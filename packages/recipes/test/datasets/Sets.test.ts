@@ -126,7 +126,7 @@ layer(files)("datasets", (it) => {
       )
     }))
 
-  it.effect("leave out what is held out, whatever its white space and case", () =>
+  it.effect("leave out held-out rows, ignoring white space and case", () =>
     Effect.sync(() => {
       const rows = ["What is 1+1?", "What is  2+2?", "Why?"]
       assert.deepStrictEqual(Decontamination.without(rows, ["what is 2+2?"], (row) => row), ["What is 1+1?", "Why?"])

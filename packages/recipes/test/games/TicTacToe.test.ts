@@ -36,7 +36,7 @@ describe("tic-tac-toe", () => {
     )
   })
 
-  it("tells each player who they are", () => {
+  it("tells each player its mark", () => {
     assert.include(ticTacToe.rules(0), "as O")
     assert.include(ticTacToe.rules(1), "as X")
   })

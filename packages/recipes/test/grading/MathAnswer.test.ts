@@ -115,7 +115,7 @@ describe("MathAnswer.isCorrect", () => {
     }
   })
 
-  it.prop("an answer is itself, in any spelling of white space around it", [Schema.String], ([text]) => {
+  it.prop("an answer is right for itself with any white space around it", [Schema.String], ([text]) => {
     assert.isTrue(MathAnswer.isCorrect(` ${text}`, text))
   })
 })
@@ -178,7 +178,7 @@ describe("lenient grading", () => {
     assert.isFalse(isCorrect(reference, answer))
   })
 
-  it("accepts whatever strict grading accepts, and beside that only pairs of the table alone", () => {
+  it("accepts every pair that strict grading accepts, and otherwise only pairs of the table", () => {
     const alone = MathPairs.pairs.flatMap(({ candidate, cookbook, mathVerify, reference }) => {
       const accepted = isCorrect(candidate, reference)
       if (MathAnswer.isCorrect(candidate, reference)) assert.isTrue(accepted)
@@ -191,7 +191,7 @@ describe("lenient grading", () => {
   })
 
   it.prop(
-    "a fraction equals itself whatever it is multiplied by",
+    "a fraction equals itself multiplied above and below by any number",
     [Schema.Int, Schema.Int, Schema.Int],
     ([a, b, by]) => {
       if (b === 0 || by === 0) return

@@ -128,7 +128,7 @@ describe("BoxedProblems.task", () => {
       assert.notStrictEqual(yield* fingerprint({ fewShot: !settings.fewShot }), same)
     }))
 
-  it.effect("knows the answer to a prompt, and of others that it does not", () =>
+  it.effect("knows the answer to its prompts, and none to others", () =>
     Effect.gen(function*() {
       const { answerTo } = yield* BoxedProblems.task(yield* TestModel.model, settings, { train: problems, test: [] })
       assert.deepStrictEqual(
@@ -185,7 +185,7 @@ describe("Gsm8kSource.load", () => {
 })
 
 describe("Recipes.gsm8k.build", () => {
-  it.effect("refuses a problem that the model cannot read whole", () =>
+  it.effect("refuses a problem whose prompt exceeds the model's context", () =>
     Effect.gen(function*() {
       const long = { question: "How many? ".repeat(500), answer: "1" }
       const folder = yield* writeRows({
@@ -209,7 +209,7 @@ withRows("the real problems (skipped where shared/data/gsm8k is absent)", () => 
     Effect.provide([NodeServices.layer, noHub])
   )
 
-  it.effect("are 7473 to train on and 1319 to be judged by, each with a number for an answer", () =>
+  it.effect("are 7473 to train and 1319 to evaluate on, each with a number for an answer", () =>
     Effect.gen(function*() {
       const { test, train } = yield* split
       assert.deepStrictEqual([train.length, test.length], [7473, 1319])

@@ -1,4 +1,4 @@
-/** The real problems, where a checkout has them beside it. */
+/** The real problems, where they lie beside the checkout. */
 import { Array } from "effect"
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"

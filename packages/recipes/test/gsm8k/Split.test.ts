@@ -14,7 +14,7 @@ describe("Split.disjoint", () => {
       assert.deepStrictEqual([questionsOf(train), questionsOf(test)], [["a", "b"], ["c"]])
     }))
 
-  it.effect("names the rows of a problem in both parts, whatever its white space and case", () =>
+  it.effect("names the rows of a problem in both parts, ignoring white space and case", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Split.disjoint(problems("a", "How many?"), problems("c", "d", "how  many? ")))
       assert.strictEqual(error._tag, "Overlap")

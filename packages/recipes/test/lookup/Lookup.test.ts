@@ -44,7 +44,7 @@ describe("a search", () => {
     assert.notDeepEqual(Directory.search(directory, "Ada", 1), found)
   })
 
-  it.each(["", "  ", "Zoe", "Ad", "Ada Bell Cook"])("finds nobody for %j", (query) => {
+  it.each(["", "  ", "Zoe", "Ad", "Ada Bell Cook"])("finds no one for %j", (query) => {
     assert.deepStrictEqual(Directory.search(directory, query, 0), [])
   })
 })

@@ -22,7 +22,7 @@ describe("MathSource.load", () => {
   const load = (files: Readonly<Record<string, ReadonlyArray<unknown>>>) =>
     Effect.flatMap(folderOf(files), MathSource.load).pipe(Effect.provide([NodeServices.layer, noHub]))
 
-  it.effect("leaves out of the training problems those to be judged by, and those without a boxed answer", () =>
+  it.effect("does not train on problems that it is evaluated on, or that have no boxed answer", () =>
     Effect.gen(function*() {
       const { test, train } = yield* load({
         "train.jsonl": [
@@ -44,7 +44,7 @@ describe("MathSource.load", () => {
       assert.include(none.message, "has no problem with a boxed answer in its split \"test\"")
     }))
 
-  it.effect("says without the hub what else there is", () =>
+  it.effect("names the alternatives where the hub cannot be reached", () =>
     Effect.gen(function*() {
       const reason = new HubError.Offline({ detail: "cannot be reached" })
       const offline = Effect.fail(new HubError.HubError({ resource: "datasets/MATH", reason }))
@@ -89,7 +89,7 @@ describe("the made-up problems of math", () => {
 })
 
 describe("the recipe math", () => {
-  it.effect("knows the answers to its problems, and judges by those held out", () =>
+  it.effect("knows the answers to its problems, and evaluates on held-out problems", () =>
     Effect.gen(function*() {
       const { build } = yield* Recipes.math.configure({ data: "sample" })
       const { answerTo, evaluators } = yield* build(yield* TestModel.model)
