@@ -1,5 +1,5 @@
 /** The loss of a run token by token, from core's loss expressions. */
-import { type LossExpression, LossGraph, PolicyLoss } from "@effect-rl/core"
+import { type LossExpression, LossGraph, LossGraphInterpreter, PolicyLoss } from "@effect-rl/core"
 import * as Result from "effect/Result"
 import type * as Entry from "../story/Entry.ts"
 
@@ -46,13 +46,13 @@ export interface Token {
 
 const scalar = (value: number): LossGraph.Values => ({ data: [value], shape: [1] })
 
-const evaluate = (compiled: LossGraph.Compiled, { advantage, sampler, trainer }: Token) =>
-  LossGraph.evaluate(compiled, {
-    logprobs: scalar(trainer),
-    sampler_logprobs: scalar(sampler),
-    advantages: scalar(advantage),
-    mask: scalar(1)
-  })
+/** A token as a datum of its own. */
+const datum = ({ advantage, sampler, trainer }: Token) => ({
+  logprobs: scalar(trainer),
+  sampler_logprobs: scalar(sampler),
+  advantages: scalar(advantage),
+  mask: scalar(1)
+})
 
 const finite = (value: number | undefined) => value !== undefined && Number.isFinite(value) ? value : null
 
@@ -64,7 +64,7 @@ export const make = (name: string, config: Config): TokenLoss | undefined => {
   const expression = Object.hasOwn(expressions, name) ? expressions[name]?.(config) : undefined
   const compiled = expression === undefined ? undefined : Result.getOrUndefined(LossGraph.compile(expression.graph))
   return compiled === undefined ? undefined : (tokens) => {
-    const terms = tokens.map((token) => Result.getOrUndefined(evaluate(compiled, token)))
+    const terms = LossGraphInterpreter.evaluateAll(compiled, tokens.map(datum)).map(Result.getOrUndefined)
     const gradients = terms.map((term) => finite(term?.gradient[0]))
     return {
       name,
