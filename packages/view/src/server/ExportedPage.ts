@@ -2,16 +2,15 @@
 import { GroupPayload, RunStore } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { elementId, type Embedded } from "../story/Embedded.ts"
 import type * as Entry from "../story/Entry.ts"
-import * as Story from "../story/Story.ts"
+import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as PageFiles from "./PageFiles.ts"
 import * as RunCache from "./RunCache.ts"
-import * as Said from "./Said.ts"
-import * as TokenTexts from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -26,8 +25,7 @@ const fromBothEnds = (groups: ReadonlyArray<Entry.Group>): ReadonlyArray<Entry.G
   })
 
 const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.Told) {
-  const texts = yield* TokenTexts.of(Story.model(story))
-  const reading = yield* Said.of(Story.model(story), Story.renderer(story))
+  const { reading, texts } = yield* Effect.flatMap(Languages, (languages) => languages.of(story))
   const loss = LossTerms.ofRun(story.opened?.identity ?? {}, undefined)
   const datumsOf = TrainedTurns.reader(reader, story)
   const transcripts: Record<string, Entry.GroupView> = {}
@@ -102,5 +100,5 @@ export const make = Effect.fn("ExportedPage.make")(
       (error) => error instanceof GroupPayload.GroupPayloadError,
       ({ message }) => Effect.fail(new RunStore.RunError({ run, detail: message }))
     ),
-  Effect.provide(RunCache.RunCache.layer)
+  Effect.provide(Layer.merge(RunCache.RunCache.layer, Languages.layer))
 )

@@ -10,12 +10,11 @@ import type * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import * as Story from "../story/Story.ts"
 import * as Comparing from "./Comparing.ts"
+import { Languages } from "./Languages.ts"
 import * as LossTerms from "./LossTerms.ts"
 import * as Regrading from "./Regrading.ts"
 import { entry, RunCache } from "./RunCache.ts"
-import * as Said from "./Said.ts"
 import * as Search from "./Search.ts"
-import * as TokenTexts from "./TokenTexts.ts"
 import * as TrainedTurns from "./TrainedTurns.ts"
 import * as Transcript from "./Transcript.ts"
 
@@ -27,12 +26,14 @@ const notFound = (error: string) => HttpServerResponse.jsonUnsafe({ error }, { s
 
 const told = (run: string) => Effect.flatMap(RunCache, (cache) => cache.read(run))
 
-/** All records that count, and whether a process writes more. */
-export const records = ({ run }: OfRun) =>
-  Effect.map(
-    told(run),
-    ({ isWritten, story }) => HttpServerResponse.jsonUnsafe({ isWritten, entries: story.entries })
-  )
+const languageOf = (story: Story.Story) => Effect.flatMap(Languages, (languages) => languages.of(story))
+
+/** All records that count, and whether a process writes more. Whoever reads them may open a transcript next. */
+export const records = Effect.fnUntraced(function*({ run }: OfRun) {
+  const { isWritten, story } = yield* told(run)
+  yield* Effect.flatMap(Languages, (languages) => languages.prepare(story))
+  return HttpServerResponse.jsonUnsafe({ isWritten, entries: story.entries })
+})
 
 /** Records that were written at about the same time, with the sequence number of the last one, which a browser names when it connects again. */
 const message = (records: ReadonlyArray<RunRecord.RunRecord>) =>
@@ -70,7 +71,7 @@ export const transcript = Effect.fnUntraced(
     if (group === undefined || length === null || offset === null) {
       return notFound(`record ${sequence} of ${run} has no transcript`)
     }
-    const texts = yield* TokenTexts.of(Story.model(story))
+    const { reading, texts } = yield* languageOf(story)
     const payload = yield* reader.payload({ length, offset })
     const datums = yield* TrainedTurns.reader(reader, story)(group)
     return HttpServerResponse.jsonUnsafe(
@@ -78,7 +79,7 @@ export const transcript = Effect.fnUntraced(
         story,
         group,
         texts,
-        reading: yield* Said.of(Story.model(story), Story.renderer(story)),
+        reading,
         datums,
         loss: LossTerms.ofRun(story.opened?.identity ?? {}, loss)
       })
@@ -89,7 +90,7 @@ export const transcript = Effect.fnUntraced(
 /** Hits, one JSON text per line, then what was searched. */
 export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { readonly text: string }) {
   const { reader, story } = yield* told(run)
-  const texts = yield* TokenTexts.of(Story.model(story))
+  const { texts } = yield* languageOf(story)
   const lines = Stream.map(Search.run(reader, story, text, texts), (hit) => `${JSON.stringify(hit)}\n`)
   return HttpServerResponse.stream(Stream.encodeText(lines), { contentType: "application/x-ndjson" })
 })

@@ -1,7 +1,6 @@
 /** What a policy said in a turn, as its renderer reads it: reasoning, text and calls of tools. */
-import { OpenAi, Renderers, type ResponseStream, Tokenizer } from "@effect-rl/core"
+import { OpenAi, Renderers, type ResponseStream, type Tokenizer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type * as Entry from "../story/Entry.ts"
 
 /** A response part by part, and as a message. */
@@ -13,7 +12,7 @@ export interface Read {
 /** Reads a response; null where the model's tokenizer or its renderer is not here. */
 export type Reading = (tokens: Int32Array) => Effect.Effect<Read | null>
 
-const unread: Reading = () => Effect.succeed(null)
+export const unread: Reading = () => Effect.succeed(null)
 
 const partOf = (delta: ResponseStream.Delta): Entry.SaidPart => {
   switch (delta._tag) {
@@ -40,12 +39,9 @@ const joined = (deltas: ReadonlyArray<ResponseStream.Delta>): ReadonlyArray<Entr
   return parts.map(({ kind, text }) => ({ kind, text: text.trim() })).filter(({ text }) => text !== "")
 }
 
-/** Reads responses of a model whose run used the renderer. Tokenizers come from the service `Tokenizers`, where there is one. */
-export const of = Effect.fnUntraced(function*(model: string, renderer: string) {
-  const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
-  if (Option.isNone(tokenizers) || model === "" || renderer === "") return unread
-  const made = Effect.flatMap(tokenizers.value.load(model), (tokenizer) => Renderers.byName(renderer, tokenizer))
-  return yield* Effect.match(made, {
+/** Reads responses as the renderer of that name writes them with the tokenizer. */
+export const make = (renderer: string, tokenizer: Tokenizer.Tokenizer): Effect.Effect<Reading> =>
+  Effect.match(Renderers.byName(renderer, tokenizer), {
     onFailure: () => unread,
     onSuccess: (found): Reading => (tokens) =>
       Effect.gen(function*() {
@@ -56,4 +52,3 @@ export const of = Effect.fnUntraced(function*(model: string, renderer: string) {
         return read
       }).pipe(Effect.orElseSucceed(() => null))
   })
-})

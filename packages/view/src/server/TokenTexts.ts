@@ -1,17 +1,16 @@
-/** Texts of token ids, where a tokenizer of the model is here. */
-import { Tokenizer } from "@effect-rl/core"
-import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+/** Texts of token ids. */
+import type { Tokenizer } from "@effect-rl/core"
 import type * as Entry from "../story/Entry.ts"
 
 /** The texts of token ids; null for those of a model whose tokenizer is not here. */
 export type TokenTexts = (tokens: ReadonlyArray<number | null>) => ReadonlyArray<Entry.Piece> | null
 
-const unknown: TokenTexts = () => null
+export const unknown: TokenTexts = () => null
 
 const image: Entry.Piece = { text: "image", isSpecial: true }
 
-const make = (tokenizer: Tokenizer.Tokenizer): TokenTexts => {
+/** The texts of a tokenizer's tokens, each decoded once. */
+export const make = (tokenizer: Tokenizer.Tokenizer): TokenTexts => {
   const known = new Map<number, Entry.Piece>()
   const piece = (token: number): Entry.Piece => {
     const text = tokenizer.decode([token])
@@ -21,10 +20,3 @@ const make = (tokenizer: Tokenizer.Tokenizer): TokenTexts => {
   }
   return (tokens) => tokens.map((token) => token === null ? image : known.get(token) ?? piece(token))
 }
-
-/** Texts of the model's tokens. Tokenizers come from the service `Tokenizers`, where there is one. */
-export const of = Effect.fnUntraced(function*(model: string) {
-  const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
-  if (Option.isNone(tokenizers) || model === "") return unknown
-  return yield* Effect.match(tokenizers.value.load(model), { onFailure: () => unknown, onSuccess: make })
-})

@@ -13,6 +13,7 @@ import type * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Assets from "./Assets.ts"
 import * as Guard from "./Guard.ts"
+import { Languages } from "./Languages.ts"
 import * as Regrading from "./Regrading.ts"
 import * as RunAnswers from "./RunAnswers.ts"
 import * as RunCache from "./RunCache.ts"
@@ -117,4 +118,4 @@ export const layer = (
   HttpRouter.serve(Layer.unwrap(Effect.map(routes(options), HttpRouter.addAll)), {
     disableListenLog: true,
     disableLogger: true
-  }).pipe(Layer.provide(RunCache.RunCache.layer))
+  }).pipe(Layer.provide(Layer.merge(RunCache.RunCache.layer, Languages.layer)))

@@ -1,12 +1,19 @@
 import { TestTokenizer } from "@effect-rl/core/testing"
-import * as Said from "@effect-rl/view/server/Said"
+import { Story } from "@effect-rl/view"
+import { Languages } from "@effect-rl/view/server/Languages"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Recorded from "../Recorded.ts"
 
-const read = Effect.fnUntraced(function*(renderer: string, text: string) {
-  const reading = yield* Said.of("test/words", renderer)
-  return (yield* reading(TestTokenizer.characters.encode(text)))?.parts ?? null
-}, Effect.provide(TestTokenizer.layer()))
+const saidOf = Effect.fnUntraced(function*(renderer: string, tokens: Int32Array) {
+  const opened = { ...Recorded.opened(-1, { renderer }), at: 0, segment: 1, sequence: 0 }
+  const languages = yield* Languages
+  const { reading } = yield* languages.of(Story.fromEntries([opened]))
+  return (yield* reading(tokens))?.parts ?? null
+}, Effect.provide(Languages.layer))
+
+const read = (renderer: string, text: string) =>
+  Effect.provide(saidOf(renderer, TestTokenizer.characters.encode(text)), TestTokenizer.layer())
 
 describe("what a policy said", () => {
   it.effect("is reasoning, text and calls, each for itself", () =>
@@ -31,7 +38,6 @@ describe("what a policy said", () => {
     Effect.gen(function*() {
       assert.isNull(yield* read("unheard-of", "five"))
       assert.isNull(yield* read("", "five"))
-      const reading = yield* Said.of("test/words", "qwen3")
-      assert.isNull(yield* reading(Int32Array.of(1)))
+      assert.isNull(yield* saidOf("qwen3", Int32Array.of(1)))
     }))
 })

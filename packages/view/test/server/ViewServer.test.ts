@@ -1,7 +1,8 @@
+import { Tokenizer } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { Deferred, Effect, FileSystem, Layer } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "./Served.ts"
 
@@ -192,6 +193,29 @@ describe("ViewServer", () => {
       assert.closeTo(loss.ratios[1], Math.exp(0.5), 1e-6)
       assert.closeTo(loss.values[1], 0.25 * Math.exp(0.5), 1e-6)
       assert.strictEqual(members[0].turns[0].credit.trainer, null)
+    }))
+
+  it.effect("loads the tokenizer of a run when its records are read, once, also where that fails", () =>
+    Effect.gen(function*() {
+      const { folder, run } = yield* Served.start
+      const asked: Array<string> = []
+      const isAsked = yield* Deferred.make<void>()
+      const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
+        load: (id) =>
+          Effect.gen(function*() {
+            asked.push(id)
+            yield* Deferred.succeed(isAsked, undefined)
+            return yield* new Tokenizer.TokenizerError({ tokenizer: id, detail: "the hub cannot be reached" })
+          })
+      })
+      const url = yield* Served.serve(folder, undefined, tokenizers)
+      yield* Served.get(about({ url, folder, run }, "records"))
+      yield* Deferred.await(isAsked)
+      for (const sequence of [Recorded.first.mixed, Recorded.second.mixed]) {
+        const { text } = yield* Served.get(about({ url, folder, run }, "transcript", `&sequence=${sequence}`))
+        assert.isNull(JSON.parse(text).members[0].turns[0].pieces)
+      }
+      assert.deepStrictEqual(asked, ["test/words"])
     }))
 
   it.effect("finds texts in what environments logged, newest groups first", () =>
