@@ -1,5 +1,14 @@
 /** Runs for the page to show: one of 100,000 rollouts, and one that is written at a fixed rate. */
-import { GroupPayload, type RunRecord, RunStore } from "@effect-rl/core"
+import {
+  Advantage,
+  GroupPayload,
+  type GroupResult,
+  type RunRecord,
+  RunStore,
+  Signal,
+  TrainedTokens,
+  TrainingData
+} from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
@@ -21,15 +30,37 @@ const opened: RunRecord.Entry = {
 
 const spent = { prefilled: 0, sampled: 0, trained: 0 }
 
-const credited = (iteration: number, groups: ReadonlyArray<RunRecord.GroupRolledOut>): RunRecord.Entry => ({
+const assembled = (groups: ReadonlyArray<GroupResult.GroupResult>): ReadonlyArray<TrainingData.Assembled> => {
+  const [first, ...others] = Signal.partition(groups).informative
+  return first === undefined ? [] : TrainingData.assemble([first, ...others], Advantage.centered)
+}
+
+const credited = (iteration: number, trained: ReadonlyArray<TrainingData.Assembled>): RunRecord.Entry => ({
   _tag: "Credited",
   iteration,
-  groups: groups.map(({ key, rewards }) => {
-    const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length
-    return { key, verdict: "informative", advantages: rewards.map((reward) => reward - mean) }
-  }),
-  datums: []
+  groups: trained.map(({ advantagesG, group: { key } }) => ({
+    key,
+    verdict: "informative",
+    advantages: Array.from(advantagesG)
+  })),
+  datums: trained.flatMap(({ data }) =>
+    data.map(({ inputs: { mask }, lineage: { firstTurn, group, member, turns } }) => ({
+      group,
+      member,
+      firstTurn,
+      turns,
+      length: mask.length,
+      trained: mask.reduce((sum, one) => sum + one, 0),
+      update: 0
+    }))
+  )
 })
+
+/** What the update did with each token; its policy is the one that sampled. */
+const trainedTokens = (trained: ReadonlyArray<TrainingData.Assembled>) => {
+  const data = trained.flatMap(({ data }) => data)
+  return TrainedTokens.encode(data, data.map(({ inputs: { logprobs } }) => logprobs))
+}
 
 const updated = (iteration: number): RunRecord.Entry => ({
   _tag: "Updated",
@@ -45,18 +76,19 @@ export const write = (run: string) =>
   Effect.gen(function*() {
     const store = yield* RunStore.RunStore
     yield* store.append(opened)
-    let groups: Array<RunRecord.GroupRolledOut> = []
+    let groups: Array<GroupResult.GroupResult> = []
     for (let index = 0; index < Workload.groups; index++) {
       const iteration = Math.floor(index / Workload.perIteration)
       if (index % Workload.perIteration === 0) {
         yield* store.append({ _tag: "Sampling", iteration, step: iteration, groups: Workload.perIteration })
       }
       const group = Workload.group(index)
-      const record = yield* store.append(Workload.record(group), GroupPayload.encode(group))
-      if (record._tag === "GroupRolledOut") groups.push(record)
+      yield* store.append(Workload.record(group), GroupPayload.encode(group))
+      groups.push(group)
       if (groups.length < Workload.perIteration) continue
-      yield* store.append(credited(iteration, groups))
-      yield* store.append(updated(iteration))
+      const trained = assembled(groups)
+      yield* store.append(credited(iteration, trained))
+      yield* store.append(updated(iteration), trainedTokens(trained))
       groups = []
     }
     yield* store.append({
