@@ -469,6 +469,34 @@ def _():
     assert sampler_ids and rest.get_sampler(sampler_ids[0]).result().base_model == BASE_MODEL
 
 
+@check("what checkpoints take is told, and the empty list of a run that has lost its own")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK does not ask"
+    service = tinker.ServiceClient()
+    run = service.create_lora_training_client(base_model=BASE_MODEL, rank=8)
+    path = run.save_state("only").result().path
+    rest = tinker.RestClient()
+    (usage,) = tinker.AdminClient().get_current_checkpoint_storage_usage().result().data
+    assert usage.checkpoint_count >= 1 and usage.size_bytes > 0 and usage.size_gigabytes > 0, usage
+    rest.delete_checkpoint_from_tinker_path(path).result()
+    service.close("success").result()
+    assert rest.list_checkpoints(path.split("/")[2]).result().checkpoints == []
+
+
+@check("a sampler's handle makes another client, whose requests have numbers of their own")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has no handles"
+    sampler = base_sampler()
+    params = types.SamplingParams(max_tokens=4, seed=1)
+    first = sampler.sample(prompt(), 1, params).result()
+    again = tinker.SamplingClient.from_sampler_handle(sampler.get_sampler_handle())
+    second = again.sample(prompt(), 1, params).result()
+    assert second.sequences[0].tokens == first.sequences[0].tokens
+    assert second.sequences[0].sequence_id != first.sequences[0].sequence_id
+
+
 def fails(function, *texts):
     try:
         function()

@@ -154,6 +154,7 @@ export const negotiated = (
 
 const Identity = Schema.fromJsonString(Schema.Struct({
   sub: Schema.String,
+  org_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   email: Schema.optionalKey(Schema.NullOr(Schema.String))
 }))
 const decodeIdentity = Schema.decodeUnknownEffect(Identity)

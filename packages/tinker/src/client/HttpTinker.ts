@@ -1,13 +1,13 @@
 /** A service that speaks the Tinker API as a backend. */
-import { RequestRules, Tinker, TinkerError } from "@effect-rl/core"
+import { RequestRules, Tinker } from "@effect-rl/core"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Scope from "effect/Scope"
+import * as Administration from "../wire/Administration.ts"
 import * as Checkpoints from "../wire/Checkpoints.ts"
 import * as Sample from "../wire/Sample.ts"
-import * as Wire from "../wire/Session.ts"
 import * as Training from "../wire/Training.ts"
 import * as Budget from "./Budget.ts"
 import * as Connection from "./Connection.ts"
@@ -16,6 +16,7 @@ import * as Dialect from "./Dialect.ts"
 import * as Futures from "./Futures.ts"
 import * as HttpSamplingClient from "./HttpSamplingClient.ts"
 import * as HttpTrainingClient from "./HttpTrainingClient.ts"
+import * as Models from "./Models.ts"
 import * as SampleDispatch from "./SampleDispatch.ts"
 import { Service } from "./Service.ts"
 import * as Session from "./Session.ts"
@@ -32,9 +33,6 @@ export interface Options extends Session.Labels, Dialect.Options {
   readonly maxSamples: number
 }
 
-/** Services do not say how large their vocabulary is, and refuse tokens beyond it. */
-const vocabulary = 2 ** 31
-
 /** How long the last requests to the service may take. */
 const goodbye = "5 seconds"
 
@@ -46,18 +44,12 @@ type Lora = Readonly<{
   train_attn: boolean
 }>
 
-const modelsOf = (connection: Connection.Connection) =>
-  Effect.map(
-    Connection.call(connection, HttpClientRequest.get("/get_server_capabilities"), Wire.ServerCapabilities),
-    ({ supported_models }) => supported_models.filter((one) => typeof one.model_name === "string")
-  )
-
 /** Everything clients of one session share. */
 const open = Effect.fnUntraced(function*(options: Options) {
   const { config, connection, dynamic, futures } = yield* Service
   const { baseUrl, observe } = connection.options
   const sessionId = yield* Session.open(connection, options)
-  const kind = options.server ?? Dialect.detect(baseUrl, sessionId, yield* modelsOf(connection))
+  const kind = options.server ?? Dialect.detect(baseUrl, sessionId, yield* Models.list(connection))
   const dialect = Dialect.make(kind, options)
   yield* Effect.logDebug(`the server at ${baseUrl} is taken for "${kind}"`)
   const places = Budget.make("samples", Math.min(config.maximumSamples, options.maxSamples), observe)
@@ -88,20 +80,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   let nextSampling = 0
   const nextSamplingId = () => nextSampling++
 
-  const listed = modelsOf(connection)
-
-  const names = Effect.map(listed, (models) => models.flatMap(({ model_name }) => model_name ?? []))
-
-  const capabilitiesOf = Effect.fnUntraced(function*(name: string) {
-    const models = yield* listed
-    const found = models.find(({ model_name }) => model_name === name)
-    if (found !== undefined) return Dialect.capabilities(dialect.kind, found)
-    const available = models.flatMap(({ model_name }) => model_name ?? [])
-    return yield* new TinkerError.NotFound({ kind: "model", name, available })
-  })
-
-  const limitsOf = (name: string) =>
-    Effect.map(capabilitiesOf(name), (capabilities): RequestRules.Limits => ({ capabilities, vocabulary }))
+  const models = Models.make(connection, dialect.kind)
 
   /** Other servers keep a sampling session until the client's session ends. */
   const releaseSampler = (id: string) =>
@@ -135,7 +114,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const createSamplingClient = Effect.fn("Tinker.createSamplingClient")(
     function*(from: { readonly baseModel: string } | { readonly modelPath: string }) {
       if ("baseModel" in from) {
-        const limits = yield* limitsOf(from.baseModel)
+        const limits = yield* models.limits(from.baseModel, "sampleable")
         const id = yield* samplingSession({ base_model: from.baseModel })
         return yield* samplingClient(limits, from.baseModel)(id)
       }
@@ -143,8 +122,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       yield* dialect.path(path, "sampler")
       const id = yield* orNotFound("checkpoint", path)(samplingSession({ model_path: path }))
       const sampler = HttpClientRequest.get(`/samplers/${id}`)
-      const { base_model } = yield* orNotFound("checkpoint", path)(Connection.call(connection, sampler, Sample.Sampler))
-      return yield* samplingClient(yield* limitsOf(base_model), path)(id)
+      const { baseModel } = yield* orNotFound("checkpoint", path)(
+        Connection.call(connection, sampler, Administration.Sampler)
+      )
+      return yield* samplingClient(yield* models.limits(baseModel, "sampleable"), path)(id)
     },
     named("createSamplingClient")
   )
@@ -181,7 +162,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     loraRank: number,
     create: ReturnType<typeof createModel>
   ) {
-    const limits = yield* limitsOf(baseModel)
+    const limits = yield* models.limits(baseModel, "trainable")
     yield* RequestRules.loraRank(loraRank, limits.capabilities)
     const scope = yield* Scope.fork(yield* Effect.scope)
     const made = Effect.gen(function*() {
@@ -239,8 +220,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
 
   return Tinker.Tinker.of({
     health: named("health")(Effect.asVoid(connection.attempt(HttpClientRequest.get("/healthz")))),
-    models: named("models")(names),
-    capabilities: (model) => named("capabilities")(capabilitiesOf(model)),
+    models: named("models")(models.names),
+    capabilities: (model) => named("capabilities")(models.capabilities(model)),
     createLoraTrainingClient,
     createTrainingClientFromState,
     createSamplingClient

@@ -30,6 +30,10 @@ export interface Scope {
 
 export interface SessionQuery {
   readonly displayName?: string
+  readonly sessionId?: string
+  readonly projectIds?: ReadonlyArray<string>
+  /** One's own, all one may see, or those of these users; one's own unless given. */
+  readonly owner?: "own" | "accessible" | { readonly urns: ReadonlyArray<string> }
   /** Pairs that must all hold. */
   readonly userMetadata?: Readonly<Record<string, string>>
   readonly status?: "active" | "cancelled" | "failed" | "client_finished"
@@ -41,6 +45,7 @@ export interface SessionQuery {
 
 export interface Identity {
   readonly userUrn: string
+  readonly orgUrn: string | undefined
   readonly email: string | undefined
 }
 
@@ -89,12 +94,14 @@ export class RestClient extends Context.Service<RestClient, {
   readonly exportSessionTrace: (sessionId: string) => Answer<string>
   readonly getSampler: (samplerId: string) => Answer<Wire.Sampler>
   readonly getAuditLog: (options?: {
-    readonly eventType?: "all" | "checkpoints"
+    readonly eventType?: typeof Wire.auditedTypes[number]
     /** A day, `YYYY-MM-DD`. */
     readonly day?: string
   }) => Answer<Wire.AuditLog>
   /** At most 14 days, from one full hour to another. */
   readonly getBillingUsage: (startingOn: DateTime.Utc, endingBefore: DateTime.Utc) => Answer<Wire.BillingUsage>
+  /** What one's checkpoints take at present, by project and owner. */
+  readonly getCheckpointStorage: (options?: { readonly projectId?: string }) => Answer<Wire.CheckpointStorage>
   /** What the credential says, where it is a token. */
   readonly whoami: Answer<Identity>
 }>()("@effect-rl/tinker/client/RestClient") {
@@ -121,6 +128,27 @@ const described = (operation: string, kind?: readonly ["checkpoint", string]) =>
   })
 
 type Params = Readonly<Record<string, string | number | undefined>>
+
+const ownerBody = (owner: NonNullable<SessionQuery["owner"]>) =>
+  typeof owner === "string" ? { type: owner } : { type: "user", owner_urns: owner.urns }
+
+const searchBody = ({ limit = 50, userMetadata = {}, ...query }: SessionQuery) => ({
+  user_metadata: userMetadata,
+  limit,
+  ...(query.displayName === undefined ? {} : { display_name: query.displayName }),
+  ...(query.sessionId === undefined ? {} : { session_id: query.sessionId }),
+  ...(query.projectIds === undefined ? {} : { project_ids: query.projectIds }),
+  ...(query.owner === undefined ? {} : { owner: ownerBody(query.owner) }),
+  ...(query.status === undefined ? {} : { statuses: [{ type: query.status }] }),
+  ...(query.cursor === undefined || query.cursor === null ? {} : { cursor: query.cursor })
+})
+
+/** Users without an address have an empty one. */
+const identityOf = ({ email, org_id, sub }: Effect.Success<ReturnType<typeof Credential.identity>>): Identity => ({
+  userUrn: sub,
+  orgUrn: typeof org_id === "string" ? `tml:organization:${org_id}` : undefined,
+  email: email === "" ? undefined : email ?? undefined
+})
 
 const traceInterval = "5 seconds"
 
@@ -230,18 +258,10 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
           sessions)
       ),
     getSession: (id, options = {}) => described("getSession")(get(`/sessions/${id}`, Wire.Session, scope(options))),
-    searchSessions: ({ cursor, displayName, limit = 50, status, userMetadata = {} } = {}) =>
-      described("searchSessions")(Connection.call(
-        connection,
-        Connection.post("/sessions/search", {
-          user_metadata: userMetadata,
-          limit,
-          ...(displayName === undefined ? {} : { display_name: displayName }),
-          ...(status === undefined ? {} : { statuses: [{ type: status }] }),
-          ...(cursor === undefined || cursor === null ? {} : { cursor })
-        }),
-        Wire.SessionSearch
-      )),
+    searchSessions: (query = {}) =>
+      described("searchSessions")(
+        Connection.call(connection, Connection.post("/sessions/search", searchBody(query)), Wire.SessionSearch)
+      ),
     copyCheckpoint: (path, { projectId, ttl }) =>
       described("copyCheckpoint", ["checkpoint", path])(Effect.map(
         Connection.call(
@@ -271,8 +291,12 @@ const make = ({ connection }: Service["Service"]): RestClient["Service"] => {
         starting_on: DateTime.formatIso(startingOn),
         ending_before: DateTime.formatIso(endingBefore)
       })),
+    getCheckpointStorage: ({ projectId } = {}) =>
+      described("getCheckpointStorage")(
+        get("/billing/usage/checkpoints/current", Wire.CheckpointStorage, { project_id: projectId })
+      ),
     whoami: described("whoami")(
       Effect.flatMap(connection.options.credential, Credential.identity)
-    ).pipe(Effect.map(({ email, sub }) => ({ userUrn: sub, email: email === "" ? undefined : email ?? undefined })))
+    ).pipe(Effect.map(identityOf))
   }
 }

@@ -3,7 +3,8 @@ import type { TrainingClient } from "@effect-rl/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import { CheckpointList, SaveWeightsResult } from "../wire/Checkpoints.ts"
+import { Checkpoints } from "../wire/Administration.ts"
+import { SaveWeightsResult } from "../wire/Checkpoints.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
 import type { Submission } from "./TrainingQueue.ts"
@@ -27,16 +28,16 @@ const kinds = {
 export type Kind = keyof typeof kinds
 
 const list = (connection: Connection.Connection, modelId: string) =>
-  Connection.call(connection, HttpClientRequest.get(`/training_runs/${modelId}/checkpoints`), CheckpointList)
+  Connection.call(connection, HttpClientRequest.get(`/training_runs/${modelId}/checkpoints`), Checkpoints)
 
 /** "It exists already" after an attempt without an answer: that attempt made it, if it is listed. */
 const findRepeated = (connection: Connection.Connection, modelId: string, id: string, failure: WireError) =>
   hasStatus(failure, 409) && failure.isRepeated === true
     ? Effect.flatMap(list(connection, modelId), ({ checkpoints }) => {
-      const found = checkpoints.find(({ checkpoint_id }) => checkpoint_id === id)
+      const found = checkpoints.find(({ checkpointId }) => checkpointId === id)
       return found === undefined
         ? Effect.fail(failure)
-        : Effect.succeed(Effect.succeed({ path: found.tinker_path }))
+        : Effect.succeed(Effect.succeed({ path: found.path }))
     })
     : Effect.fail(failure)
 

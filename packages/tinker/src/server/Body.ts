@@ -78,17 +78,24 @@ export const bytes = Effect.gen(function*() {
 
 export const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
 
-/** Decodes a text by `schema`; see `Strictness` for keys that it does not have. */
-export const parse = <S extends Schema.Decoder<unknown>>(schema: S) => {
-  const decode = Json.decodeRequest(schema)
-  return (text: string): Effect.Effect<S["Type"], Refusal, Strictness> =>
+/** Decodes what was sent by `schema`; see `Strictness` for keys that it does not have. */
+export const decode = <S extends Schema.Decoder<unknown>>(schema: S) => {
+  const decoded = Json.decodeRequest(schema)
+  return (sent: unknown): Effect.Effect<S["Type"], Refusal, Strictness> =>
     Effect.flatMap(
-      Effect.mapError(decode(text), ({ message }) => invalid(message)),
+      Effect.mapError(decoded(sent), ({ message }) => invalid(message)),
       ({ unread, value }) =>
         unread === undefined
           ? Effect.succeed(value)
           : Effect.as(Effect.flatMap(Strictness, (strictness) => strictness.unread(unread)), value)
     )
+}
+
+/** Parses a text and decodes it by `schema`. */
+export const parse = <S extends Schema.Decoder<unknown>>(schema: S) => {
+  const decoded = decode(schema)
+  return (text: string): Effect.Effect<S["Type"], Refusal, Strictness> =>
+    Effect.flatMap(Effect.mapError(Json.parse(text), ({ message }) => invalid(message)), decoded)
 }
 
 /** The body decoded by `schema`, and its text. */

@@ -25,6 +25,9 @@ export interface CheckpointFiles {
   readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
 }
 
+/** Bytes of all files together. */
+export const size = (files: ReadonlyArray<File>) => files.reduce((total, { size }) => total + size, 0)
+
 const AdapterConfig = Schema.fromJsonString(Schema.Struct({
   base_model_name_or_path: Schema.String,
   r: Schema.Int,

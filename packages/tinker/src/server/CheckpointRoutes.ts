@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Administration from "../wire/Administration.ts"
 import * as Wire from "../wire/Checkpoints.ts"
 import type { Event } from "./Audit.ts"
 import * as Body from "./Body.ts"
@@ -10,10 +11,11 @@ import type { Place } from "./CheckpointPath.ts"
 import type * as Links from "./Links.ts"
 import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
-import { badRequest, notFound } from "./Refusal.ts"
+import { badRequest, notFound, Refusal } from "./Refusal.ts"
 import * as Saving from "./Saving.ts"
+import { Strictness } from "./Strictness.ts"
 
-type TrainingRun = typeof Wire.TrainingRun.Type
+type TrainingRun = typeof Administration.TrainingRun.Encoded
 
 const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string"
 
@@ -52,28 +54,37 @@ const listRuns = (parts: Parts) =>
     const known = runs.filter((run) => run !== undefined)
     known.sort((left, right) => right.last_request_time.localeCompare(left.last_request_time))
     const { cursor, items } = yield* Page.of(known, 20)
-    return HttpServerResponse.jsonUnsafe({ training_runs: items, cursor } satisfies typeof Wire.TrainingRunList.Type)
+    return HttpServerResponse.jsonUnsafe(
+      { training_runs: items, cursor } satisfies typeof Administration.TrainingRuns.Encoded
+    )
   })
+
+const gone = (id: string) =>
+  new Refusal({ status: 404, detail: `training run "${id}" has ended, and its checkpoints are gone` })
 
 /** The run, where the caller may see it. */
 const findRun = Effect.fnUntraced(function*(parts: Parts, id: string) {
   const { checkpoints } = parts
   const folder = checkpoints.runs.folderOf(id)
-  const found = (yield* checkpoints.isVisible(folder)) ? yield* describeRun(parts, folder) : undefined
-  return found === undefined ? yield* notFound("training run", id) : { folder, found }
+  if (!(yield* checkpoints.isVisible(folder))) return yield* notFound("training run", id)
+  const found = yield* describeRun(parts, folder)
+  return found ?? (yield* checkpoints.runs.isKept(folder) ? gone(id) : notFound("training run", id))
 })
 
 const getRun = (parts: Parts) =>
   Effect.gen(function*() {
     const { run = "" } = yield* HttpRouter.params
-    return HttpServerResponse.jsonUnsafe((yield* findRun(parts, run)).found)
+    return HttpServerResponse.jsonUnsafe(yield* findRun(parts, run))
   })
 
+/** A run that has ended and whose checkpoints are deleted has an empty list. */
 const listOfRun = (parts: Parts, run: string) =>
   Effect.gen(function*() {
-    const { folder } = yield* findRun(parts, run)
-    const checkpoints = yield* parts.checkpoints.list(folder)
-    return HttpServerResponse.jsonUnsafe({ checkpoints } satisfies typeof Wire.CheckpointList.Type)
+    const { isVisible, list, runs } = parts.checkpoints
+    const folder = runs.folderOf(run)
+    if (!(runs.isKept(folder) && (yield* isVisible(folder)))) yield* findRun(parts, run)
+    const checkpoints = yield* list(folder)
+    return HttpServerResponse.jsonUnsafe({ checkpoints } satisfies typeof Administration.Checkpoints.Encoded)
   })
 
 const listAll = ({ checkpoints }: Parts) =>
@@ -81,7 +92,9 @@ const listAll = ({ checkpoints }: Parts) =>
     const all = (yield* Effect.forEach(yield* checkpoints.folders, checkpoints.list)).flat()
     all.sort((left, right) => right.time.localeCompare(left.time))
     const { cursor, items } = yield* Page.of(all, 100)
-    return HttpServerResponse.jsonUnsafe({ checkpoints: items, cursor } satisfies typeof Wire.CheckpointList.Type)
+    return HttpServerResponse.jsonUnsafe(
+      { checkpoints: items, cursor } satisfies typeof Administration.Checkpoints.Encoded
+    )
   })
 
 /** A checkpoint's id has a slash that is not escaped; the action follows after another slash. */
@@ -179,7 +192,7 @@ const removeOrUnpublish = (parts: Parts) =>
 const setTtl = (parts: Parts) =>
   Effect.gen(function*() {
     const { value: { ttl_seconds } } = yield* Body.json(Wire.TtlRequest)
-    yield* Effect.mapError(Saving.isLifetime({ ttl_seconds }), ({ detail }) => badRequest(detail))
+    yield* Effect.mapError(Saving.isLifetime(yield* Strictness, { ttl_seconds }), ({ detail }) => badRequest(detail))
     yield* administer(parts, "/ttl", "checkpoint_ttl_changed", (place) => parts.checkpoints.setTtl(place, ttl_seconds))
     return HttpServerResponse.jsonUnsafe({})
   })

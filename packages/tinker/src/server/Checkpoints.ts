@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
 import * as Struct from "effect/Struct"
+import type * as Administration from "../wire/Administration.ts"
 import type * as Wire from "../wire/Checkpoints.ts"
 import { Caller } from "./Caller.ts"
 import * as CheckpointFiles from "./CheckpointFiles.ts"
@@ -26,7 +27,7 @@ export interface CheckpointOptions {
 
 type Place = CheckpointPath.Place
 type WeightsInfo = typeof Wire.WeightsInfo.Type
-type Checkpoint = typeof Wire.Checkpoint.Type
+export type Checkpoint = typeof Administration.Checkpoint.Encoded
 
 export interface Checkpoints {
   readonly paths: CheckpointPath.Paths
@@ -90,12 +91,16 @@ const toWire = (
     checkpoint_type: type,
     time: iso(savedMillis(found)),
     tinker_path: format(place),
-    size_bytes: found.files.reduce((total, { size }) => total + size, 0),
+    size_bytes: CheckpointFiles.size(found.files),
     public: isPublic,
     ...(expiresMillis === undefined ? {} : { expires_at: iso(expiresMillis) }),
     ...(userMetadata === undefined ? {} : { user_metadata: userMetadata })
   }
 }
+
+/** What the files of checkpoints take together. */
+export const storedBytes = (checkpoints: ReadonlyArray<Checkpoint>) =>
+  checkpoints.reduce((total, { size_bytes }) => total + (size_bytes ?? 0), 0)
 
 const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))

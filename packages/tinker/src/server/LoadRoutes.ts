@@ -132,8 +132,9 @@ const loadWeights = (parts: Parts) =>
 const weightsInfo = ({ checkpoints }: Parts) =>
   Effect.gen(function*() {
     const { value } = yield* Body.json(Wire.WeightsInfoRequest)
+    const weights = yield* Effect.flatMap(checkpoints.readable(value.tinker_path), checkpoints.weights)
     return HttpServerResponse.jsonUnsafe(
-      yield* Effect.flatMap(checkpoints.readable(value.tinker_path), checkpoints.weights)
+      { ...weights, optimizer_config: Optimizer.config } satisfies typeof Wire.WeightsInfo.Type
     )
   })
 
@@ -148,7 +149,7 @@ const copy = (parts: Parts) =>
     }
     const session = yield* sessions.touch(session_id)
     const { tenant } = yield* Caller
-    yield* Effect.andThen(noToken(value), Saving.isLifetime(value)).pipe(
+    yield* Effect.andThen(noToken(value), Saving.isLifetime(yield* Strictness, value)).pipe(
       Accept.named("copyWeights"),
       Effect.mapError(fromTinkerError)
     )

@@ -60,6 +60,7 @@ const getInfo = ({ sessions, tokenizerOf }: Parts) =>
       {
         type: "get_info",
         model_id: id,
+        optimizer_config: Optimizer.config,
         model_data: { model_name: baseModel, tokenizer_id: tokenizerOf(baseModel) },
         is_lora: true,
         lora_rank: loraRank,

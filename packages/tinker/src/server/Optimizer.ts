@@ -5,14 +5,17 @@ import type * as Training from "../wire/Training.ts"
 
 type Config = typeof Training.OptimizerConfig.Type
 
+/** The optimizer of every model. */
+export const config = { type: "adamw" } satisfies Config
+
 /** Refuses every other optimizer by its name. */
-export const isAdam = (field: string, config: Config | null | undefined) =>
-  (config?.type ?? "adamw") === "adamw"
+export const isAdam = (field: string, asked: Config | null | undefined) =>
+  (asked?.type ?? config.type) === config.type
     ? Effect.void
     : Effect.fail(
       new TinkerError.Unsupported({
         capability: "optimizer",
-        detail: `${field}.type is "${config?.type}", expected "adamw"`
+        detail: `${field}.type is "${asked?.type}", expected "${config.type}"`
       })
     )
 

@@ -1,19 +1,17 @@
 /** The part of a listing that was asked for. */
 import * as Effect from "effect/Effect"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Schema from "effect/Schema"
-import { invalid } from "./Refusal.ts"
+import * as SearchParams from "./SearchParams.ts"
 
 const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
 
-const Params = Schema.Struct({ limit: Schema.optionalKey(Count), offset: Schema.optionalKey(Count) })
+const read = SearchParams.reading(
+  Schema.Struct({ ...SearchParams.common, limit: Schema.optionalKey(Count), offset: Schema.optionalKey(Count) })
+)
 
 /** The items of the part, and its place in the whole list; `usual` is the limit of a request that gives none. */
 export const of = Effect.fnUntraced(function*<A>(all: ReadonlyArray<A>, usual: number) {
-  const { limit = usual, offset = 0 } = yield* Effect.mapError(
-    HttpServerRequest.schemaSearchParams(Params),
-    ({ message }) => invalid(message)
-  )
+  const { limit = usual, offset = 0 } = yield* read
   return {
     items: all.slice(offset, offset + limit),
     cursor: { offset, limit, total_count: all.length }

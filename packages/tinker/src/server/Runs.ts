@@ -25,6 +25,8 @@ export interface Runs {
   readonly end: (folder: string) => void
   /** Writes a run down before its first checkpoint, so that a restart knows it. */
   readonly keep: (folder: string) => Effect.Effect<void, Refusal>
+  /** Whether a run was ever written down: it had a checkpoint once. */
+  readonly isKept: (folder: string) => boolean
   /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
   readonly inFolder: (folder: string) => Run
   /** The folder of a run, if any has this id. */
@@ -92,6 +94,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     add,
     end,
     keep,
+    isKept: (folder) => kept.has(folder),
     inFolder: (folder) => byFolder.get(folder) ?? { id: folder, folder },
     folderOf: (id) => byId.get(id)?.folder ?? (byFolder.has(id) ? "" : id)
   } satisfies Runs

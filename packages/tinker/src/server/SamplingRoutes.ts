@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Option from "effect/Option"
+import type * as Administration from "../wire/Administration.ts"
 import * as Wire from "../wire/Sample.ts"
 import * as Accept from "./Accept.ts"
 import * as Added from "./Added.ts"
@@ -82,7 +83,7 @@ const getSampler = ({ sessions }: Parts) =>
         sampler_id: id,
         base_model: baseModel,
         ...(modelPath === undefined ? {} : { model_path: modelPath })
-      } satisfies typeof Wire.Sampler.Type
+      } satisfies typeof Administration.Sampler.Encoded
     )
   })
 

@@ -5,11 +5,13 @@ import * as Wire from "../wire/Checkpoints.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
+import * as CheckpointFiles from "./CheckpointFiles.ts"
 import type * as CheckpointPath from "./CheckpointPath.ts"
 import * as Inflight from "./Inflight.ts"
 import type { Parts } from "./Parts.ts"
 import * as Saving from "./Saving.ts"
 import { type Model, weightsOf } from "./Session.ts"
+import { Strictness } from "./Strictness.ts"
 
 /** A state is replaced only on request. */
 const isFree = ({ checkpoints }: Parts, place: CheckpointPath.Place, overwrite: boolean) =>
@@ -26,6 +28,7 @@ const saveWeights = (parts: Parts) =>
     const { content, value } = yield* Accept.body(parts, readSave)
     const model = yield* parts.sessions.model(value.model_id)
     const operation = "saveState"
+    const strictness = yield* Strictness
     const place = { folder: model.client.info.modelId, id: `weights/${value.path}` }
     return yield* Accept.training(parts, {
       operation,
@@ -33,7 +36,7 @@ const saveWeights = (parts: Parts) =>
       sequence: value.seq_id,
       content,
       submit: Saving.isName(value.path).pipe(
-        Effect.andThen(Saving.isLifetime(value)),
+        Effect.andThen(Saving.isLifetime(strictness, value)),
         Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
         Accept.named(operation),
         Effect.andThen(model.client.saveState(value.path, Saving.ttl(value))),
@@ -46,9 +49,15 @@ const type = "save_weights_for_sampler"
 
 const operation = "saveWeightsForSampler"
 
-const saveNamed = (parts: Parts, model: Model, name: string, options: Saving.Options) =>
+const saveNamed = (
+  parts: Parts,
+  strictness: Strictness["Service"],
+  model: Model,
+  name: string,
+  options: Saving.Options
+) =>
   Saving.isName(name).pipe(
-    Effect.andThen(Saving.isLifetime(options)),
+    Effect.andThen(Saving.isLifetime(strictness, options)),
     Accept.named(operation),
     Effect.andThen(model.client.saveWeightsForSampler(name, Saving.ttl(options))),
     Effect.map(Saving.saved(parts, model, { operation, type }, options))
@@ -71,10 +80,17 @@ const inflightHasNoName = Accept.named(operation)(
   Saving.check(false, "path is given, expected none for weights of kind inflight, which are not kept")
 )
 
-const submitSaveForSampler = (parts: Parts, model: Model, value: typeof Wire.SaveWeightsForSamplerRequest.Type) => {
+const submitSaveForSampler = (
+  parts: Parts,
+  strictness: Strictness["Service"],
+  model: Model,
+  value: typeof Wire.SaveWeightsForSamplerRequest.Type
+) => {
   const { kind = "snapshot", path } = value
   if (typeof path !== "string") return saveUnnamed(parts, model, kind)
-  return kind === "inflight" ? Effect.as(inflightHasNoName, Effect.never) : saveNamed(parts, model, path, value)
+  return kind === "inflight"
+    ? Effect.as(inflightHasNoName, Effect.never)
+    : saveNamed(parts, strictness, model, path, value)
 }
 
 const readSaveForSampler = Body.parse(Wire.SaveWeightsForSamplerRequest)
@@ -89,7 +105,7 @@ const saveForSampler = (parts: Parts) =>
       sequence: value.seq_id,
       // A client that tries again counts on in `sampling_session_seq_id`.
       content: `${type} ${value.kind ?? "snapshot"} ${value.path ?? ""}`,
-      submit: submitSaveForSampler(parts, model, value)
+      submit: submitSaveForSampler(parts, yield* Strictness, model, value)
     })
   })
 
@@ -109,7 +125,14 @@ const exported = (parts: Parts, model: Model, name: string, options: Saving.Opti
           yield* checkpoints.move(from, place)
           yield* checkpoints.saved(place, weightsOf(model), Saving.savedOptions(options))
         }))
-        return Answer.Plain({ body: { type: "save_weights_external", path: checkpoints.paths.format(place) } })
+        const size_bytes = CheckpointFiles.size(yield* Saving.asFailure(operation)(checkpoints.files(place)))
+        return Answer.Plain({
+          body: {
+            type: "save_weights_external",
+            path: checkpoints.paths.format(place),
+            size_bytes
+          } satisfies typeof Wire.SaveWeightsResult.Type
+        })
       })
   )
 
@@ -117,6 +140,7 @@ const saveExternal = (parts: Parts) =>
   Effect.gen(function*() {
     const { content, value } = yield* Accept.body(parts, readSaveExternal)
     const model = yield* parts.sessions.model(value.model_id)
+    const strictness = yield* Strictness
     const isPlain = (value.age_encryption_recipients ?? []).length === 0
     return yield* Accept.training(parts, {
       operation,
@@ -124,7 +148,7 @@ const saveExternal = (parts: Parts) =>
       sequence: value.seq_id,
       content,
       submit: Saving.isName(value.path).pipe(
-        Effect.andThen(Saving.isLifetime(value)),
+        Effect.andThen(Saving.isLifetime(strictness, value)),
         Effect.andThen(
           Saving.check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
         ),

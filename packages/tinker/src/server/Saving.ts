@@ -8,6 +8,8 @@ import type { SavedOptions } from "./Checkpoints.ts"
 import type { Parts } from "./Parts.ts"
 import type { Refusal } from "./Refusal.ts"
 import { type Model, type Session, weightsOf } from "./Session.ts"
+import type { Strictness } from "./Strictness.ts"
+import * as StrictRules from "./StrictRules.ts"
 
 export interface Options {
   readonly ttl_seconds?: number | null | undefined
@@ -41,11 +43,19 @@ export const isName = (name: string) =>
 /** Ten years, as in the official SDK. */
 const longestSeconds = 315_360_000
 
-export const isLifetime = ({ ttl_seconds: seconds }: Options) =>
+const hour = 3600
+
+/** A strict server keeps nothing for less than an hour, as the hosted service. */
+export const isLifetime = (strictness: Strictness["Service"], { ttl_seconds: seconds }: Options) =>
   check(
     (seconds ?? 1) > 0 && (seconds ?? 1) <= longestSeconds,
     `ttl_seconds is ${seconds}, expected 1 to ${longestSeconds}`
-  )
+  ).pipe(Effect.andThen(
+    Effect.mapError(
+      strictness.check((seconds ?? hour) >= hour, StrictRules.shortLived(seconds)),
+      ({ detail }) => new TinkerError.Rejected({ detail })
+    )
+  ))
 
 /** A refusal of a request that was accepted before. */
 export const asFailure = (operation: string) =>

@@ -4,11 +4,14 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import * as Administration from "../wire/Administration.ts"
 import * as Wire from "../wire/Session.ts"
 import * as Added from "./Added.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
-import { fromTinkerError, invalid, Refusal } from "./Refusal.ts"
+import { fromTinkerError, Refusal } from "./Refusal.ts"
+import * as SearchParams from "./SearchParams.ts"
 
 const clientConfig = ({ compressPasses }: Parts): Wire.ClientConfigResponse => ({
   pjwt_auth_enabled: false,
@@ -40,21 +43,29 @@ const capabilities = ({ tinker }: Parts) =>
 /** Telemetry is discarded; it is answered because clients would otherwise send it again for ever. */
 const telemetry = Effect.as(Body.bytes, HttpServerResponse.jsonUnsafe({ status: "accepted" }))
 
-const AuditParams = Schema.Struct({
-  event_type: Schema.optionalKey(Schema.Literals(["all", "checkpoints"])),
-  day: Schema.optionalKey(Schema.String)
-})
+const auditParams = SearchParams.reading(
+  Schema.Struct({
+    ...SearchParams.common,
+    event_type: Schema.optionalKey(Schema.Literals(Administration.auditedTypes)),
+    day: Schema.optionalKey(Schema.String)
+  })
+)
 
+/** Events are about checkpoints: this server has no projects, teams or organizations. */
 const auditLog = ({ audit }: Parts) =>
   Effect.gen(function*() {
-    const { day = "", event_type = "all" } = yield* Effect.mapError(
-      HttpServerRequest.schemaSearchParams(AuditParams),
-      ({ message }) => invalid(message)
+    const { day = "", event_type = "all" } = yield* auditParams
+    const entries = (yield* audit.entries).filter(({ timestamp }) =>
+      timestamp.startsWith(day) && ["all", "checkpoints"].includes(event_type)
     )
-    const entries = (yield* audit.entries).filter(({ event, timestamp }) =>
-      timestamp.startsWith(day) && (event_type === "all" || event.startsWith("checkpoint"))
+    return HttpServerResponse.jsonUnsafe(
+      {
+        entries: entries.map(({ tenant = "local", ...entry }) => ({
+          ...entry,
+          event_details: { ...Struct.pick(entry, ["tinker_path"]), owner: tenant }
+        }))
+      } satisfies typeof Administration.AuditLog.Encoded
     )
-    return HttpServerResponse.jsonUnsafe({ entries })
   })
 
 const notServed = (what: string) => Effect.fail(new Refusal({ status: 404, detail: `this server has no ${what}` }))

@@ -5,9 +5,11 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
+import type * as Administration from "../wire/Administration.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as Wire from "../wire/Session.ts"
 import * as Body from "./Body.ts"
+import { storedBytes } from "./Checkpoints.ts"
 import * as Page from "./Page.ts"
 import type { Parts } from "./Parts.ts"
 import { badRequest, notFound } from "./Refusal.ts"
@@ -52,12 +54,14 @@ const sessionInfo = ({ sessions }: Parts) =>
     const { id = "" } = yield* HttpRouter.params
     const found = (yield* sessions.log).find((entry) => entry.id === id)
     if (found === undefined) return yield* notFound("session", id)
-    return HttpServerResponse.jsonUnsafe({
-      training_run_ids: found.runIds,
-      sampler_ids: sessions.samplerIdsOf(found),
-      user_metadata: found.userMetadata ?? null,
-      display_name: found.displayName ?? null
-    })
+    return HttpServerResponse.jsonUnsafe(
+      {
+        training_run_ids: found.runIds,
+        sampler_ids: sessions.samplerIdsOf(found),
+        user_metadata: found.userMetadata ?? null,
+        display_name: found.displayName ?? null
+      } satisfies typeof Administration.Session.Encoded
+    )
   })
 
 const readFinish = Body.parse(Wire.FinishRequest)
@@ -96,17 +100,16 @@ const matches = (entry: Entry, query: Wire.SearchRequest) =>
 const iso = (millis: number) => new Date(millis).toISOString()
 
 const summarize = Effect.fnUntraced(function*({ checkpoints }: Parts, entry: Entry) {
-  const counts = yield* Effect.forEach(
-    entry.runIds,
-    (id) => Effect.map(checkpoints.list(checkpoints.runs.folderOf(id)), ({ length }) => length)
-  )
+  const lists = yield* Effect.forEach(entry.runIds, (id) => checkpoints.list(checkpoints.runs.folderOf(id)))
+  const saved = lists.flat()
   return {
     session_id: entry.id,
     created_at: iso(entry.createdMillis),
     owner: entry.tenant ?? "local",
     project_id: "",
     status: entry.status ?? null,
-    checkpoints_count: counts.reduce((sum, count) => sum + count, 0),
+    checkpoints_count: saved.length,
+    checkpoint_storage_bytes: storedBytes(saved),
     display_name: entry.displayName ?? null,
     user_metadata: entry.userMetadata ?? null
   }
@@ -133,7 +136,7 @@ const search = (parts: Parts) =>
         next_cursor: last === undefined || !isMore
           ? null
           : { last_created_at: iso(last.createdMillis), last_session_id: last.id }
-      } satisfies typeof Wire.SearchResponse.Type
+      } satisfies typeof Administration.SessionSearch.Encoded
     )
   })
 

@@ -9,6 +9,12 @@ export const loadedLate = (sequence: unknown): Rule => ({
   source: "tinker 0.38.0, types/load_weights_request.py: a load comes right after create_model, with seq_id 1"
 })
 
+/** Checkpoints are kept for an hour at least. */
+export const shortLived = (seconds: unknown): Rule => ({
+  detail: `ttl_seconds is ${String(seconds)}, expected 3600 to 315360000`,
+  source: "tinker 0.38.0, types/save_weights_request.py: 1 hour (3600) to 10 years"
+})
+
 /** Weights for sampling have no state to train on from. */
 export const trainedFromSampler = (path: string): Rule => ({
   detail: `path is "${path}", expected a state of save_state to train from`,

@@ -42,6 +42,7 @@ import * as SaveRoutes from "./SaveRoutes.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as SessionRoutes from "./SessionRoutes.ts"
 import * as Sessions from "./Sessions.ts"
+import * as StorageRoutes from "./StorageRoutes.ts"
 import * as Strictness from "./Strictness.ts"
 
 export interface TinkerServerOptions {
@@ -131,6 +132,7 @@ const guarded = (
 const withKey = (parts: Parts, links: Links.Links): ReadonlyArray<Route> => [
   ...ServiceRoutes.routes(parts),
   ...SessionRoutes.routes(parts),
+  ...StorageRoutes.routes(parts),
   ...ModelRoutes.routes(parts),
   ...PassRoutes.routes(parts),
   ...SaveRoutes.routes(parts),

@@ -4,6 +4,8 @@ import { nullable } from "./Json.ts"
 
 const Time = Schema.DateTimeUtcFromString
 
+const Metadata = nullable(Schema.Record(Schema.String, Schema.String))
+
 export const Checkpoint = Schema.Struct({
   /** `weights/<name>` or `sampler_weights/<name>`. */
   checkpointId: Schema.String,
@@ -12,13 +14,15 @@ export const Checkpoint = Schema.Struct({
   path: Schema.String,
   sizeBytes: nullable(Schema.Int),
   public: Schema.optionalKey(Schema.Boolean),
-  expiresAt: nullable(Time)
+  expiresAt: nullable(Time),
+  userMetadata: Metadata
 }).pipe(Schema.encodeKeys({
   checkpointId: "checkpoint_id",
   checkpointType: "checkpoint_type",
   path: "tinker_path",
   sizeBytes: "size_bytes",
-  expiresAt: "expires_at"
+  expiresAt: "expires_at",
+  userMetadata: "user_metadata"
 }))
 export type Checkpoint = typeof Checkpoint.Type
 
@@ -39,7 +43,7 @@ export const TrainingRun = Schema.Struct({
   lastRequestTime: Time,
   lastCheckpoint: nullable(Checkpoint),
   lastSamplerCheckpoint: nullable(Checkpoint),
-  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+  userMetadata: Metadata
 }).pipe(Schema.encodeKeys({
   trainingRunId: "training_run_id",
   baseModel: "base_model",
@@ -86,14 +90,36 @@ export const Sessions = Schema.Struct({ sessions: Schema.Array(Schema.String) })
 
 export const Session = Schema.Struct({
   trainingRunIds: Schema.Array(Schema.String),
-  samplerIds: Schema.Array(Schema.String)
-}).pipe(Schema.encodeKeys({ trainingRunIds: "training_run_ids", samplerIds: "sampler_ids" }))
+  samplerIds: Schema.Array(Schema.String),
+  displayName: nullable(Schema.String),
+  userMetadata: Metadata
+}).pipe(Schema.encodeKeys({
+  trainingRunIds: "training_run_ids",
+  samplerIds: "sampler_ids",
+  displayName: "display_name",
+  userMetadata: "user_metadata"
+}))
 export type Session = typeof Session.Type
+
+/** How a client's run ended, or what failed the session. */
+const StatusReason = Schema.Struct({
+  type: Schema.String,
+  requestId: nullable(Schema.String),
+  requestType: nullable(Schema.String),
+  trainingRunId: nullable(Schema.String),
+  samplingSessionId: nullable(Schema.String)
+}).pipe(Schema.encodeKeys({
+  requestId: "request_id",
+  requestType: "request_type",
+  trainingRunId: "training_run_id",
+  samplingSessionId: "sampling_session_id"
+}))
 
 const SessionStatus = Schema.Struct({
   type: Schema.Literals(["active", "cancelled", "failed", "client_finished"]),
-  /** How a client's run ended, or what failed the session. */
-  reason: nullable(Schema.Struct({ type: Schema.String })),
+  reason: nullable(StatusReason),
+  /** Whose fault a failure is. */
+  category: nullable(Schema.String),
   detail: nullable(Schema.String),
   message: nullable(Schema.String)
 })
@@ -105,13 +131,15 @@ const SessionSummary = Schema.Struct({
   projectId: Schema.String,
   status: nullable(SessionStatus),
   checkpointsCount: Schema.Int,
+  checkpointStorageBytes: nullable(Schema.Int),
   displayName: nullable(Schema.String),
-  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+  userMetadata: Metadata
 }).pipe(Schema.encodeKeys({
   sessionId: "session_id",
   createdAt: "created_at",
   projectId: "project_id",
   checkpointsCount: "checkpoints_count",
+  checkpointStorageBytes: "checkpoint_storage_bytes",
   displayName: "display_name",
   userMetadata: "user_metadata"
 }))
@@ -142,13 +170,18 @@ export const ExternalWeights = Schema.Struct({
 })
 export type ExternalWeights = typeof ExternalWeights.Type
 
+/** What events of an audit log are about. */
+export const auditedTypes = ["all", "checkpoints", "projects", "teams", "organizations"] as const
+
 const AuditEntry = Schema.Struct({
   timestamp: Time,
   event: Schema.String,
+  /** Who did it and what it was about; the names are the service's. */
+  details: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   modelId: nullable(Schema.String),
   path: nullable(Schema.String),
   purpose: nullable(Schema.String)
-}).pipe(Schema.encodeKeys({ modelId: "model_id", path: "tinker_path" }))
+}).pipe(Schema.encodeKeys({ details: "event_details", modelId: "model_id", path: "tinker_path" }))
 
 export const AuditLog = Schema.Struct({ entries: Schema.Array(AuditEntry) })
 export type AuditLog = typeof AuditLog.Type
@@ -166,9 +199,11 @@ const BilledEvent = Schema.Union([
     Schema.encodeKeys(tokenCount)
   ),
   Schema.Struct({ type: Schema.Literal("checkpoint"), count: Schema.Int }),
-  Schema.Struct({ type: Schema.Literal("storage"), gigabyteHours: Schema.Finite }).pipe(
-    Schema.encodeKeys({ gigabyteHours: "gigabyte_hours" })
-  )
+  Schema.Struct({
+    type: Schema.Literal("storage"),
+    free: Schema.optionalKey(Schema.Boolean),
+    gigabyteHours: Schema.Finite
+  }).pipe(Schema.encodeKeys({ gigabyteHours: "gigabyte_hours" }))
 ])
 
 const BillingEvent = Schema.Struct({
@@ -179,6 +214,10 @@ const BillingEvent = Schema.Struct({
   userName: nullable(Schema.String),
   sessionId: nullable(Schema.String),
   projectId: nullable(Schema.String),
+  /** Before credits; null where the service has no price for it. */
+  estimatedCostUsd: nullable(Schema.Finite),
+  usdPerMillionTokens: nullable(Schema.Finite),
+  usdPerGigabyteMonth: nullable(Schema.Finite),
   event: BilledEvent
 }).pipe(Schema.encodeKeys({
   bucketStart: "bucket_start",
@@ -188,15 +227,49 @@ const BillingEvent = Schema.Struct({
   userName: "user_name",
   sessionId: "session_id",
   projectId: "project_id",
+  estimatedCostUsd: "estimated_cost_usd",
+  usdPerMillionTokens: "effective_rate_usd_per_million_tokens",
+  usdPerGigabyteMonth: "effective_rate_usd_per_gigabyte_month",
   event: "event_info"
 }))
 
 const BillingSession = Schema.Struct({
-  userMetadata: nullable(Schema.Record(Schema.String, Schema.String))
+  userMetadata: Metadata
 }).pipe(Schema.encodeKeys({ userMetadata: "user_metadata" }))
 
 export const BillingUsage = Schema.Struct({
   data: Schema.Array(BillingEvent),
-  sessions: Schema.Record(Schema.String, BillingSession)
-})
+  sessions: Schema.Record(Schema.String, BillingSession),
+  /** Costs before this time are those of invoices, later ones are of the list of prices. */
+  costDataThrough: nullable(Time)
+}).pipe(Schema.encodeKeys({ costDataThrough: "cost_data_through" }))
 export type BillingUsage = typeof BillingUsage.Type
+
+const StoredCheckpoints = Schema.Struct({
+  projectId: nullable(Schema.String),
+  userUrn: nullable(Schema.String),
+  userEmail: nullable(Schema.String),
+  userName: nullable(Schema.String),
+  checkpointCount: Schema.Int,
+  sizeBytes: Schema.Int,
+  /** In the unit that storage is billed in. */
+  sizeGigabytes: Schema.Finite,
+  /** Of 720 hours. */
+  estimatedMonthlyCostUsd: nullable(Schema.Finite)
+}).pipe(Schema.encodeKeys({
+  projectId: "project_id",
+  userUrn: "org_user_urn",
+  userEmail: "user_email",
+  userName: "user_name",
+  checkpointCount: "checkpoint_count",
+  sizeBytes: "size_bytes",
+  sizeGigabytes: "size_gigabytes",
+  estimatedMonthlyCostUsd: "estimated_monthly_cost_usd"
+}))
+
+export const CheckpointStorage = Schema.Struct({
+  usdPerGigabyteMonth: nullable(Schema.Finite),
+  /** By project and owner. */
+  data: Schema.Array(StoredCheckpoints)
+}).pipe(Schema.encodeKeys({ usdPerGigabyteMonth: "effective_rate_usd_per_gigabyte_month" }))
+export type CheckpointStorage = typeof CheckpointStorage.Type

@@ -40,7 +40,12 @@ export const SaveWeightsExternalRequest = Schema.Struct({
   type
 })
 
-export const SaveWeightsResult = Schema.Struct({ path: Schema.String, type })
+export const SaveWeightsResult = Schema.Struct({
+  path: Schema.String,
+  /** Of external weights. */
+  size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  type
+})
 
 export const SaveWeightsForSamplerResult = Schema.Struct({
   path: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -93,6 +98,7 @@ export const WeightsInfoRequest = Schema.Struct({ tinker_path: Schema.String })
 
 export const WeightsInfo = Schema.Struct({
   base_model: Schema.String,
+  optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   is_lora: Schema.Boolean,
   lora_rank: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   train_unembed: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -100,38 +106,4 @@ export const WeightsInfo = Schema.Struct({
   train_attn: Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 })
 
-export const Checkpoint = Schema.Struct({
-  checkpoint_id: Schema.String,
-  checkpoint_type: Schema.Literals(["training", "sampler", "external"]),
-  /** RFC 3339. */
-  time: Schema.String,
-  tinker_path: Schema.String,
-  size_bytes: Schema.optionalKey(Schema.NullOr(Schema.Int)),
-  public: Schema.optionalKey(Schema.Boolean),
-  expires_at: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
-})
-
-export const Cursor = Schema.Struct({ offset: Schema.Int, limit: Schema.Int, total_count: Schema.Int })
-
-export const CheckpointList = Schema.Struct({
-  checkpoints: Schema.Array(Checkpoint),
-  cursor: Schema.optionalKey(Schema.NullOr(Cursor))
-})
-
 export const TtlRequest = Schema.Struct({ ttl_seconds: Schema.NullOr(Schema.Int) })
-
-export const TrainingRun = Schema.Struct({
-  training_run_id: Schema.String,
-  base_model: Schema.String,
-  model_owner: Schema.String,
-  is_lora: Schema.Boolean,
-  corrupted: Schema.optionalKey(Schema.Boolean),
-  lora_rank: Schema.optionalKey(Schema.NullOr(Schema.Int)),
-  last_request_time: Schema.String,
-  last_checkpoint: Schema.optionalKey(Schema.NullOr(Checkpoint)),
-  last_sampler_checkpoint: Schema.optionalKey(Schema.NullOr(Checkpoint)),
-  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
-})
-
-export const TrainingRunList = Schema.Struct({ training_runs: Schema.Array(TrainingRun), cursor: Cursor })

@@ -89,15 +89,13 @@ export interface Request<A> {
   readonly unread: string | undefined
 }
 
-/** Parses and decodes a request: what it asks for is never lost in silence. */
+/** Decodes a request: what it asks for is never lost in silence. */
 export const decodeRequest = <S extends Shape>(schema: S) => {
   const exact = decodeExact(schema)
   const lenient = decode(schema)
-  return Effect.fnUntraced(function*(text: string): Effect.fn.Return<Request<S["Type"]>, MalformedBody> {
-    const parsed = yield* parse(text)
-    return yield* exact(parsed).pipe(
+  return (sent: unknown): Effect.Effect<Request<S["Type"]>, MalformedBody> =>
+    exact(sent).pipe(
       Effect.map((value) => ({ value, unread: undefined })),
-      Effect.catch(({ detail }) => Effect.map(lenient(parsed), (value) => ({ value, unread: detail })))
+      Effect.catch(({ detail }) => Effect.map(lenient(sent), (value) => ({ value, unread: detail })))
     )
-  })
 }

@@ -22,12 +22,6 @@ export const CreateSamplingSessionResponse = Schema.Struct({ sampling_session_id
 
 export const JoinSamplingSessionRequest = Schema.Struct({ sampling_session_id: Schema.String, type })
 
-export const Sampler = Schema.Struct({
-  sampler_id: Schema.String,
-  base_model: Schema.String,
-  model_path: Schema.optionalKey(Schema.NullOr(Schema.String))
-})
-
 export const SamplingParams = Schema.Struct({
   max_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   seed: Schema.optionalKey(Schema.NullOr(SequenceId)),

@@ -96,20 +96,6 @@ export const SearchRequest = Schema.Struct({
 })
 export type SearchRequest = typeof SearchRequest.Type
 
-export const SearchResponse = Schema.Struct({
-  sessions: Schema.Array(Schema.Struct({
-    session_id: Schema.String,
-    created_at: Schema.String,
-    owner: Schema.String,
-    project_id: Schema.String,
-    status: Schema.NullOr(SessionStatus),
-    checkpoints_count: Schema.Int,
-    display_name: Schema.NullOr(Schema.String),
-    user_metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.String))
-  })),
-  next_cursor: Schema.NullOr(SearchCursor)
-})
-
 export const HeartbeatRequest = Schema.Struct({ session_id: Schema.String, type: Schema.optionalKey(Schema.String) })
 
 const extras = [
@@ -140,6 +126,8 @@ const ModelDetails = Schema.Struct({
 const SupportedModel = Schema.Struct({
   model_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
   max_context_length: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  trainable: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  sampleable: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   effect_rl: Schema.optionalKey(ModelDetails)
 })
 export type SupportedModel = typeof SupportedModel.Type
@@ -159,6 +147,8 @@ const usual: Capabilities.Capabilities = {
 export const supportedModel = (name: string, capabilities: Capabilities.Capabilities): SupportedModel => ({
   model_name: name,
   max_context_length: capabilities.contextLength,
+  trainable: true,
+  sampleable: true,
   effect_rl: {
     loss_reduction: capabilities.lossReduction,
     seeds: capabilities.seeds,

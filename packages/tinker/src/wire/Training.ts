@@ -42,6 +42,7 @@ export const ModelInfo = Schema.Struct({
     model_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
     tokenizer_id: Schema.optionalKey(Schema.NullOr(Schema.String))
   }),
+  optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
   is_lora: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   lora_rank: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   model_name: Schema.optionalKey(Schema.NullOr(Schema.String))

@@ -46,6 +46,41 @@ describe("RestClient", () => {
       ])
     }))
 
+  it.effect("searches the sessions of others, and those of a project", () =>
+    Effect.gen(function*() {
+      const failed = {
+        ...summary,
+        status: {
+          type: "failed",
+          category: "user",
+          message: "no such token",
+          reason: { type: "request", request_id: "r", request_type: "sample" }
+        },
+        checkpoint_storage_bytes: 10
+      }
+      const service = FakeService.make({
+        routes: { "/sessions/search": () => FakeService.json({ sessions: [failed], next_cursor: null }) }
+      })
+      const { sessions } = yield* withTinker(
+        service,
+        Effect.flatMap(rest, ({ searchSessions }) =>
+          searchSessions({ sessionId: "s", projectIds: ["p"], owner: { urns: ["urn:ada"] } }))
+      )
+      assert.strictEqual(sessions[0]?.checkpointStorageBytes, 10)
+      assert.strictEqual(sessions[0]?.status?.category, "user")
+      assert.strictEqual(sessions[0]?.status?.reason?.requestId, "r")
+      const [sent] = service.received.filter(({ path }) =>
+        path === "/sessions/search"
+      )
+      assert.deepStrictEqual(sent?.body, {
+        user_metadata: {},
+        limit: 50,
+        session_id: "s",
+        project_ids: ["p"],
+        owner: { type: "user", owner_urns: ["urn:ada"] }
+      })
+    }))
+
   it.effect("copies a checkpoint to a project, and says where the copy is", () =>
     Effect.gen(function*() {
       const service = FakeService.make({

@@ -27,7 +27,12 @@ describe("a field that a server does not read", () => {
 
   it.effect("is refused with a public source by every rule, or is a warning", () =>
     Effect.gen(function*() {
-      const rules = [StrictRules.loadedLate(2), StrictRules.trainedFromSampler("a"), StrictRules.sampledFromState("a")]
+      const rules = [
+        StrictRules.loadedLate(2),
+        StrictRules.shortLived(60),
+        StrictRules.trainedFromSampler("a"),
+        StrictRules.sampledFromState("a")
+      ]
       assert.lengthOf(rules, Object.keys(StrictRules).length)
       for (const { detail, source } of rules) {
         const checked = yield* Effect.result(Strictness.make(true).check(false, { detail, source }))
@@ -78,6 +83,15 @@ describe("a strict server", () => {
           Api.result
         )
         assert.strictEqual(loaded["path"], path)
+      }))
+
+    it.effect("keeps nothing for less than an hour", () =>
+      Effect.gen(function*() {
+        const { model_id } = yield* Api.model
+        const { error } = yield* Api.saved(model_id, 1, "minute", { ttl_seconds: 60 })
+        assert.include(String(error), "ttl_seconds is 60, expected 3600 to 315360000 (strict: tinker 0.38.0")
+        const { path } = yield* Api.saved(model_id, 2, "hour", { ttl_seconds: 3600 })
+        assert.strictEqual(path, `tinker://${model_id}/weights/hour`)
       }))
 
     it.effect("trains from states alone, and samples from one all the same", () =>

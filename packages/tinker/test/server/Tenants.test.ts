@@ -116,6 +116,14 @@ describe("a tenant", () => {
         assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path: path })), 404)
       }))
 
+    it.effect("finds what its own checkpoints take", () =>
+      Effect.gen(function*() {
+        yield* work
+        const owners = ({ body }: { readonly body: Api.Body }) => list(body, "data").map(({ user_name }) => user_name)
+        assert.deepStrictEqual(owners(yield* alice.send("GET", "/billing/usage/checkpoints/current")), ["alice"])
+        assert.deepStrictEqual(owners(yield* bob.send("GET", "/billing/usage/checkpoints/current")), [])
+      }))
+
     it.effect("reads its own administrative acts in the audit log, and no other's", () =>
       Effect.gen(function*() {
         const { model_id, path } = yield* work

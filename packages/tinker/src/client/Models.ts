@@ -1,0 +1,44 @@
+/** The models that a service offers, and what each can do. */
+import { type RequestRules, TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Wire from "../wire/Session.ts"
+import * as Connection from "./Connection.ts"
+import * as Dialect from "./Dialect.ts"
+
+/** Services do not say how large their vocabulary is, and refuse tokens beyond it. */
+const vocabulary = 2 ** 31
+
+/** What a service may offer of one model and not of another. */
+export type Use = "trainable" | "sampleable"
+
+export const list = (connection: Connection.Connection) =>
+  Effect.map(
+    Connection.call(connection, HttpClientRequest.get("/get_server_capabilities"), Wire.ServerCapabilities),
+    ({ supported_models }) => supported_models.filter((one) => typeof one.model_name === "string")
+  )
+
+const namesOf = (models: ReadonlyArray<Wire.SupportedModel>) => models.flatMap(({ model_name }) => model_name ?? [])
+
+export const make = (connection: Connection.Connection, kind: Dialect.Kind) => {
+  const listed = list(connection)
+
+  const find = Effect.fnUntraced(function*(name: string) {
+    const models = yield* listed
+    const found = models.find(({ model_name }) => model_name === name)
+    return found ?? (yield* new TinkerError.NotFound({ kind: "model", name, available: namesOf(models) }))
+  })
+
+  return {
+    names: Effect.map(listed, namesOf),
+    capabilities: (name: string) => Effect.map(find(name), (found) => Dialect.capabilities(kind, found)),
+    /** Fails where the service says that it does not offer this use of the model. */
+    limits: Effect.fnUntraced(function*(name: string, use: Use) {
+      const found = yield* find(name)
+      if (found[use] === false) {
+        return yield* new TinkerError.Unsupported({ capability: use, detail: `the service says so of "${name}"` })
+      }
+      return { capabilities: Dialect.capabilities(kind, found), vocabulary } satisfies RequestRules.Limits
+    })
+  }
+}

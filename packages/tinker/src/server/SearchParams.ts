@@ -1,0 +1,22 @@
+/** What a request asks for after the `?` of its address. */
+import * as Effect from "effect/Effect"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Schema from "effect/Schema"
+import * as Body from "./Body.ts"
+import { badRequest } from "./Refusal.ts"
+
+/** Parameters of every listing. A caller sees the same under both scopes: what it may not see does not exist for it. */
+export const common = {
+  access_scope: Schema.optionalKey(Schema.Literals(["owned", "accessible"])),
+  project_id: Schema.optionalKey(Schema.String)
+}
+
+/** Reads parameters by their fields; a filter by project is refused, and see `Strictness` for other parameters. */
+export const reading = <S extends Schema.Decoder<{ readonly project_id?: string }>>(schema: S) => {
+  const decode = Body.decode(schema)
+  return Effect.gen(function*() {
+    const params = yield* decode(yield* HttpServerRequest.ParsedSearchParams)
+    if (params.project_id !== undefined) return yield* badRequest("project_id is given: this server has no projects")
+    return params
+  })
+}

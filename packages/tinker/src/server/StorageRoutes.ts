@@ -1,0 +1,42 @@
+/** What checkpoints take, by owner. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import type * as Administration from "../wire/Administration.ts"
+import { type Checkpoint, storedBytes } from "./Checkpoints.ts"
+import type { Parts } from "./Parts.ts"
+import * as SearchParams from "./SearchParams.ts"
+
+const gigabyte = 1e9
+
+const described = (user_name: string, checkpoints: ReadonlyArray<Checkpoint>) => {
+  const size_bytes = storedBytes(checkpoints)
+  return {
+    user_name,
+    checkpoint_count: checkpoints.length,
+    size_bytes,
+    size_gigabytes: size_bytes / gigabyte
+  }
+}
+
+const params = SearchParams.reading(Schema.Struct(SearchParams.common))
+
+/** Storage has no price here. */
+const current = ({ checkpoints: { folders, list, runs } }: Parts) =>
+  Effect.gen(function*() {
+    yield* params
+    const runsOf = Arr.groupBy(yield* folders, (folder) => runs.inFolder(folder).tenant ?? "local")
+    const data = yield* Effect.forEach(
+      Object.entries(runsOf),
+      ([owner, folders]) => Effect.map(Effect.forEach(folders, list), (lists) => described(owner, lists.flat()))
+    )
+    return HttpServerResponse.jsonUnsafe(
+      {
+        data: data.filter(({ checkpoint_count }) => checkpoint_count > 0)
+      } satisfies typeof Administration.CheckpointStorage.Encoded
+    )
+  })
+
+export const routes = (parts: Parts) => [HttpRouter.route("GET", "/billing/usage/checkpoints/current", current(parts))]
