@@ -1,8 +1,6 @@
 import { Contract } from "@effect-rl/core/testing"
-import { describe, layer, vi } from "@effect/vitest"
+import { describe, layer } from "@effect/vitest"
 import * as TestEngine from "./runtime/TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const cases = Contract.contract({ baseModel: TestEngine.model })
 

@@ -5,13 +5,11 @@ import type { ModelConfig } from "@effect-rl/engine/model/ModelConfig"
 import * as Weights from "@effect-rl/engine/model/Weights"
 import * as Safetensors from "@effect-rl/engine/numerics/Safetensors"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path } from "effect"
 import * as GgufPreset from "./checkpoint/GgufPreset.ts"
 import * as TestEngine from "./runtime/TestEngine.ts"
 import * as TinyModel from "./TinyModel.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const failure = (effect: Effect.Effect<unknown, TinkerError.TinkerError, never>) =>
   Effect.map(Effect.flip(effect), ({ message }) => message)

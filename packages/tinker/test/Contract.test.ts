@@ -4,12 +4,10 @@ import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { describe, layer, vi } from "@effect/vitest"
+import { describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
   TinkerHttp.layerOptions({

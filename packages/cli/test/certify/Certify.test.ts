@@ -2,13 +2,11 @@ import { ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import * as CommandLine from "../CommandLine.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 /** Before a backend that keeps no files, so that there is nothing to download. */
 const server = Layer.unwrap(Effect.gen(function*() {

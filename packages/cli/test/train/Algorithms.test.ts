@@ -2,11 +2,9 @@
 import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Stream } from "effect"
 import * as CommandLine from "../CommandLine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const { run, runFolder, short } = CommandLine
 

@@ -2,11 +2,9 @@
 import { SmolLm2 } from "@effect-rl/engine"
 import { Recipes } from "@effect-rl/recipes"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Path } from "effect"
 import * as CommandLine from "../CommandLine.ts"
-
-vi.setConfig({ testTimeout: 120_000 })
 
 /** The least work that a run may have; a recipe has some of these settings. */
 const least: Readonly<Record<string, string>> = {

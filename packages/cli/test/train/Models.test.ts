@@ -1,13 +1,11 @@
 /** Models that are not built in: a folder, a GGUF file, and SmolLM2. */
 import { SmolLm2 } from "@effect-rl/engine"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Path } from "effect"
 import { existsSync } from "node:fs"
 import * as GgufPreset from "../../../engine/test/checkpoint/GgufPreset.ts"
 import * as CommandLine from "../CommandLine.ts"
-
-vi.setConfig({ testTimeout: 600_000 })
 
 const train = Effect.fnUntraced(function*(model: string, iterations: number, ...flags: ReadonlyArray<string>) {
   const folder = yield* CommandLine.runFolder

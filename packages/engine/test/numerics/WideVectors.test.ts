@@ -6,12 +6,10 @@ import { base64 } from "@effect-rl/engine/numerics/KernelsWasm.gen"
 import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
 import * as KernelModule from "@effect-rl/engine/runtime/KernelModule"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Array, ConfigProvider, Effect, Logger } from "effect"
 import { spawnSync } from "node:child_process"
 import * as TestEngine from "../runtime/TestEngine.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const isPossible = process.arch === "x64"
 

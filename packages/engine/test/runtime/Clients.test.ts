@@ -7,7 +7,7 @@ import * as TestEngine from "./TestEngine.ts"
 const isSoak = process.env["EFFECT_RL_SOAK"] !== undefined
 const clients = isSoak ? 100_000 : 400
 
-vi.setConfig({ testTimeout: isSoak ? 14_400_000 : 60_000 })
+if (isSoak) vi.setConfig({ testTimeout: 14_400_000 })
 
 const create = (loraRank: number) =>
   Tinker.Tinker.use((tinker) => tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank, seed: 1 }))

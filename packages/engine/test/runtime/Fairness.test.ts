@@ -1,10 +1,8 @@
 import { Loss, Tinker } from "@effect-rl/core"
 import { Host } from "@effect-rl/engine/runtime/Host"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Fiber } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const clients = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker

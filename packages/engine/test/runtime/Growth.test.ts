@@ -6,11 +6,9 @@ import { Host } from "@effect-rl/engine/runtime/Host"
 import * as Thread from "@effect-rl/engine/runtime/Thread"
 import * as Threads from "@effect-rl/engine/runtime/Threads"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Array, Effect, Layer } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 interface Lagging {
   readonly memory: Memory.Memory

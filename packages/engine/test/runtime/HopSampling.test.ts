@@ -1,10 +1,8 @@
 /** Hop sampling on the engine: what a turn of several requests comes to. */
 import { HopSampling, Loss, ModelInput, Policy, Tinker } from "@effect-rl/core"
-import { assert, layer, vi } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const tokenizer = { decode: () => "" }
 const sampling = { maxTokens: 20, seed: 5 }

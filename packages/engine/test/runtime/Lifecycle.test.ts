@@ -1,10 +1,8 @@
 import { Loss, Tinker, type TinkerError } from "@effect-rl/core"
 import { Host } from "@effect-rl/engine/runtime/Host"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Array, Deferred, Effect, Exit, Fiber, Random, Scope } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const data = Array.makeBy(6, (index) => TestEngine.textDatum(TestEngine.prompt(index, 60)))
 

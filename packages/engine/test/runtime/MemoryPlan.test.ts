@@ -14,8 +14,6 @@ import { syncBuiltinESMExports } from "node:module"
 import os from "node:os"
 import * as TestEngine from "./TestEngine.ts"
 
-vi.setConfig({ testTimeout: 60_000 })
-
 /** Makes this machine say that it has so many processors, until the scope closes. */
 const pretendProcessors = (count: number) =>
   Effect.acquireRelease(

@@ -1,9 +1,7 @@
 import { Loss, Tinker, type TrainingClient } from "@effect-rl/core"
-import { assert, describe, layer, vi } from "@effect/vitest"
+import { assert, describe, layer } from "@effect/vitest"
 import { Array, Effect } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const clip = (ratio: number, low: number, high: number) => Math.min(Math.max(ratio, low), high)
 

@@ -1,9 +1,7 @@
 import { ModelInput, type Sampling, Tinker, Tokenizer } from "@effect-rl/core"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Array, Effect, Random } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const base = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: TestEngine.model }))
 

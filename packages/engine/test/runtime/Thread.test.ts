@@ -1,11 +1,9 @@
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as Thread from "@effect-rl/engine/runtime/Thread"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 /** Prints a log-probability by an engine with one worker. */
 const program = `

@@ -1,9 +1,7 @@
 import { Datum, Loss, ModelInput, Tinker, type TrainingClient } from "@effect-rl/core"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Array, Effect, FileSystem } from "effect"
 import * as TestEngine from "./TestEngine.ts"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const create = (options: Partial<Tinker.LoraOptions> = {}) =>
   Effect.flatMap(

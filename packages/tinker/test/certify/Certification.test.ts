@@ -5,15 +5,13 @@ import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it, layer, vi } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import * as BackendMutants from "./BackendMutants.ts"
 import * as Served from "./Served.ts"
 import * as WireMutants from "./WireMutants.ts"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const checks = Checks.all(Script.defaultModel)
 

@@ -1,13 +1,10 @@
 /** A client of a fake service, and time for it to pass. */
 import type { Tinker } from "@effect-rl/core"
 import { type Activity, type RestClient, TinkerHttp } from "@effect-rl/tinker"
-import { assert, vi } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type * as FakeService from "./FakeService.ts"
-
-/** An hour of test time takes seconds on a busy machine. */
-vi.setConfig({ testTimeout: 60_000 })
 
 const connect = (service: FakeService.FakeService, options: TinkerHttp.TinkerHttpOptions) =>
   Layer.build(
