@@ -1,4 +1,4 @@
-/** The compilation of the kernels that all threads of an engine share. */
+/** The compilation of the kernels that all threads of all engines of a process share. */
 import * as KernelCheck from "../model/KernelCheck.ts"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as WideVectors from "../numerics/WideVectors.ts"
@@ -9,9 +9,13 @@ export interface KernelModule {
   readonly vectorBits: 128 | 256
 }
 
-const plain = (): KernelModule => ({ module: Kernels.compile(), vectorBits: 128 })
-
+let compiled: KernelModule | undefined
 let checked: KernelModule | undefined
+
+const plain = (): KernelModule => {
+  compiled ??= { module: Kernels.compile(), vectorBits: 128 }
+  return compiled
+}
 
 /** Wide kernels are compared with plain ones once per process, before anything else is computed with them. */
 const wide = (): KernelModule => {
