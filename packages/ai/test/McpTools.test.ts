@@ -203,7 +203,8 @@ describe("a server over HTTP", () => {
   })
   const kit = Toolkit.make(Double)
   const authorized: Array<string | undefined> = []
-  const listening = () => createServer().on("request", ({ headers }) => authorized.push(headers.authorization))
+  const listening = () =>
+    createServer({ keepAliveTimeout: 0 }).on("request", ({ headers }) => authorized.push(headers.authorization))
   const served = HttpRouter.serve(
     McpServer.layerHttp({
       name: "doubling",

@@ -2,12 +2,11 @@ import type { Tinker, Tokenizer } from "@effect-rl/core"
 import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "./Sockets.ts"
 
 const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
   TinkerHttp.layerOptions({
@@ -26,7 +25,7 @@ const throughSockets = <E>(
       return TinkerServer.layer({ checkpoints: { folder, scheme } }).pipe(Layer.provide(backend(folder)))
     }))),
     Layer.provide(FetchHttpClient.layer),
-    Layer.provide(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+    Layer.provide(Sockets.layer),
     Layer.provide(NodeServices.layer)
   )
 

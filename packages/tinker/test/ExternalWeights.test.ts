@@ -1,12 +1,11 @@
 import { Tinker, type TrainingClient } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
 import { RestClient, TinkerHttp, TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "./Sockets.ts"
 
 const client = Layer.unwrap(
   Effect.map(
@@ -25,7 +24,7 @@ const engine = client.pipe(
     )
   }))),
   Layer.provide(FetchHttpClient.layer),
-  Layer.provide(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provide(Sockets.layer),
   Layer.provide(NodeServices.layer)
 )
 

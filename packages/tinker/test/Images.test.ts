@@ -3,12 +3,11 @@ import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "./Sockets.ts"
 
 const client = Layer.unwrap(
   Effect.map(
@@ -24,12 +23,10 @@ const server = Layer.unwrap(
   Effect.map(folder, (folder) => TinkerServer.layer({ checkpoints: { folder, scheme: "test" } }))
 ).pipe(Layer.provide(TestTokenizer.layer()))
 
-const sockets = NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })
-
 const between = <E>(backend: Layer.Layer<Tinker.Tinker, E>) =>
   Layer.provide(client, Layer.provide(server, backend)).pipe(
     Layer.provide(FetchHttpClient.layer),
-    Layer.provide(sockets),
+    Layer.provide(Sockets.layer),
     Layer.provide(NodeServices.layer)
   )
 

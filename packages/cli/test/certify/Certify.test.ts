@@ -1,12 +1,11 @@
 import { ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
 import * as CommandLine from "../CommandLine.ts"
+import * as Sockets from "../Sockets.ts"
 
 /** Before a backend that keeps no files, so that there is nothing to download. */
 const server = Layer.unwrap(Effect.gen(function*() {
@@ -15,7 +14,7 @@ const server = Layer.unwrap(Effect.gen(function*() {
 })).pipe(
   Layer.provide(ScriptedTinker.layer()),
   Layer.provide(TestTokenizer.layer()),
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(Sockets.layer),
   Layer.provideMerge(NodeServices.layer)
 )
 

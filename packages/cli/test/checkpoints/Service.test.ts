@@ -3,13 +3,12 @@ import { Tinker } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Exit, FileSystem, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
 import * as CommandLine from "../CommandLine.ts"
+import * as Sockets from "../Sockets.ts"
 
 const server = Layer.unwrap(Effect.gen(function*() {
   const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
@@ -17,7 +16,7 @@ const server = Layer.unwrap(Effect.gen(function*() {
     Layer.provide(Engine.layerOptions({ checkpoints: folder, workers: 0 }))
   )
 })).pipe(
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(Sockets.layer),
   Layer.provideMerge(NodeServices.layer)
 )
 

@@ -46,7 +46,7 @@ const answer = async (url: string, method: string, headers: Record<string, strin
 /** A hub at an address of this machine. */
 const pretended = Effect.acquireRelease(
   Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
-    const server = createServer(async (request, response) => {
+    const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
       const body = (await request.toArray()).join("")
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
       const found = await answer(request.url ?? "", request.method ?? "GET", headers, body)

@@ -3,12 +3,11 @@ import * as Engine from "@effect-rl/engine/Engine"
 import { Badge, Certificate, Certification, TinkerServer } from "@effect-rl/tinker"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "../Sockets.ts"
 import * as BackendMutants from "./BackendMutants.ts"
 import * as Served from "./Served.ts"
 import * as WireMutants from "./WireMutants.ts"
@@ -26,7 +25,7 @@ const server = Layer.unwrap(Effect.gen(function*() {
     Layer.provide(Engine.layerOptions({ checkpoints, workers: 2 }))
   )
 })).pipe(
-  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(Sockets.layer),
   Layer.provideMerge(FetchHttpClient.layer),
   Layer.provide(NodeServices.layer)
 )

@@ -3,11 +3,10 @@ import { Tinker } from "@effect-rl/core"
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
 import * as RawRequests from "@effect-rl/tinker/certify/RawRequests"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "../Sockets.ts"
 
 export type Port = Tinker.Tinker["Service"]
 
@@ -26,7 +25,7 @@ const server = (backend: (port: Port) => Port) =>
     Layer.provide(Layer.effect(Tinker.Tinker, Effect.map(Tinker.Tinker, backend))),
     Layer.provide(ScriptedTinker.layer()),
     Layer.provide(TestTokenizer.layer()),
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" })),
+    Layer.provideMerge(Sockets.layer),
     Layer.provide(NodeServices.layer)
   )
 

@@ -6,7 +6,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { createServer } from "node:http"
+import * as Sockets from "../Sockets.ts"
 import * as HonestService from "./HonestService.ts"
 
 const backend = ScriptedTinker.layer({
@@ -26,7 +26,7 @@ const served = Layer.unwrap(Effect.gen(function*() {
 })).pipe(
   Layer.provideMerge(backend),
   Layer.provide(TestTokenizer.layer()),
-  Layer.provideMerge(NodeHttpServer.layerServer(createServer, { port: 0, host: "127.0.0.1" })),
+  Layer.provideMerge(NodeHttpServer.layerServer(Sockets.listener, { port: 0, host: "127.0.0.1" })),
   Layer.provideMerge(Layer.merge(NodeFileSystem.layer, NodePath.layer))
 )
 

@@ -60,7 +60,7 @@ export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
     })
   })
 
-  const server = createServer((request, response) => {
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const fiber = run(handle(request, response))
     response.on("close", () => fiber.interruptUnsafe())
   })

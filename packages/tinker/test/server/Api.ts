@@ -2,9 +2,9 @@
 import { Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as ApiKeys from "@effect-rl/tinker/server/ApiKeys"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, FileSystem, Layer } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import * as Sockets from "../Sockets.ts"
 
 export interface Options extends Partial<TinkerServer.TinkerServerOptions> {
   readonly script?: Script.Script
@@ -23,7 +23,7 @@ export const server = ({ folder, script = {}, ...options }: Options = {}) =>
   )).pipe(
     Layer.provideMerge(ScriptedTinker.layer(script)),
     Layer.provide(TestTokenizer.layer()),
-    Layer.provideMerge(NodeHttpServer.layerTest)
+    Layer.provideMerge(Sockets.layerTest)
   )
 
 export interface Body {

@@ -2,9 +2,9 @@
 import { Script, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import * as TinkerServer from "@effect-rl/tinker/server/TinkerServer"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import * as Sockets from "../Sockets.ts"
 import * as Api from "./Api.ts"
 
 const detail = ({ body }: { readonly body: Api.Body }) => String(body["detail"])
@@ -28,7 +28,7 @@ const engine = Layer.unwrap(Effect.map(
     TinkerServer.layer({ checkpoints: { folder, scheme: "engine" } }).pipe(
       Layer.provide(Engine.layerOptions({ checkpoints: folder, workers: 0 }))
     )
-)).pipe(Layer.provide(TestTokenizer.layer()), Layer.provideMerge(NodeHttpServer.layerTest))
+)).pipe(Layer.provide(TestTokenizer.layer()), Layer.provideMerge(Sockets.layerTest))
 
 describe("the server, to official clients", () => {
   layer(Api.server())((it) => {

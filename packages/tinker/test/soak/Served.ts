@@ -3,9 +3,8 @@ import { Tinker } from "@effect-rl/core"
 import { LeakAudit } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
 import { TinkerServer } from "@effect-rl/tinker"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
-import { createServer } from "node:http"
+import * as Sockets from "../Sockets.ts"
 
 export const model = "effect-rl/tiny-64"
 
@@ -35,5 +34,5 @@ export const layer = (folder: string) =>
     Layer.provide(counted),
     Layer.provideMerge(LeakAudit.LeakAudit.layer),
     Layer.provide(Engine.layerOptions({ checkpoints: folder, workers: 2 })),
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
+    Layer.provideMerge(Sockets.layer)
   )

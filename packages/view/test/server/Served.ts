@@ -31,7 +31,7 @@ export const tokenizers = Layer.succeed(Tokenizer.Tokenizers, {
 /** The address of a server of a folder, until the scope closes. */
 export const serve = Effect.fnUntraced(
   function*(folder: string, token?: string, known: typeof tokenizers = tokenizers) {
-    const http = NodeHttpServer.layer(createServer, {
+    const http = NodeHttpServer.layer(() => createServer({ keepAliveTimeout: 0 }), {
       port: 0,
       host: "127.0.0.1",
       gracefulShutdownTimeout: "100 millis"
