@@ -2,9 +2,10 @@
 import * as Result from "effect/Result"
 import type { LossGraph } from "../LossGraph.ts"
 import * as Compile from "./Compile.ts"
+import * as Execution from "./Execution.ts"
 import { Refusal } from "./Refusal.ts"
 import * as Tensor from "./Tensor.ts"
-import * as TokenProgram from "./TokenProgram.ts"
+import type * as TokenProgram from "./TokenProgram.ts"
 import { call, isList, type Value } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
@@ -106,8 +107,8 @@ export const evaluate = (compiled: Compiled, inputs: TokenProgram.Inputs): Resul
 
 /** The program of a graph that can compute a datum. */
 const programFor = ({ program }: Compiled, inputs: TokenProgram.Inputs): TokenProgram.TokenProgram | undefined =>
-  program !== undefined && TokenProgram.fits(program, inputs) &&
-    TokenProgram.elementsOf(program, inputs) <= maximumTotal
+  program !== undefined && Execution.fits(program, inputs) &&
+    Execution.elementsOf(program, inputs) <= maximumTotal
     ? program
     : undefined
 
@@ -120,7 +121,7 @@ export const evaluateAll = (
   if (program === undefined || !data.every((inputs) => programFor(compiled, inputs) !== undefined)) {
     return data.map((inputs) => evaluate(compiled, inputs))
   }
-  return TokenProgram.evaluate(program, data).map(Result.succeed)
+  return Execution.evaluate(program, data).map(Result.succeed)
 }
 
 /** What an evaluation of a datum takes, whatever its log-probabilities are, or why there is none. */
@@ -131,7 +132,7 @@ export const dryRun = (
   const program = programFor(compiled, inputs)
   return program === undefined
     ? evaluate(compiled, inputs)
-    : Result.succeed({ elements: TokenProgram.elementsOf(program, inputs), hasGradient: program.loss.isTracked })
+    : Result.succeed({ elements: Execution.elementsOf(program, inputs), hasGradient: program.loss.isTracked })
 }
 
 /** Why an evaluation cannot be trained with, in words. */

@@ -1,6 +1,6 @@
 /**
- * Loss graphs in which every value is a number per token or one per datum, as most are: computed for all tokens of many data at once,
- * with the slopes of all. The meaning of each operation is that of the interpreter, which computes all other graphs.
+ * Loss graphs in which every value is a number per token or one per datum, as most are: `Execution` computes them for the tokens of many
+ * data at once. The meaning of each operation is that of the interpreter, which computes all other graphs.
  */
 import type { LossGraph, Node } from "../LossGraph.ts"
 import { atLeast, atMost } from "./Elementwise.ts"
@@ -23,6 +23,10 @@ export interface TokenProgram {
   readonly inputs: ReadonlyArray<readonly [name: string, register: Register]>
   readonly constants: ReadonlyArray<Register>
   readonly instructions: ReadonlyArray<Register.Instruction>
+  /** How many of these compute a number per token. */
+  readonly perToken: number
+  /** Inputs by which its sums count tokens, as they add nothing where these are all 0; undefined where a sum counts all tokens. */
+  readonly counting: ReadonlyArray<Register> | undefined
   readonly logprobs: Register
   readonly loss: Register
   readonly metrics: ReadonlyArray<readonly [name: string, register: Register]>
@@ -36,6 +40,10 @@ interface Building {
   readonly constants: Array<Register>
   readonly instructions: Array<Register.Instruction>
   readonly spreads: Map<Register, Register>
+  /** The input of a value that is 0, and passes no slope on, wherever that input is 0. */
+  readonly zeros: Map<Register, Register>
+  /** The input by which each sum counts tokens; undefined for a sum over all of them. */
+  readonly counting: Set<Register | undefined>
 }
 
 type Argument = Node["args"][number]
@@ -82,14 +90,20 @@ const isAlone = (operands: ReadonlyArray<Operand>, named: Node["kwargs"], count:
 
 const sum: Special = (building, operands, named) => {
   const [x] = operands
-  return isAlone(operands, named, 1) && typeof x === "object" && x.extent === "token"
-    ? add(building, Register.sum(x))
-    : undefined
+  if (!isAlone(operands, named, 1) || typeof x !== "object" || x.extent !== "token") return undefined
+  building.counting.add(building.zeros.get(x))
+  return add(building, Register.sum(x))
 }
 
 const detach: Special = (building, operands, named) => {
   const [x] = operands
   return isAlone(operands, named, 1) && typeof x === "object" ? add(building, Register.detach(x)) : undefined
+}
+
+/** A value is 0 where the one is that it is computed from. */
+const keepZeros = ({ zeros }: Building, from: Operand, output: Register) => {
+  const input = typeof from === "object" ? zeros.get(from) : undefined
+  if (input !== undefined) zeros.set(output, input)
 }
 
 /** Two numbers become float32 in torch, which programs do not have. */
@@ -98,7 +112,9 @@ const where: Special = (building, operands, named) => {
   if (!isAlone(operands, named, 3) || condition === undefined || yes === undefined || no === undefined) return undefined
   if (typeof yes === "number" && typeof no === "number") return undefined
   const of = (operand: Operand) => extended(building, operand, extentOf(operands))
-  return add(building, Register.where(of(condition), of(yes), of(no)))
+  const output = add(building, Register.where(of(condition), of(yes), of(no)))
+  if (no === 0) keepZeros(building, condition, output)
+  return output
 }
 
 const clamp: Special = (building, [x, ...others], named) => {
@@ -138,7 +154,9 @@ const pointwise = (building: Building, node: Node, operands: ReadonlyArray<Opera
   if (known === undefined || !isAlone(operands, node.kwargs, known.arity) || x === undefined) return undefined
   if (known.arity === 1) return typeof x === "object" ? add(building, Register.unary(x, known)) : undefined
   if (y === undefined || (typeof x === "number" && typeof y === "number")) return undefined
-  return binary(building, x, y, known)
+  const output = binary(building, x, y, known)
+  if (!output.isTracked && typeof y === "number" && known.f(0, y) === 0) keepZeros(building, x, output)
+  return output
 }
 
 const valueOf = (building: Building, node: Node): Register | undefined => {
@@ -161,7 +179,15 @@ export const make = ({ graph, inputs }: LossGraph, output: Output): TokenProgram
   const registers = inputs.map(({ name, rank }) =>
     [name, Register.make(rank === 1 ? "token" : "datum", name === "logprobs")] as const
   )
-  const building: Building = { values: new Map(registers), constants: [], instructions: [], spreads: new Map() }
+  const counters = registers.flatMap(([, input]) => input.extent === "token" && !input.isTracked ? [input] : [])
+  const building: Building = {
+    values: new Map(registers),
+    constants: [],
+    instructions: [],
+    spreads: new Map(),
+    zeros: new Map(counters.map((input) => [input, input])),
+    counting: new Set()
+  }
   const { constants, instructions, values } = building
   for (const node of graph.nodes) {
     if (node.op === "placeholder" || node.op === "output") continue
@@ -175,74 +201,15 @@ export const make = ({ graph, inputs }: LossGraph, output: Output): TokenProgram
     return register?.extent === "datum" ? [[name, register] as const] : []
   })
   if (logprobs === undefined || loss?.extent !== "datum" || metrics.length < output.metrics.length) return undefined
-  return { inputs: registers, constants, instructions, logprobs, loss, metrics }
-}
-
-const tokensOf = ({ logprobs }: Inputs): number => logprobs?.data.length ?? 0
-
-/** Whether a datum has every input, one value for each of its tokens or one in all. */
-export const fits = ({ inputs }: TokenProgram, datum: Inputs): boolean =>
-  inputs.every(([name, { extent }]) => {
-    const values = datum[name]
-    if (values === undefined) return false
-    const { data, shape } = values
-    return extent === "datum"
-      ? shape.length === 0 && data.length === 1
-      : shape.length === 1 && shape[0] === data.length && data.length === tokensOf(datum)
-  })
-
-/** Numbers that are computed for a datum. */
-export const elementsOf = ({ instructions }: TokenProgram, datum: Inputs): number => {
-  const perToken = instructions.filter(({ output }) => output.extent === "token").length
-  return perToken * tokensOf(datum) + instructions.length - perToken
-}
-
-const layoutOf = (data: ReadonlyArray<Inputs>): Register.Layout => {
-  const datumOf = new Int32Array(data.reduce((sum, datum) => sum + tokensOf(datum), 0))
-  let start = 0
-  for (const [datum, inputs] of data.entries()) {
-    const end = start + tokensOf(inputs)
-    datumOf.fill(datum, start, end)
-    start = end
+  const counting = Array.from(building.counting).flatMap((input) => input ?? [])
+  return {
+    inputs: registers,
+    constants,
+    instructions,
+    perToken: instructions.filter(({ output }) => output.extent === "token").length,
+    counting: building.counting.has(undefined) ? undefined : counting,
+    logprobs,
+    loss,
+    metrics
   }
-  return { tokens: datumOf.length, data: data.length, datumOf }
-}
-
-const fill = (register: Register, name: string, data: ReadonlyArray<Inputs>) => {
-  let at = 0
-  for (const datum of data) {
-    const values = datum[name]?.data ?? []
-    register.values.set(values, at)
-    at += values.length
-  }
-}
-
-const compute = (program: TokenProgram, data: ReadonlyArray<Inputs>) => {
-  const layout = layoutOf(data)
-  const { constants, inputs, instructions, loss } = program
-  for (const [, register] of inputs) Register.prepare(register, layout)
-  for (const register of constants) Register.prepare(register, layout)
-  for (const { output } of instructions) Register.prepare(output, layout)
-  for (const [name, register] of inputs) fill(register, name, data)
-  for (const { forward } of instructions) forward(layout)
-  if (loss.isTracked) loss.slopes.fill(1, 0, layout.data)
-  for (let at = instructions.length - 1; at >= 0; at--) instructions[at]?.back(layout)
-}
-
-/** Of data that all fit. */
-export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>) => {
-  compute(program, data)
-  const { logprobs, loss, metrics } = program
-  let end = 0
-  return data.map((inputs, datum) => {
-    const start = end
-    end += tokensOf(inputs)
-    return {
-      loss: loss.values[datum] ?? NaN,
-      gradient: logprobs.slopes.slice(start, end),
-      hasGradient: loss.isTracked,
-      elements: elementsOf(program, inputs),
-      metrics: Object.fromEntries(metrics.map(([name, { values }]) => [name, values[datum] ?? NaN]))
-    }
-  })
 }

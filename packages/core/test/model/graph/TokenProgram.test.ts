@@ -1,7 +1,7 @@
 import { LossExpression, type LossGraph, LossTerm } from "@effect-rl/core"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Result } from "effect"
+import { Array, Record, Result } from "effect"
 import * as Samples from "../Samples.ts"
 
 const {
@@ -71,12 +71,41 @@ describe("a graph of numbers per token or per datum", () => {
     })
   }
 
+  for (const [index, expression] of Samples.expressions.entries()) {
+    it(`reads no number of a token that its sums leave out: ${index}, ${expression.name}`, () => {
+      const compiled = compile(expression)
+      const sample = Samples.sample(expression, 7)
+      const counted = LossExpression.counted(expression, sample.example)
+      const inputs = inputsOf(sample)
+      const counting = compiled.program?.inputs.flatMap(([name, register]) =>
+        compiled.program?.counting?.includes(register) === true ? [name] : []
+      )
+      const blind = Record.map(inputs, ({ data, shape }, name) => ({
+        data: Array.fromIterable(Object.values(data)).map((value: number, t) =>
+          shape.length === 0 || counted[t] === 1 || counting?.includes(name) === true ? value : NaN
+        ),
+        shape
+      }))
+      assert.isNotEmpty(counting)
+      assert.deepStrictEqual(Interpreter.evaluateAll(compiled, [blind]), Interpreter.evaluateAll(compiled, [inputs]))
+    })
+  }
+
   const expression = LossExpression.make("plain", {}, ({ advantages, logprobs }) => mul(logprobs, advantages))
   const compiled = Result.getOrThrow(Interpreter.compile(expression.graph))
   const given = (length: number, more: number = length) => ({
     logprobs: { data: new Float32Array(length).fill(-1), shape: [length] },
     advantages: { data: new Float32Array(more).fill(2), shape: [more] },
     mask: { data: new Float32Array(length).fill(1), shape: [length] }
+  })
+
+  it("adds up every token where a sum has no mask", () => {
+    const all = LossExpression.make("all", {}, ({ advantages, logprobs }) => sum(logprobs, sub(advantages, 1)))
+    const graph = Result.getOrThrow(Interpreter.compile(all.graph))
+    const data = { ...given(2), mask: { data: [0, 1], shape: [2] }, advantages: { data: [0, 3], shape: [2] } }
+    assert.isUndefined(graph.program?.counting)
+    const [result] = Interpreter.evaluateAll(graph, [data])
+    assert.deepStrictEqual([...(result === undefined ? [] : Result.getOrThrow(result).gradient)], [-1, 2])
   })
 
   it("is interpreted where a datum has one number for all of its tokens, or inputs of other lengths", () => {
