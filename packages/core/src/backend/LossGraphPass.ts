@@ -1,7 +1,7 @@
 /** Trains with a loss graph: by the backend itself where it can, otherwise in two passes with the gradient computed here. */
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import * as Datum from "../model/Datum.ts"
 import * as LossExpression from "../model/LossExpression.ts"
 import * as LossGraph from "../model/LossGraph.ts"
@@ -36,26 +36,25 @@ export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"W
 
 const rejected = (reason: Rejected) => new TinkerError({ operation: "forwardBackwardCustom", reason })
 
-/** What a graph says of one datum with these log-probabilities. */
-const ask = Effect.fnUntraced(function*<A>(
-  of: (inputs: Readonly<Record<string, LossGraph.Values>>) => Result.Result<A, LossGraph.LossGraphError>,
+/** What a graph says of a datum, by its place in the data, with these log-probabilities. */
+const ask = <A>(
+  of: (compiled: LossGraph.Compiled, inputs: GraphDatum["inputs"]) => Result.Result<A, LossGraph.LossGraphError>,
+  compiled: LossGraph.Compiled,
   { inputs }: GraphDatum,
   logprobs: Float32Array,
-  field: string
-) {
-  return yield* Effect.mapError(
-    Effect.fromResult(of({ ...inputs, logprobs: { data: logprobs, shape: [logprobs.length] } })),
-    ({ message }) => new Rejected({ detail: `${field}: ${message}` })
+  index: number
+): Result.Result<A, Rejected> =>
+  Result.mapError(
+    of(compiled, { ...inputs, logprobs: { data: logprobs, shape: [logprobs.length] } }),
+    ({ message }) => new Rejected({ detail: `data[${index}]: ${message}` })
   )
-})
 
 /** The loss of a graph as one that is computed between two passes. */
 export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss<TinkerError> =>
   Effect.fnUntraced(function*(_, logprobs) {
-    const evaluate = (inputs: Readonly<Record<string, LossGraph.Values>>) => LossGraph.evaluate(compiled, inputs)
     const evaluations = yield* Effect.forEach(data, (datum, index) => {
       const own = logprobs[index] ?? new Float32Array()
-      return Effect.mapError(ask(evaluate, datum, own, `data[${index}]`), rejected)
+      return Effect.mapError(Effect.fromResult(ask(LossGraph.evaluate, compiled, datum, own, index)), rejected)
     })
     return {
       loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
@@ -78,11 +77,13 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
       detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
     })
   }
-  const dryRun = (inputs: Readonly<Record<string, LossGraph.Values>>) => LossGraph.dryRun(compiled, inputs)
+  const longest = data.reduce((most, { targetTokens }) => Math.max(most, targetTokens.length), 0)
+  const likely = new Float32Array(longest).fill(-1)
   let total = 0
   for (const [index, datum] of data.entries()) {
-    const likely = new Float32Array(datum.targetTokens.length).fill(-1)
-    const { elements, hasGradient } = yield* ask(dryRun, datum, likely, `data[${index}]`)
+    const asked = ask(LossGraph.dryRun, compiled, datum, likely.subarray(0, datum.targetTokens.length), index)
+    if (Result.isFailure(asked)) return yield* asked.failure
+    const { elements, hasGradient } = asked.success
     if (!hasGradient) {
       return yield* new Rejected({ detail: `the loss ${graph.name} does not depend on logprobs: it has no gradient` })
     }

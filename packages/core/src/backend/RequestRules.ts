@@ -12,6 +12,7 @@ import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import { ContextTooLong, type Reason, Rejected, Unsupported } from "./TinkerError.ts"
+import type { GraphDatum } from "./TrainingClient.ts"
 
 /** The limits of a model; token ids are below `vocabulary`. */
 export interface Limits {
@@ -110,6 +111,11 @@ export const policyData = (
 const kindOf = (inputs: Datum.Inputs[Datum.Kind]): Datum.Kind =>
   "advantages" in inputs ? "PolicyTokens" : "candidates" in inputs ? "WeightedCandidates" : "WeightedTokens"
 
+const targets = (at: string, targetTokens: Int32Array, size: number, vocabulary: number): Found => [
+  ...length(`${at}.targetTokens`, targetTokens, size),
+  ...tokens(`${at}.targetTokens`, targetTokens, vocabulary)
+]
+
 const datum = (
   { inputs, modelInput }: Datum.Datum<Datum.Kind>,
   at: string,
@@ -122,8 +128,7 @@ const datum = (
     ...one(`${at}.inputs`, kindOf(inputs), kindOf(inputs) === loss.kind, `${loss.kind}, which ${loss.name} reads`),
     ...input(`${at}.modelInput`, modelInput, vocabulary),
     ...one(`${at}.inputs.candidates`, candidates, isCount(candidates), "a whole number above 0"),
-    ...length(`${at}.inputs.targetTokens`, inputs.targetTokens, size),
-    ...tokens(`${at}.inputs.targetTokens`, inputs.targetTokens, vocabulary),
+    ...targets(`${at}.inputs`, inputs.targetTokens, size, vocabulary),
     ...("weights" in inputs ? weighted(`${at}.inputs`, inputs, size) : policy(`${at}.inputs`, inputs, size))
   ]
 }
@@ -200,6 +205,11 @@ const fits = (promptTokens: number, maxTokens: number, { contextLength }: Capabi
     ? Effect.void
     : Effect.fail(new ContextTooLong({ promptTokens, maxTokens, contextLength }))
 
+const someData = ({ length }: ReadonlyArray<unknown>) => one("data.length", length, length > 0, "at least 1")
+
+const allFit = (data: ReadonlyArray<Pick<GraphDatum, "modelInput">>, capabilities: Capabilities): Checked =>
+  Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
+
 /**
  * Data that fit the context, the vocabulary and each other, have no NaN where a loss reads, and have advantages only where the mask is
  * set.
@@ -212,7 +222,7 @@ export const pass = (
   lossName(loss, capabilities).pipe(
     Effect.andThen(Effect.suspend(() =>
       reject([
-        ...one("data.length", data.length, data.length > 0, "at least 1"),
+        ...someData(data),
         ...lossConfig(loss),
         ...data.flatMap((one, index) => [
           ...datum(one, `data[${index}]`, loss, vocabulary),
@@ -220,9 +230,22 @@ export const pass = (
         ])
       ])
     )),
-    Effect.andThen(
-      Effect.forEach(data, ({ modelInput }) => fits(modelInput.length, 0, capabilities), { discard: true })
-    )
+    Effect.andThen(allFit(data, capabilities))
+  )
+
+/** Data of a loss graph that fit the context and the vocabulary; `LossGraphPass.check` is for what their graph reads of them. */
+export const graphPass = (data: ReadonlyArray<GraphDatum>, { capabilities, vocabulary }: Limits): Checked =>
+  Effect.andThen(
+    Effect.suspend(() =>
+      reject([
+        ...someData(data),
+        ...data.flatMap(({ modelInput, targetTokens }, index) => [
+          ...input(`data[${index}].modelInput`, modelInput, vocabulary),
+          ...targets(`data[${index}]`, targetTokens, modelInput.length, vocabulary)
+        ])
+      ])
+    ),
+    allFit(data, capabilities)
   )
 
 /** The parameters with the service's defaults: nothing negative, betas below 1, eps above 0. */

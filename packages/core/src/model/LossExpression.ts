@@ -174,17 +174,18 @@ export const values = <X extends Extras>(
 ): Readonly<Record<string, LossGraph.Values>> => {
   const { advantages, logprobs, mask } = example.inputs
   const isMissing = (at: number) => mask[at] === 0
-  const read = new Set(expression.graph.inputs.map(({ name }) => name))
-  const all: ReadonlyArray<readonly [string, LossGraph.Values]> = [
-    ["sampler_logprobs", vector(logprobs, isMissing)],
-    ["advantages", vector(advantages, isMissing)],
-    ["mask", vector(mask, isMissing)],
-    ...extraEntries(example).map(([name, value]): [string, LossGraph.Values] => [
-      wireName(name),
-      typeof value === "number" ? { data: [value], shape: [] } : vector(value, isMissing)
-    ])
+  const all: ReadonlyArray<readonly [string, Float32Array | number]> = [
+    ["sampler_logprobs", logprobs],
+    ["advantages", advantages],
+    ["mask", mask],
+    ...extraEntries(example).map(([name, value]) => [wireName(name), value] as const)
   ]
-  return Object.fromEntries(all.filter(([name]) => read.has(name)))
+  const found: Record<string, LossGraph.Values> = {}
+  for (const [name, value] of all) {
+    if (!expression.graph.inputs.some((input) => input.name === name)) continue
+    found[name] = typeof value === "number" ? { data: [value], shape: [] } : vector(value, isMissing)
+  }
+  return found
 }
 
 /** What the sums and means of a term go over: the mask, or the weights that they are given. */

@@ -39,7 +39,7 @@ export interface Sampled {
 export interface Result {
   /** Summed in f64 in index order. */
   readonly loss: number
-  readonly gradient: Float32Array
+  readonly gradient: Float32Array | Float64Array
 }
 
 interface Point {

@@ -76,13 +76,14 @@ export const forward = (
   return perExample(targets, logprobs)
 }
 
-const checkLearned = ({ candidates, learned, read }: Example, gradient: Float32Array) => {
-  gradient.forEach((slope, place) => {
+const checkLearned = ({ candidates, learned, read }: Example, gradient: Loss.Result["gradient"]) => {
+  for (let place = 0; place < gradient.length; place++) {
+    if (gradient[place] === 0) continue
     const position = Math.floor(place / candidates)
-    if (slope !== 0 && (learned?.[position] === 0 || read?.[position] === 0)) {
+    if (learned?.[position] === 0 || read?.[position] === 0) {
       throw new RangeError(`a loss has a gradient at position ${place}, which is not learned`)
     }
-  })
+  }
 }
 
 /** The loss of an example for its log-probabilities, or for those of all examples, as `Array.map` asks for it. */

@@ -87,11 +87,10 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     graph: LossGraph.LossGraph
   ) {
     const operation = "forwardBackwardGraph"
-    const weighted = LossGraphPass.weighted(data)
-    yield* named(operation)(RequestRules.pass(weighted, Loss.crossEntropy, limits))
+    yield* named(operation)(RequestRules.graphPass(data, limits))
     yield* named(operation)(LossGraphPass.check(data, graph))
     const items = yield* named(operation)(TrainingItem.fromGraphData(data))
-    const pass = named(operation)(adapter.forwardBackward(items, { name: "graph", graph }))
+    const pass = named(operation)(adapter.forwardBackward(items, { name: "graph", graph: JSON.stringify(graph) }))
     return yield* queue.submit(operation, pass, { isDecisive: true })
   })
 

@@ -20,7 +20,7 @@ interface Loaded {
   readonly sampler: ModelSampler
 }
 
-const nothing: TaskOutput = { logprobs: [], metrics: {} }
+const nothing: TaskOutput = { metrics: {} }
 
 export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): Machine => {
   const kernels = Kernels.instantiate(module, memory)
@@ -120,7 +120,7 @@ const perform = (
       const { blocks, config, step } = task
       const norms = Adam.step(kernels, blocks, config, step)
       Memory.floats(memory, blocks.gradients, blocks.floats).fill(0)
-      return { logprobs: [], metrics: { grad_norm: norms.gradient, update_norm: norms.update } }
+      return { metrics: { grad_norm: norms.gradient, update_norm: norms.update } }
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Messages between the host and its compute threads: plain data and typed arrays. */
-import type { Datum, Loss, LossGraph, Sampling, TrainingClient } from "@effect-rl/core"
+import type { Datum, Loss, Sampling, TrainingClient } from "@effect-rl/core"
 import type { ByteLevel } from "@effect-rl/files"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
@@ -7,6 +7,8 @@ import type { ModelConfig } from "../model/ModelConfig.ts"
 import type { Weights } from "../model/Weights.ts"
 import type { Module } from "../numerics/Kernels.ts"
 import type { Address, Memory, Region } from "../numerics/Memory.ts"
+import type { Joined } from "./Joined.ts"
+import type { PostedItems } from "./PostedItems.ts"
 import type { Stops } from "./Stops.ts"
 
 /** What a thread starts with. */
@@ -62,20 +64,23 @@ export interface SampleResult {
 /** The inputs of a loss graph besides its log-probabilities. */
 export interface GraphInputs {
   readonly targetTokens: Int32Array
-  /** Vectors of f32 without their shape, which takes longer to post than their numbers. */
+  /** Vectors of f32 without their shape. */
   readonly values: Readonly<Record<string, TrainingClient.GraphDatum["inputs"][string] | Float32Array>>
-  readonly counted: TrainingClient.GraphDatum["counted"]
+  readonly counted: Uint8Array
+}
+
+/** What a loss reads of a datum. Of several targets per token, targets and weights are `[T, K]`. */
+interface ItemInputs extends Pick<Datum.Inputs, "PolicyTokens" | "WeightedTokens"> {
+  readonly Graph: GraphInputs
 }
 
 /** A datum as a thread reads it. */
-export type Item =
-  | {
-    readonly [K in Datum.Kind]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: Datum.Inputs[K] }
-  }[Datum.Kind]
-  | { readonly kind: "Graph"; readonly tokens: Int32Array; readonly inputs: GraphInputs }
+export type Item = {
+  readonly [K in keyof ItemInputs]: { readonly kind: K; readonly tokens: Int32Array; readonly inputs: ItemInputs[K] }
+}[keyof ItemInputs]
 
-/** A loss by its name, or the graph that computes it. */
-export type PassLoss = Loss.Loss<Datum.Kind> | { readonly name: "graph"; readonly graph: LossGraph.LossGraph }
+/** A loss by its name, or the JSON of the `LossGraph` that computes it. */
+export type PassLoss = Loss.Loss<Datum.Kind> | { readonly name: "graph"; readonly graph: string }
 
 /** Where log-probabilities are computed. */
 export type Logprobs = NonNullable<TrainingClient.PassOptions["logprobs"]>
@@ -86,7 +91,7 @@ export type Task =
     readonly _tag: "Pass"
     readonly model: number
     readonly adapter: PackedAdapter
-    readonly items: ReadonlyArray<Item>
+    readonly items: PostedItems
     readonly loss: PassLoss
     readonly logprobs: Logprobs
     readonly gradients: Address | undefined
@@ -110,9 +115,10 @@ export type Task =
     readonly step: number
   }
 
-/** Result of a task; empty for a task without log-probabilities or metrics. */
+/** Result of a task. */
 export interface TaskOutput {
-  readonly logprobs: ReadonlyArray<Float32Array>
+  /** Of a pass, for each of its data. */
+  readonly logprobs?: Joined<Float32Array>
   readonly metrics: Readonly<Record<string, number>>
   /** Why a loss graph has no gradient for these data. */
   readonly refusal?: string

@@ -7,8 +7,10 @@ import * as Stream from "effect/Stream"
 import type { AdamConfig, Blocks } from "../model/Adam.ts"
 import type { AdapterLayout, PackedAdapter } from "../model/Adapter.ts"
 import type { Address } from "../numerics/Memory.ts"
+import * as Joined from "./Joined.ts"
 import type { MemoryPlan } from "./MemoryPlan.ts"
 import * as MicroBatch from "./MicroBatch.ts"
+import * as PostedItems from "./PostedItems.ts"
 import type { Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 import type { Room } from "./Room.ts"
 import type { Threads } from "./Threads.ts"
@@ -60,17 +62,19 @@ export const gradientBlocksPerThread = 3
 interface Piece {
   /** Their places among the data of the call. */
   readonly places: ReadonlyArray<number>
-  readonly items: ReadonlyArray<Item>
+  readonly items: PostedItems.PostedItems
 }
 
 /** Log-probabilities in the order of the data of the call. */
 const logprobsOf = (pieces: ReadonlyArray<Piece>, outputs: ReadonlyArray<TaskOutput>): ReadonlyArray<Float32Array> => {
   const logprobs: Array<Float32Array> = []
-  outputs.forEach((output, index) =>
-    output.logprobs.forEach((own, item) => {
-      logprobs[pieces[index]?.places[item] ?? NaN] = own
+  outputs.forEach(({ logprobs: joined }, index) => {
+    if (joined === undefined) return
+    const own = Joined.part(joined)
+    pieces[index]?.places.forEach((place, item) => {
+      logprobs[place] = own(item)
     })
-  )
+  })
   return logprobs
 }
 
@@ -125,7 +129,7 @@ export const make = Effect.fnUntraced(function*(
   const split = (items: ReadonlyArray<Item>): ReadonlyArray<Piece> =>
     MicroBatch.split(items, microBatch).map((places) => ({
       places,
-      items: places.flatMap((place) => items[place] ?? [])
+      items: PostedItems.pack(places.flatMap((place) => items[place] ?? []))
     }))
 
   const forward: TrainedAdapter["forward"] = (items, loss) => {

@@ -8,12 +8,8 @@ import * as Text from "./Text.ts"
 /** Most soft targets per position: scratch is reserved for these. */
 export const maximumCandidates = 64
 
-const fromInputs = (inputs: Datum.Inputs[Datum.Kind], tokens: Int32Array): Item => {
-  if ("advantages" in inputs) return { kind: "PolicyTokens", tokens, inputs }
-  return "candidates" in inputs
-    ? { kind: "WeightedCandidates", tokens, inputs }
-    : { kind: "WeightedTokens", tokens, inputs }
-}
+const fromInputs = (inputs: Datum.Inputs[Datum.Kind], tokens: Int32Array): Item =>
+  "advantages" in inputs ? { kind: "PolicyTokens", tokens, inputs } : { kind: "WeightedTokens", tokens, inputs }
 
 const tooMany = (index: number, candidates: number) => {
   const detail = `data[${index}].inputs.candidates is ${candidates}, expected at most ${maximumCandidates}`
@@ -21,14 +17,15 @@ const tooMany = (index: number, candidates: number) => {
 }
 
 /** Of data that keep the rules of requests. */
-export const fromData = (data: ReadonlyArray<Datum.Datum<Datum.Kind>>) =>
-  Effect.forEach(
-    data,
-    ({ inputs, modelInput }, index) =>
-      "candidates" in inputs && inputs.candidates > maximumCandidates
-        ? Effect.fail(tooMany(index, inputs.candidates))
-        : Effect.map(Text.tokens(modelInput), (tokens) => fromInputs(inputs, tokens))
-  )
+export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Datum<Datum.Kind>>) {
+  const items: Array<Item> = []
+  for (const [index, { inputs, modelInput }] of data.entries()) {
+    const candidates = "candidates" in inputs ? inputs.candidates : 1
+    if (candidates > maximumCandidates) return yield* tooMany(index, candidates)
+    items.push(fromInputs(inputs, yield* Text.tokens(modelInput)))
+  }
+  return items
+})
 
 const misfit = (index: number, { length }: Uint8Array, expected: number) =>
   new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
@@ -40,19 +37,13 @@ const compact = (values: LossGraph.Values) => {
 }
 
 /** Of data for a loss graph. */
-export const fromGraphData = (data: ReadonlyArray<TrainingClient.GraphDatum>) =>
-  Effect.forEach(
-    data,
-    Effect.fnUntraced(function*({ counted, inputs, modelInput, targetTokens }, index) {
-      if (counted !== undefined && counted.length !== targetTokens.length) {
-        return yield* misfit(index, counted, targetTokens.length)
-      }
-      const values = Record.map(inputs, compact)
-      const item: Item = {
-        kind: "Graph",
-        tokens: yield* Text.tokens(modelInput),
-        inputs: { targetTokens, values, counted }
-      }
-      return item
-    })
-  )
+export const fromGraphData = Effect.fnUntraced(function*(data: ReadonlyArray<TrainingClient.GraphDatum>) {
+  const items: Array<Item> = []
+  for (const [index, { counted: given, inputs, modelInput, targetTokens }] of data.entries()) {
+    const counted = given ?? new Uint8Array(targetTokens.length).fill(1)
+    if (counted.length !== targetTokens.length) return yield* misfit(index, counted, targetTokens.length)
+    const tokens = yield* Text.tokens(modelInput)
+    items.push({ kind: "Graph", tokens, inputs: { targetTokens, values: Record.map(inputs, compact), counted } })
+  }
+  return items
+})

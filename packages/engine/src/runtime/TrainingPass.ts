@@ -1,35 +1,41 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
 import type { Datum, Loss, LossGraph } from "@effect-rl/core"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
-import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
 import * as Losses from "../model/Loss.ts"
 import * as Pass from "../model/Pass.ts"
 import * as Memory from "../numerics/Memory.ts"
+import * as Joined from "./Joined.ts"
+import * as PostedItems from "./PostedItems.ts"
 import type { GraphInputs, Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 
-export interface TrainingPass {
+/** What a task asks for. */
+export interface Order {
   readonly adapter: PackedAdapter
-  readonly items: ReadonlyArray<Item>
+  readonly items: PostedItems.PostedItems
   readonly loss: PassLoss
   readonly logprobs: Logprobs
   /** Block that is overwritten with the gradient. */
   readonly gradients: Memory.Address | undefined
 }
 
-/** Where a loss reads log-probabilities; everywhere for a graph whose data do not say it. */
-const countedBy = (item: Item): Uint8Array | undefined => {
-  if (item.kind === "Graph") return item.inputs.counted
-  if (item.kind === "PolicyTokens") return Uint8Array.from(item.inputs.mask, (value) => value === 0 ? 0 : 1)
-  const { inputs: { weights }, tokens } = item
-  const candidates = weights.length / tokens.length
-  return Uint8Array.from(
-    tokens,
-    (_, t) => weights.subarray(t * candidates, (t + 1) * candidates).some((weight) => weight !== 0) ? 1 : 0
-  )
+interface TrainingPass extends Omit<Order, "items"> {
+  readonly items: ReadonlyArray<Item>
 }
+
+/** 1 where any of the numbers of a token is not 0. */
+const whereAny = (numbers: Float32Array, tokens: number): Uint8Array => {
+  const found = new Uint8Array(tokens)
+  const perToken = numbers.length / tokens
+  for (let i = 0; i < numbers.length; i++) if (numbers[i] !== 0) found[Math.floor(i / perToken)] = 1
+  return found
+}
+
+/** Where a loss reads log-probabilities. */
+const countedBy = ({ inputs, kind, tokens }: Item): Uint8Array =>
+  kind === "Graph" ? inputs.counted : whereAny(kind === "PolicyTokens" ? inputs.mask : inputs.weights, tokens.length)
 
 /** Where of these it may have a gradient. */
 const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
@@ -42,7 +48,6 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
   const { inputs: { targetTokens: targets }, tokens } = item
   const example = { tokens, targets, candidates: targets.length / tokens.length }
   const counted = countedBy(item)
-  if (counted === undefined) return example
   const learned = learnedBy(loss, item, counted)
   const isAllRead = logprobs === "all" && item.kind !== "Graph"
   return isAllRead ? { ...example, learned } : { ...example, learned, read: counted }
@@ -61,15 +66,19 @@ const refused = (logprobs: Float32Array, refusal: string): Evaluated => ({
   refusal
 })
 
-/** Graphs by their values, as each micro-batch comes with its own copy; the longest unused first. */
+/** Graphs by their JSON, the longest unused first. */
 const compiledGraphs = new Map<string, ReturnType<typeof Interpreter.compile>>()
 const mostGraphs = 16
 
-const compile = (graph: LossGraph.LossGraph) => {
-  const key = JSON.stringify(graph)
-  const compiled = compiledGraphs.get(key) ?? Interpreter.compile(graph)
-  compiledGraphs.delete(key)
-  compiledGraphs.set(key, compiled)
+const parse = (json: string) => {
+  const graph: LossGraph.LossGraph = JSON.parse(json)
+  return Interpreter.compile(graph)
+}
+
+const compile = (json: string) => {
+  const compiled = compiledGraphs.get(json) ?? parse(json)
+  compiledGraphs.delete(json)
+  compiledGraphs.set(json, compiled)
   for (const unused of compiledGraphs.keys()) {
     if (compiledGraphs.size <= mostGraphs) break
     compiledGraphs.delete(unused)
@@ -80,32 +89,42 @@ const compile = (graph: LossGraph.LossGraph) => {
 /** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
 const likely = -1
 
+/** The log-probabilities that graphs read, in one array. */
+const present = (inputsI: ReadonlyArray<GraphInputs>, logprobsI: ReadonlyArray<Float32Array>) => {
+  const joined = Joined.floats(logprobsI)
+  const counted = Joined.bytes(inputsI.map((inputs) => inputs.counted))
+  for (let at = 0; at < joined.values.length; at++) if (counted.values[at] === 0) joined.values[at] = likely
+  return Joined.part(joined)
+}
+
+const vector = (data: Float32Array) => ({ data, shape: [data.length] })
+
 /** The inputs of a graph for one datum. */
-const graphInputs = ({ counted, values }: GraphInputs, logprobs: Float32Array) => {
-  const present = counted === undefined ? logprobs : logprobs.map((value, t) => counted[t] === 0 ? likely : value)
-  const vector = (data: Float32Array) => ({ data, shape: [data.length] })
-  const given = Record.map(values, (one) => one instanceof Float32Array ? vector(one) : one)
-  return { ...given, logprobs: vector(present) }
+const graphInputs = ({ values }: GraphInputs, logprobs: Float32Array) => {
+  const given: Record<string, Interpreter.Values> = { logprobs: vector(logprobs) }
+  for (const [name, one] of Object.entries(values)) given[name] = one instanceof Float32Array ? vector(one) : one
+  return given
 }
 
 const trained = (evaluation: Interpreter.Evaluation, { counted }: GraphInputs, logprobs: Float32Array): Evaluated => {
   const problem = Interpreter.problem(evaluation)
   if (problem !== undefined) return refused(logprobs, problem)
   const { gradient, loss, metrics } = evaluation
-  const uncounted = gradient.findIndex((slope, t) => slope !== 0 && counted?.[t] === 0)
+  const uncounted = gradient.findIndex((slope, t) => slope !== 0 && counted[t] === 0)
   if (uncounted >= 0) return refused(logprobs, `the loss depends on token ${uncounted}, where counted is 0`)
-  return { loss, gradient: Float32Array.from(gradient), metrics }
+  return { loss, gradient, metrics }
 }
 
 /** The losses of data by a graph, all at once. */
 const graphLosses = (
-  graph: LossGraph.LossGraph,
+  graph: string,
   inputsI: ReadonlyArray<GraphInputs>,
   logprobsI: ReadonlyArray<Float32Array>
 ): ReadonlyArray<Evaluated> => {
   const compiled = compile(graph)
   if (Result.isFailure(compiled)) return logprobsI.map((logprobs) => refused(logprobs, compiled.failure.message))
-  const data = inputsI.map((inputs, index) => graphInputs(inputs, logprobsI[index] ?? new Float32Array()))
+  const presentAt = present(inputsI, logprobsI)
+  const data = inputsI.map((inputs, index) => graphInputs(inputs, presentAt(index)))
   return Interpreter.evaluateAll(compiled.success, data).map((evaluated, index) => {
     const logprobs = logprobsI[index] ?? new Float32Array()
     const inputs = inputsI[index]
@@ -170,12 +189,13 @@ const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "r
   return { ...(refusal === undefined ? {} : { refusal }), ...(graphMetrics.length === 0 ? {} : { graphMetrics }) }
 }
 
-export const run = (compute: Compute, pass: TrainingPass): TaskOutput => {
+export const run = (compute: Compute, order: Order): TaskOutput => {
+  const pass = { ...order, items: PostedItems.unpack(order.items) }
   const { evaluations, logprobs, loss } = pass.gradients === undefined
     ? forward(compute, pass)
     : forwardBackward(compute, pass, pass.gradients)
   return {
-    logprobs: pass.items.map((_, index) => logprobs[index] ?? new Float32Array()),
+    logprobs: Joined.floats(logprobs),
     metrics: { "loss:sum": loss },
     ...graphOutput(evaluations)
   }
