@@ -116,18 +116,19 @@ export const writeSaid = (run: string, renderer: string, tokens: ReadonlyArray<n
     yield* append(rolledOut(result, 0), result)
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Writes a run of one group whose only member logged nothing but its own verdict; its words are in its tokens alone. */
-export const writeUnlogged = (run: string) =>
+/** Writes a run of one group whose only member logged a verdict on itself, and these texts of its two turns; all other words are in tokens. */
+export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] = { reference: "5" }) =>
   Effect.gen(function*() {
     yield* append(opened(-1))
-    const played = member({ response: "", reward: 1, tokens: [8, 9] })
+    const played = member({ response: "", reward: 0, tokens: [8, 9] }, { response: "", reward: 1, tokens: [7] })
+    const [first, second] = [[9, 8, 8], [9, 8, 8, 8, 9, 1, 2]]
     const silent: Trajectory.Trajectory = {
       ...played,
       logs: { verdict: "a good answer" },
-      transitions: played.transitions.map((turn) => ({
+      transitions: played.transitions.map(({ fork: _, ...turn }, index) => ({
         ...turn,
-        observation: ModelInput.fromTokens([9, 8, 8]),
-        logs: { reference: "5" }
+        observation: ModelInput.fromTokens(index === 0 ? first : second),
+        logs
       }))
     }
     const result = group("0/silent", [], [silent])

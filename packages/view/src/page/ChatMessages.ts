@@ -1,6 +1,7 @@
 /** A transcript as OpenAI's messages. */
 import type { OpenAi } from "@effect-rl/core"
 import type * as Entry from "../story/Entry.ts"
+import * as Shown from "../story/Shown.ts"
 
 const own = (logs: Entry.Logs, name: string): string | undefined =>
   Object.hasOwn(logs, name) ? String(logs[name]) : undefined
@@ -19,15 +20,9 @@ const toolAnswers = ({ logs, message }: Entry.TurnView): ReadonlyArray<OpenAi.Ch
       }]
   })
 
-/** Whether the turn was shown everything of the turn before, and what that said. */
-const goesOn = ({ prompt }: Entry.TurnView, before: Entry.TurnView) =>
-  [...before.prompt, ...before.tokens].every((token, index) => token === prompt[index])
-
 /** The text that a turn was shown and the one before was not; all of it after a fork. */
-const shown = (turn: Entry.TurnView, before: Entry.TurnView | undefined): string => {
-  const from = before !== undefined && goesOn(turn, before) ? before.prompt.length + before.tokens.length : 0
-  return (turn.promptPieces ?? []).slice(from).map(({ text }) => text).join("")
-}
+const shown = ({ prompt, promptPieces }: Entry.TurnView, before: Entry.TurnView | undefined): string =>
+  (promptPieces ?? []).slice(Shown.from(prompt, before)).map(({ text }) => text).join("")
 
 const user = (content: string | undefined): ReadonlyArray<OpenAi.ChatMessage> =>
   content === undefined || content === "" ? [] : [{ role: "user", content }]

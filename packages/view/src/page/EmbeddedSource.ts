@@ -2,19 +2,20 @@
 import type { Embedded } from "../story/Embedded.ts"
 import type { GroupView, Piece } from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
+import * as Shown from "../story/Shown.ts"
 import type { Source } from "./Source.ts"
 
 const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 
-const spoken = (pieces: ReadonlyArray<Piece> | null) => (pieces ?? []).map(({ text }) => text).join("")
+const spoken = (pieces: ReadonlyArray<Piece> | null | undefined) => (pieces ?? []).map(({ text }) => text).join("")
 
 const hitsIn = ({ key, members }: GroupView, sought: string) =>
   members.flatMap((member, index) =>
     member === null ? [] : Hits.inMember({
       logs: member.logs,
-      turns: member.turns.map(({ logs, pieces, promptPieces }) => ({
+      turns: member.turns.map(({ logs, pieces, prompt, promptPieces }, turn) => ({
         logs,
-        prompt: () => spoken(promptPieces),
+        prompt: () => spoken(promptPieces?.slice(Shown.from(prompt, member.turns[turn - 1]))),
         response: () => spoken(pieces)
       }))
     }, sought).map((hit) => ({ key, member: index, ...hit }))

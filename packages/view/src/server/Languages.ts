@@ -11,13 +11,18 @@ import * as Story from "../story/Story.ts"
 import * as Said from "./Said.ts"
 import * as TokenTexts from "./TokenTexts.ts"
 
+/** The text of tokens, without the images among them, which are null. */
+export type Decode = (tokens: ReadonlyArray<number | null>) => string
+
 /** The texts of a model's tokens, and what its renderer reads in its responses. */
 export interface Language {
   readonly texts: TokenTexts.TokenTexts
+  /** Undefined where the model's tokenizer is not here. */
+  readonly decode: Decode | undefined
   readonly reading: Said.Reading
 }
 
-const unknown: Language = { texts: TokenTexts.unknown, reading: Said.unread }
+const unknown: Language = { texts: TokenTexts.unknown, decode: undefined, reading: Said.unread }
 
 interface Named {
   readonly model: string
@@ -30,6 +35,7 @@ const load = Effect.fnUntraced(function*({ model, renderer }: Named) {
   const tokenizer = yield* tokenizers.value.load(model)
   const language: Language = {
     texts: TokenTexts.make(tokenizer),
+    decode: (tokens) => tokenizer.decode(tokens.filter((token) => token !== null)),
     reading: renderer === "" ? Said.unread : yield* Said.make(renderer, tokenizer)
   }
   return language

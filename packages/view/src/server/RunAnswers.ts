@@ -90,8 +90,8 @@ export const transcript = Effect.fnUntraced(
 /** Hits, one JSON text per line, then what was searched. */
 export const search = Effect.fnUntraced(function*({ run, text }: OfRun & { readonly text: string }) {
   const { reader, story } = yield* told(run)
-  const { texts } = yield* languageOf(story)
-  const lines = Stream.map(Search.run(reader, story, text, texts), (hit) => `${JSON.stringify(hit)}\n`)
+  const { decode } = yield* languageOf(story)
+  const lines = Stream.map(Search.run(reader, story, text, decode), (hit) => `${JSON.stringify(hit)}\n`)
   return HttpServerResponse.stream(Stream.encodeText(lines), { contentType: "application/x-ndjson" })
 })
 

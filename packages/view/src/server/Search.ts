@@ -1,30 +1,35 @@
 /** Full-text search over the prompts and answers of a run, and everything that its environments logged. */
-import { GroupPayload, GroupResult, type RunStore, type Trajectory } from "@effect-rl/core"
+import { GroupPayload, GroupResult, type RunRecord, type RunStore, type Trajectory } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
 import * as Hits from "../story/Hits.ts"
+import * as Shown from "../story/Shown.ts"
 import type * as Story from "../story/Story.ts"
-import type { TokenTexts } from "./TokenTexts.ts"
+import type { Decode } from "./Languages.ts"
 import * as Transcript from "./Transcript.ts"
 
-const textOf = (texts: TokenTexts, tokens: ReadonlyArray<number | null>) =>
-  (texts(tokens) ?? []).map(({ text }) => text).join("")
-
-const memberOf = ({ logs = {}, transitions }: Trajectory.Trajectory, texts: TokenTexts): Hits.Member => ({
-  logs,
-  turns: transitions.map(({ action, logs, observation }) => ({
+const memberOf = ({ logs = {}, transitions }: Trajectory.Trajectory, decode: Decode): Hits.Member => {
+  const turns = transitions.map(({ action: { tokens }, logs, observation }) => ({
     logs,
-    prompt: () => textOf(texts, Transcript.promptOf(observation)),
-    response: () => textOf(texts, Array.from(action.tokens))
+    prompt: Transcript.promptOf(observation),
+    tokens
   }))
-})
+  return {
+    logs,
+    turns: turns.map(({ logs, prompt, tokens }, index) => ({
+      logs,
+      prompt: () => decode(prompt.slice(Shown.from(prompt, turns[index - 1]))),
+      response: () => decode(Array.from(tokens))
+    }))
+  }
+}
 
-const hitsIn = (result: GroupResult.GroupResult, group: Entry.Group, sought: string, texts: TokenTexts) =>
+const hitsIn = (result: GroupResult.GroupResult, group: Entry.Group, sought: string, decode: Decode) =>
   GroupResult.isSkipped(result) ?
     [] :
     GroupResult.survivors(result).flatMap(([member, trajectory]) =>
-      Hits.inMember(memberOf(trajectory, texts), sought).map((hit): Entry.Hit => ({
+      Hits.inMember(memberOf(trajectory, decode), sought).map((hit): Entry.Hit => ({
         sequence: group.sequence,
         iteration: group.iteration,
         evaluator: group.evaluator ?? null,
@@ -34,33 +39,56 @@ const hitsIn = (result: GroupResult.GroupResult, group: Entry.Group, sought: str
       }))
     )
 
-/** Whether a payload is worth decoding: the text stands in it, or has to be made of its tokens. */
-const mayHold = (payload: string, sought: string) =>
-  !Hits.ofTokens.every((name) => payload.includes(`"${name}":`))
-  || payload.toLowerCase().includes(JSON.stringify(sought).slice(1, -1))
+/** Whether the text stands in what was logged, which costs less to tell than to decode the payload. */
+const isLogged = (payload: string, sought: string) =>
+  payload.toLowerCase().includes(JSON.stringify(sought).slice(1, -1))
 
-/** Hits in the newest groups first, then what was searched. Case does not count. */
+/** A group with the place of its payload. */
+interface Recorded {
+  readonly group: Entry.Group
+  readonly range: RunRecord.Payload
+}
+
+const recorded = (group: Entry.Entry): ReadonlyArray<Recorded> => {
+  if (group._tag !== "GroupRolledOut") return []
+  const { length = null, offset = null } = group.payload ?? {}
+  return length === null || offset === null ? [] : [{ group, range: { length, offset } }]
+}
+
+/**
+ * Hits in what was logged, then in groups without any those in tokens, where they can be read; of either the newest groups first. Then
+ * what was searched. Case does not count.
+ */
 export const run = (
   reader: RunStore.RunReader,
   story: Story.Story,
   text: string,
-  texts: TokenTexts
+  decode: Decode | undefined
 ): Stream.Stream<Entry.Hit | Entry.Searched, RunStore.RunError | GroupPayload.GroupPayloadError> => {
   const sought = text.toLowerCase()
-  const groups = story.entries.filter((entry) => entry._tag === "GroupRolledOut").toReversed()
+  const groups = story.entries.flatMap(recorded).toReversed()
+  const silent: Array<Recorded> = []
   let searched = 0
-  const hits = Stream.fromIterable(groups).pipe(
-    Stream.mapEffect(Effect.fnUntraced(function*(group) {
-      if (group.payload === undefined) return []
-      const { length, offset } = group.payload
-      if (length === null || offset === null) return []
-      const payload = yield* reader.payload({ length, offset })
-      searched++
-      return mayHold(payload, sought) ? hitsIn(yield* GroupPayload.decode(payload), group, sought, texts) : []
-    })),
+  const hits = Effect.fnUntraced(function*(payload: string, group: Entry.Group) {
+    searched++
+    return hitsIn(yield* GroupPayload.decode(payload), group, sought, decode ?? (() => ""))
+  })
+  const inLogs = Effect.fnUntraced(function*(one: Recorded) {
+    const payload = yield* reader.payload(one.range)
+    if (isLogged(payload, sought)) return yield* hits(payload, one.group)
+    if (decode === undefined) searched++
+    else silent.push(one)
+    return []
+  })
+  const inTokens = Effect.fnUntraced(function*({ group, range }: Recorded) {
+    return yield* hits(yield* reader.payload(range), group)
+  })
+  const found = Stream.fromIterable(groups).pipe(
+    Stream.mapEffect(inLogs),
+    Stream.concat(Stream.suspend(() => Stream.mapEffect(Stream.fromIterable(silent), inTokens))),
     Stream.flattenIterable,
     Stream.take(Hits.most)
   )
   const end = Stream.sync((): Entry.Searched => ({ groups: searched, isCut: searched < groups.length }))
-  return Stream.concat(hits, end)
+  return Stream.concat(found, end)
 }

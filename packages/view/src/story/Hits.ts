@@ -17,7 +17,7 @@ interface Named {
 /** What a transcript holds of a turn. */
 export interface Turn {
   readonly logs: Entry.Logs
-  /** The texts of the prompt's and of the sampled tokens. */
+  /** The texts of the tokens that its prompt added, and of those that were sampled. */
   readonly prompt: () => string
   readonly response: () => string
 }
@@ -33,16 +33,6 @@ export type Hit = Omit<Entry.Hit, "sequence" | "iteration" | "evaluator" | "key"
 const logged = (logs: Entry.Logs, turn: number): ReadonlyArray<Named> =>
   Object.entries(logs).flatMap(([name, text]) => typeof text === "string" ? [{ turn, name, text }] : [])
 
-/** Prompt and response stand in the logs of most environments; of the others their tokens are read. */
-const said = ({ logs, prompt, response }: Turn, turn: number): ReadonlyArray<Named> => [
-  ...logged(logs, turn),
-  ...(Object.hasOwn(logs, "question") ? [] : [{ turn, name: "prompt", text: prompt() }]),
-  ...(Object.hasOwn(logs, "response") ? [] : [{ turn, name: "response", text: response() }])
-]
-
-/** The names of logs without which tokens have to be read. */
-export const ofTokens: ReadonlyArray<string> = ["question", "response"]
-
 const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> => {
   const at = text.toLowerCase().indexOf(sought)
   return at < 0 ? [] : [{
@@ -54,6 +44,17 @@ const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> 
   }]
 }
 
+/** What stands in the logs of a turn is not told again of its tokens. */
+const inTurn = ({ logs, prompt, response }: Turn, turn: number, sought: string): ReadonlyArray<Hit> => {
+  const hits = logged(logs, turn).flatMap((named) => first(named, sought))
+  return hits.length > 0 ? hits : [
+    ...first({ turn, name: "prompt", text: prompt() }, sought),
+    ...first({ turn, name: "response", text: response() }, sought)
+  ]
+}
+
 /** The first hit in each text of a member. `sought` is in lower case; case does not count. */
-export const inMember = ({ logs, turns }: Member, sought: string): ReadonlyArray<Hit> =>
-  [...logged(logs, 0), ...turns.flatMap(said)].flatMap((named) => first(named, sought))
+export const inMember = ({ logs, turns }: Member, sought: string): ReadonlyArray<Hit> => [
+  ...logged(logs, 0).flatMap((named) => first(named, sought)),
+  ...turns.flatMap((one, turn) => inTurn(one, turn, sought))
+]

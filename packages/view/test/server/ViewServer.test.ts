@@ -240,22 +240,38 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(yield* found("nowhere"), [{ groups: 11, isCut: false }])
     }))
 
-  it.effect("finds words that stand in tokens alone, and what was logged of a whole episode", () =>
+  const namedIn = Effect.fnUntraced(function*(logs: Parameters<typeof Recorded.writeUnlogged>[1]) {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped()
+    const run = `${folder}/silent`
+    yield* Recorded.writeUnlogged(run, logs)
+    const url = yield* Served.serve(folder)
+    return (text: string) =>
+      Effect.map(
+        Served.get(about({ url, folder, run }, "search", `&text=${encodeURIComponent(text)}`)),
+        ({ text }) =>
+          text.trim().split("\n").map((line) => JSON.parse(line)).map(({ name, turn }) =>
+            name === undefined ? "end" : `${name} of turn ${turn}`
+          )
+      )
+  }, Effect.provide(NodeServices.layer))
+
+  it.effect("finds words that stand in tokens alone, in the turn that wrote them, and what was logged of a whole episode", () =>
     Effect.gen(function*() {
-      const fs = yield* FileSystem.FileSystem
-      const folder = yield* fs.makeTempDirectoryScoped()
-      const run = `${folder}/silent`
-      yield* Recorded.writeUnlogged(run)
-      const url = yield* Served.serve(folder)
-      const named = (text: string) =>
-        Effect.map(
-          Served.get(about({ url, folder, run }, "search", `&text=${encodeURIComponent(text)}`)),
-          ({ text }) => text.trim().split("\n").map((line) => JSON.parse(line).name)
-        )
-      assert.deepStrictEqual(yield* named("PLUSfivefive"), ["prompt", undefined])
-      assert.deepStrictEqual(yield* named("five plus"), ["response", undefined])
-      assert.deepStrictEqual(yield* named("good answer"), ["verdict", undefined])
-    }).pipe(Effect.provide(NodeServices.layer)))
+      const named = yield* namedIn({ reference: "5" })
+      assert.deepStrictEqual(yield* named("PLUSfivefive"), ["prompt of turn 0", "end"])
+      assert.deepStrictEqual(yield* named("five plus"), ["response of turn 0", "end"])
+      assert.deepStrictEqual(yield* named("<a><b>"), ["prompt of turn 1", "end"])
+      assert.deepStrictEqual(yield* named("good answer"), ["verdict of turn 0", "end"])
+    }))
+
+  it.effect("finds a system prompt and reasoning beside a question and an answer that were logged", () =>
+    Effect.gen(function*() {
+      const named = yield* namedIn({ question: "2 plus 3", response: "five" })
+      assert.deepStrictEqual(yield* named("plusfivefive"), ["prompt of turn 0", "end"])
+      assert.deepStrictEqual(yield* named("five plus"), ["response of turn 0", "end"])
+      assert.deepStrictEqual(yield* named("2 plus"), ["question of turn 0", "question of turn 1", "end"])
+    }))
 
   it.effect("grades an iteration anew by another rule", () =>
     Effect.gen(function*() {

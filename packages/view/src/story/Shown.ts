@@ -1,0 +1,14 @@
+/** What a turn was shown that the turn before it was not. */
+
+/** A turn's tokens, null where an image lies. */
+interface Turn {
+  readonly prompt: ReadonlyArray<number | null>
+  readonly tokens: ArrayLike<number>
+}
+
+/** Index of the first token of the prompt that the turn before was neither shown nor said; 0 of a first turn and after a fork. */
+export const from = (prompt: Turn["prompt"], before: Turn | undefined): number => {
+  if (before === undefined) return 0
+  const known = [...before.prompt, ...Array.from(before.tokens)]
+  return known.every((token, at) => token === prompt[at]) ? known.length : 0
+}
