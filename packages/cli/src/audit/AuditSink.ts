@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import { Output } from "../terminal/Output.ts"
 import * as FindingText from "./FindingText.ts"
 
-/** Tells of each finding as a warning; nothing of the run depends on it. */
-export const sink: Sink.Sink<Output> = {
+/** Tells of each finding as a warning; nothing of the run depends on it. The hint says how what it missed is audited. */
+export const make = (hint: string): Sink.Sink<Output> => ({
   name: "audit",
-  hint: "to audit the whole run: effect-rl audit RUN",
+  hint,
   open: Effect.fnUntraced(function*(run) {
     const output = yield* Output
     const audit = Audit.make(run)
@@ -25,4 +25,4 @@ export const sink: Sink.Sink<Output> = {
         )
     }
   })
-}
+})

@@ -7,6 +7,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as CompareText from "./CompareText.ts"
@@ -51,7 +52,8 @@ const compareRuns = Effect.fnUntraced(function*(names: { readonly left: string; 
   const compared = comparisons(left, right)
   if (compared.length === 0) {
     const detail =
-      `no evaluator measured both it and ${names.right}: train with --eval-every, or compare with effect-rl view`
+      `no evaluator measured both it and ${names.right}: train with --eval-every, or compare them on the page of ` +
+      `${yield* commandName} view`
     return yield* new RunStore.RunError({ run: names.left, detail })
   }
   const configuration = Divergence.configuration(left[0] ?? [], right[0] ?? [])

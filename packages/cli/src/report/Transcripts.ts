@@ -87,7 +87,7 @@ const transcript = Effect.fnUntraced(function*(
   return made
 })
 
-const noText = "(the environment logged no text; effect-rl show --rollouts lists the turns)"
+const noText = "(the environment logged no text; show --rollouts lists the turns)"
 
 const answerLines = ({ iteration, response, reward }: Answer, style: Style) => [
   `  after ${Quantity.iterations(iteration)}, reward ${(reward > 0.5 ? style.good : style.bad)(reward.toFixed(1))}:`,

@@ -56,6 +56,7 @@ export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags,
     const attached: Attached = Layer.provide(Sink.layer(sink), NodeHttpClient.layerUndici)
     return Effect.succeed(attached)
   })
-  const audits: ReadonlyArray<Attached> = audit ? [Sink.layer(AuditSink.sink)] : []
+  const auditHint = `to audit the whole run: ${command} audit ${folder}`
+  const audits: ReadonlyArray<Attached> = audit ? [Sink.layer(AuditSink.make(auditHint))] : []
   return [...audits, ...sinks].reduce((all, sink) => Layer.merge(all, sink), none)
 })

@@ -112,7 +112,7 @@ describe("Transcripts", () => {
     assert.deepStrictEqual(Transcripts.lines([{ question: "0/39+93", reference: "", answers }], Style.plain), [
       "0/39+93",
       "  after 0 iterations, reward 1.0:",
-      "    (the environment logged no text; effect-rl show --rollouts lists the turns)"
+      "    (the environment logged no text; show --rollouts lists the turns)"
     ])
   })
 })

@@ -105,7 +105,10 @@ describe("effect-rl runs", () => {
     Effect.gen(function*() {
       const { errors, exit } = yield* run("runs", "packages")
       assert.isTrue(Exit.isFailure(exit))
-      assert.match(errors[0] ?? "", /^error: packages holds no run: expected a folder with records\.jsonl/)
+      assert.match(
+        errors[0] ?? "",
+        /^error: packages holds no run: expected a folder with records\.jsonl.*To make one: .* train arithmetic$/
+      )
     }))
 })
 
