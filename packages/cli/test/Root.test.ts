@@ -198,7 +198,7 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { out } = yield* run(...short.slice(0, -1), "1", "--iterations", "1", "--log-path", folder)
-      has(out, "held_out after 0 iterations: 49.0 % of 512 correct, 95 % interval 44.7 to 53.3 %")
+      has(out, "held_out after 0 iterations: 49.0 % of 512 correct (44.7 to 53.3 %)")
       has(out, "held_out_greedy after 1 iteration: 49.0 % of 512 correct")
       has(out, "held_out (512)             49.0 % (44.7 to 53.3 %)    49.0 % (44.7 to 53.3 %)")
       assert.strictEqual(out.filter((line) => line.startsWith("  after 0 iterations, reward ")).length, 3)

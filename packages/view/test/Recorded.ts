@@ -120,13 +120,13 @@ export const writeSaid = (run: string, renderer: string, tokens: ReadonlyArray<n
 export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] = { reference: "5" }) =>
   Effect.gen(function*() {
     yield* append(opened(-1))
-    const played = member({ response: "", reward: 0, tokens: [8, 9] }, { response: "", reward: 1, tokens: [7] })
+    const said = [{ response: "", reward: 0, tokens: [8, 9] }, { response: "", reward: 1, tokens: [7] }]
     const [first, second] = [[9, 8, 8], [9, 8, 8, 8, 9, 1, 2]]
     const silent: Trajectory.Trajectory = {
-      ...played,
+      ...member(...said),
       logs: { verdict: "a good answer" },
-      transitions: played.transitions.map(({ fork: _, ...turn }, index) => ({
-        ...turn,
+      transitions: said.map((one, index) => ({
+        ...turn(one),
         observation: ModelInput.fromTokens(index === 0 ? first : second),
         logs
       }))

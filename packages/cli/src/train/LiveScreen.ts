@@ -1,6 +1,7 @@
 /** What a terminal shows below the lines of a run while it goes on: is it learning, is it healthy, where the time goes, its cost. */
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Sparkline from "../terminal/Sparkline.ts"
+import * as Wrapped from "../terminal/Wrapped.ts"
 import * as ForecastText from "./ForecastText.ts"
 import * as HealthText from "./HealthText.ts"
 import type * as Progress from "./Progress.ts"
@@ -8,17 +9,7 @@ import * as ProgressText from "./ProgressText.ts"
 
 const label = (name: string) => name.padEnd(10)
 
-/** Narrow terminals are as wide. */
-const widest = 79
-
-/** Parts behind a label, with commas between them; those for which a line has no room go on below. */
-const line = (name: string, parts: ReadonlyArray<string>): ReadonlyArray<string> =>
-  parts.reduce<ReadonlyArray<string>>((lines, part) => {
-    const last = lines.at(-1)
-    if (last === undefined) return [label(name) + part]
-    const longer = `${last}, ${part}`
-    return longer.length > widest ? [...lines, label("") + part] : [...lines.slice(0, -1), longer]
-  }, [])
+const line = (name: string, parts: ReadonlyArray<string>) => Wrapped.lines(label(name), label(""), parts)
 
 const reward = ({ latest, rewards }: Progress.Progress): ReadonlyArray<string> => {
   const now = latest?.reward
@@ -42,12 +33,13 @@ const time = ({ seconds }: Progress.Progress): ReadonlyArray<string> => {
 
 const cost = ({ latest }: Progress.Progress): ReadonlyArray<string> => {
   if (latest === undefined) return []
-  const { forecast, spent: { dollars, prefilled, sampled, trained } } = latest
+  const { forecast, metrics, spent: { dollars, prefilled, sampled, trained } } = latest
   const tokens = Object.entries({ prefilled, sampled, trained }).map(([kind, count]) =>
     `${Quantity.count(count)} ${kind}`
   )
+  const price = dollars === undefined ? [] : [Quantity.dollars(dollars)]
   return [
-    ...line("tokens", dollars === undefined ? tokens : [...tokens, Quantity.dollars(dollars)]),
+    ...line("tokens", [...tokens, ...price, ...ProgressText.speed(metrics)]),
     ...(forecast === undefined ? [] : [`${label("forecast")}about ${ForecastText.of(forecast)} in all`])
   ]
 }

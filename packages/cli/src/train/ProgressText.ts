@@ -2,6 +2,7 @@
 import type { RunRecord } from "@effect-rl/core"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
+import * as Wrapped from "../terminal/Wrapped.ts"
 import * as Progress from "./Progress.ts"
 
 const barWidth = 24
@@ -54,7 +55,13 @@ export const live = (progress: Progress.Progress, now: number): string => {
   return text === "" ? "" : `${text} · ${times(progress, now)}`
 }
 
-/** What an iteration has come to, with the time unless it stands elsewhere. `progress` already includes the iteration. */
+/** How fast the iteration sampled, where it did. */
+export const speed = (metrics: Readonly<Record<string, number>>): ReadonlyArray<string> => {
+  const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
+  return Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []
+}
+
+/** What an iteration has come to, with speed and time unless they stand elsewhere. `progress` already includes the iteration. */
 export const iteration = (
   { iteration, metrics, reward, updates }: RunRecord.Updated,
   progress: Progress.Progress,
@@ -62,7 +69,6 @@ export const iteration = (
   now: number | undefined
 ): string => {
   const truncated = metrics["env/all/truncated"] ?? NaN
-  const tokensPerSecond = (metrics["tokens/sampled"] ?? NaN) / (metrics["time/sampling"] ?? NaN)
   const error = reward?.standardError === undefined ? "" : ` ± ${Quantity.fixed(reward.standardError, 3)}`
   const informative = (metrics["groups/informative"] ?? NaN) / (metrics["groups/total"] ?? NaN)
   const parts = [
@@ -70,7 +76,7 @@ export const iteration = (
     ...numbers(metrics, updateNumbers, style),
     ...(Number.isNaN(informative) ? [] : [`informative ${Quantity.percent(informative)}`]),
     ...(truncated > 0 ? [truncation(truncated, style)] : []),
-    ...(Number.isFinite(tokensPerSecond) ? [`${Quantity.count(tokensPerSecond)} tokens/s`] : []),
+    ...(now === undefined ? [] : speed(metrics)),
     ...(updates.length === 0 ? [style.warn("no signal, nothing trained")] : []),
     ...(now === undefined ? [] : [style.dim(times(progress, now))])
   ]
@@ -114,10 +120,11 @@ export const truncationAdvice = ({ metrics }: RunRecord.Updated, maxTokens: numb
     : undefined
 }
 
+/** What an evaluation has measured, with its 95 % interval: a line, or several where it is longer than a terminal is wide. */
 export const evaluated = (
   { evaluator, iteration, metrics, reward, score }: RunRecord.Evaluated,
   style: Style
-): string => {
+): ReadonlyArray<string> => {
   const { episodes, pairs, ...likelihoods } = Object.fromEntries(
     Object.entries(metrics).map(([metric, value]) => [metric.slice(evaluator.length + 1), value])
   )
@@ -128,7 +135,7 @@ export const evaluated = (
       ? []
       : [
         `${style.bold(Quantity.percent(score.value, 1))} of ${episodes ?? pairs} ` +
-        `${pairs === undefined ? "correct" : "preferred"}, 95 % interval ${interval(score.low, score.high)}`
+        `${pairs === undefined ? "correct" : "preferred"} (${interval(score.low, score.high)})`
       ]),
     ...(score === undefined && reward !== undefined
       ? [
@@ -138,7 +145,7 @@ export const evaluated = (
       ]
       : [])
   ]
-  return measured.length === 0 ? when : `${when}: ${measured.join(", ")}`
+  return measured.length === 0 ? [when] : Wrapped.lines(`${when}: `, "  ", measured)
 }
 
 export const interval = (low: number, high: number): string =>

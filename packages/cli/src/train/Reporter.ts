@@ -57,7 +57,7 @@ const tell = Effect.fnUntraced(function*(
       return yield* output.lines([ProgressText.iteration(record, progress, output.style, now)])
     }
     case "Evaluated":
-      return yield* output.lines([ProgressText.evaluated(record, output.style)])
+      return yield* output.lines(ProgressText.evaluated(record, output.style))
     case "Warning":
       return yield* output.lines([output.style.warn(`warning: ${record.message}`)])
     case "Finished":

@@ -55,7 +55,7 @@ describe("effect-rl train dpo", () => {
       assert.lengthOf(margins, 2)
       assert.isAbove(margins[1] ?? NaN, margins[0] ?? NaN)
       assert.match(out, /iteration 1\/2 {2}margin -?0\.000/)
-      assert.match(out, /of 256 preferred, 95 % interval/)
+      assert.match(out, /of 256 preferred \(\d+\.\d to \d+\.\d %\)/)
     }))
 
   it.effect("plans what the reference reads", () =>

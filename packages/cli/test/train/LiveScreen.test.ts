@@ -18,6 +18,7 @@ const updated = (iteration: number, mean: number): RunRecord.Updated => ({
     "groups/total": 32,
     "groups/informative": 24,
     "optim/entropy": 0.25,
+    "tokens/sampled": 5000,
     "time/sampling": 2,
     "time/training": 1
   },
@@ -52,7 +53,7 @@ describe("the live screen", () => {
       "reward    ▁▅█ 0.750 ± 0.031",
       "health    informative 75 %, truncated 13 %, entropy 0.250",
       "time      sampling ███░░░ 55 %  training ██░░░░ 27 %  evaluating █░░░░░ 18 %",
-      "tokens    1.0 M prefilled, 500 k sampled, 500 k trained"
+      "tokens    1.0 M prefilled, 500 k sampled, 500 k trained, 2500 tokens/s"
     ])
   })
 

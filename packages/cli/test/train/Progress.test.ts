@@ -147,11 +147,11 @@ describe("the line of an iteration", () => {
     assert.include(line(updated(0, { "env/all/truncated": 0.25 })), "informative 75 %  truncated 25 %  2500")
   })
 
-  it("leaves the time to the screen below on a terminal", () => {
-    assert.strictEqual(
-      ProgressText.iteration(updated(0), fold([opened(0, 12), updated(0)]), Style.plain, undefined),
-      "iteration  1/12  reward 0.536 ± 0.031  informative 75 %  2500 tokens/s"
-    )
+  it("leaves speed and time to the screen below on a terminal, whose 80 columns it fits", () => {
+    const record = updated(99, { "groups/informative": 32, "env/all/truncated": 0.25 })
+    const text = ProgressText.iteration(record, fold([opened(0, 1200), record]), Style.plain, undefined)
+    assert.strictEqual(text, "iteration  100/1200  reward 0.536 ± 0.031  informative 100 %  truncated 25 %")
+    assert.isBelow(text.length, 80)
   })
 
   it("says when there was nothing to learn from", () => {
@@ -176,17 +176,31 @@ describe("the advice on truncation", () => {
 
 describe("the line of an evaluation", () => {
   it("tells the share and its interval", () => {
-    assert.strictEqual(
+    assert.deepStrictEqual(
       ProgressText.evaluated(evaluated(), Style.plain),
-      "held_out after 0 iterations: 50.0 % of 8 correct, 95 % interval 40.0 to 60.0 %"
+      ["held_out after 0 iterations: 50.0 % of 8 correct (40.0 to 60.0 %)"]
+    )
+  })
+
+  it("goes on below where it is longer than a terminal of 80 columns, colours apart", () => {
+    const name = "held_out_preferences"
+    const metrics = { [`${name}/pairs`]: 256, [`${name}/margin`]: 0.125 }
+    const record = { ...evaluated(120), evaluator: name, metrics }
+    assert.deepStrictEqual(ProgressText.evaluated(record, Style.plain), [
+      "held_out_preferences after 120 iterations: margin 0.125 nats",
+      "  50.0 % of 256 preferred (40.0 to 60.0 %)"
+    ])
+    assert.deepStrictEqual(
+      ProgressText.evaluated(record, Style.colored).map(Style.strip),
+      ProgressText.evaluated(record, Style.plain)
     )
   })
 
   it("tells the reward where nothing is right or wrong", () => {
     const { score: _, ...ungraded } = evaluated()
-    assert.strictEqual(
+    assert.deepStrictEqual(
       ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25 } }, Style.plain),
-      "held_out after 0 iterations: reward -0.250 over 8 episodes"
+      ["held_out after 0 iterations: reward -0.250 over 8 episodes"]
     )
   })
 })
