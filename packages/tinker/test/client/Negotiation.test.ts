@@ -2,7 +2,7 @@ import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Stream } from "effect"
-import { withTinker } from "./Elapse.ts"
+import { withTinker, withTinkerLive } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
 const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
@@ -100,10 +100,10 @@ describe("what a service asks for", () => {
       assert.strictEqual(most, 2 * datumBytes)
     }))
 
-  it.effect("proto_compress_fwdbwd sends passes as zstd frames", () =>
+  it.live("proto_compress_fwdbwd sends passes as zstd frames", () =>
     Effect.gen(function*() {
       const service = FakeService.make({ config: { proto_compress_fwdbwd: true } })
-      const { logprobs } = yield* withTinker(service, pass(1))
+      const { logprobs } = yield* withTinkerLive(service, pass(1))
       assert.strictEqual(logprobs.length, 1)
       const [sent] = requests(service, "/forward_backward")
       assert.strictEqual(sent?.headers["content-encoding"], "zstd")

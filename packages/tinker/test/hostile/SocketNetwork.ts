@@ -88,7 +88,7 @@ export const make = Effect.fnUntraced(function*({ meet }: Encounter.Encounter) {
     baseUrl: `http://127.0.0.1:${port}`,
     left: closed.pipe(
       Effect.raceFirst(Effect.forever(Effect.delay(dropIdle, 50))),
-      Effect.timeoutOption("10 seconds"),
+      Effect.timeoutOption("2 minutes"),
       Effect.andThen(count)
     )
   }

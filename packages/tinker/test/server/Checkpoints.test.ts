@@ -159,7 +159,9 @@ describe("checkpoints", () => {
         const left = yield* fs.readDirectory(folder, { recursive: true })
         assert.isFalse(left.some((file) => file.includes("usual")))
       }))
+  })
 
+  layer(NodeServices.layer)((it) => {
     it.effect("are listed without the other files of the folder, each of which a warning names once", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem

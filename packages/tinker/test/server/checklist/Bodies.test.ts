@@ -1,13 +1,12 @@
-/** What every client of the API counts on, line by line. */
+/** What every client of the API counts on in what it is sent, line by line. */
 import { TinkerError } from "@effect-rl/core"
-import { LeakAudit, Script } from "@effect-rl/core/testing"
+import type { Script } from "@effect-rl/core/testing"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array, Effect, Fiber } from "effect"
+import { Effect } from "effect"
 import { HttpClientRequest } from "effect/http"
-import { TestClock } from "effect/testing"
-import { bytes, hex } from "../Vectors.ts"
-import * as Api from "./Api.ts"
+import { bytes, hex } from "../../Vectors.ts"
+import * as Api from "../Api.ts"
 
 const failing = new TinkerError.Unavailable({ detail: "the machine is on fire" })
 
@@ -127,22 +126,6 @@ describe("the server", () => {
         assert.isAbove(Number(headers["content-length"]), 0)
       }))
 
-    it.effect("8. holds a poll for 30 s and then asks to try again", () =>
-      Effect.gen(function*() {
-        const { model_id } = yield* Api.model
-        const waiting = yield* Api.step(model_id, 2)
-        const poll = yield* Effect.forkChild(Api.poll(waiting), { startImmediately: true })
-        while (poll.pollUnsafe() === undefined) {
-          yield* TestClock.adjust("1 second")
-          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        }
-        const { body, status } = yield* Fiber.join(poll)
-        assert.strictEqual(status, 408)
-        assert.deepInclude(body, { type: "try_again", queue_state: "active" })
-        yield* Api.result(yield* Api.step(model_id, 1))
-        assert.property(yield* Api.result(waiting), "metrics")
-      }))
-
     it.effect("9. reports a failure as a result, with the category of its cause", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model
@@ -153,69 +136,6 @@ describe("the server", () => {
         const user = yield* Api.poll(yield* Api.step(model_id, 2, -1))
         assert.strictEqual(user.status, 200)
         assert.deepInclude(user.body, { category: "user" })
-      }))
-
-    it.effect("10. does once what is sent twice: sessions, models, steps, samplers, snapshots, samples", () =>
-      Effect.gen(function*() {
-        const create = () => Api.post("/create_session", {}, { "x-idempotency-key": "stainless-python-retry-1" })
-        const session_id = (yield* create()).body["session_id"]
-        assert.strictEqual((yield* create()).body["session_id"], session_id)
-        const twice = <E, R>(key: string, call: () => Effect.Effect<{ readonly body: Api.Body }, E, R>) =>
-          Effect.gen(function*() {
-            const first = (yield* call()).body[key]
-            assert.isString(first)
-            assert.strictEqual((yield* call()).body[key], first, key)
-          })
-        yield* twice("request_id", () => Api.createModel(String(session_id)))
-        const { model_id } = yield* Api.model
-        yield* twice("request_id", () => Api.step(model_id, 1))
-        yield* twice(
-          "sampling_session_id",
-          () =>
-            Api.post("/create_sampling_session", {
-              session_id,
-              sampling_session_seq_id: 3,
-              base_model: Script.defaultModel
-            })
-        )
-        let count = 0
-        yield* twice("request_id", () => Api.saveForSampler(model_id, 2, { sampling_session_seq_id: ++count }))
-        const sampler = yield* Api.sampler(String(session_id), 4)
-        yield* twice("request_id", () => Api.sample(sampler, 9))
-      }))
-
-    it.effect("10. refuses a number that was used for something else", () =>
-      Effect.gen(function*() {
-        const { model_id, session_id } = yield* Api.model
-        yield* Api.step(model_id, 1)
-        assert.strictEqual((yield* Api.step(model_id, 1, 5)).status, 409)
-        const { path } = yield* Api.saved(model_id, 2, "other")
-        yield* Api.sampler(session_id, 1)
-        const other = { session_id, sampling_session_seq_id: 1, model_path: path }
-        assert.strictEqual((yield* Api.post("/create_sampling_session", other)).status, 409)
-      }))
-
-    it.effect("10. lets the next have its turn after a request that was refused", () =>
-      Effect.gen(function*() {
-        const { model_id } = yield* Api.model
-        assert.strictEqual((yield* Api.post("/optim_step", { model_id, seq_id: 1, adam_params: 7 })).status, 422)
-        const wrong = { ...Api.passBody(model_id, 2, [1, 2]), forward_backward_input: { data: [{}] } }
-        assert.strictEqual((yield* Api.post("/forward_backward", wrong)).status, 422)
-        const halved = { model_id, seq_id: 3, forward_backward_input: { loss_fn: "ppo", data: [1.5] } }
-        assert.strictEqual((yield* Api.post("/forward_backward", halved)).status, 422)
-        assert.property(yield* Api.result(yield* Api.step(model_id, 4)), "metrics")
-      }))
-
-    it.effect("11. runs requests in the order of their numbers, the first chunk of a batch arriving last", () =>
-      Effect.gen(function*() {
-        const { model_id } = yield* Api.model
-        const step = yield* Api.step(model_id, 4)
-        const second = yield* Api.pass(model_id, 2, [1, 2])
-        const third = yield* Api.pass(model_id, 3, [99_999_999, 2])
-        const first = yield* Api.pass(model_id, 1, [1, 2])
-        for (const promise of [first, second]) assert.property((yield* Api.result(promise))["metrics"], "loss:sum")
-        assert.include(String((yield* Api.result(third))["error"]), "99999999")
-        assert.property(yield* Api.result(step), "metrics")
       }))
 
     it.effect("14. takes one text to stop at for a list of one", () =>
@@ -264,53 +184,6 @@ describe("the server", () => {
           const { body: weights } = yield* Api.post("/weights_info", { tinker_path: path })
           assert.deepInclude(weights, { lora_rank: 8, train_attn: true, train_mlp: model_seq_id === 0 })
         }
-      }))
-  })
-
-  layer(Api.server({ samplesPerMinute: 2 }))((it) => {
-    it.effect("13. asks to slow down where samples are asked for, and nowhere else", () =>
-      Effect.gen(function*() {
-        const { model_id, session_id } = yield* Api.model
-        const sampler = yield* Api.sampler(session_id)
-        const answers = yield* Effect.forEach([0, 1, 2], (seq_id) => Api.sample(sampler, seq_id))
-        assert.deepStrictEqual(answers.map(({ status }) => status), [200, 200, 429])
-        assert.strictEqual(answers[2]?.headers["retry-after"], "30")
-        for (let seq_id = 1; seq_id < 5; seq_id++) assert.strictEqual((yield* Api.step(model_id, seq_id)).status, 200)
-        yield* TestClock.adjust("30 seconds")
-        assert.strictEqual((yield* Api.sample(sampler, 2)).status, 200)
-      }))
-  })
-
-  layer(Api.server())((it) => {
-    it.effect("16. ends a session that is silent for five minutes, and frees what it held", () =>
-      Effect.gen(function*() {
-        const { model_id, session_id } = yield* Api.model
-        yield* Api.result(yield* Api.saveForSampler(model_id, 1))
-        const audit = yield* LeakAudit.LeakAudit
-        assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), { TrainingClient: 1, SamplingClient: 1 })
-        yield* TestClock.adjust("4 minutes")
-        assert.strictEqual((yield* Api.post("/session_heartbeat", { session_id })).status, 200)
-        yield* TestClock.adjust("4 minutes")
-        assert.strictEqual((yield* Api.post("/get_info", { model_id })).status, 200)
-        yield* TestClock.adjust("6 minutes")
-        assert.strictEqual((yield* Api.post("/get_info", { model_id })).status, 404)
-        assert.deepStrictEqual(LeakAudit.live(yield* audit.counts), {})
-      }))
-  })
-
-  layer(Api.server())((it) => {
-    it.effect("12. gives a result as often as it is asked for, and says when it is no longer kept", () =>
-      Effect.gen(function*() {
-        const { model_id } = yield* Api.model
-        const step = yield* Api.step(model_id, 1)
-        const first = yield* Api.result(step)
-        for (const _ of Array.range(1, 4)) {
-          yield* TestClock.adjust("9 minutes")
-          assert.deepStrictEqual(yield* Api.result(step), first)
-        }
-        yield* TestClock.adjust("11 minutes")
-        assert.strictEqual((yield* Api.poll(step)).status, 410)
-        assert.strictEqual((yield* Api.post("/retrieve_future", { request_id: "nobody's" })).status, 404)
       }))
   })
 })
