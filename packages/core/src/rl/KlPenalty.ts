@@ -64,8 +64,8 @@ export const check = ({ coefficient, postUpdate }: Settings, { capabilities }: C
   (coefficient > 0 || postUpdate) && !capabilities.promptLogprobs ? Effect.fail(unsupported) : Effect.void
 
 /**
- * The credit with the penalty, where there is one. The credit makes the reference's client itself, so that the budget of its run pays for
- * what the reference reads.
+ * The credit with the penalty, where there is one. It compares the groups of a whole batch, as the penalty's mean is over all of them. It
+ * makes the reference's client itself, so that the budget of its run pays for what the reference reads.
  */
 export const penalize = <E, R>(
   credit: Credit.Credit<E, R>,
@@ -73,7 +73,8 @@ export const penalize = <E, R>(
   model: ChatModel
 ): Credit.Credit<E | TinkerError | InvalidOption, R | Tinker> =>
   coefficient === 0 ? credit : {
-    ...credit,
+    name: "kl_penalty",
+    config: credit.config,
     assign: Effect.fnUntraced(function*(groups, memory) {
       const tinker = yield* Tinker
       const client = yield* tinker.createSamplingClient(

@@ -211,7 +211,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
 /** Groups that were sampled ahead are trained on after the weights have moved: without a clip, training may diverge. */
 const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
   { dataset, update }: RlOptions<E, R, EE, ER, HE, HR, CE, CR>,
-  credit: Credit.Credit<CE, CR>,
+  credit: Pick<Credit.Credit, "isByGroup" | "name">,
   pace: Pace.Resolved | undefined
 ) => {
   if (pace === undefined) return Effect.void
@@ -268,7 +268,8 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   yield* Check.all(...checks(options, update.learningRate, sampling))
   yield* checkBias(sampling)
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
-  yield* checkPace(options, update.credit, pace)
+  const credit = KlPenalty.penalize(update.credit, update.kl, model)
+  yield* checkPace(options, credit, pace)
   yield* checkHops(pace)
   return {
     dataset,
@@ -287,7 +288,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     dynamic,
     pace,
     ...update,
-    credit: KlPenalty.penalize(update.credit, update.kl, model),
+    credit,
     identity: {
       dataset: dataset.fingerprint,
       ...Setting.identity(SamplingSettings.SamplingSettings, sampling),

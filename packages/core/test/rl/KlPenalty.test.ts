@@ -1,7 +1,8 @@
-import { type ModelInput, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
-import { Script } from "@effect-rl/core/testing"
+import { AdaptiveLimiter, type ModelInput, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
+import * as Scripted from "../rollout/Scripted.ts"
 import * as Task from "./Task.ts"
 
 type Kl = NonNullable<NonNullable<Rl.Options["update"]>["kl"]>
@@ -55,6 +56,24 @@ describe("A run with a KL penalty", () => {
       const read = (without?.trained ?? NaN) + 8
       assert.strictEqual(withPenalty?.prefilled, (without?.prefilled ?? NaN) + read)
     }).pipe(Effect.provide(scripted)))
+
+  it.effect("waits for its turn at the limiter, and asks the reference again where the backend turns it away", () =>
+    Effect.gen(function*() {
+      const turnsAway = Fault.fail(new TinkerError.RateLimited({ retryAfterMillis: 1000 }))
+      const limiter = yield* AdaptiveLimiter.make
+      const records = yield* run({ coefficient: 0.5 }).pipe(
+        Effect.provideService(AdaptiveLimiter.AdaptiveLimiter, limiter),
+        Effect.provide(Task.layer({
+          sample: Task.answersHalf,
+          computeLogprobs: less,
+          faults: [Fault.call("ComputeLogprobs", 3, turnsAway)]
+        })),
+        Scripted.inTime
+      )
+      assert.strictEqual(updated(records)?.metrics["kl_policy_base"], 0.5)
+      const { inUse, lastRateLimited } = yield* limiter.state
+      assert.deepStrictEqual([inUse, Option.isSome(lastRateLimited)], [0, true])
+    }))
 
   it.effect("ends where the reference does not fit its budget", () =>
     Effect.gen(function*() {

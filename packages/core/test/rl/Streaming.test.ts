@@ -1,4 +1,4 @@
-import { Advantage, Credit, Pace, Rl, RunRecord } from "@effect-rl/core"
+import { Advantage, Credit, Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
@@ -69,6 +69,20 @@ describe("Streaming minibatches", () => {
         error.message,
         "pace.minibatches is 2, expected left out: the credit \"batch_relative\" compares the groups of a whole batch"
       )
+    }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("are refused beside a KL penalty, whose mean is over a whole batch", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options({ update: { kl: { coefficient: 0.1 } } })
+      const update = { ...options.update, loss: Loss.ppo() }
+      for (const pace of [Pace.streaming({ minibatches: 2 }), Pace.async({ minibatches: 2 })]) {
+        const error = yield* Effect.flip(Rl.validate({ ...options, update, pace }))
+        assert.strictEqual(
+          error.message,
+          "pace.minibatches is 2, expected left out: the credit \"kl_penalty\" compares the groups of a whole batch"
+        )
+      }
+      yield* Rl.validate({ ...options, update, pace: Pace.async() })
     }).pipe(Effect.provide(Task.layer())))
 })
 
