@@ -100,7 +100,7 @@ export const leaveOneOut: Estimator = make("leave_one_out", ({ group }) => {
   return centeredG.map((advantage) => advantage * scale)
 })
 
-/** Added to a standard deviation before dividing by it. */
+/** Added to a standard deviation before dividing by it, and the least share of the largest reward that a mean is divided by. */
 const epsilon = 1e-6
 
 /** The members' advantages in float64, by a rule over the rewards of those that finished. */
@@ -134,13 +134,15 @@ export const normalized = (deviation: Deviation = "sample"): Estimator =>
     }), { deviation, epsilon })
 
 /**
- * Aᵢ = (rᵢ − mean(r)) / mean(r), and 0 where the mean is not positive. With rewards of 0 and 1, expands the log-likelihood of
- * success instead of its probability, so that problems that are rarely solved weigh more (MaxRL, arXiv:2602.02710).
+ * Aᵢ = (rᵢ − mean(r)) / mean(r), and 0 where the mean is not positive, or next to 0 beside the largest reward, as rewards of either
+ * sign may leave it. With rewards of 0 and 1, expands the log-likelihood of success instead of its probability, so that problems
+ * that are rarely solved weigh more (MaxRL, arXiv:2602.02710).
  */
 export const maxRl: Estimator = make("max_rl", (informative) =>
   fromFinished(informative, (finished) => {
     const center = Statistics.mean(finished)
-    return (reward) => center > 0 ? (reward - center) / center : 0
+    const largest = finished.reduce((most, reward) => Math.max(most, Math.abs(reward)), 0)
+    return (reward) => center > epsilon * largest ? (reward - center) / center : 0
   }))
 
 /**

@@ -4,14 +4,18 @@ import { Option, Schema } from "effect"
 import * as Golden from "./Golden.ts"
 import * as Samples from "./Samples.ts"
 
-/** The estimate for one group; a constant group has no advantages to estimate, which is 0 for each member. */
+/**
+ * The estimate for one group, whose environment reports each reward as a metric as well; a constant group has no advantages to estimate,
+ * which is 0 for each member.
+ */
 const estimate = (
   estimator: Advantage.Estimator,
   rewards: ReadonlyArray<number | undefined>,
   lengths?: ReadonlyArray<number>
 ) => {
   const sampled = lengths === undefined ? {} : { members: Samples.membersOfLength(lengths, rewards) }
-  const { informative: [group] } = Signal.partition([Samples.group(rewards, sampled)])
+  const metricsG = rewards.map((reward = 0) => ({ reward: Metric.mean(reward) }))
+  const { informative: [group] } = Signal.partition([Samples.group(rewards, { metricsG, ...sampled })])
   return group === undefined ? rewards.map(() => 0) : Array.from(estimator.of(group))
 }
 
@@ -94,15 +98,6 @@ describe("Advantage.normalized", () => {
     assert.deepStrictEqual(rounded(estimate(Advantage.normalized("sample"), [1, 0])), [0.707106, -0.707106])
     assert.deepStrictEqual(rounded(estimate(Advantage.normalized("population"), [1, 0])), [0.999998, -0.999998])
   })
-
-  it.prop(
-    "does not change when every reward is multiplied by as much",
-    [Rewards, Schema.Literals([2, 16, 1024])],
-    ([rewards, by]) => {
-      const multiplied = estimate(Advantage.normalized(), rewards.map((reward) => reward * by))
-      isEach(multiplied, estimate(Advantage.normalized(), rewards), 10)
-    }
-  )
 })
 
 describe("Advantage.maxRl", () => {
@@ -114,6 +109,7 @@ describe("Advantage.maxRl", () => {
   it("says nothing where the mean reward is not positive", () => {
     assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 0]), [0, 0])
     assert.deepStrictEqual(estimate(Advantage.maxRl, [-1, 1]), [0, 0])
+    assert.deepStrictEqual(estimate(Advantage.maxRl, [0.1, 0.2, -0.3]), [0, 0, 0])
   })
 
   it.prop(
@@ -262,15 +258,24 @@ const estimators = {
   lengthWeighted: Advantage.lengthWeighted,
   passAtK: Advantage.passAtK(),
   "passAtK of 2": Advantage.passAtK(2),
-  sharedPrefix: Advantage.sharedPrefix
+  hierarchical: Advantage.hierarchical("parity", (member) => String(member % 2)),
+  sharedPrefix: Advantage.sharedPrefix,
+  decoupled: Advantage.decoupled({ reward: 1 })
 }
+
+/** Rewards of any size that a rollout accepts. */
+const Extreme = Schema.Union([
+  Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 })),
+  Schema.Literals([1e30, -1e30, 1e-30, 1e-300, 0.1]),
+  Schema.Undefined
+])
+
+const without = (...names: ReadonlyArray<string>) =>
+  Object.entries(estimators).filter(([name]) => !names.includes(name))
 
 describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
   it.prop("gives one finite number to each member of a group of any size, and 0 to dropped ones", [
-    Schema.Array(
-      Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: -1000, maximum: 1000 })), Schema.Undefined])
-    )
-      .check(Schema.isMinLength(1))
+    Schema.Array(Extreme).check(Schema.isMinLength(1))
   ], ([rewards]) => {
     const actual = estimate(estimator, rewards)
     assert.strictEqual(actual.length, rewards.length)
@@ -283,7 +288,9 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
   it.prop("permutes with the members", [Rewards], ([rewards]) => {
     isEach(estimate(estimator, rewards.toReversed()), estimate(estimator, rewards).toReversed(), 2000)
   })
+})
 
+describe.each(without("hierarchical"))("Advantage.%s", (_, estimator) => {
   it.prop("gives the better of two members at least as much", [Rewards], ([rewards]) => {
     const actual = estimate(estimator, rewards)
     const order = rewards.map((reward, member) => [reward, actual[member] ?? NaN] as const).toSorted(([a], [b]) =>
@@ -292,9 +299,6 @@ describe.each(Object.entries(estimators))("Advantage.%s", (_, estimator) => {
     order.forEach(([, advantage], index) => assert.isAtLeast(advantage, order[index - 1]?.[1] ?? -Infinity))
   })
 })
-
-const without = (...names: ReadonlyArray<string>) =>
-  Object.entries(estimators).filter(([name]) => !names.includes(name))
 
 describe.each(without("reward", "lengthWeighted", "passAtK", "passAtK of 2"))("Advantage.%s", (_, estimator) => {
   it.prop("sums to zero over a group", [Rewards], ([rewards]) => {
@@ -311,6 +315,29 @@ describe.each(without("reward", "maxRl"))("Advantage.%s", (_, estimator) => {
     [Rewards, Schema.Literals([-8, 1, 64])],
     ([rewards, by]) => {
       isEach(estimate(estimator, rewards.map((reward) => reward + by)), estimate(estimator, rewards), 2000)
+    }
+  )
+})
+
+const relativeToScale = ["normalized", "normalized by population", "maxRl", "decoupled"]
+
+describe.each(without(...relativeToScale))("Advantage.%s", (_, estimator) => {
+  it.prop(
+    "grows in proportion to the rewards",
+    [Rewards, Schema.Literals([2, 16, 1024])],
+    ([rewards, by]) => {
+      const grown = estimate(estimator, rewards).map((advantage) => advantage * by)
+      isEach(estimate(estimator, rewards.map((reward) => reward * by)), grown, 2000 * by)
+    }
+  )
+})
+
+describe.each(without("maxRl").filter(([name]) => relativeToScale.includes(name)))("Advantage.%s", (_, estimator) => {
+  it.prop(
+    "does not change when every reward is multiplied by as much",
+    [Rewards, Schema.Literals([2, 16, 1024])],
+    ([rewards, by]) => {
+      isEach(estimate(estimator, rewards.map((reward) => reward * by)), estimate(estimator, rewards), 10)
     }
   )
 })
