@@ -1,6 +1,7 @@
 /** How sampling and training take turns. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
@@ -106,15 +107,29 @@ export interface Resolved {
   readonly minibatches?: number
 }
 
+const settingsOf = { synchronous: Schema.Struct({}), async: AsyncSettings, streaming: StreamingSettings }
+
+/** Refuses the first setting that only another pace has. */
+const checkOwn = ({ name, settings }: Pace) =>
+  Check.all(
+    ...Object.entries(settings).map(([setting, value]) =>
+      Check.option(`pace.${setting}`, value, {
+        expected: `no value: the pace ${name} does not have this setting`,
+        accepts: () => Object.hasOwn(settingsOf[name].fields, setting) || !Object.hasOwn(AsyncSettings.fields, setting)
+      })
+    )
+  )
+
 const defaults = { onStale: "train", removeConstantRewardGroups: false, hop: false } as const
 
 /** Undefined for the synchronous pace. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(
-  { name, settings }: Pace
+  pace: Pace
 ): Effect.fn.Return<Resolved | undefined, InvalidOption> {
+  yield* checkOwn(pace)
+  const { name, settings } = pace
   switch (name) {
     case "synchronous":
-      yield* Setting.decode(Schema.Struct({}), settings, "pace")
       return undefined
     case "async":
       return { ...defaults, maxStepsOffPolicy: 1, ...(yield* Setting.decode(AsyncSettings, settings, "pace")) }

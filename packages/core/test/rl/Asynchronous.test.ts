@@ -121,4 +121,16 @@ describe("Asynchronous training", () => {
       yield* validate(Pace.async({ maxStepsOffPolicy: 0 }))
       yield* validate(Pace.streaming({ minibatches: 2 }))
     }).pipe(Effect.provide(Task.layer())))
+
+  it.effect("has settings that other paces refuse", () =>
+    Effect.gen(function*() {
+      const options = yield* Task.options()
+      for (const name of ["synchronous", "streaming"] as const) {
+        const pace = { name, settings: { maxStepsOffPolicy: 1 } }
+        assert.strictEqual(
+          (yield* Effect.flip(Rl.validate({ ...options, pace }))).message,
+          `pace.maxStepsOffPolicy is 1, expected no value: the pace ${name} does not have this setting`
+        )
+      }
+    }).pipe(Effect.provide(Task.layer())))
 })
