@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as String from "effect/String"
 import * as Failure from "../Failure.ts"
 import * as CurveFiles from "../report/CurveFiles.ts"
 import * as FinalReport from "../report/FinalReport.ts"
@@ -66,12 +67,16 @@ const resolveModel = (model: string, backend: Backend.Name) =>
     ({ available }) => Effect.fail(new UnknownModel({ model, backend, available }))
   )
 
-/** The setting as the flag that sets it, where an invalid option is a setting of the recipe. */
+/**
+ * The setting as the flag that sets it, where an invalid option is a setting of the recipe, by its own name or with the name of its group
+ * before it, as `klReference` of `update.kl.reference`.
+ */
 const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOption.InvalidOption) => {
-  const name = error.field.split(".").at(-1) ?? error.field
-  return Object.hasOwn(recipe.settings.fields, name)
-    ? new InvalidOption.InvalidOption({ ...error, field: `--${SettingFlags.kebab(name)}` })
-    : error
+  const [name = "", group = ""] = error.field.split(".").toReversed()
+  const flag = [name, group + String.capitalize(name)].find((name) => Object.hasOwn(recipe.settings.fields, name))
+  return flag === undefined
+    ? error
+    : new InvalidOption.InvalidOption({ ...error, field: `--${SettingFlags.kebab(flag)}` })
 }
 
 /** A recipe, or a pipeline of recipes. */

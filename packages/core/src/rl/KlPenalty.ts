@@ -10,6 +10,7 @@ import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Credit from "../learn/Credit.ts"
+import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
@@ -37,6 +38,24 @@ export const KlSettings = Schema.Struct({
 export interface KlSettings extends Schema.Codec.Encoded<typeof KlSettings> {}
 
 type Settings = typeof KlSettings.Type
+
+const needsPenalty = {
+  expected: "left out where there is no KL penalty, as its coefficient is 0",
+  accepts: () => false
+}
+
+/** The settings with their defaults. Fails with the first that is invalid, or that is of a penalty where there is none. */
+export const decode = Effect.fnUntraced(function*(settings: KlSettings): Effect.fn.Return<Settings, InvalidOption> {
+  const decoded = yield* Setting.decode(KlSettings, settings, "update.kl")
+  const { coefficient, discount, reference } = decoded
+  if (coefficient === 0) {
+    yield* Check.all(
+      Check.option("update.kl.reference", reference, needsPenalty),
+      Check.option("update.kl.discount", discount === 0 ? undefined : discount, needsPenalty)
+    )
+  }
+  return decoded
+})
 
 const unsupported = new TinkerError({
   operation: "computeLogprobs",

@@ -202,7 +202,7 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
     adam: yield* Setting.decode(Adam.AdamSettings, update.adam ?? {}, "update.adam"),
     loss: Objective.from(update.loss ?? Loss.importanceSampling),
     credit: update.credit ?? Credit.groupRelative(Advantage.centered),
-    kl: yield* Setting.decode(KlPenalty.KlSettings, update.kl ?? {}, "update.kl"),
+    kl: yield* KlPenalty.decode(update.kl ?? {}),
     governor: yield* Governor.resolve(update.governor ?? {}),
     substeps: update.substeps ?? 1
   }

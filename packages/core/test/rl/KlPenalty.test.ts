@@ -98,6 +98,10 @@ describe("A run with a KL penalty", () => {
     Effect.gen(function*() {
       const error = yield* Effect.flip(run({ coefficient: -1 }))
       assert.strictEqual("field" in error && error.field, "update.kl.coefficient")
+      for (const [field, kl] of [["reference", { reference: "elsewhere" }], ["discount", { discount: 0.9 }]] as const) {
+        const { message } = yield* Effect.flip(run(kl))
+        assert.include(message, `update.kl.${field} is ${kl[field]}, expected left out where there is no KL penalty`)
+      }
     }).pipe(Effect.provide(scripted)))
 })
 
