@@ -1,6 +1,7 @@
-/** The credit of a recipe: the name of a rule, and the reward shaping before it. */
+/** The credit of a recipe: the name of a rule with its own options, and the reward shaping before it. */
 import { Advantage, Audit, Credit, InvalidOption, Setting } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as OwnOptions from "./OwnOptions.ts"
 
 type AnyCredit = Credit.Credit<InvalidOption.InvalidOption>
 
@@ -12,11 +13,29 @@ const names = [
   "length_weighted",
   "pass_at_k",
   "shared_prefix",
+  "gdpo",
   "reinforce_plus_plus",
   "reinforce_plus_plus_baseline",
   "shrinkage",
   "role_relative"
 ] as const
+
+const options = {
+  deviation: Setting.choice({
+    choices: ["sample", "population"],
+    help: "Standard deviation by which the credit normalized divides (sample unless given)"
+  }),
+  passK: Setting.int({ least: 2, unit: "attempts", help: "k of the credit pass_at_k; all attempts unless given" }),
+  rewardParts: Setting.text({
+    help:
+      "Metrics that the credit gdpo compares in place of the reward, each with its weight, such as correct=1,format=0.1"
+  }),
+  roleDecay: Setting.number({
+    least: 0,
+    most: 0.999_999,
+    help: "Decay of the moving averages of the credit role_relative (0.95 unless given)"
+  })
+}
 
 export const fields = {
   credit: Setting.choice({
@@ -25,18 +44,7 @@ export const fields = {
     help:
       "The rule that turns rewards into advantages: centered subtracts the group's mean; docs/algorithms.md has the others"
   }),
-  deviation: Setting.choice({
-    choices: ["sample", "population"],
-    default: "sample",
-    help: "Standard deviation by which the credit normalized divides"
-  }),
-  passK: Setting.int({ least: 2, unit: "attempts", help: "k of the credit pass_at_k; all attempts unless given" }),
-  roleDecay: Setting.number({
-    least: 0,
-    most: 0.999_999,
-    default: 0.95,
-    help: "Decay of the moving averages of the credit role_relative"
-  }),
+  ...options,
   overlongBuffer: Setting.int({
     least: 1,
     unit: "tokens",
@@ -53,56 +61,89 @@ export const fields = {
   })
 }
 
-interface Settings {
-  readonly credit: (typeof names)[number]
-  readonly deviation: Advantage.Deviation
+/** The options that were given. */
+interface Given {
+  readonly deviation?: Advantage.Deviation
   readonly passK?: number
-  readonly roleDecay: number
+  readonly rewardParts?: string
+  readonly roleDecay?: number
+}
+
+interface Rule {
+  readonly options: ReadonlyArray<keyof Given>
+  readonly make: (given: Given) => AnyCredit
+}
+
+/** The weights of metrics, such as `{ correct: 1, format: 0.1 }`; undefined for a text that is no list of them. */
+const partsOf = (text: string) => {
+  const parts = text.split(",").map((part) => part.split("=").map((side) => side.trim()))
+  const isPart = ([name, weight, ...rest]: ReadonlyArray<string>) =>
+    rest.length === 0 && name !== "" && weight !== undefined && weight !== "" && Number.isFinite(Number(weight))
+  return parts.every(isPart)
+    ? Object.fromEntries(parts.map(([name = "", weight]) => [name, Number(weight)]))
+    : undefined
+}
+
+const relative = (estimator: Advantage.Estimator): Rule => ({
+  options: [],
+  make: () => Credit.groupRelative(estimator)
+})
+
+const rules: Readonly<Record<(typeof names)[number], Rule>> = {
+  centered: relative(Advantage.centered),
+  normalized: {
+    options: ["deviation"],
+    make: ({ deviation }) => Credit.groupRelative(Advantage.normalized(deviation))
+  },
+  leave_one_out: relative(Advantage.leaveOneOut),
+  max_rl: relative(Advantage.maxRl),
+  length_weighted: relative(Advantage.lengthWeighted),
+  pass_at_k: { options: ["passK"], make: ({ passK }) => Credit.groupRelative(Advantage.passAtK(passK)) },
+  shared_prefix: relative(Advantage.sharedPrefix),
+  gdpo: {
+    options: ["rewardParts"],
+    make: ({ rewardParts = "" }) => Credit.batchRelative(Advantage.decoupled(partsOf(rewardParts) ?? {}))
+  },
+  reinforce_plus_plus: { options: [], make: () => Credit.batchRelative() },
+  reinforce_plus_plus_baseline: { options: [], make: () => Credit.batchRelative(Advantage.centered) },
+  shrinkage: { options: [], make: () => Credit.shrinkage },
+  role_relative: {
+    options: ["roleDecay"],
+    make: ({ roleDecay }) => Credit.roleRelative(roleDecay === undefined ? {} : { decay: roleDecay })
+  }
+}
+
+interface Settings extends Given {
+  readonly credit: (typeof names)[number]
   readonly overlongBuffer?: number
   readonly lengthPenalty: number
   readonly quarantine: boolean
   readonly maxTokens: number
 }
 
-const ruleOf = ({ credit, deviation, passK, roleDecay }: Settings): AnyCredit => {
-  switch (credit) {
-    case "centered":
-      return Credit.groupRelative(Advantage.centered)
-    case "normalized":
-      return Credit.groupRelative(Advantage.normalized(deviation))
-    case "leave_one_out":
-      return Credit.groupRelative(Advantage.leaveOneOut)
-    case "max_rl":
-      return Credit.groupRelative(Advantage.maxRl)
-    case "length_weighted":
-      return Credit.groupRelative(Advantage.lengthWeighted)
-    case "pass_at_k":
-      return Credit.groupRelative(Advantage.passAtK(passK))
-    case "shared_prefix":
-      return Credit.groupRelative(Advantage.sharedPrefix)
-    case "reinforce_plus_plus":
-      return Credit.batchRelative()
-    case "reinforce_plus_plus_baseline":
-      return Credit.batchRelative(Advantage.centered)
-    case "shrinkage":
-      return Credit.shrinkage
-    case "role_relative":
-      return Credit.roleRelative({ decay: roleDecay })
-  }
-}
+const refuse = (field: string, found: unknown, expected: string) =>
+  Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
 
-/** Fails where the buffer for overlong responses is longer than a response may be. */
-export const check = ({ maxTokens, overlongBuffer = 1 }: Pick<Settings, "maxTokens" | "overlongBuffer">) => {
-  if (overlongBuffer <= maxTokens) return Effect.void
-  const expected = `at most the ${maxTokens} tokens of the longest response`
-  const found = String(overlongBuffer)
-  return Effect.fail(new InvalidOption.InvalidOption({ field: "overlongBuffer", found, expected }))
-}
+/** Fails with the first option that the rule does not have or lacks, and where the buffer for overlong responses is longer than a response may be. */
+export const check = Effect.fnUntraced(function*(settings: Omit<Settings, "lengthPenalty" | "quarantine">) {
+  const { credit, maxTokens, overlongBuffer = 1, rewardParts } = settings
+  yield* OwnOptions.check(`the credit ${credit}`, settings, {
+    options: Object.keys(options),
+    own: rules[credit].options
+  })
+  if (credit === "gdpo" && (rewardParts === undefined || partsOf(rewardParts) === undefined)) {
+    yield* refuse("rewardParts", rewardParts ?? "left out", "metrics with their weights, such as correct=1,format=0.1")
+  }
+  if (overlongBuffer > maxTokens) {
+    yield* refuse("overlongBuffer", overlongBuffer, `at most the ${maxTokens} tokens of the longest response`)
+  }
+})
 
 /** The rule, applied after reward shaping and the quarantine. */
 export const of = (settings: Settings): AnyCredit => {
-  const { lengthPenalty, maxTokens, overlongBuffer, quarantine } = settings
-  const rule = ruleOf(settings)
+  const { credit, lengthPenalty, maxTokens, overlongBuffer, quarantine } = settings
+  const { make, options: own } = rules[credit]
+  const rule = make(Object.fromEntries(OwnOptions.given(settings, own)))
   const penalized = lengthPenalty === 0 ? rule : Credit.lengthPenalty({ actionTokens: lengthPenalty })(rule)
   const shaped = overlongBuffer === undefined
     ? penalized

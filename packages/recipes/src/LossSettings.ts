@@ -1,6 +1,7 @@
 /** The loss of a recipe: its name and the options that each loss has. */
-import { InvalidOption, Loss, Objective, PolicyLoss, type Rl, Setting } from "@effect-rl/core"
-import * as Effect from "effect/Effect"
+import { type InvalidOption, Loss, Objective, PolicyLoss, type Rl, Setting } from "@effect-rl/core"
+import type * as Effect from "effect/Effect"
+import * as OwnOptions from "./OwnOptions.ts"
 
 type UpdateLoss = NonNullable<NonNullable<Rl.Options["update"]>["loss"]>
 
@@ -136,27 +137,16 @@ interface Settings extends Given {
   readonly loss?: keyof typeof losses
 }
 
-const optionNames = Object.keys(options)
-
-/** The options that were given, by name. */
-const given = (settings: Settings) =>
-  Object.entries(settings).filter(([name, value]) => optionNames.includes(name) && value !== undefined)
-
 /** Fails with the first option that the loss does not have. */
 export const check = (settings: Settings): Effect.Effect<void, InvalidOption.InvalidOption> => {
   const { loss = "importance_sampling" } = settings
-  const own: Choice["options"] = losses[loss].options
-  const foreign = given(settings).find(([name]) => !own.some((option) => option === name))
-  if (foreign === undefined) return Effect.void
-  const [field, found] = foreign
-  const expected = `no value: the loss ${loss} does not have this option`
-  return Effect.fail(new InvalidOption.InvalidOption({ field, found: String(found), expected }))
+  const own = losses[loss].options
+  return OwnOptions.check(`the loss ${loss}`, settings, { options: Object.keys(options), own })
 }
 
 /** The loss, where one was chosen, with the options that were given. */
 export const of = (settings: Settings): { readonly loss?: UpdateLoss } => {
   if (settings.loss === undefined) return {}
   const { make, options: own }: Choice = losses[settings.loss]
-  const chosen = given(settings).filter(([name]) => own.some((option) => option === name))
-  return { loss: make(Object.fromEntries(chosen)) }
+  return { loss: make(Object.fromEntries(OwnOptions.given(settings, own))) }
 }

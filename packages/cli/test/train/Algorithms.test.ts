@@ -80,6 +80,11 @@ const credits: ReadonlyArray<readonly [flags: string, credit: object]> = [
   ["--credit length_weighted", { estimator: "length_weighted" }],
   ["--credit pass_at_k --pass-k 2", { estimator: "pass_at_k", k: 2 }],
   ["--credit shared_prefix", { estimator: "shared_prefix" }],
+  ["--credit gdpo --reward-parts correct=1,format=0.1", {
+    name: "batch_relative",
+    estimator: "decoupled",
+    format: 0.1
+  }],
   ["--credit reinforce_plus_plus", { name: "batch_relative", estimator: "reward" }],
   ["--credit reinforce_plus_plus_baseline", { name: "batch_relative", estimator: "centered" }],
   ["--credit shrinkage", { name: "shrinkage" }],
@@ -100,7 +105,13 @@ describe("train with a credit", () => {
 const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--loss dro --clip-low 0.5", "--clip-low is 0.5, expected no value: the loss dro does not have this option"],
   ["--tau 0.1", "--tau is 0.1, expected no value: the loss importance_sampling does not have this option"],
-  ["--overlong-buffer 41", "--overlong-buffer is 41, expected at most the 40 tokens of the longest response"]
+  ["--overlong-buffer 41", "--overlong-buffer is 41, expected at most the 40 tokens of the longest response"],
+  ["--pass-k 2", "--pass-k is 2, expected no value: the credit centered does not have this option"],
+  ["--credit gdpo", "--reward-parts is left out, expected metrics with their weights, such as correct=1,format=0.1"],
+  ["--credit gdpo --reward-parts correct", "--reward-parts is correct, expected metrics with their weights"],
+  ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
+  ["--pace streaming --hop", "--hop is true, expected no value: the pace streaming does not have this setting"],
+  ["--kl-reference sums", "--kl-reference is sums, expected left out where there is no KL penalty"]
 ]
 
 describe("train refuses", () => {
