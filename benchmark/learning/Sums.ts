@@ -5,7 +5,9 @@ import {
   Evaluator,
   type InvalidOption,
   Proportion,
+  type Renderer,
   Rl,
+  type RLDataset,
   RunRecord,
   RunStore,
   Setting,
@@ -36,6 +38,8 @@ type AnyCredit = Credit.Credit<InvalidOption.InvalidOption | TinkerError.TinkerE
 /** Makes another credit of the one that the settings name. */
 export type Change = (credit: AnyCredit, seed: number) => AnyCredit
 
+export type Dataset = RLDataset.RLDataset<Renderer.RendererError>
+
 /** How many of the held-out answers of a checkpoint are right. */
 export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatModel, modelPath: string) {
   const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
@@ -45,22 +49,38 @@ export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatMode
   return Math.round((score?.value ?? NaN) * problems)
 }, Effect.scoped)
 
-/** Trains with one seed. */
+/** The sampler weights of the newest checkpoint; a run that a governor ended has the training state alone. */
+const newest = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
+  const { samplerPath, statePath } = records.findLast(RunRecord.guards.Saved) ?? { samplerPath: "", statePath: "" }
+  if (samplerPath !== null) return samplerPath
+  const training = yield* Tinker.Tinker.use((tinker) => tinker.createTrainingClientFromState(statePath))
+  const { path } = yield* Effect.flatMap(training.saveWeightsForSampler("newest"), ({ await: saved }) => saved)
+  return path
+}, Effect.scoped)
+
+/** Trains with one seed, until the end or a governor's stop. */
 export const trainOne = Effect.fnUntraced(
-  function*(settings: object, seed: number, change: Change = (credit) => credit) {
+  function*(
+    settings: object,
+    seed: number,
+    change: Change = (credit) => credit,
+    tag: (dataset: Dataset) => Dataset = (dataset) => dataset
+  ) {
     const decoded = yield* Setting.decode(Settings, { ...settings, seed })
     yield* TrainingSettings.check(decoded)
     const { groupSize, groupsPerBatch, iterations: batches } = decoded
     const chat = yield* ChatModel.resolve(model)
     const { update, ...options } = TrainingSettings.options(chat, decoded)
-    const records = yield* Stream.runCollect(Rl.run({
+    yield* Rl.run({
       ...options,
-      dataset: BoxedAddition.dataset({ model: chat, batches, groupsPerBatch, groupSize }),
+      dataset: tag(BoxedAddition.dataset({ model: chat, batches, groupsPerBatch, groupSize })),
       update: { ...update, credit: change(update.credit, seed) }
-    }))
+    }).pipe(Stream.catchTag("Unhealthy", () => Stream.empty), Stream.runDrain)
+    // A run that a governor ended has saved more than its stream told.
+    const records = RunRecord.current(yield* RunStore.RunStore.use(({ read }) => Stream.runCollect(read)))
     const outcome: Outcome = {
       updates: records.filter(RunRecord.guards.Updated),
-      correct: yield* rightAnswers(chat, records.findLast(RunRecord.guards.Saved)?.samplerPath ?? "")
+      correct: yield* rightAnswers(chat, yield* newest(records))
     }
     Report.progress(`${JSON.stringify(settings)}, seed ${seed}: ${outcome.correct} of ${problems}`)
     return outcome

@@ -12,13 +12,15 @@ import * as Held from "./figures/Held.ts"
 import * as Prompts from "./figures/Prompts.ts"
 import * as Rewards from "./figures/Rewards.ts"
 import * as Rlhf from "./figures/Rlhf.ts"
+import * as Tags from "./figures/Tags.ts"
 import * as Tools from "./figures/Tools.ts"
 import * as Sums from "./Sums.ts"
 
 const { groupSize, groupsPerBatch, iterations, learningRate } = Sums.usual
 
 const program = Effect.gen(function*() {
-  const { offPolicy, onPolicy } = yield* Distillation.figures
+  const teacher = yield* Distillation.trained("effect-rl/tiny-128")
+  const { offPolicy, onPolicy } = Distillation.figures(teacher)
   const figures: ReadonlyArray<Figure.Figure<unknown, OnEngine.Services>> = [
     Rewards.paces,
     Rewards.credits,
@@ -30,10 +32,12 @@ const program = Effect.gen(function*() {
     Rewards.proximal,
     Tools.figure,
     Rewards.streaming,
+    Rewards.governor,
     Rewards.ranks,
     Examples.supervised,
     Examples.dpo,
     onPolicy,
+    yield* Tags.figure(teacher),
     yield* Prompts.figure,
     offPolicy,
     yield* Rlhf.figure

@@ -34,9 +34,15 @@ const pairs = (seed: number) =>
     (at) => BoxedAddition.trainingPairs[at] ?? [0, 0] as const
   )
 
-const sampler = (modelPath: string) => Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+/** A sampler of a checkpoint. */
+export const sampler = (modelPath: string) => Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
 
-const saved = (records: ReadonlyArray<RunRecord.RunRecord>) => {
+export interface Saved {
+  readonly statePath: string
+  readonly samplerPath: string
+}
+
+const saved = (records: ReadonlyArray<RunRecord.RunRecord>): Saved => {
   const { samplerPath = null, statePath = "" } = records.findLast(RunRecord.guards.Saved) ?? {}
   return { statePath, samplerPath: samplerPath ?? "" }
 }
@@ -111,39 +117,40 @@ const row = <E, R>(
   control: (seed: number) => run(seed, still)
 })
 
+/** A model trained on worked sums, when it is first asked for. */
+export const trained = (model: string) =>
+  Effect.cached(Effect.map(Examples.train(Recipes.supervised, { model }), saved))
+
 /** What the student says, each token as likely as the teacher finds it, and with the task's rewards beside that. */
-export const figures = Effect.map(
-  Effect.cached(Effect.map(Examples.train(Recipes.supervised, { model: "effect-rl/tiny-128" }), saved)),
-  (teacher) => {
-    const taught = (estimator?: Advantage.Estimator) =>
-      Effect.fnUntraced(function*(seed: number, settings: object) {
-        const client = yield* sampler((yield* teacher).samplerPath)
-        const credit = Credit.distill({ teacher: client, ...(estimator === undefined ? {} : { estimator }) })
-        const { besides, ...outcome } = teacherKl(
-          yield* Sums.trainOne({ ...onPolicy, ...settings }, seed, () => credit)
-        )
-        const best = yield* Sums.rightAnswers(yield* ChatModel.resolve("effect-rl/tiny-128"), client.modelPath)
-        return { ...outcome, besides: { ...besides, "teacher's right answers": best / Sums.problems } }
-      }, Effect.scoped)
-    const imitated = Effect.fnUntraced(function*(seed: number, { learningRate }: { readonly learningRate: number }) {
-      const rows = yield* answered("effect-rl/tiny-128", (yield* teacher).samplerPath, seed)
-      return yield* outcomeOf(yield* imitate(rows, { seed, learningRate }))
-    })
-    return {
-      onPolicy: {
-        ...figure,
-        name: "distillation",
-        title: "On-policy distillation from a trained tiny-128",
-        value: "KL from the teacher by iteration, nats per token",
-        rows: [row("teacher", taught()), row("teacher and rewards", taught(Advantage.centered))]
-      },
-      offPolicy: {
-        ...figure,
-        name: "off-policy-distillation",
-        title: "Off-policy distillation from a trained tiny-128",
-        value: "NLL of the teacher's answers by iteration",
-        rows: [row("640 answers", imitated, 2e-3)]
-      }
+export const figures = <E, R>(teacher: Effect.Effect<Saved, E, R>) => {
+  const taught = (estimator?: Advantage.Estimator) =>
+    Effect.fnUntraced(function*(seed: number, settings: object) {
+      const client = yield* sampler((yield* teacher).samplerPath)
+      const credit = Credit.distill({ teacher: client, ...(estimator === undefined ? {} : { estimator }) })
+      const { besides, ...outcome } = teacherKl(
+        yield* Sums.trainOne({ ...onPolicy, ...settings }, seed, () => credit)
+      )
+      const best = yield* Sums.rightAnswers(yield* ChatModel.resolve("effect-rl/tiny-128"), client.modelPath)
+      return { ...outcome, besides: { ...besides, "teacher's right answers": best / Sums.problems } }
+    }, Effect.scoped)
+  const imitated = Effect.fnUntraced(function*(seed: number, { learningRate }: { readonly learningRate: number }) {
+    const rows = yield* answered("effect-rl/tiny-128", (yield* teacher).samplerPath, seed)
+    return yield* outcomeOf(yield* imitate(rows, { seed, learningRate }))
+  })
+  return {
+    onPolicy: {
+      ...figure,
+      name: "distillation",
+      title: "On-policy distillation from a trained tiny-128",
+      value: "KL from the teacher by iteration, nats per token",
+      rows: [row("teacher", taught()), row("teacher and rewards", taught(Advantage.centered))]
+    },
+    offPolicy: {
+      ...figure,
+      name: "off-policy-distillation",
+      title: "Off-policy distillation from a trained tiny-128",
+      value: "NLL of the teacher's answers by iteration",
+      rows: [row("640 answers", imitated, 2e-3)]
     }
   }
-)
+}

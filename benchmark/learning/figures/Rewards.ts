@@ -175,7 +175,7 @@ export const paces = {
 export const streaming = {
   ...figure,
   name: "streaming",
-  title: "Streaming minibatches, hop sampling, and a governor",
+  title: "Streaming minibatches and hop sampling",
   rows: [
     row("streaming, 4 minibatches", { pace: "streaming", minibatches: 4 }, same, ages),
     row(
@@ -189,7 +189,40 @@ export const streaming = {
       { pace: "async", maxStepsOffPolicy: 3, hop: true, hopTokens: 8, loss: "ppo" },
       same,
       tokenAges
-    ),
-    row("K = 3, essBase 1", { pace: "async", maxStepsOffPolicy: 3, loss: "ppo", essBase: 1 }, same, ages)
+    )
+  ]
+}
+
+const governing: Shown = {
+  ...rewards,
+  besides: ({ updates }) => ({
+    iterations: updates.length,
+    "mean factor of the learning rate": Report.mean(
+      updates.map(({ metrics }) => metrics["governor/learning_rate_scale"] ?? 1)
+    )
+  })
+}
+
+/** A run with a governor, beside the same run without. */
+const governed = (title: string, settings: object, governor: object) => ({
+  title,
+  measure: (seed: number) => Effect.map(Sums.trainOne({ ...settings, ...governor }, seed), outcomeOf(governing)),
+  control: (seed: number) => Effect.map(Sums.trainOne(settings, seed), outcomeOf(governing))
+})
+
+const stale = { pace: "async", maxStepsOffPolicy: 3 }
+const unclipped = { loss: "importance_sampling", learningRate: 3e-3 }
+const fourSteps = { ...unclipped, substeps: 4 }
+
+export const governor = {
+  ...figure,
+  name: "governor",
+  title: "A governor: importance sampling at learning rate 0.003, and PPO at 0.001",
+  control: "no governor",
+  rows: [
+    governed("IS, K = 3, essBase 1", { ...unclipped, ...stale }, { essBase: 1 }),
+    governed("IS, 4 steps, essBase 1", fourSteps, { essBase: 1 }),
+    governed("IS, 4 steps, stopOn", fourSteps, { stopOn: "optim/ratio_max" }),
+    governed("PPO, K = 3, essBase 1", { ...stale, loss: "ppo" }, { essBase: 1 })
   ]
 }
