@@ -6,10 +6,10 @@ import { dirname, join, relative, resolve, sep } from "node:path"
 const packages = {
   core: [],
   files: ["core"],
-  tinker: ["core", "files"],
+  tinker: ["core"],
   engine: ["core", "files"],
-  cluster: ["core", "files"],
-  ai: ["core", "files"],
+  cluster: ["core"],
+  ai: ["core"],
   recipes: ["core", "files"],
   view: ["core", "files"],
   export: ["core", "files"],

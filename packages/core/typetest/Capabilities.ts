@@ -42,7 +42,7 @@ export const able = [
   MessageEnv.toEnv(careful, { model, parseErrors: { maxConsecutive: 1 } })
 ]
 
-// @ts-expect-error R13: it cannot take in a response that was cut
+// @ts-expect-error it cannot take in a response that was cut
 export const impatient = MessageEnv.toEnv(talk, { model, onLength: "continue" })
 
 // @ts-expect-error whether it can is not known

@@ -56,7 +56,7 @@ describe("the tighter of two limits", () => {
   })
 })
 
-describe("what a turn may sample", () => {
+describe("the tokens that a turn may sample", () => {
   const Tokens = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
   const Budget = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 }))
 
@@ -75,7 +75,7 @@ describe("what a turn may sample", () => {
   )
 })
 
-it("L3: five stop reasons are limits, in order", () => {
+it("five stop reasons are limits, in order", () => {
   assert.deepStrictEqual(TerminationReward.limitStopReasons, [
     "max_tokens",
     "max_sampled_tokens",
@@ -85,7 +85,7 @@ it("L3: five stop reasons are limits, in order", () => {
   ])
 })
 
-it("R50: there are nine stop reasons", () => {
+it("there are nine stop reasons", () => {
   assert.deepStrictEqual(StopReason.StopReason.literals, [
     "completed",
     "tool_stopped",

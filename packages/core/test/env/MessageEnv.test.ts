@@ -13,7 +13,7 @@ const firstStep = Effect.fnUntraced(function*<E>(env: Env.Env<E>, taken: Env.Act
 })
 
 describe("the first prompt", () => {
-  it.effect("is the conversation, rendered, and stops where the renderer stops (M1)", () =>
+  it.effect("is the conversation, rendered, and stops where the renderer stops", () =>
     Effect.gen(function*() {
       const renderer = yield* Talk.qwen
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer } })
@@ -28,7 +28,7 @@ describe("the first prompt", () => {
       (env) => env.initialObservation
     )
 
-  it.effect("may be too long, together with what is kept free after it (M9, R44)", () =>
+  it.effect("may be too long together with the tokens reserved for the response", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* budget({ maxTrajectoryTokens: 5 }))._tag, "Prompt")
       assert.strictEqual((yield* budget({ maxTrajectoryTokens: 8, maxGenerationTokens: 3 }))._tag, "Prompt")
@@ -52,7 +52,7 @@ describe("the first prompt", () => {
 })
 
 describe("a response that can be read", () => {
-  it.effect("is given to the environment, whose answer is shown next (M5)", () =>
+  it.effect("is given to the environment, whose answer is shown next", () =>
     Effect.gen(function*() {
       const step = { reply: "four", reward: 0.75, metrics: { score: Metric.mean(2) }, logs: { seen: "yes" } }
       const talk = scripted({ ...step, toolCalls: 2, trainable: false })
@@ -71,14 +71,14 @@ describe("a response that can be read", () => {
       })
     }))
 
-  it.effect("may end at the model's end of text (M3)", () =>
+  it.effect("may end at the model's end of text", () =>
     Effect.gen(function*() {
       const renderer = counting({ message: Message.assistant("x"), termination: "eos" })
       const env = yield* MessageEnv.toEnv(scripted({ reward: 1 }), { model: { renderer } })
       assert.deepStrictEqual(yield* firstStep(env), { _tag: "Done", reward: 1 })
     }))
 
-  it.effect("may be told where the next one stops (M6)", () =>
+  it.effect("may be answered with stops for the next response", () =>
     Effect.gen(function*() {
       const talk = scripted({ reply: "x", reward: 0, stop: [7, 8] }, { reply: "x", reward: 0 }, { reward: 0 })
       const policy = Talk.policy()
@@ -95,7 +95,7 @@ describe("a response that did not end properly", () => {
     logs: { parse_error_kind: "structural", parse_error: "the response ended as malformed" }
   }
 
-  it.effect("ends the episode, and the environment never hears of it (M2, R46)", () =>
+  it.effect("ends the episode without a step of the environment", () =>
     Effect.gen(function*() {
       const talk = scripted({ reward: 1 })
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: renderer() }, failedParseReward: -2 })
@@ -108,7 +108,7 @@ describe("a response that did not end properly", () => {
       assert.deepStrictEqual(talk.heard, [])
     }))
 
-  it.effect("or the conversation is shown again, instead of an empty prompt (M4, R47, W35)", () =>
+  it.effect("shows the conversation again where terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const policy = Talk.policy()
       const talk = scripted({ reward: 0.9 })
@@ -121,14 +121,14 @@ describe("a response that did not end properly", () => {
       assert.deepStrictEqual(stopReason, Option.none())
     }))
 
-  it.effect("and says that the prompt that follows is a fork", () =>
+  it.effect("makes the next prompt a fork where the conversation is shown again", () =>
     Effect.gen(function*() {
       const options = { model: { renderer: renderer() }, terminateOnParseError: false }
       const step = yield* firstStep(yield* MessageEnv.toEnv(scripted(), options))
       assert.strictEqual(step._tag === "Continue" && step.observation.fork, "response")
     }))
 
-  it.effect("is never tried again where parse errors are answered (R38)", () =>
+  it.effect("ends the episode also where parse errors are answered", () =>
     Effect.gen(function*() {
       const talk = { ...scripted(), correct: () => Effect.die("not asked") }
       const parseErrors = { maxConsecutive: 5, terminalReward: -1, maskErrorTurns: true }
@@ -146,14 +146,14 @@ describe("a response that did not end properly", () => {
 describe("a response that was cut at its token limit", () => {
   const length: Env.Action = { ...action, stopReason: "length" }
 
-  it.effect("ends the episode unread (M11, R12)", () =>
+  it.effect("ends the episode unread", () =>
     Effect.gen(function*() {
       const renderer = { ...counting(), parse: () => Effect.die("not read") }
       const env = yield* MessageEnv.toEnv(scripted(), { model: { renderer } })
       assert.deepStrictEqual(yield* firstStep(env, length), { _tag: "Done", reward: -0.1, stopReason: "max_tokens" })
     }))
 
-  it.effect("or becomes part of the conversation, however it ended", () =>
+  it.effect("becomes part of the conversation with onLength continue", () =>
     Effect.gen(function*() {
       const renderer = counting(malformed("a b"))
       const talk = scripted()
@@ -165,7 +165,7 @@ describe("a response that was cut at its token limit", () => {
       assert.deepStrictEqual(talk.heard, [])
     }))
 
-  it.effect("which may overflow the context", () =>
+  it.effect("overflows the context where it leaves no room, with onLength continue", () =>
     Effect.gen(function*() {
       const options = { model: { renderer: counting(malformed("a b")) }, maxTrajectoryTokens: 7 } as const
       const env = yield* MessageEnv.toEnv(scripted(), { ...options, onLength: "continue" })
@@ -189,7 +189,7 @@ describe("a conversation that no longer fits", () => {
       (env) => firstStep(env)
     )
 
-  it.effect("ends the episode and replaces the step's reward (M7, R43)", () =>
+  it.effect("ends the episode and replaces the step's reward", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* step("five", 8), {
         _tag: "Done",
@@ -200,20 +200,20 @@ describe("a conversation that no longer fits", () => {
       })
     }))
 
-  it.effect("unless it is over anyway (M8)", () =>
+  it.effect("keeps the step's own reward where the step ends the episode", () =>
     Effect.gen(function*() {
       const done = yield* step(undefined, 8)
       assert.strictEqual(done.reward, 0.9)
       assert.strictEqual(done._tag === "Done" && done.stopReason, undefined)
     }))
 
-  it.effect("with what is kept free for the response (M9)", () =>
+  it.effect("counts the tokens reserved for the response", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* step("five", 12, { maxGenerationTokens: 3 }))._tag, "Continue")
       assert.strictEqual((yield* step("five", 12, { maxGenerationTokens: 4 }))._tag, "Done")
     }))
 
-  it.effect("for the given reward (M10)", () =>
+  it.effect("earns the given contextOverflowReward", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* step("five", 8, { contextOverflowReward: -0.5 })).reward, -0.5)
     }))
@@ -223,7 +223,7 @@ describe("tool calls that cannot be read", () => {
   const unreadable = (...errors: ReadonlyArray<string>) =>
     parsed("", { unparsedToolCalls: errors.map((error) => ({ rawText: "<tool_call>", error })) })
 
-  it.effect("are the environment's business where it cannot answer them (R40)", () =>
+  it.effect("are passed to an environment that cannot answer them", () =>
     Effect.gen(function*() {
       const talk = scripted({ reward: 0.3 })
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: counting(unreadable("no json")) } })
@@ -261,7 +261,7 @@ describe("messages from outside", () => {
       assert.strictEqual(prompt.input.length, 5 + 3)
     }))
 
-  it.effect("only where the environment takes them", () =>
+  it.effect("need an environment that takes them", () =>
     Effect.gen(function*() {
       const { addMessages: _, ...talk } = scripted()
       const env = yield* MessageEnv.toEnv(talk, { model: { renderer: counting() } })
@@ -282,7 +282,7 @@ describe("invalid options are refused", () => {
       assert.strictEqual(error.message, message)
     }))
 
-  it.effect("and an error of the renderer is the environment's", () =>
+  it.effect("an error of the renderer is an error of the environment", () =>
     Effect.gen(function*() {
       const broken = new Renderer.RendererError({ renderer: "counting", detail: "no such role" })
       const renderer = { ...counting(), generationPrompt: () => Effect.fail(broken) }

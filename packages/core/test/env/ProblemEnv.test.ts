@@ -34,10 +34,10 @@ describe("the reward is correct + formatCoef·(format − 1)", () => {
       Effect.map(step(response), (found) => assert.closeTo(found.reward, reward, 1e-12)))
   }
 
-  it.effect("with the given coefficient", () =>
+  it.effect("uses the given coefficient", () =>
     Effect.map(step("2", { formatCoef: 0.5 }), ({ reward }) => assert.strictEqual(reward, 0.5)))
 
-  it.effect("whose format may ask for more than a good ending", () =>
+  it.effect("counts a format check besides the ending", () =>
     Effect.map(
       step(`2${end}`, { checkFormat: (text) => text.includes("boxed") }),
       ({ reward }) => assert.closeTo(reward, 0.9, 1e-12)
@@ -47,20 +47,20 @@ describe("the reward is correct + formatCoef·(format − 1)", () => {
 describe("a response is well ended", () => {
   const isWellEnded = (found: Env.Step) => found.metrics?.["format"]
 
-  it.effect("E2: at the renderer's stop, whether or not that is required", () =>
+  it.effect("at the renderer's stop, required or not", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`)), Metric.rate(true))
       assert.deepStrictEqual(isWellEnded(yield* step(`2${end}`, { requireStopSequence: false })), Metric.rate(true))
     }))
 
-  it.effect("E1: at the model's end of text only where the stop is not required", () =>
+  it.effect("at the model's end of text only where the stop is not required", () =>
     Effect.gen(function*() {
       const model = { renderer: yield* Renderers.byName("role_colon", tokenizer) }
       assert.closeTo((yield* step(` 2${eos}`, { model })).reward, 0.9, 1e-12)
       assert.strictEqual((yield* step(` 2${eos}`, { model, requireStopSequence: false })).reward, 1)
     }))
 
-  it.effect("E3: never where it was cut", () =>
+  it.effect("never where it was truncated", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(isWellEnded(yield* step("2", {}, "length")), Metric.rate(false))
       assert.deepStrictEqual(
@@ -91,7 +91,7 @@ describe("an episode", () => {
       assert.propertyVal(done, "stopReason", "completed")
     }))
 
-  it.effect("that was cut is graded too, and says so", () =>
+  it.effect("that was truncated is graded, and reports the truncation", () =>
     Effect.gen(function*() {
       const done = yield* step("2", {}, "length")
       assert.closeTo(done.reward, 0.9, 1e-12)

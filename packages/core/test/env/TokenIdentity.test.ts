@@ -219,7 +219,7 @@ describe("a rollout with tools", () => {
       )
   }
 
-  it.effect("is one datum, with what was sampled as its only targets (D4)", () =>
+  it.effect("is one datum, with what was sampled as its only targets", () =>
     Effect.gen(function*() {
       const sampled = (...tokens: ReadonlyArray<number>) => ({
         tokens: Int32Array.from(tokens),

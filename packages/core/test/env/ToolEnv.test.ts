@@ -35,7 +35,7 @@ describe("a task with tools", () => {
       )
     }))
 
-  it.effect("in the system prompt, where there is one", () =>
+  it.effect("describes its tools in the system prompt where there is one", () =>
     Effect.gen(function*() {
       const prompt = yield* lastPromptOf([Talk.said("done")], { systemPrompt: "Use your tools." })
       assert.isTrue(prompt.startsWith("<|im_start|>system\nUse your tools.\n\n# Tools"))
@@ -64,7 +64,7 @@ describe("a task with tools", () => {
     }))
 })
 
-describe("it ends, and is graded once", () => {
+describe("an episode with tools ends and is graded once", () => {
   it.effect("when no tool is called", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2, "first"), answer("it is 3")])
@@ -89,7 +89,7 @@ describe("it ends, and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("when it is out of turns (R15)", () =>
+  it.effect("when it is out of turns", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { maxTurns: 1 })
       assert.strictEqual(stopReason(played), "max_turns")
@@ -98,7 +98,7 @@ describe("it ends, and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("of which there are five (P1)", () =>
+  it.effect("after five turns unless given", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)])
       assert.strictEqual(played.requests.length, 5)
@@ -106,7 +106,7 @@ describe("it ends, and is graded once", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("but not where the caller's limits end it (R14)", () =>
+  it.effect("and is not graded where the caller's limits end it", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { maxTurns: 99, caller: { maxTurns: 2 } })
       assert.strictEqual(played.requests.length, 2)
@@ -116,7 +116,7 @@ describe("it ends, and is graded once", () => {
 })
 
 describe("tool calls are limited", () => {
-  it.effect("of a message that asks for too many the first are made (R16)", () =>
+  it.effect("the first calls of a message that asks for too many are made", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2)], { maxToolCalls: 3 })
       assert.strictEqual(played.ran.length, 3)
@@ -125,14 +125,14 @@ describe("tool calls are limited", () => {
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("none where none are left (R17)", () =>
+  it.effect("no call is made where none is left", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2), calls(1)], { maxToolCalls: 2 })
       assert.strictEqual(played.ran.length, 2)
       assert.strictEqual(stopReason(played), "max_tool_calls")
     }))
 
-  it.effect("and the last one may still be answered (R18)", () =>
+  it.effect("the last call is answered", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2), answer()], { maxToolCalls: 2 })
       assert.strictEqual(stopReason(played), "completed")
@@ -140,7 +140,7 @@ describe("tool calls are limited", () => {
     }))
 
   it.effect.each([[5, 2], [2, 5], [2, 10]] as const)(
-    "by the tighter of the environment's %d and the caller's %d (R19)",
+    "by the tighter of the environment's %d and the caller's %d",
     ([own, callers]) =>
       Effect.gen(function*() {
         const played = yield* play([calls(1)], { maxToolCalls: own, caller: { maxToolCalls: callers }, maxTurns: 9 })
@@ -149,14 +149,14 @@ describe("tool calls are limited", () => {
       })
   )
 
-  it.effect("by the caller alone (R20)", () =>
+  it.effect("by the caller's limit where the environment has none", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(2)], { caller: { maxToolCalls: 1 } })
       assert.deepStrictEqual(played.ran, ["echo"])
       assert.strictEqual(played.graded.length, 1)
     }))
 
-  it.effect("and an environment that does not count them is not played at all, instead of without a limit (R21)", () =>
+  it.effect("an environment that does not count calls is refused where they are limited", () =>
     Effect.gen(function*() {
       const env: Env.Env = { initialObservation: Effect.die("played"), step: () => Effect.die("played") }
       const limited = Rollout.episode(env, Talk.policy(), Talk.key, { limits: { maxToolCalls: 1 } })
@@ -198,7 +198,7 @@ describe("several calls in one message", () => {
       assert.deepStrictEqual(messages.slice(-2).map(({ name }) => name), ["slow", "fast"])
     }))
 
-  it.effect("or one after the other", () =>
+  it.effect("run one after the other where execution is sequential", () =>
     Effect.gen(function*() {
       const { log, step } = yield* racing("sequential")
       yield* TestClock.adjust("1 hour")
@@ -229,7 +229,7 @@ describe("several calls in one message", () => {
 })
 
 describe("a call without an answer", () => {
-  it.effect("is told so, and the episode goes on", () =>
+  it.effect("is answered with an error, and the episode goes on", () =>
     Effect.gen(function*() {
       const asked = [call("missing"), call("echo", "{"), call("echo", `{"text": 1}`), call()]
       const played = yield* play([Talk.parsed("", { toolCalls: asked }), answer()])
@@ -246,7 +246,7 @@ describe("a call without an answer", () => {
 })
 
 describe("conversations that do not fit", () => {
-  it.effect("end after the tool that made them too long, ungraded (R43)", () =>
+  it.effect("end after the tool that made them too long, ungraded", () =>
     Effect.gen(function*() {
       const text = JSON.stringify({ text: "word ".repeat(30) })
       const long = Talk.parsed("", { toolCalls: [call("echo", text)] })
@@ -257,7 +257,7 @@ describe("conversations that do not fit", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("are not begun (R44)", () =>
+  it.effect("end before the first turn where the first prompt is too long", () =>
     Effect.gen(function*() {
       const played = yield* play([answer()], { maxTrajectoryTokens: 7 })
       assert.deepStrictEqual(played.requests, [])
@@ -266,7 +266,7 @@ describe("conversations that do not fit", () => {
       assert.include(played.trajectory.logs?.["overflow"], "a prompt of 8 tokens")
     }))
 
-  it.effect("leave the others of their group alone (R45)", () =>
+  it.effect("do not affect the other members of their group", () =>
     Effect.gen(function*() {
       const policy = Talk.policy()
       const member = (messages: ReadonlyArray<Message.Message>) =>
@@ -289,14 +289,14 @@ describe("conversations that do not fit", () => {
 })
 
 describe("the grader", () => {
-  it.effect("sees everything, or what is new (G24)", () =>
+  it.effect("sees all messages, or those after the first prompt", () =>
     Effect.gen(function*() {
       const roles = ({ graded }: Agent.Played) => graded[0]?.map(({ role }) => role)
       assert.deepStrictEqual(roles(yield* play([answer()])), ["system", "user", "assistant"])
       assert.deepStrictEqual(roles(yield* play([answer()], { graded: "new" })), ["assistant"])
     }))
 
-  it.effect("that takes too long fails the step by name (G23)", () =>
+  it.effect("that takes too long fails the step by name", () =>
     Effect.gen(function*() {
       const env = yield* ToolEnv.make({
         model: { renderer: Talk.counting(answer()) },
@@ -317,7 +317,7 @@ describe("invalid options are refused", () => {
   const refusal = (settings: Agent.Setting) =>
     Effect.map(Effect.flip(play([answer()], settings)), (error) => error.message)
 
-  it.effect("before it is played (L2)", () =>
+  it.effect("before it is played", () =>
     Effect.gen(function*() {
       const refused = [
         [{ maxConsecutive: -1 }, "parseErrors.maxConsecutive is -1, expected a whole number from 0 on"],

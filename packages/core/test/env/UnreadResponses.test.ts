@@ -6,7 +6,7 @@ import * as Talk from "./Talk.ts"
 
 const { call, calls, answer, unreadable, play, question, rewards, stopReason, last } = Agent
 
-describe("responses that were cut (R10–R12, R42)", () => {
+describe("responses that were cut", () => {
   it.effect("end the episode ungraded", () =>
     Effect.gen(function*() {
       const played = yield* play([calls(1)], { cutAt: [0] })
@@ -17,7 +17,7 @@ describe("responses that were cut (R10–R12, R42)", () => {
       assert.deepStrictEqual(rewards(yield* play([calls(1)], { cutAt: [0], limits: { maxTurns: 9 } })), [-0.1])
     }))
 
-  it.effect("or become part of the conversation", () =>
+  it.effect("become part of the conversation with onLength continue", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("a b"), answer()], { cutAt: [0], onLength: "continue" })
       assert.deepStrictEqual(rewards(played), [0, 0.9])
@@ -26,7 +26,7 @@ describe("responses that were cut (R10–R12, R42)", () => {
       assert.deepStrictEqual(played.graded[0]?.slice(2), [Message.assistant("a b"), Message.assistant("done")])
     }))
 
-  it.effect("which is the default where tokens are limited, until they are used up", () =>
+  it.effect("become part of the conversation by default where tokens are limited, until they are used up", () =>
     Effect.gen(function*() {
       const nine = Talk.malformed("1 2 3 4 5 6 7 8 9")
       const limits = { maxTurnTokens: 5, maxTrajectoryTokens: 35 }
@@ -37,7 +37,7 @@ describe("responses that were cut (R10–R12, R42)", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("but not for ever: they are turns, too", () =>
+  it.effect("count as turns, so that the episode ends", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("")], { cutAt: Array.from(Array(99).keys()), onLength: "continue" })
       assert.strictEqual(played.requests.length, 5)
@@ -46,7 +46,7 @@ describe("responses that were cut (R10–R12, R42)", () => {
     }))
 })
 
-describe("responses that did not end properly (R38, R46, R47)", () => {
+describe("responses that did not end properly", () => {
   it.effect("end the episode ungraded", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")])
@@ -55,7 +55,7 @@ describe("responses that did not end properly (R38, R46, R47)", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("or are forgotten", () =>
+  it.effect("are left out of the conversation where terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost"), answer()], { terminateOnParseError: false })
       assert.deepStrictEqual(rewards(played), [-0.1, 0.9])
@@ -63,14 +63,14 @@ describe("responses that did not end properly (R38, R46, R47)", () => {
       assert.deepStrictEqual(played.graded, [[...question, Message.assistant("done")]])
     }))
 
-  it.effect("but not for ever: they are turns, too", () =>
+  it.effect("count as turns, so that the episode ends", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")], { terminateOnParseError: false })
       assert.strictEqual(played.requests.length, 5)
       assert.strictEqual(stopReason(played), "max_turns")
     }))
 
-  it.effect("even where calls that cannot be read are answered (R38)", () =>
+  it.effect("end the episode also where unreadable calls are answered", () =>
     Effect.gen(function*() {
       const played = yield* play([Talk.malformed("lost")], { parseErrors: { maxConsecutive: 5, terminalReward: -1 } })
       assert.strictEqual(played.requests.length, 1)
@@ -79,7 +79,7 @@ describe("responses that did not end properly (R38, R46, R47)", () => {
     }))
 })
 
-describe("calls that cannot be read (R34–R41)", () => {
+describe("calls that cannot be read", () => {
   const parseErrors = { maxConsecutive: 1, retryMessage: "Wrong: {details}" }
 
   it.effect("are answered with what was wrong", () =>
@@ -96,13 +96,13 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.deepStrictEqual(second?.metrics, {})
     }))
 
-  it.effect("whether a message without others has none or an empty list of them", () =>
+  it.effect("are answered alike where a message has no list of calls and where the list is empty", () =>
     Effect.gen(function*() {
       const empty = Talk.parsed("", { toolCalls: [], unparsedToolCalls: [{ rawText: "", error: "no json" }] })
       assert.deepStrictEqual(rewards(yield* play([empty, answer()], { parseErrors })), [0, 0.9])
     }))
 
-  it.effect("in text that counts against the budget (R35)", () =>
+  it.effect("are answered in text that counts against the token budget", () =>
     Effect.gen(function*() {
       const long = { maxConsecutive: 1, retryMessage: `${"word ".repeat(20)}{details}` }
       const { requests } = yield* play([unreadable(), answer()], {
@@ -114,7 +114,7 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.strictEqual(second?.maxTokens, 1000 - (second?.length ?? 0))
     }))
 
-  it.effect("end the episode when there are too many in a row (R36)", () =>
+  it.effect("end the episode when there are too many in a row", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()], { parseErrors: { ...parseErrors, terminalReward: -0.5 } })
       assert.deepStrictEqual(rewards(played), [0, -0.5])
@@ -122,25 +122,25 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("in a row: a call that can be read begins anew", () =>
+  it.effect("are counted from zero again after a readable call", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), calls(1), unreadable(), answer()], { parseErrors })
       assert.strictEqual(stopReason(played), "completed")
     }))
 
-  it.effect("cost the given penalty (R37)", () =>
+  it.effect("cost the given penalty", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors: { ...parseErrors, penaltyPerError: 0.25 } })
       assert.deepStrictEqual(rewards(played), [-0.25, 0.9])
     }))
 
-  it.effect("are kept out of training if that is asked (R39)", () =>
+  it.effect("are kept out of training on request", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { parseErrors: { ...parseErrors, maskErrorTurns: true } })
       assert.deepStrictEqual(played.trajectory.transitions.map(({ trainable }) => trainable), [false, true])
     }))
 
-  it.effect("end the episode where nothing is said of them (R41)", () =>
+  it.effect("end the episode where parseErrors is not given", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()])
       assert.deepStrictEqual(rewards(played), [-0.1])
@@ -148,14 +148,14 @@ describe("calls that cannot be read (R34–R41)", () => {
       assert.deepStrictEqual(played.graded, [])
     }))
 
-  it.effect("or stay unanswered", () =>
+  it.effect("stay unanswered at a cost where terminateOnParseError is false", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable(), answer()], { terminateOnParseError: false })
       assert.deepStrictEqual(rewards(played), [-0.1, 0.9])
       assert.deepStrictEqual(played.graded[0]?.slice(2).map(Message.text), ["", "done"])
     }))
 
-  it.effect("are no answer in the last turn", () =>
+  it.effect("are not answered in the last turn", () =>
     Effect.gen(function*() {
       const played = yield* play([unreadable()], { parseErrors, maxTurns: 1 })
       assert.strictEqual(stopReason(played), "parse_error")

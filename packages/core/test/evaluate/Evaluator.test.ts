@@ -154,7 +154,7 @@ describe("A test set", () => {
     })
     const lost = (key: string) => broken(key, Effect.fail(new Lost()))
 
-    it.effect("T1: [1] and [0] is half right", () =>
+    it.effect("[1] and [0] is half right", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1), rewarded("b", 0)])
         assert.deepInclude(metrics, {
@@ -165,7 +165,7 @@ describe("A test set", () => {
         })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("T2: [1] and none is all right of what finished, and one is missing", () =>
+    it.effect("[1] and a failed group are all right of those that finished, with one missing", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1), lost("b")])
         assert.deepInclude(metrics, { "test/correct": 1, "test/episodes": 1, "test/skipped_groups": 1 })
@@ -174,7 +174,7 @@ describe("A test set", () => {
         assert.deepInclude(none.metrics, { "test/skipped_groups": 2 })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
-    it.effect("T3: [1, 0] and [0, 0] is one of two right in two attempts", () =>
+    it.effect("[1, 0] and [0, 0] is one of two right in two attempts", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1, 0), rewarded("b", 0, 0)])
         assert.deepInclude(metrics, { "test/pass@2": 0.5, "test/correct": 0.25, "test/episodes": 4 })

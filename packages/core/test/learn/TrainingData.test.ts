@@ -38,7 +38,7 @@ const conversation = (trainable: readonly [boolean, boolean, boolean] = [true, t
 ]
 
 describe("TrainingData.assemble", () => {
-  it("D1, D6: makes one datum of turns that continue each other, shifted by one", () => {
+  it("makes one datum of turns that continue each other, shifted by one", () => {
     assert.deepStrictEqual(assembleOne(conversation(), 0.25).map(arraysOf), [{
       input: [[1, 2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51]],
       targets: [2, 3, 4, 5, 10, 11, 12, 20, 21, 30, 31, 40, 50, 51, 52],
@@ -48,7 +48,7 @@ describe("TrainingData.assemble", () => {
     }])
   })
 
-  it("says where its tokens were sampled, where the backend named the sequences", () => {
+  it("names the sequences that its tokens were sampled in, where the backend names them", () => {
     const named = conversation().map((one, index) => ({ ...one, action: { ...one.action, sequenceId: `s${index}` } }))
     const [datum] = assembleOne(named)
     const shown = (spans: ReadonlyArray<Datum.Span> = []) =>
@@ -89,11 +89,11 @@ describe("TrainingData.assemble", () => {
     assert.notProperty(assembleOne(conversation())[0]?.lineage, "weights")
   })
 
-  it("D2: masks a single turn's action alone", () => {
+  it("masks a single turn's action alone", () => {
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2, 3], [10, 11, 12])])), ["0 0 1 1 1"])
   })
 
-  it("D3: starts another datum where a turn rewrites history", () => {
+  it("starts another datum where a turn rewrites history", () => {
     const data = assembleOne([turn([1, 2, 3], [10, 11], [-1, -2]), turn([50, 51, 52], [60, 61], [-3, -4])], -0.75)
     assert.deepStrictEqual(data.map(arraysOf), [
       {
@@ -113,13 +113,13 @@ describe("TrainingData.assemble", () => {
     ])
   })
 
-  it("D4: trains on what the policy wrote and not on what a tool answered", () => {
+  it("trains on what the policy wrote and not on what a tool answered", () => {
     const prompt = [100, 101, 200, 201, 500]
     const data = assembleOne([turn(prompt, [300, 301]), turn([...prompt, 300, 301, 400, 401, 500], [310, 311])])
     assert.deepStrictEqual(masksOf(data), ["0 0 0 0 1 1 0 0 0 1 1"])
   })
 
-  it("D5, D7: keeps a turn that is not trainable as context, with its log-probabilities", () => {
+  it("keeps a turn that is not trainable as context, with its log-probabilities", () => {
     const middle = assembleOne(conversation([true, false, true]), 2).map(arraysOf)
     assert.deepStrictEqual(middle.map(({ mask }) => mask.join(" ")), ["0 0 0 0 1 1 1 0 0 0 0 0 1 1 1"])
     assert.deepStrictEqual(middle.map(({ advantages }) => advantages.join(" ")), ["0 0 0 0 2 2 2 0 0 0 0 0 2 2 2"])

@@ -26,7 +26,7 @@ describe("a policy that samples", () => {
       ])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("C1: passes on how it samples, and takes the tighter cap", () =>
+  it.effect("passes on its sampling options, and takes the tighter cap", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, {
         maxTokens: 8,
@@ -43,7 +43,7 @@ describe("a policy that samples", () => {
       assert.deepInclude(params[0], { temperature: 0.7, topP: 0.9, topK: 40 })
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
-  it.effect("acts the same for the same key, whatever came before", () =>
+  it.effect("acts the same for the same key, independently of earlier requests", () =>
     Effect.gen(function*() {
       const policy = Policy.fromSamplingClient(yield* client, { maxTokens: 8, seed: 5 })
       const first = yield* policy.act({ prompt, stop: [], key })

@@ -1,4 +1,4 @@
-/** Pinned cases G1–G15, R48 and R49 of what failed members mean, by their numbers. */
+/** What the failure of a member means for its group. */
 import { FailurePolicy, type GroupResult, Rollout, RolloutError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema } from "effect"
@@ -27,13 +27,13 @@ const failing =
   }
 
 describe("failFast", () => {
-  it.effect("G5, G10: fails with the first failure's own error", () =>
+  it.effect("fails with the first failure's own error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(roll(3, failing({ 0: 900, 2: 100 }), {}))
       assert.strictEqual(error.message, "member 2.0 broke")
     }))
 
-  it.effect("G5: is complete where nobody fails", () =>
+  it.effect("completes a group without failures", () =>
     Effect.gen(function*() {
       const result = yield* roll(3, failing({}), {})
       assert.deepInclude(result, { _tag: "Completed", retried: [] })
@@ -42,7 +42,7 @@ describe("failFast", () => {
 })
 
 describe("retryOnFailure", () => {
-  it.effect("G6: acquires one more member for one that failed", () =>
+  it.effect("acquires one more member for one that failed", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const result = yield* roll(2, failing({ 1: 10 }), { onFailure: FailurePolicy.retryOnFailure() }, log)
@@ -58,7 +58,7 @@ describe("retryOnFailure", () => {
     }))
 
   it.effect.each([3, 2, 0])(
-    "G7: leaves the group out after %i retries of all members together",
+    "leaves the group out after %i retries of all members together",
     (maxRetries) =>
       Effect.gen(function*() {
         const log: Array<string> = []
@@ -71,7 +71,7 @@ describe("retryOnFailure", () => {
       })
   )
 
-  it.effect("G7, G10, R48: interrupts the others, and keeps no part of the group", () =>
+  it.effect("interrupts the others, and keeps no part of the group", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const env: Env = (member, attempt) => member === 0 ? failing({ 0: 10 }, "fail")(0, attempt) : Scripted.hanging()
@@ -98,7 +98,7 @@ describe("retryOnFailure", () => {
       assert.deepStrictEqual(attempts, [0, 1, 2])
     }))
 
-  it.effect("G8: does not take an interruption for a failure", () =>
+  it.effect("does not take an interruption for a failure", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const builder = Scripted.group({ size: 2, log, env: () => Scripted.env() })
@@ -109,7 +109,7 @@ describe("retryOnFailure", () => {
       assert.notInclude(log, "acquire 0.1")
     }))
 
-  it.effect("G9: is told of a retry that could not even be acquired", () =>
+  it.effect("reports a retry whose acquisition failed", () =>
     Effect.gen(function*() {
       const env: Env = (member, attempt) =>
         attempt === 1 ? Scripted.breaks("sandbox") : failing({ 0: 10 }, "fail")(member, attempt)
@@ -117,7 +117,7 @@ describe("retryOnFailure", () => {
       assert.deepInclude(reasonOf(result), { attempt: 1, failure: "AcquireFailed", message: "sandbox broke" })
     }))
 
-  it.effect("W2: leaves no member running when its caller is interrupted", () =>
+  it.effect("leaves no member running when its caller is interrupted", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       let steps = 0
@@ -142,7 +142,7 @@ describe("retryOnFailure", () => {
 describe("minViableGroup", () => {
   const viable = FailurePolicy.minViableGroup
 
-  it.effect("G11: drops a member once enough have finished or nothing is left to try", () =>
+  it.effect("drops a member once enough have finished or nothing is left to try", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const onFailure = viable({ minSuccessful: 3, maxRetries: 1 })
@@ -163,7 +163,7 @@ describe("minViableGroup", () => {
       assert.strictEqual(acquisitions(log), 4)
     }))
 
-  it.effect("G12: is complete where nobody fails, and where a retry makes it good", () =>
+  it.effect("completes a group without failures, or whose failures a retry made good", () =>
     Effect.gen(function*() {
       const sound = yield* roll(4, failing({}), { onFailure: viable() })
       assert.deepInclude(sound, { _tag: "Completed", retried: [] })
@@ -173,7 +173,7 @@ describe("minViableGroup", () => {
       assert.lengthOf(restored._tag === "Completed" ? restored.retried : [], 1)
     }))
 
-  it.effect("G10, G13, R49: leaves the group out below the floor, and says both numbers", () =>
+  it.effect("skips the group below the floor, with both numbers in the reason", () =>
     Effect.gen(function*() {
       const result = yield* roll(4, failing({ 1: 10, 2: 20 }), {
         onFailure: viable({ minSuccessful: 3, maxRetries: 0 })
@@ -197,7 +197,7 @@ describe("minViableGroup", () => {
     }))
 
   it.effect.each([[1, 1], [2, 2], [4, 3], [5, 4], [8, 6], [16, 12]] as const)(
-    "G14: of %i members %i must finish unless said otherwise",
+    "of %i members %i must finish by default",
     ([size, floor]) =>
       Effect.gen(function*() {
         const losing = (count: number) =>
@@ -214,7 +214,7 @@ describe("minViableGroup", () => {
   )
 
   it.effect.each([[1, "Partial"], [2, "Skipped"]] as const)(
-    "G15: drops a member that hangs where %i of two must finish",
+    "drops a member that hangs where %i of two must finish",
     ([minSuccessful, expected]) =>
       Effect.gen(function*() {
         const env: Env = (member) => member === 1 ? Scripted.hanging() : Scripted.env(done(1))
@@ -255,17 +255,17 @@ describe("minViableGroup", () => {
     }))
 })
 
-describe("G1: the presets", () => {
+describe("the presets", () => {
   const presets = [FailurePolicy.failFast, FailurePolicy.retryOnFailure(), FailurePolicy.minViableGroup()]
 
-  it("name what follows every kind of failure", () => {
+  it("have a consequence for every kind of failure", () => {
     for (const { otherwise } of presets) {
       assert.sameMembers(Object.keys(otherwise), Object.keys(FailurePolicy.failFast.otherwise))
     }
     assert.deepStrictEqual(presets.map(({ maxRetries }) => maxRetries), [undefined, 3, 3])
   })
 
-  it.effect("do not ask a grader again, who would see the same members", () =>
+  it.effect("do not retry a grader, which would see the same members", () =>
     Effect.forEach(presets.slice(1), (onFailure) =>
       Effect.gen(function*() {
         for (const grading of [Scripted.breaks("grader"), Effect.never]) {
@@ -284,7 +284,7 @@ describe("G1: the presets", () => {
       })))
 })
 
-it.effect("G2: errors survive being written down", () =>
+it.effect("errors survive encoding and decoding", () =>
   Effect.gen(function*() {
     const codec = Schema.toCodecJson(RolloutError.RolloutError)
     const errors = [
@@ -298,7 +298,7 @@ it.effect("G2: errors survive being written down", () =>
     }
   }))
 
-it.effect("G3: totals are of those that finished, whatever failed on the way", () =>
+it.effect("totals are those of the members that finished", () =>
   Effect.gen(function*() {
     const builder = Scripted.group({
       size: 3,

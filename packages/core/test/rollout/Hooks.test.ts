@@ -1,4 +1,4 @@
-/** Pinned cases R28–R35 of hooks, by their numbers. */
+/** Hooks: messages they add, ends they change, and what they see. */
 import { type Env, type Hooks, type Limits, Message, type Policy, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Option } from "effect"
@@ -30,7 +30,7 @@ describe("a hook at the beginning of a turn", () => {
     onTurnBegin: ({ transitions }) => Effect.succeed(transitions.length === turn ? hint : [])
   })
 
-  it.effect("R28: adds messages, which count", () =>
+  it.effect("adds messages, whose tokens count", () =>
     Effect.gen(function*() {
       const talk = Talk.make(goesOn, ends)
       const { caps, trajectory } = yield* play(talk, atTurn(1), { maxTrajectoryTokens: 200 })
@@ -39,14 +39,14 @@ describe("a hook at the beginning of a turn", () => {
       assert.include(talk.messages, hint[0])
     }))
 
-  it.effect("R28: may add so much that nothing is left to sample", () =>
+  it.effect("may add so many tokens that none is left to sample", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn, ends), atTurn(1), { maxTrajectoryTokens: 41 })
       assert.deepStrictEqual(caps, [31])
       assert.strictEqual(stopReason, "max_tokens")
     }))
 
-  it.effect("R29: needs an environment that takes messages in, whatever failures mean", () =>
+  it.effect("needs an environment that takes messages, under every failure policy", () =>
     Effect.gen(function*() {
       const result = Rollout.group(
         Scripted.group({ size: 2, env: () => Scripted.env(Scripted.done(1)) }),
@@ -59,7 +59,7 @@ describe("a hook at the beginning of a turn", () => {
 })
 
 describe("a hook that is told why an episode ends", () => {
-  it.effect("R30: lets a finished episode go on", () =>
+  it.effect("lets a finished episode go on", () =>
     Effect.gen(function*() {
       let ended = 0
       const graded: Array<number> = []
@@ -74,7 +74,7 @@ describe("a hook that is told why an episode ends", () => {
       assert.deepStrictEqual(graded, [2], "once, at the end that counts")
     }))
 
-  it.effect("R30: but not where its environment cannot show itself again", () =>
+  it.effect("cannot let an episode go on whose environment cannot show itself again", () =>
     Effect.gen(function*() {
       const env = Scripted.env({ ...Scripted.done(1), stopReason: "completed" })
       const error = yield* Effect.flip(play(env, { onStopReason: () => Effect.succeedNone }))
@@ -86,7 +86,7 @@ describe("a hook that is told why an episode ends", () => {
       [{}, [ends], "completed"],
       [{ maxTurns: 1 }, [goesOn], "max_turns"]
     ] as const
-  )("R31: calls it something else, under %j", ([limits, turns, asked]) =>
+  )("may give the end another name, under %j", ([limits, turns, asked]) =>
     Effect.gen(function*() {
       const reasons: Array<string> = []
       const { stopReason } = yield* play(Talk.make(...turns), {
@@ -96,7 +96,7 @@ describe("a hook that is told why an episode ends", () => {
       assert.strictEqual(stopReason, "custom")
     }))
 
-  it.effect("is asked about one reason at a time: what is passed over hides the other for this turn", () =>
+  it.effect("is asked about one reason in each turn, even where two apply", () =>
     Effect.gen(function*() {
       const reasons: Array<string> = []
       const { caps, stopReason } = yield* play(Talk.make(goesOn), {
@@ -133,7 +133,7 @@ describe("hooks", () => {
     return log
   })
 
-  it.effect("R32: are called in order", () =>
+  it.effect("are called in order", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* order(Talk.make(goesOn, ends)),
@@ -141,7 +141,7 @@ describe("hooks", () => {
       )
     }))
 
-  it.effect("R33: do not grade what a limit ended", () =>
+  it.effect("do not grade an episode that a limit ended", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(
         yield* order(Talk.make(goesOn), { maxTurns: 1 }),
@@ -182,7 +182,7 @@ describe("hooks", () => {
       assert.notStrictEqual(states[1]?.transitions, trajectory.transitions)
     }))
 
-  it.effect("fail and need as their types say", () =>
+  it.effect("have the errors and requirements of their types", () =>
     Effect.gen(function*() {
       class Guide extends Context.Service<Guide, { readonly advice: string }>()("Guide") {}
       const hooks = {
@@ -199,8 +199,8 @@ describe("hooks", () => {
     }))
 })
 
-describe("with tools", () => {
-  it.effect("R28, R35: what a hook says is read by the policy and by the grader", () =>
+describe("hooks of an environment with tools", () => {
+  it.effect("messages of a hook are read by the policy and by the grader", () =>
     Effect.gen(function*() {
       const plain = yield* Agent.play([Agent.calls(1), Agent.answer()], { caller: { maxTrajectoryTokens: 200 } })
       const played = yield* Agent.play([Agent.calls(1), Agent.answer()], {
@@ -215,7 +215,7 @@ describe("with tools", () => {
       assert.include((played.graded[0] ?? []).map((message) => Message.text(message)), "two turns are left")
     }))
 
-  it.effect("R30: a conversation that was over goes on, and is graded each time that it ends", () =>
+  it.effect("a conversation that was over goes on, and is graded each time that it ends", () =>
     Effect.gen(function*() {
       let ended = 0
       const played = yield* Agent.play([Agent.answer("not yet"), Agent.answer("done")], {
@@ -232,7 +232,7 @@ describe("with tools", () => {
       )
     }))
 
-  it.effect("R33: a runner's limit is not graded, its environment's own is", () =>
+  it.effect("an episode is graded at its environment's own limit, and not at the runner's", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const hooks = written(log)

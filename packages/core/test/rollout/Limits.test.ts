@@ -1,4 +1,4 @@
-/** Pinned cases R1–R21 of limits, by their numbers. */
+/** Limits on tokens, turns and tool calls. */
 import { type Env, type Limits, type Policy, Rollout, type RolloutError, type Trajectory } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
@@ -30,21 +30,21 @@ const play = Effect.fnUntraced(function*<E>(
 const goesOn = {}
 const ends = { done: "completed", reward: 1 } as const
 
-describe("what a turn may sample", () => {
-  it.effect("R1: is not capped where nothing is limited", () =>
+describe("the number of tokens that a turn may sample", () => {
+  it.effect("is not capped where nothing is limited", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), {})
       assert.deepStrictEqual(caps, [undefined, undefined])
     }))
 
-  it.effect("R2: is the tokens of a turn", () =>
+  it.effect("is maxTurnTokens", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn, ends), { maxTurnTokens: 7 })
       assert.deepStrictEqual(caps, [7, 7])
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("R2: and may be one token, which ends nothing", () =>
+  it.effect("may be a single token, and the episode goes on", () =>
     Effect.gen(function*() {
       const { caps, stopReason, trajectory } = yield* play(Talk.make(goesOn, ends), { maxTurnTokens: 1 })
       assert.deepStrictEqual(caps, [1, 1])
@@ -52,26 +52,26 @@ describe("what a turn may sample", () => {
       assert.strictEqual(trajectory.truncations, 1, "the last turn ended the episode")
     }))
 
-  it.effect("R3: is what the prompt leaves of the trajectory's tokens", () =>
+  it.effect("is what the prompt leaves of maxTrajectoryTokens", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), { maxTrajectoryTokens: 100 })
       assert.deepStrictEqual(caps, [90, 70])
     }))
 
-  it.effect("R4: is what is left of all sampled tokens", () =>
+  it.effect("is what is left of maxSampledTokens", () =>
     Effect.gen(function*() {
       const { caps } = yield* play(Talk.make(goesOn, ends), { maxSampledTokens: 10 }, [3])
       assert.deepStrictEqual(caps, [10, 7])
     }))
 
-  it.effect("R5: is the least of them", () =>
+  it.effect("is the least of them", () =>
     Effect.gen(function*() {
       const limits = { maxTurnTokens: 80, maxTrajectoryTokens: 100, maxSampledTokens: 95 }
       const { caps } = yield* play(Talk.make(goesOn, goesOn, ends), limits, [3])
       assert.deepStrictEqual(caps, [80, 70, 50])
     }))
 
-  it.effect("is what the policy keeps to, or it fails", () =>
+  it.effect("binds the policy, which fails where it samples more", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(
         Rollout.episode(Talk.make(ends), { act: () => Effect.succeed(Scripted.tokens(9)) }, key, {
@@ -83,7 +83,7 @@ describe("what a turn may sample", () => {
 })
 
 describe("a budget of tokens", () => {
-  it.effect("R6: that leaves one token ends the episode before it began", () =>
+  it.effect("that leaves one token ends the episode before it began", () =>
     Effect.gen(function*() {
       const talk = Talk.make(ends)
       const { caps, trajectory } = yield* play(talk, { maxTrajectoryTokens: 11 })
@@ -98,20 +98,20 @@ describe("a budget of tokens", () => {
       assert.deepStrictEqual(trajectory, expected)
     }))
 
-  it.effect("R7: that leaves two is enough for a turn", () =>
+  it.effect("that leaves two is enough for a turn", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(ends), { maxTrajectoryTokens: 12 })
       assert.deepStrictEqual(caps, [2])
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("R8: of the trajectory is named where that of all samples is spent too", () =>
+  it.effect("of the trajectory is named where that of all samples is spent too", () =>
     Effect.gen(function*() {
       const { stopReason } = yield* play(Talk.make(ends), { maxTrajectoryTokens: 10, maxSampledTokens: 1 })
       assert.strictEqual(stopReason, "max_tokens")
     }))
 
-  it.effect("R9: of all samples ends the episode after the turn that spent it", () =>
+  it.effect("of all samples ends the episode after the turn that spent it", () =>
     Effect.gen(function*() {
       const { caps, stopReason, trajectory } = yield* play(Talk.make({ reward: 0.25 }), { maxSampledTokens: 4 })
       assert.deepStrictEqual(caps, [4, 2])
@@ -126,7 +126,7 @@ describe("a budget of tokens", () => {
       assert.strictEqual(stopReason, "completed")
     }))
 
-  it.effect("R11: ends a conversation of turns that are cut one after the other, and counts them", () =>
+  it.effect("ends a conversation of turns that are cut one after the other, and counts them", () =>
     Effect.gen(function*() {
       let length = 0
       const env: Env.Env = {
@@ -142,7 +142,7 @@ describe("a budget of tokens", () => {
 })
 
 describe("turns", () => {
-  it.effect("R14: are no more than the runner's limit", () =>
+  it.effect("are no more than the runner's limit", () =>
     Effect.gen(function*() {
       const { caps, stopReason } = yield* play(Talk.make(goesOn), { maxTurns: 2 })
       assert.strictEqual(caps.length, 2)
@@ -152,7 +152,7 @@ describe("turns", () => {
   it.effect.each(
     [[{ maxTurns: 2 }, { maxTurns: 9 }], [{ maxTurns: 9 }, { maxTurns: 2 }], [{}, { maxTurns: 2 }]] as const
   )(
-    "P6: are no more than the tighter of the runner's and the environment's: %j",
+    "are no more than the tighter of the runner's and the environment's: %j",
     ([limits, own]) =>
       Effect.gen(function*() {
         const { caps } = yield* play({ ...Talk.make(goesOn), limits: own }, limits)
@@ -160,7 +160,7 @@ describe("turns", () => {
       })
   )
 
-  it.effect("of an environment that asks for impossible limits are none", () =>
+  it.effect("are not played in an environment with invalid limits", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(play({ ...Talk.make(ends), limits: { maxTurns: 0.5 } }, {}))
       assert.include(error.message, "limits.maxTurns is 0.5, expected a whole number from 1 on")
@@ -170,14 +170,14 @@ describe("turns", () => {
 describe("tool calls", () => {
   const left = (talk: Talk.Talk) => talk.actions.map(({ toolCallsLeft }) => toolCallsLeft)
 
-  it.effect("are told to the environment as they become fewer", () =>
+  it.effect("left are told to the environment in each turn", () =>
     Effect.gen(function*() {
       const talk = Talk.make({ toolCalls: 2 }, { toolCalls: 1 }, { toolCalls: 0 }, ends)
       yield* play(talk, { maxToolCalls: 3 })
       assert.deepStrictEqual(left(talk), [3, 1, 0, 0])
     }))
 
-  it.effect("R19: are those of the tighter limit", () =>
+  it.effect("are those of the tighter limit", () =>
     Effect.gen(function*() {
       for (const [limit, own] of [[2, 10], [10, 2]] as const) {
         const talk = Talk.make(ends)
@@ -202,7 +202,7 @@ describe("tool calls", () => {
       )
     }))
 
-  it.effect("R21: of an environment that does not count them cannot be limited, and no policy is asked", () =>
+  it.effect("of an environment that does not count them cannot be limited, and no policy is asked", () =>
     Effect.gen(function*() {
       const { step, ...rest } = Talk.make(ends)
       let asked = 0
@@ -219,7 +219,7 @@ describe("tool calls", () => {
     }))
 })
 
-describe("R45: a first prompt that is too long", () => {
+describe("a first prompt that is too long", () => {
   it.effect("costs the group no more than its own reward", () =>
     Effect.gen(function*() {
       let asked = 0

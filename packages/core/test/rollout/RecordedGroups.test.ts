@@ -193,14 +193,14 @@ describe("a group under a strategy", () => {
   const [empty] = Recorded.groups.filter(({ input }) => input.members.length === 0)
   const [unclean] = Recorded.groups.filter(({ input }) => input.cleanup_error !== null)
 
-  it.effect("W12: a group without members is refused by name", () =>
+  it.effect("a group without members is refused by name", () =>
     Effect.gen(function*() {
       if (empty === undefined) return assert.fail("not recorded")
       const { exit } = yield* rolled(empty)
       assert.include(String(exit), `size of group "group" is 0, expected a whole number from 1 on`)
     }))
 
-  it.effect("W5: a release that fails does not hide a group that finished", () => {
+  it.effect("a release that fails does not hide a group that finished", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
     return Effect.gen(function*() {

@@ -1,4 +1,4 @@
-/** W5: resources that are not released are reported in time, and never instead of the result. */
+/** Resources that are not released are reported in time, and never instead of the result. */
 import { FailurePolicy, type GroupResult, Rollout } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger } from "effect"

@@ -7,7 +7,7 @@ import * as Talk from "../env/Talk.ts"
 const { question, call, calls, answer, unreadable, echo, play, stopReason } = Agent
 
 describe("presets", () => {
-  it("are the cookbook's (P1, P2)", () => {
+  it("are the cookbook's", () => {
     assert.deepStrictEqual(RolloutConfig.simple, { env: {}, rollout: {} })
     assert.deepStrictEqual(RolloutConfig.agentic, {
       env: {
@@ -24,7 +24,7 @@ describe("presets", () => {
     })
   })
 
-  it.effect("make environments that say their limits (P6)", () =>
+  it.effect("make environments that say their limits", () =>
     Effect.gen(function*() {
       const limitsOf = (settings: ToolEnv.Settings) =>
         Effect.map(
@@ -43,7 +43,7 @@ describe("presets", () => {
       assert.strictEqual(tight?.maxTurns, 3)
     }))
 
-  it.effect("let an agent work to its last turn, for nothing (P3)", () =>
+  it.effect("let an agent work to its last turn, and set its reward to 0 there", () =>
     Effect.gen(function*() {
       const { env, rollout } = RolloutConfig.agentic
       const parses = [calls(1), calls(1), calls(1), unreadable(), unreadable(), calls(1)]
@@ -76,7 +76,7 @@ describe("presets", () => {
       assert.deepStrictEqual(result._tag === "Completed" && [...result.rewardsG], [0])
     }))
 
-  it.effect("end what grows too long (P4)", () =>
+  it.effect("end an episode that grows too long", () =>
     Effect.gen(function*() {
       const text = JSON.stringify({ text: "word ".repeat(66_000) })
       const long = Talk.parsed("", { toolCalls: [call("echo", text)] })

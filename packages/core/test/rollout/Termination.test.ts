@@ -1,4 +1,4 @@
-/** Pinned cases G16–G23 of what an ended episode is worth, by their numbers. */
+/** The reward of an episode that ended at a limit. */
 import { FailurePolicy, Metric, Rollout, type StopReason, TerminationReward } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -39,7 +39,7 @@ const completed: Member = { reason: "completed", grade: 0.5 }
 
 describe("zeroRewardOnLimit", () => {
   it.effect.each(TerminationReward.limitStopReasons)(
-    "G16: takes what an episode that ended by %s was given",
+    "sets the reward of an episode that ended by %s to 0",
     (reason) =>
       Effect.gen(function*() {
         const { flags, gradings, totals } = yield* roll([{ reason, grade: 0.7 }, completed], zero)
@@ -49,20 +49,20 @@ describe("zeroRewardOnLimit", () => {
       })
   )
 
-  it.effect("G17: leaves what is below 0", () =>
+  it.effect("leaves rewards below 0", () =>
     Effect.gen(function*() {
       const { flags, totals } = yield* roll([{ reason: "max_turns", grade: -0.3 }, completed], zero)
       assert.deepStrictEqual(totals, [-0.3, 0.5])
       assert.deepStrictEqual(flags, [{}, {}])
     }))
 
-  it.effect("G18: takes what its steps earned, too, to exactly 0", () =>
+  it.effect("includes the rewards of its steps, to exactly 0", () =>
     Effect.gen(function*() {
       const { totals } = yield* roll([{ reason: "max_turns", step: 0.4, grade: 0.3 }, completed], zero)
       assert.deepStrictEqual(totals, [0, 0.5])
     }))
 
-  it.effect("takes it where no grader adds anything", () =>
+  it.effect("holds without a grader", () =>
     Effect.gen(function*() {
       const ending = { ...Scripted.done(0.9), stopReason: "max_tokens" } as const
       const builder = Scripted.group({ size: 2, env: () => Scripted.env(ending) })
@@ -70,7 +70,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0, 0])
     }))
 
-  it.effect("G19: takes nothing from episodes that ended otherwise", () =>
+  it.effect("leaves episodes that ended otherwise", () =>
     Effect.gen(function*() {
       const reasons = ["completed", "context_overflow", "parse_error", undefined] as const
       const members = reasons.map((reason) => ({ grade: 0.7, ...(reason !== undefined && { reason }) }))
@@ -79,7 +79,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(flags, [{}, {}, {}, {}])
     }))
 
-  it.effect("G20: is off unless asked for, and takes only what is listed", () =>
+  it.effect("is off by default, and holds for the listed stop reasons only", () =>
     Effect.gen(function*() {
       const members: ReadonlyArray<Member> = [{ reason: "max_turns", grade: 0.7 }, { reason: "max_tokens", grade: 0.6 }]
       assert.deepStrictEqual((yield* roll(members)).totals, [0.7, 0.6])
@@ -88,7 +88,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual((yield* roll(members, only)).totals, [0, 0.6])
     }))
 
-  it.effect("takes what ended under a hook's own name, where that is listed", () =>
+  it.effect("holds for a hook's own stop reason where that is listed", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 1,
@@ -101,7 +101,7 @@ describe("zeroRewardOnLimit", () => {
       assert.deepStrictEqual(result._tag === "Completed" ? Array.from(result.rewardsG) : [], [0])
     }))
 
-  it.effect("compares those that are left", () =>
+  it.effect("grades the members that are left", () =>
     Effect.gen(function*() {
       const builder = Scripted.group({
         size: 3,
@@ -123,14 +123,14 @@ describe("skipGradingOnTimeout", () => {
   const late: Member = { reason: "rollout_timeout", step: 0.25, grade: 0.7 }
   const skip = { zeroRewardOnLimit: true, skipGradingOnTimeout: true }
 
-  it.effect("G21: spares the grader a group that ran out of time as a whole", () =>
+  it.effect("does not grade a group whose members all ran out of time", () =>
     Effect.gen(function*() {
       const { gradings, totals } = yield* roll([late, late], skip)
       assert.strictEqual(gradings, 0)
       assert.deepStrictEqual(totals, [0, 0])
     }))
 
-  it.effect("G22: and nobody else", () =>
+  it.effect("grades a group of which a member finished, or whose timeouts are not set to 0", () =>
     Effect.gen(function*() {
       const mixed = yield* roll([late, completed], skip)
       assert.strictEqual(mixed.gradings, 1)
@@ -161,7 +161,7 @@ describe("graderTimeout", () => {
       options
     ))
 
-  it.effect("G23: fails a grader that takes longer", () =>
+  it.effect("fails a grader that takes longer", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(slowly({ graderTimeout: "50 millis" }))
       assert.strictEqual(
@@ -170,7 +170,7 @@ describe("graderTimeout", () => {
       )
     }))
 
-  it.effect("is off unless asked for, and that of a member unless given", () =>
+  it.effect("is unbounded by default, and memberTimeout where that is given", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* slowly({}))._tag, "Completed")
       assert.strictEqual((yield* slowly({ memberTimeout: "1 second", graderTimeout: "6 seconds" }))._tag, "Completed")

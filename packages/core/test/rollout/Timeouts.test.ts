@@ -1,4 +1,4 @@
-/** Pinned cases R22–R27: time as an outcome, and time as a failure that says whose it was. */
+/** Timeouts: as the end of an episode, and as a failure of the part that took too long. */
 import { type Env, FailurePolicy, type InvalidOption, type Policy, Rollout, type RolloutError } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Option, Stream } from "effect"
@@ -27,7 +27,7 @@ const goesOn = { reward: 0.25 }
 const ends = { done: "completed", reward: 1 } as const
 
 describe("rolloutTimeout", () => {
-  it.effect("R22: keeps the turns before the one it interrupts", () =>
+  it.effect("keeps the turns before the one it interrupts", () =>
     Effect.gen(function*() {
       const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
         limits: { rolloutTimeout: "100 millis" }
@@ -37,14 +37,14 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
     }))
 
-  it.effect("R22: drops what was sampled for a step that did not end", () =>
+  it.effect("drops what was sampled for a step that did not end", () =>
     Effect.gen(function*() {
       const env = Scripted.env(Scripted.next(0.5), Effect.never)
       const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
       assert.deepStrictEqual(trajectory.transitions.map(({ reward }) => reward), [0.5])
     }))
 
-  it.effect("R23: before the first turn leaves an empty episode of no reward", () =>
+  it.effect("before the first turn leaves an empty episode with the reward 0", () =>
     Effect.gen(function*() {
       const env = { ...Scripted.env(), initialObservation: Effect.never }
       const trajectory = yield* play(env, answering(1), { limits: { rolloutTimeout: "100 millis" } })
@@ -56,7 +56,7 @@ describe("rolloutTimeout", () => {
       })
     }))
 
-  it.effect("R24: is final: no hook is asked whether to go on, and artifacts are made", () =>
+  it.effect("is final: no hook is asked whether to go on, and artifacts are made", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const trajectory = yield* play(Talk.make(goesOn), answering(1, undefined), {
@@ -71,7 +71,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(asked, ["artifacts of 1"])
     }))
 
-  it.effect("W9: does not count what hooks do afterwards", () =>
+  it.effect("does not count the time of hooks afterwards", () =>
     Effect.gen(function*() {
       const trajectory = yield* play(Talk.make(ends), answering(1), {
         limits: { rolloutTimeout: "100 millis" },
@@ -80,7 +80,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("completed"))
     }))
 
-  it.effect("W9: does not hide an environment's own timeout", () =>
+  it.effect("does not hide an environment's own timeout", () =>
     Effect.gen(function*() {
       const tool = Effect.timeoutOrElse(Effect.never, {
         duration: "10 millis",
@@ -110,7 +110,7 @@ describe("rolloutTimeout", () => {
     return { work, provide: Effect.provideService(Clock.Clock, clock) }
   }
 
-  it.effect("R25: ends between two turns where a step let nobody else run", () =>
+  it.effect("ends between two turns where a step blocked the thread", () =>
     Effect.gen(function*() {
       const { provide, work } = busy()
       const env = Scripted.env(work(Scripted.next(0.5)), work(Scripted.done(1)))
@@ -121,7 +121,7 @@ describe("rolloutTimeout", () => {
       assert.deepStrictEqual(trajectory.stopReason, Option.some("rollout_timeout"))
     }))
 
-  it.effect("R26: unless a hook lets it go on there", () =>
+  it.effect("lets a hook continue an episode that it ended between two turns", () =>
     Effect.gen(function*() {
       const { provide, work } = busy()
       const env = Scripted.env(work(Scripted.next(0.5)), work({ ...Scripted.done(1), stopReason: "completed" }))
@@ -143,7 +143,7 @@ describe("a timeout names the part that took too long", () => {
     error._tag === "RolloutError" ? error.reason._tag : error._tag
 
   it.effect.each([{}, { rolloutTimeout: "30 seconds" }] as const)(
-    "R27: a turn of the policy, under %j",
+    "a turn of the policy, under %j",
     (limits) =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(
@@ -231,7 +231,7 @@ describe("a timeout names the part that took too long", () => {
     }))
 
   it.effect.each(["limits.turnTimeout", "graderTimeout", "releaseTimeout"])(
-    "and is asked for with a time: %s",
+    "and must be a time above 0: %s",
     (field) =>
       Effect.gen(function*() {
         const error = yield* failure(

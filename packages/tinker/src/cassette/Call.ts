@@ -11,7 +11,7 @@ export type JsonObject = { readonly [name: string]: Schema.Json }
 
 export interface Call<in out A> {
   readonly operation: Operation.Operation<A>
-  /** The operation's name, whom it was asked, and what. */
+  /** The operation's name, its client and its arguments. */
   readonly request: JsonObject
   /** Hash of the request. */
   readonly key: string
@@ -44,7 +44,7 @@ export const createTrainingClientFromState = (path: string) => make(Operation.cr
 export const createSamplingClient = (from: { readonly baseModel: string } | { readonly modelPath: string }) =>
   make(Operation.createSamplingClient, from)
 
-/** Asked of weights, as all clients that have the same ones answer alike. */
+/** A call to a sampling client is known by its weights: all clients of the same weights answer alike. */
 export const sample = (weights: string, request: Sampling.SampleRequest) =>
   make(Operation.sample, { weights, ...Request.sample(request) })
 
@@ -60,8 +60,8 @@ const save = (name: string, { ttl }: TrainingClient.SaveOptions): JsonObject => 
 })
 
 /**
- * The calls of one training client: an answer depends on what changed the model before, so each says `after` how many changes
- * it was asked.
+ * The calls of one training client: an answer depends on earlier changes of the model, so each call says `after` how many changes it was
+ * made.
  */
 export const training = (client: string) => {
   let changes = 0
@@ -82,7 +82,7 @@ export const training = (client: string) => {
       make(Operation.saveWeightsForSampler, { ...at(), ...save(name, options) }),
     saveWeightsAndGetSamplingClient: () => make(Operation.saveWeightsAndGetSamplingClient, at()),
     unload: () => make(Operation.unload, at()),
-    /** Name of the weights as they are now. */
+    /** Name of the current weights. */
     weights: () => `${client}@${changes}`
   }
 }

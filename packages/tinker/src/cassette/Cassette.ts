@@ -1,4 +1,4 @@
-/** A backend recorded once and replayed ever after, without key or network. */
+/** A backend recorded once and replayed afterwards, without key or network. */
 import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
@@ -27,8 +27,8 @@ export const layer = (file: string): Layer.Layer<Tinker.Tinker, CassetteError, F
   )
 
 /**
- * The backend it is provided with, whose every answer is written to `file` before it is given on; what was in the file before is
- * lost. What was written when a run breaks off can be replayed.
+ * Wraps the backend it is provided with, and writes every answer to `file` before returning it; the file's earlier content is lost. The
+ * recording of a run that broke off can be replayed up to there.
  */
 export const layerRecord = (
   file: string

@@ -1,4 +1,4 @@
-/** Plays one object of a backend: either it answers and is written down, or what was written answers. */
+/** Plays one object of a backend: either the object answers and is recorded, or the recording answers. */
 import type { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -8,17 +8,17 @@ import type { Tape } from "./Tape.ts"
 
 type Answer<A, R = never> = Effect.Effect<A, TinkerError.TinkerError, R>
 
-/** What a call made: described, named, and played on. */
+/** The object that a call made: described, named, and played in turn. */
 export interface Made<A, M> {
   readonly id: string
   readonly answer: A
   readonly deck: Deck<M>
 }
 
-/** `ask` is done to the backend's object while it is recorded. */
+/** `ask` calls the backend's object while it is recorded. */
 export interface Deck<L> {
   readonly answer: <A>(call: Call.Call<A>, ask: (live: L) => Answer<A>) => Answer<A>
-  /** Makes another object, which `describe` gives the answer of. */
+  /** Makes another object; `describe` gives the answer that is recorded for it. */
   readonly make: <A, M>(
     call: Call.Call<A>,
     ask: (live: L) => Answer<M, Scope.Scope>,

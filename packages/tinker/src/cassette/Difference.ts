@@ -1,4 +1,4 @@
-/** In which fields two requests are not the same. */
+/** The fields in which two requests differ. */
 import type * as Schema from "effect/Schema"
 import * as NumberText from "./NumberText.ts"
 
@@ -41,7 +41,7 @@ const leaf = (field: string, asked: Json, recorded: Json): Difference => {
   return { field: `${field}[${at}]`, asked: show(left[at]), recorded: show(right[at]) }
 }
 
-/** Every field in which they are not the same, in the order of what was asked. */
+/** Every field in which they differ, in the order of the request that was made. */
 export const between = (asked: Json, recorded: Json, field = ""): ReadonlyArray<Difference> => {
   if (isList(asked) && isList(recorded)) {
     return asked.length === recorded.length

@@ -1,4 +1,4 @@
-/** The lines of a recording: first what it is, then one call with its answer on each. */
+/** The lines of a recording: a header, then one call with its answer per line. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -28,7 +28,7 @@ const Line = Schema.fromJsonString(Schema.Struct({
   failure: Schema.optionalKey(Schema.Json)
 }))
 
-/** What became of a call. */
+/** How a call ended. */
 export type Outcome = Result.Result<Schema.Json, TinkerError.TinkerError>
 
 /** A call as it was recorded. */
@@ -40,10 +40,10 @@ export interface Entry {
   readonly outcome: Outcome
 }
 
-/** Names what a call made. */
+/** Name of the object that a call made. */
 export const id = (key: string, ordinal: number) => `${key}.${ordinal}`
 
-/** Without its cause, which is the transport's own and changes from one recording to the next. */
+/** Without its cause, which belongs to the transport and changes from one recording to the next. */
 const portable = ({ operation, reason }: TinkerError.TinkerError) => new TinkerError.TinkerError({ operation, reason })
 
 const outcomeFields = <A>({ operation }: Call.Call<A>, result: Result.Result<A, TinkerError.TinkerError>) =>
@@ -63,7 +63,7 @@ export const encode = <A>(call: Call.Call<A>, ordinal: number, result: Result.Re
 
 const message = Effect.mapError((error: Schema.SchemaError) => error.message.replaceAll(/\s*\n\s*/g, " "))
 
-/** Nothing where the line begins a recording that can be read here. */
+/** Undefined where the line begins a recording of a version that can be read. */
 export const checkHeader = (text: string): Effect.Effect<void, string> =>
   Schema.decodeUnknownEffect(Header)(text).pipe(
     Effect.mapError(() => `${text.slice(0, 80)} does not begin a cassette, expected ${header}`),
@@ -86,7 +86,7 @@ const decodeOutcome = Effect.fnUntraced(function*(line: (typeof Line)["Type"]) {
   return Result.succeed(answer)
 })
 
-/** A line, or in words what is wrong with it. */
+/** A line, or what is wrong with it. */
 export const decode = Effect.fnUntraced(
   function*(text: string, line: number): Effect.fn.Return<Entry, string> {
     const found = yield* message(Schema.decodeUnknownEffect(Line)(text))

@@ -1,4 +1,4 @@
-/** Reads a recording, and says which line cannot be. */
+/** Reads a recording; an unreadable line is named. */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"

@@ -24,7 +24,7 @@ const write = <N>(values: ArrayLike<N>, word: (value: N) => string) => {
 /** Nine digits tell any two float32 apart. */
 const mostDigits = 9
 
-/** The shortest decimal that is this float32 and no other. */
+/** The shortest decimal that rounds to this float32. */
 const floatWord = (value: number) => {
   if (Object.is(value, -0)) return "-0"
   for (let digits = 1; digits < mostDigits; digits++) {
@@ -41,7 +41,7 @@ export const fromFloats = (values: Float32Array): string => write(values, floatW
 /** A damaged count must not claim all memory. */
 const longest = 2 ** 24
 
-/** Words with how often each stands in a row. */
+/** Runs of equal words, with their lengths. */
 export type Runs = ReadonlyArray<readonly [word: string, count: number]>
 
 export const runs = (text: string): Runs =>
@@ -65,7 +65,9 @@ const read = (
 ): Effect.Effect<Read, string> => {
   const found = runs(text)
   const wrong = found.find(([word, count]) => !isNumber(word) || !Number.isInteger(count) || count < 1)
-  if (wrong !== undefined) return Effect.fail(`"${wrong.join("*")}", expected ${expected} and how often it comes`)
+  if (wrong !== undefined) {
+    return Effect.fail(`"${wrong.join("*")}", expected ${expected} and its number of repetitions`)
+  }
   const length = found.reduce((length, [, count]) => length + count, 0)
   return length > longest
     ? Effect.fail(`${length} numbers, expected at most ${longest}`)

@@ -1,4 +1,4 @@
-/** What a backend can be asked, and how its answers are written down. */
+/** The operations of a backend, and how their answers are recorded. */
 import { Capabilities, type Sampling, type TrainingClient } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 import * as Session from "../wire/Session.ts"
@@ -114,5 +114,5 @@ const all: ReadonlyArray<Named> = [
 
 const byName = new Map(all.map(({ answer, name }) => [name, answer]))
 
-/** How the answers of an operation are read, if there is one of this name. */
+/** The decoder of an operation's answers, if there is an operation of this name. */
 export const answerOf = (name: string) => byName.get(name)

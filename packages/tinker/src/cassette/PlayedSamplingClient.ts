@@ -1,4 +1,4 @@
-/** Samples from what a deck plays. */
+/** A sampling client played by a deck. */
 import { type SamplingClient, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Call from "./Call.ts"

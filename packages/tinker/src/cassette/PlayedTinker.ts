@@ -1,4 +1,4 @@
-/** A backend as a deck plays it. */
+/** A backend played by a deck. */
 import { Tinker, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Call from "./Call.ts"

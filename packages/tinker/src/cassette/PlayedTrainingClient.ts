@@ -1,4 +1,4 @@
-/** Trains as a deck plays. */
+/** A training client played by a deck. */
 import {
   CustomLoss,
   type Datum,

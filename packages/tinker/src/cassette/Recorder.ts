@@ -1,4 +1,4 @@
-/** Writes calls and their answers down as they come. */
+/** Records calls and their answers as they come. */
 import { TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +10,7 @@ import type * as Call from "./Call.ts"
 import { CassetteError } from "./CassetteError.ts"
 import * as Entry from "./Entry.ts"
 
-/** What a call gave, and the name of what it made. */
+/** The answer of a call, and the name of the object that it made. */
 export interface Recorded<out A> {
   readonly id: string
   readonly value: A
@@ -18,8 +18,8 @@ export interface Recorded<out A> {
 
 export interface Recorder {
   /**
-   * Runs `live` and writes down what `answer` says of it before anybody else knows. What is interrupted is not written. Fails as
-   * `Closed` where the recording cannot go on.
+   * Runs `live` and records its `answer` before returning it. An interrupted call is not recorded. Fails as `Closed` where the recording
+   * cannot go on.
    */
   readonly record: <A, B, R>(
     call: Call.Call<A>,
@@ -31,7 +31,7 @@ export interface Recorder {
 const unwritable = (file: string) => ({ message }: PlatformError) =>
   new CassetteError({ file, detail: `cannot be written: ${message}` })
 
-/** Begins the file anew; what was written stays whole lines, whenever it ends. */
+/** Empties the file; it consists of whole lines whenever recording ends. */
 export const make = Effect.fnUntraced(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function*(file: string) {
       )
     )
 
-  /** Nothing follows a line that may be cut. */
+  /** Nothing is appended to a line that may be cut. */
   const append = (line: string) =>
     Effect.suspend(() => brokenBecause === undefined ? write(line) : Effect.void).pipe(
       Effect.uninterruptible,

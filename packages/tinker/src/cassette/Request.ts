@@ -1,17 +1,17 @@
-/** Requests as JSON: equal requests are equal texts, whatever was left to its default. */
+/** Requests as JSON: equal requests are equal texts, with or without spelled-out defaults. */
 import { AdamParams, type Datum, type Loss, type ModelInput, type Sampling, type Tinker } from "@effect-rl/core"
 import type * as Schema from "effect/Schema"
 import * as NumberText from "./NumberText.ts"
 
 type JsonObject = { readonly [name: string]: Schema.Json }
 
-/** JSON has no words for NaN and the infinities. */
+/** JSON has no NaN and no infinities. */
 const number = (value: number): Schema.Json => Number.isFinite(value) ? value : String(value)
 
 const numbers = (values: Readonly<Record<string, number>>): JsonObject =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, number(value)]))
 
-/** The field, unless it says nothing. */
+/** The field, unless it is undefined. */
 const field = <N extends string, A extends Schema.Json>(name: N, value: A | undefined, usual?: A): JsonObject =>
   value === undefined || value === usual ? {} : { [name]: typeof value === "number" ? number(value) : value }
 

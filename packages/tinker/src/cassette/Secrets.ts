@@ -1,4 +1,4 @@
-/** Keeps keys out of recordings, wherever a backend lets one slip. */
+/** Keeps keys out of recordings, where a backend's message quotes one. */
 import type * as Schema from "effect/Schema"
 
 /** API keys of the Tinker service and of Hugging Face, JSON web tokens, passwords in addresses. */

@@ -13,7 +13,7 @@ export interface Played<out A> {
 }
 
 export interface Tape {
-  /** What was answered to the next of the calls like this; fails as `Unrecorded` where there was none. */
+  /** The next recorded answer to an equal call; fails as `Unrecorded` where there is none left. */
   readonly play: <A>(call: Call.Call<A>) => Effect.Effect<Played<A>, TinkerError.TinkerError>
 }
 
@@ -44,7 +44,7 @@ export const make = (file: string, entries: ReadonlyArray<Entry.Entry>): Tape =>
 
   const isWaiting = (entry: Entry.Entry) => waiting.get(entry.key)?.includes(entry) === true
 
-  /** Of the same operation with the fewest differences; rather one that still waits to be played. */
+  /** The entry of the same operation with the fewest differences; entries not played yet are preferred. */
   const nearest = (key: string, request: Call.JsonObject): Near | undefined => {
     const alike = entries.filter((entry) => entry.key === key)
     const last = alike.at(-1)

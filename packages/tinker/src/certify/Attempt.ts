@@ -1,4 +1,4 @@
-/** How one check goes. */
+/** Runs one check. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import type { Outcome, Result } from "./Certificate.ts"
 import { type Check, Mismatch, type Needs } from "./Check.ts"
 
-/** Longest that one check takes, on a slow service too. */
+/** Longest time for one check, on a slow service too. */
 export const patience = Duration.minutes(2)
 
 const tooSlow = new Mismatch({ expected: `an end within ${Duration.format(patience)}`, found: "none" })
@@ -18,7 +18,7 @@ const message = (cause: Cause.Cause<unknown>) => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Fails never: that a check cannot be tried is its outcome. */
+/** Never fails: a check that cannot be tried has failed. */
 export const outcome = ({ name, run, theme, why }: Check): Effect.Effect<Result, never, Exclude<Needs, Scope.Scope>> =>
   run.pipe(
     Effect.scoped,

@@ -1,4 +1,4 @@
-/** Whose fault a server says that a failure is: what is the server's, clients try again for minutes or hours. */
+/** Whether a server blames the client or itself for a failure: clients retry the server's own failures for minutes or hours. */
 import * as Effect from "effect/Effect"
 import * as Check from "./Check.ts"
 import { RawRequests, type Reply } from "./RawRequests.ts"

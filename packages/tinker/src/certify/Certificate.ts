@@ -1,5 +1,5 @@
 /**
- * What a server was asked, and what it did.
+ * The checks of a server, with their outcomes.
  *
  * @example
  * const failures = (certificate: Certificate.Certificate) => Certificate.counts(certificate).failed
@@ -18,7 +18,7 @@ export const Result = Schema.Struct({
   check: Schema.String,
   why: Schema.String,
   outcome: Outcome,
-  /** What was found; empty where there is no more to say than that the check passed. */
+  /** What was found; empty where the check passed and found nothing else of note. */
   detail: Schema.String
 })
 export type Result = typeof Result.Type
@@ -39,5 +39,5 @@ export const counts = ({ results }: Pick<Certificate, "results">): Counts => {
   return { passed: of("passed"), absent: of("absent"), failed: of("failed") }
 }
 
-/** Whether nothing failed; what is absent is no fault. */
+/** Whether no check failed; absent features do not count as failures. */
 export const isGood = (certificate: Pick<Certificate, "results">): boolean => counts(certificate).failed === 0

@@ -1,4 +1,4 @@
-/** Tries a Tinker server, whoever made it. */
+/** Tests any Tinker server. */
 import { Tinker, TinkerError } from "@effect-rl/core"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import * as RawRequests from "./RawRequests.ts"
 
 export interface CertificationOptions extends Omit<TinkerHttp.TinkerHttpOptions, "allowUnmaskedLoss" | "deadline"> {
   readonly baseUrl: string
-  /** The first that the server lists unless given. */
+  /** Default: the first model that the server lists. */
   readonly model?: string
 }
 
@@ -24,7 +24,7 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
 })
 
 /**
- * Tries one check after the other, each with a session and models of its own, and tells of each as it ends. Fails only where the
+ * Runs the checks one after the other, each with a session and models of its own, and reports each as it ends. Fails only where the
  * server cannot be reached, or has no model.
  *
  * @example

@@ -1,4 +1,4 @@
-/** One thing that a Tinker server does, why its clients need it, and how it is tried. */
+/** One requirement on a Tinker server: its statement, its reason and its test. */
 import type { Tinker, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -30,7 +30,7 @@ export const Theme = Schema.Literals([
 ])
 export type Theme = typeof Theme.Type
 
-/** The server does something else than the check asks for. */
+/** The server does not do what the check expects. */
 export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   expected: Schema.String,
   found: Schema.String
@@ -40,26 +40,26 @@ export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
   }
 }
 
-/** The server says that it does not have what the check is about. */
+/** The server says that it lacks the feature that the check is about. */
 export class Absent extends Schema.TaggedError<Absent>()("Absent", { detail: Schema.String }) {
   override get message() {
     return this.detail
   }
 }
 
-/** How a check ends that does not pass. */
+/** Ends of a check that does not pass. */
 export type Failure = Mismatch | Absent | TinkerError.TinkerError | WireError | MalformedBody
 
-/** What a check asks with. */
+/** The clients with which a check makes its requests. */
 export type Needs = Tinker.Tinker | RestClient | RawRequests | Scope.Scope
 
 export interface Check {
   readonly theme: Theme
-  /** What is asked for, as a sentence that is unique in its theme. */
+  /** The requirement, as a sentence that is unique in its theme. */
   readonly name: string
-  /** What goes wrong for clients where it does not hold. */
+  /** The consequence for clients where it does not hold. */
   readonly why: string
-  /** Succeeds with what was found, where that says more than that the check passed. */
+  /** Succeeds with a finding, empty where there is none besides that the check passed. */
   readonly run: Effect.Effect<string | void, Failure, Needs>
 }
 

@@ -1,4 +1,4 @@
-/** Everything that a Tinker server is asked to do, in the order of a certificate. */
+/** All checks, in the order of a certificate. */
 import * as Order from "effect/Order"
 import { type Check, Theme } from "./Check.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"

@@ -1,4 +1,4 @@
-/** Data that any language model with a dozen token ids can be trained on, for the port and as they are on the wire. */
+/** Training data for any language model with a dozen token ids, for the port and in wire format. */
 import { Datum, ModelInput } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import { decode } from "../wire/Json.ts"
@@ -64,7 +64,7 @@ export const forward = (model_id: string, seq_id: number) => ({
   forward_input: { data: [datum()], loss_fn: "cross_entropy" }
 })
 
-/** Large enough for one step to show, whatever the model. */
+/** Large enough for one step to have a measurable effect on any model. */
 export const learningRate = 0.05
 
 export const step = (model_id: string, seq_id: number, learning_rate = learningRate) => ({

@@ -1,4 +1,4 @@
-/** Requests as they are on the wire, sent once and answered whatever the status. */
+/** Requests in wire format, sent once; the answer is returned whatever its status. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -18,13 +18,13 @@ import { Mismatch } from "./Check.ts"
 
 export interface Reply {
   readonly status: number
-  /** Empty where the answer is no JSON object. */
+  /** Empty where the answer is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>
 }
 
 type Sent = Effect.Effect<Reply, WireError>
 
-/** A session of a check's own, with the ids of what is made in it. */
+/** A session for one check, with the ids of its models and samplers. */
 export interface Session {
   readonly id: string
   /** A new LoRA model of rank 8 whose requests are numbered from 1. */
@@ -33,7 +33,7 @@ export interface Session {
 }
 
 export class RawRequests extends Context.Service<RawRequests, {
-  /** The model that the checks are tried on. */
+  /** The base model under test. */
   readonly model: string
   readonly get: (path: string) => Sent
   readonly post: (path: string, body: object, headers?: Readonly<Record<string, string>>) => Sent

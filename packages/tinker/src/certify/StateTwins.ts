@@ -1,4 +1,4 @@
-/** Clients that go on from one state, of which each takes one step: what differs is what their passes did. */
+/** Clients that continue from one state, each with one step: they differ only in the gradients of their passes. */
 import { Loss, type Pending, Tinker, type TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import type * as Check from "./Check.ts"
@@ -12,7 +12,7 @@ export type Submit = (client: Client) => Effect.Effect<Pending.Pending<Output>, 
 
 export interface Moved {
   readonly output: Output
-  /** Before clipping, where the server tells it. */
+  /** Gradient norm before clipping, where the server reports it. */
   readonly gradNorm: number | undefined
   /** What the step added to the log-probabilities of the examples `[T]`. */
   readonly changeT: Float32Array
@@ -20,7 +20,7 @@ export interface Moved {
 
 export interface StateTwins {
   readonly logprobs: Float32Array
-  /** What a step of plain gradient descent with this learning rate does after the pass. */
+  /** The effect of a step of plain gradient descent with this learning rate after the pass. */
   readonly moved: (submit: Submit, learningRate: number) => Effect.Effect<Moved, Check.Failure, Check.Needs>
 }
 

@@ -1,4 +1,4 @@
-/** Events and metrics of what the client is doing. */
+/** Events and metrics of a client's requests. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -39,7 +39,7 @@ export type Event = Data.TaggedEnum<{
 }>
 export const Event = Data.taggedEnum<Event>()
 
-/** Never blocks: a listener that is too slow misses the oldest events. */
+/** Never blocks: a slow listener misses the oldest events. */
 export type Observe = (event: Event) => void
 
 /**
@@ -62,11 +62,11 @@ export class Activity extends Context.Service<Activity, {
 }
 
 const retries = Metric.counter("tinker_client_retries", {
-  description: "Requests sent again, by what made them fail",
+  description: "Requests sent again, by the reason of the failure",
   incremental: true
 })
 const pauses = Metric.counter("tinker_client_pauses", {
-  description: "Times that sampling was told to slow down, by why",
+  description: "Pauses of sampling that the service asked for, by reason",
   incremental: true
 })
 const queueStates = Metric.counter("tinker_client_queue_states", {

@@ -26,7 +26,7 @@ export const isProtobuf = ({ headers }: Answer) => (headers["content-type"] ?? "
 
 const isPage = ({ headers }: Answer) => (headers["content-type"] ?? "").includes("text/html")
 
-/** A page for people comes from something else than the service: a proxy, or a wrong address. */
+/** An HTML page comes from something else than the service: a proxy, or a wrong address. */
 export const notAPage = (answer: Answer) =>
   isPage(answer)
     ? Effect.fail(WireError.make(

@@ -1,4 +1,4 @@
-/** The body of an answer, up to a limit: a service may never stop sending. */
+/** The body of an answer, up to a limit: a faulty service may send without end. */
 import * as Effect from "effect/Effect"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"

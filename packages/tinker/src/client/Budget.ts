@@ -16,7 +16,7 @@ interface Waiter {
   resume: (turn: Effect.Effect<void, WireError>) => void
 }
 
-/** Each step takes constant time however much work waits, which effect's Semaphore does not promise. */
+/** Each step takes constant time with any amount of waiting work, which effect's Semaphore does not promise. */
 export const make = (pool: Pool, size: number, observe: Observe): Budget => {
   let inUse = 0
   let waiters: Array<Waiter> = []
@@ -33,7 +33,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
     first = 0
   }
 
-  /** A waiter that is resumed may release its permits at once, and so admit others before the loop goes on. */
+  /** A resumed waiter may release its permits at once, and so admit others before the loop goes on. */
   const admit = () => {
     for (let next = waiters[first]; next !== undefined; next = waiters[first]) {
       if (next.state === "waiting" && !fits(next.amount)) break
@@ -75,7 +75,7 @@ export const make = (pool: Pool, size: number, observe: Observe): Budget => {
       }).pipe(Effect.onInterrupt(() => leave(waiter)))
     })
 
-  /** Whether there are permits at once. */
+  /** Whether permits are available without waiting. */
   const takes = (amount: number) => {
     if (waiting > 0 || !fits(amount)) return false
     inUse += amount

@@ -1,4 +1,4 @@
-/** What the service wants of its clients, asked once and kept up to date. */
+/** The service's configuration of its clients, fetched once and kept up to date. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
@@ -12,7 +12,7 @@ import * as WireError from "./WireError.ts"
 export const sdk_version = "0.38.0"
 
 export interface Negotiated {
-  /** Credentials are exchanged for tokens that end. */
+  /** Credentials are exchanged for tokens that expire. */
   readonly exchangesKeys: boolean
   /** The credential command goes before the key. */
   readonly prefersCommand: boolean
@@ -36,7 +36,7 @@ export interface Negotiated {
   readonly computesGraphs: boolean
 }
 
-/** Also what is taken for granted before anything was asked. */
+/** Also the configuration that is assumed before the first answer. */
 export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => ({
   exchangesKeys: config.pjwt_auth_enabled ?? false,
   prefersCommand: config.credential_default_source === "credential_cmd",
@@ -59,7 +59,7 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
 
 const isAbsent = (error: WireError.WireError) => WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
 
-/** Servers older than the endpoint want nothing in particular. */
+/** Servers older than the endpoint need no configuration. */
 export const negotiate = (connection: Connection.Connection) =>
   Connection.call(
     connection,
@@ -75,13 +75,13 @@ const shortest = 10
 
 const dynamicRequest = Connection.post("/client/dynamic_config", { sdk_version })
 
-/** What may change while a client is in use. */
+/** The settings that may change while a client is in use. */
 export interface Dynamic {
-  /** Whether the service wants to be told of samples whose callers no longer wait. */
+  /** Whether the service asks clients to cancel samples whose callers no longer wait. */
   cancelsSamples: boolean
 }
 
-/** Asks for what may change, as often as the service wants to be asked; a server without it is not asked again. */
+/** Fetches the changing settings as often as the service asks for; a server without the endpoint is not asked again. */
 export const keepUpToDate = Effect.fnUntraced(function*(connection: Connection.Connection) {
   const first = yield* Effect.catchIf(
     Connection.call(connection, dynamicRequest, Wire.DynamicConfigResponse),

@@ -96,14 +96,14 @@ const noAnswer = () => WireError.make(new WireError.NoAnswer({ detail: "the serv
 
 const secretHeaders = ["authorization", "cookie", "set-cookie", "x-api-key", /^cf-access-/]
 
-/** The HTTP client's error has the system's, such as ECONNREFUSED, as its last cause. */
+/** The last cause of the HTTP client's error is the system's error, such as ECONNREFUSED. */
 const bottomOf = (error: Error): Error => error.cause instanceof Error ? bottomOf(error.cause) : error
 
 const outOfReach = (error: Error) => WireError.make(new WireError.ConnectionFailed({ detail: bottomOf(error).message }))
 
 const always = () => true
 
-/** No redirect takes credentials elsewhere, and no span shows them. */
+/** Redirects do not carry credentials elsewhere, and spans do not show them. */
 const discreet = Context.make(FetchHttpClient.RequestInit, { redirect: "manual" }).pipe(
   Context.add(Headers.CurrentRedactedNames, secretHeaders)
 )
@@ -118,7 +118,7 @@ export const quietly = <A, E>(requests: Effect.Effect<A, E>): Effect.Effect<A, E
     return Effect.provideContext(requests, isTraced ? discreet : untraced)
   })
 
-/** Fails work that takes longer than the limit, with the last error that it met. */
+/** Fails work that takes longer than the limit, with its last error. */
 export const within = (
   { deadlines }: Pick<Options, "deadlines">,
   limit: Duration.Duration,
@@ -173,7 +173,7 @@ export const make = (client: HttpClient.HttpClient, options: Options): Connectio
   ): Wired<HttpClientResponse.HttpClientResponse> =>
     Effect.gen(function*() {
       if (!URL.canParse(url, baseUrl)) {
-        return yield* WireError.make(new WireError.Unreadable({ detail: `"${url}" is no address` }))
+        return yield* WireError.make(new WireError.Unreadable({ detail: `"${url}" is not an address` }))
       }
       const at = new URL(url, baseUrl)
       const response = yield* deadlines.within(usualLimit, noAnswer)(

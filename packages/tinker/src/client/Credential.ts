@@ -30,7 +30,7 @@ const isToken = (credential: Redacted.Redacted) => Redacted.value(credential).st
 
 const isKey = (credential: Redacted.Redacted) => Redacted.value(credential).startsWith("tml-")
 
-/** What a header can carry. */
+/** Characters that a header can carry. */
 const printable = /^[\x21-\x7e]+$/
 
 const isSendable = (secret: Redacted.Redacted) => printable.test(Redacted.value(secret))
@@ -43,7 +43,7 @@ const checked = (name: string) => (credential: Redacted.Redacted): Credential =>
   }
   return isKey(credential) || isToken(credential)
     ? Effect.succeed(credential)
-    : rejected(`${name} is no credential, expected one that begins with tml- or eyJ`)
+    : rejected(`${name} is not a credential, expected one that begins with tml- or eyJ`)
 }
 
 /** Refuses a service token that no header can carry. */
@@ -55,7 +55,7 @@ export const sendable = (access: Connection.CloudflareAccess | undefined) =>
 const printed = (command: Effect.Effect<Redacted.Redacted, TinkerError.Reason>): Credential =>
   Effect.flatMap(Effect.mapError(command, refused), checked("what TINKER_CREDENTIAL_CMD printed"))
 
-/** Before the service has said what it wants. */
+/** Before the service has said which credential it wants. */
 export const initial = ({ apiKey, command }: Source): Credential => {
   if (apiKey !== undefined) return checked("TINKER_API_KEY")(apiKey)
   return command === undefined
@@ -63,11 +63,11 @@ export const initial = ({ apiKey, command }: Source): Credential => {
     : printed(command)
 }
 
-/** What tokens are asked for with: a token itself is never replaced by a command. */
+/** The credential that is exchanged for tokens: a command never replaces a token that was given. */
 const ofExchange = ({ apiKey, command }: Source, { prefersCommand }: Negotiated): Credential => {
   if (apiKey !== undefined && (isToken(apiKey) || !prefersCommand)) return checked("TINKER_API_KEY")(apiKey)
   return command === undefined
-    ? rejected("the service wants the output of a command for a credential: set TINKER_CREDENTIAL_CMD")
+    ? rejected("the service takes only credentials of a command: set TINKER_CREDENTIAL_CMD")
     : printed(command)
 }
 
@@ -138,7 +138,7 @@ const tokens = Effect.fnUntraced(function*(
   )
 })
 
-/** What the service wants to see with every request. */
+/** The header that the service expects with every request. */
 export const negotiated = (
   source: Source,
   config: Negotiated,
@@ -147,7 +147,7 @@ export const negotiated = (
   if (config.exchangesKeys) return tokens(exchangeWith, ofExchange(source, config))
   return Effect.succeed(
     source.apiKey === undefined
-      ? rejected("the service takes API keys alone: set TINKER_API_KEY")
+      ? rejected("the service takes only API keys: set TINKER_API_KEY")
       : initial(source)
   )
 }

@@ -14,7 +14,7 @@ import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
 
-/** What the shell command prints, without white space around it. */
+/** The output of the shell command, without white space around it. */
 export type Run = (command: Redacted.Redacted) => Effect.Effect<Redacted.Redacted, TinkerError.Reason>
 
 const failed = (detail: string) => new TinkerError.Rejected({ detail: `TINKER_CREDENTIAL_CMD ${detail}` })

@@ -1,4 +1,4 @@
-/** Ends work that takes too long. */
+/** Deadlines of requests. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import { endable } from "./Endable.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Deadlines {
-  /** Fails work that takes longer than `limit` with the error of that moment. */
+  /** Fails work that takes longer than `limit` with the error evaluated at that moment. */
   readonly within: (
     limit: Duration.Duration,
     error: () => WireError
@@ -26,7 +26,7 @@ export const make = Effect.gen(function*() {
   const scope = yield* Effect.scope
   const queues = new Map<number, Set<Wait>>()
 
-  /** Ends what is due; gives how long the rest has at least. */
+  /** Fails the work that is due; returns the time until the next deadline. */
   const endDue = (waits: Set<Wait>, limit: number, now: number) => {
     for (const wait of waits) {
       if (wait.until > now) return Math.ceil(wait.until - now)

@@ -1,4 +1,4 @@
-/** Which server answers, and what that means for what may be sent to it. */
+/** The kind of server that answers, and the requests that it supports. */
 import { type Capabilities, type Datum, type Loss, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Wire from "../wire/Session.ts"
@@ -16,7 +16,7 @@ const isSkyRL = (kind: Kind) => kind.startsWith("skyrl")
 
 const skyRLSession = /^session_[0-9a-f]{8}$/
 
-/** Told by address, by what only servers of this project say, or by how SkyRL names its sessions. */
+/** Recognized by address, by fields that only servers of this project send, or by how SkyRL names its sessions. */
 export const detect = (
   baseUrl: string,
   sessionId: string,
@@ -36,12 +36,12 @@ const reductions: Readonly<Record<Kind, Capabilities.LossReduction>> = {
   "other": "unknown"
 }
 
-/** What a server of this kind has beyond what every backend has, where it does not say. */
+/** The features of a server of this kind beyond those of every backend, where it does not say. */
 const additions = (kind: Kind): Pick<Capabilities.Capabilities, "losses" | "sampling"> => {
   return kind === "hosted" || kind === "other" ? Wire.newest : {}
 }
 
-/** What the server says of a model, completed with what is known of its kind. */
+/** The capabilities that the server states of a model, completed with those of its kind. */
 export const capabilities = (kind: Kind, model: Wire.SupportedModel): Capabilities.Capabilities => ({
   ...additions(kind),
   ...Wire.capabilities(model),
@@ -61,7 +61,7 @@ const all = (...checks: ReadonlyArray<readonly [isMissing: boolean, capability: 
 
 const name = /^[a-zA-Z0-9_-]{1,255}$/
 
-/** What is asked of a server of this kind, refused here where it would be ignored there. */
+/** Requests to a server of this kind; those that it would ignore are refused here. */
 export interface Dialect {
   readonly kind: Kind
   /** The mask goes as `weights`: without them the server counts prompt tokens. */
@@ -80,7 +80,7 @@ export interface Dialect {
   readonly save: (name: string, hasTtl: boolean) => Checked
   /** A path that is asked for as weights of this type. */
   readonly path: (path: string, type: CheckpointPath.CheckpointPath["type"]) => Checked
-  /** `isFirst` where nothing was asked of the model before. */
+  /** `isFirst` for the first request to a model. */
   readonly load: (isFirst: boolean) => Checked
 }
 

@@ -1,4 +1,4 @@
-/** Files that are fetched whole however often the connection is cut. */
+/** Downloads that resume after broken connections. */
 import * as Effect from "effect/Effect"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Stream from "effect/Stream"
@@ -23,7 +23,7 @@ const range = ({ etag, received }: Progress) =>
 
 const contentRange = /^bytes (\d+)-\d+\/(\d+|\*)$/
 
-/** Where in the file an answer begins. */
+/** The offset in the file at which an answer begins. */
 const beginning = (
   { headers, status }: HttpClientResponse.HttpClientResponse,
   progress: Progress
@@ -42,7 +42,7 @@ const beginning = (
   return Effect.succeed(progress.received)
 }
 
-/** What is new in the bytes of an answer that begins at `start`. */
+/** The new bytes of an answer that begins at `start`. */
 const fresh = (response: HttpClientResponse.HttpClientResponse, start: number, progress: Progress) => {
   let at = start
   return response.stream.pipe(
@@ -67,7 +67,7 @@ const complete = (progress: Progress) =>
 
 const expired = (error: WireError.WireError) =>
   error.reason._tag === "Unauthorized" || WireError.hasStatus(error, 410)
-    ? cut(`the link is not good any more: ${error.message}`)
+    ? cut(`the link has expired: ${error.message}`)
     : error
 
 /** A link that has expired is asked for anew like a connection that was cut. */

@@ -1,10 +1,10 @@
-/** Work that something else can end. */
+/** Work that can be ended from outside. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
-/** Is told how to end the work with an error, and says what to do once the work is over. */
+/** Receives the function that ends the work with an error, and returns the clean-up for when the work is over. */
 export type Watch<E> = (end: (error: E) => void) => () => void
 
 /** One fiber for the work: racing it against what may end it would take two, and interrupt one of them every time. */

@@ -112,7 +112,7 @@ const hold = "60 seconds"
 const pause = "100 millis"
 const atOnce = 1000
 
-/** How often in a row an answer that cannot be read, or a 400 that may be a proxy's, is asked for again. */
+/** How often in a row an unreadable answer, or a 400 that may be a proxy's, is asked for again. */
 const noise = 3
 
 const isNoise = ({ reason }: WireError.WireError) =>
@@ -125,7 +125,7 @@ const throughNoise = RetryPolicy.retry(() =>
   )
 )
 
-/** A promise that the service lets go, or does not know, will never have a result. */
+/** A promise that the service has dropped, or does not know, will never have a result. */
 const lost = (error: WireError.WireError) => {
   const status = [404, 410].find((status) => WireError.hasStatus(error, status))
   return status === undefined

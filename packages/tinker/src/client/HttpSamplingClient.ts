@@ -16,7 +16,7 @@ import type { Watchdog } from "./Watchdog.ts"
 import * as WireError from "./WireError.ts"
 import { named } from "./WireError.ts"
 
-/** What all sampling clients of a session share. */
+/** State that all sampling clients of a session share. */
 export interface Shared {
   readonly futures: Futures.Futures
   /** How long a sample is waited for once it has its place. */
@@ -204,7 +204,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
       )
     )
 
-  /** Nothing is made for a request before it has its place: thousands may wait for one. */
+  /** Nothing is allocated for a request before it has a place: thousands may wait. */
   const ask = (request: Sampling.SampleRequest) =>
     Effect.suspend((): Effect.Effect<Sampling.SampleResponse, WireError.WireError | TinkerError.Reason> =>
       isClosed

@@ -27,7 +27,7 @@ import { named, orNotFound } from "./WireError.ts"
 export interface Options extends Session.Labels, Dialect.Options {
   /** What kind of server it is; found out unless given. */
   readonly server?: Dialect.Kind
-  /** How long work under way may go without any of it ending. */
+  /** Longest time in which no work under way ends. */
   readonly progressTimeout: Duration.Duration
   /** Samples under way at once. */
   readonly maxSamples: number
@@ -44,7 +44,7 @@ type Lora = Readonly<{
   train_attn: boolean
 }>
 
-/** Everything clients of one session share. */
+/** State that all clients of one session share. */
 const open = Effect.fnUntraced(function*(options: Options) {
   const { config, connection, dynamic, futures } = yield* Service
   const { baseUrl, observe } = connection.options

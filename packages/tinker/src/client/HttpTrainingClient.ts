@@ -91,7 +91,7 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
         })
       )
 
-  /** Asked for anew it would take weights of another time, so the number is drawn once. */
+  /** A repeated request would save later weights, so the number is drawn once. */
   const snapshot = Effect.suspend(() => {
     const body = { sampling_session_seq_id: nextSamplingId(), type: "save_weights_for_sampler" }
     const operation = "saveWeightsAndGetSamplingClient"

@@ -1,9 +1,9 @@
-/** Log-probabilities as services may give them. */
+/** Valid log-probabilities in a service's answers. */
 
 /** Rounding on the way from half precision makes a certain token a little more than certain. */
 const rounding = 1e-3
 
-/** In words. */
+/** The expectation, in words. */
 export const expected = "expected a finite number that is not above 0"
 
 /** Of a token that was sampled. */

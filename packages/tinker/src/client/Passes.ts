@@ -31,7 +31,7 @@ import { type TrainingQueue, Unchanged, type Work } from "./TrainingQueue.ts"
 import { named, type WireError } from "./WireError.ts"
 import * as Zstd from "./Zstd.ts"
 
-/** What all training clients of a session share. */
+/** State that all training clients of a session share. */
 export interface Shared {
   readonly futures: Futures.Futures
   readonly config: Negotiated
@@ -54,7 +54,7 @@ interface Chunk {
 
 const malformed = (detail: string) => Effect.fail(new Json.MalformedBody({ detail }))
 
-/** What the answer to a datum must fit. */
+/** The shape that the answer to a datum must have. */
 interface Sent {
   readonly positions: number
   readonly targets: number

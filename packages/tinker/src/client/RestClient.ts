@@ -23,7 +23,7 @@ export interface Page {
   readonly offset?: number
 }
 
-/** One's own, or all one may see. */
+/** The caller's own, or all that the caller may see. */
 export interface Scope {
   readonly accessScope?: "owned" | "accessible"
 }
@@ -100,9 +100,9 @@ export class RestClient extends Context.Service<RestClient, {
   }) => Answer<Wire.AuditLog>
   /** At most 14 days, from one full hour to another. */
   readonly getBillingUsage: (startingOn: DateTime.Utc, endingBefore: DateTime.Utc) => Answer<Wire.BillingUsage>
-  /** What one's checkpoints take at present, by project and owner. */
+  /** The storage that the caller's checkpoints take at present, by project and owner. */
   readonly getCheckpointStorage: (options?: { readonly projectId?: string }) => Answer<Wire.CheckpointStorage>
-  /** What the credential says, where it is a token. */
+  /** The claims of the credential, where it is a token. */
   readonly whoami: Answer<Identity>
 }>()("@effect-rl/tinker/client/RestClient") {
   static readonly make: Effect.Effect<RestClient["Service"], never, Service> = Effect.suspend(() =>

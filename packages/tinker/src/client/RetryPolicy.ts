@@ -1,4 +1,4 @@
-/** When a kind of request is sent again. */
+/** Retry policies, one for each kind of request. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -29,13 +29,13 @@ export const control: RetryPolicy = paced("500 millis", "10 seconds").pipe(
   Schedule.upTo({ duration: patience })
 )
 
-/** The first request of a client: no answer to it means a wrong address more often than a service that will be back. */
+/** The first request of a client: no answer means a wrong address more often than a temporary outage. */
 export const firstContact: RetryPolicy = paced("500 millis", "2 seconds").pipe(
   onlyWhen((error) => error.isTransient),
   Schedule.upTo({ duration: "15 seconds" })
 )
 
-/** Numbered requests of a model, which the service carries out once however often they come. */
+/** Numbered requests of a model, which the service carries out once even if they are sent again. */
 export const training: RetryPolicy = control
 
 /** A 429 here is no failure: it pauses all sampling, see `SampleDispatch`. */

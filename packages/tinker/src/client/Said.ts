@@ -1,4 +1,4 @@
-/** A service's words, safe to show in a log and on a terminal. */
+/** A service's messages, safe to show in a log and on a terminal. */
 
 /** Characters that end a line or steer a terminal. */
 // oxlint-disable-next-line no-control-regex

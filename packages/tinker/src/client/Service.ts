@@ -32,7 +32,7 @@ export interface Shape {
   readonly futures: Futures.Futures
 }
 
-/** How long the first answer of all is waited for. */
+/** How long the very first answer is waited for. */
 const firstAnswer = Duration.seconds(30)
 
 const addressed = (baseUrl: string) =>
@@ -52,7 +52,7 @@ const noContact = (baseUrl: string) => (error: WireError.WireError) => {
   return WireError.make(new WireError.NoAnswer({ detail }))
 }
 
-/** Asks with the credential that is there, then goes on with the one that is wanted. */
+/** Asks with the given credential, then continues with the kind of credential that the service wants. */
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   Shape,
   WireError.WireError | TinkerError.Rejected,
@@ -91,7 +91,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   }
 })
 
-/** What the clients of one layer share. */
+/** State that the clients of one layer share. */
 export class Service extends Context.Service<Service, Shape>()("@effect-rl/tinker/client/Service") {
   static readonly layerOptions = (
     options: Options

@@ -45,13 +45,13 @@ const goodbye = "5 seconds"
 const endOf = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isSuccess(exit) ? "success" : Exit.hasInterrupts(exit) ? "interrupted" : "errored"
 
-/** Only newer services have a word for it: others let silent sessions expire. */
+/** Only newer services have this request; others let silent sessions expire. */
 const finish = (connection: Connection.Connection, id: string, exit: Exit.Exit<unknown, unknown>) =>
   Effect.ignore(
     connection.attempt(Connection.post(`/sessions/${id}/finish`, { reason: { type: endOf(exit) } }), goodbye)
   )
 
-/** Only the first request of all tells a wrong address from something that is not there. */
+/** Only at the very first request does a 404 mean a wrong address. */
 const notThere = (baseUrl: string) => (error: WireError.WireError) =>
   error.reason._tag === "Refused" && error.reason.status === 404 && error.reason.said === undefined
     ? WireError.make(

@@ -27,7 +27,7 @@ export type Submission<A, E = WireError> = (
 export interface Work<A, E = never> {
   readonly operation: string
   readonly submission: Submission<A, WireError | Unchanged<E>>
-  /** What becomes of the model: nothing, all of it or nothing of it, or possibly only some of it. */
+  /** The effect of a failed request on the model: none, all or nothing, or possibly a part. */
   readonly change: "none" | "whole" | "piecewise"
 }
 
@@ -48,14 +48,14 @@ interface Trouble {
 
 type Failure<E> = WireError | Unchanged<E>
 
-/** What is handed from one queue to the other. */
+/** An item that is handed from one queue to the other. */
 type Posted<A, E> = Result.Result<Effect.Effect<A, WireError>, E | TinkerError.TinkerError>
 
 /** Whether the model may have changed in an unknown way. */
 const isUnclear = <A, E>({ change }: Work<A, E>, failure: Failure<E>) =>
   failure._tag === "WireError" && (change === "piecewise" || (change === "whole" && failure.mayBeDone))
 
-/** What the caller gets. */
+/** The result that the caller gets. */
 const errorOf = <E>(operation: string, failure: Failure<E>): E | TinkerError.TinkerError =>
   failure._tag === "WireError"
     ? new TinkerError.TinkerError({ operation, reason: toReason(failure), cause: failure })
@@ -88,7 +88,8 @@ export const make = Effect.fnUntraced(function*(watchdog: Watchdog) {
   const closed = (operation: string, known = latest) =>
     Effect.suspend(() => {
       const trouble = unseen ?? (latest === known ? undefined : latest)
-      const detail = brokenBecause ?? (trouble === undefined ? undefined : `${trouble.detail}, and nobody had seen it`)
+      const detail = brokenBecause ??
+        (trouble === undefined ? undefined : `${trouble.detail}, and its failure was not awaited`)
       return detail === undefined
         ? Effect.void
         : Effect.fail(new TinkerError.TinkerError({ operation, reason: new TinkerError.Closed({ detail }) }))

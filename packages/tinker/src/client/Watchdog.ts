@@ -25,7 +25,7 @@ export const make = Effect.fnUntraced(function*(
   const progress = Effect.map(Clock.currentTimeMillis, (now) => void (lastProgress = now))
 
   const bite = () => {
-    const detail = `nothing of ${underWay.size} under way has ended for ${Duration.format(limit)}`
+    const detail = `none of the ${underWay.size} requests under way has ended for ${Duration.format(limit)}`
     const error = WireError.make(new WireError.Stuck({ detail }))
     dismiss(error)
     Array.from(underWay).forEach((end) => end(error))
@@ -56,5 +56,5 @@ export const make = Effect.fnUntraced(function*(
   return watchdog
 })
 
-/** Ends nothing. */
+/** Never ends work. */
 export const none: Watchdog = { watch: (work) => work }

@@ -1,5 +1,5 @@
 /**
- * How a request fails on its way to the service or there: what lies behind the `TinkerError` that callers see.
+ * Failures of requests on the wire and at the service: the causes of the `TinkerError`s that callers see.
  *
  * @example
  * const isMissing = (error: WireError.WireError) => WireError.hasStatus(error, 404)
@@ -41,7 +41,7 @@ export class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {
   }
 }
 
-/** The answer can be read and cannot be true; nothing of it is used. */
+/** The answer can be read but cannot be true; nothing of it is used. */
 export class Untrusted extends Schema.TaggedError<Untrusted>()("Untrusted", { detail }) {
   override get message() {
     return `the service answered ${this.detail}; nothing of it is used`
@@ -68,7 +68,7 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   }
 }
 
-/** The service has let the result go, and can say so (410), or does not know of it (404). */
+/** The service has dropped the result (410), or does not know it (404). */
 export class PromiseLost extends Schema.TaggedError<PromiseLost>()("PromiseLost", { status: Schema.Int, detail }) {
   override get message() {
     return `HTTP ${this.status}: the service lost the result: ${this.detail}`
@@ -79,7 +79,7 @@ export class PromiseLost extends Schema.TaggedError<PromiseLost>()("PromiseLost"
 export class RequestFailed extends Schema.TaggedError<RequestFailed>()("RequestFailed", {
   category: Schema.Literals(["user", "server", "unknown"]),
   detail,
-  /** The port's own words, which only servers of this project send. */
+  /** The port's own reason, which only servers of this project send. */
   said: Schema.optionalKey(TinkerError.Reason)
 }) {
   override get message() {
@@ -148,7 +148,7 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
         return false
     }
   }
-  /** Whether any attempt may have been carried out, or may be yet: a refusal says nothing of those before it. */
+  /** Whether any attempt was or may still be carried out: a refusal says nothing about earlier attempts. */
   get mayBeDone() {
     return this.isAmbiguous || this.isRepeated === true
   }
@@ -174,14 +174,14 @@ export class WireError extends Schema.TaggedError<WireError>()("WireError", {
 
 export const make = (reason: Reason) => new WireError({ reason })
 
-/** The service says no to a request about something that was asked for by name. */
+/** The service refuses a request about something that was asked for by name. */
 export const hasStatus = ({ reason }: WireError, status: number) =>
   "status" in reason && reason.status === status && !("said" in reason && reason.said !== undefined)
 
 const byFault = ({ category, detail, said }: RequestFailed): TinkerError.Reason =>
   said ?? (category === "server" ? new TinkerError.Unavailable({ detail }) : new TinkerError.Rejected({ detail }))
 
-/** The reason the port knows. */
+/** The port's reason for a failure. */
 export const toReason = ({ reason, retryAfterMillis }: WireError): TinkerError.Reason => {
   switch (reason._tag) {
     case "RateLimited":

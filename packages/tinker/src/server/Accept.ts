@@ -14,7 +14,7 @@ import type { Model } from "./Session.ts"
 
 export const promised = (request: typeof Future.Promised.Type) => HttpServerResponse.jsonUnsafe(request)
 
-/** Tells contents apart. */
+/** Distinguishes contents. */
 export const digest = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex")
 
 /** Work on a model, as number `sequence` of its client's requests. */

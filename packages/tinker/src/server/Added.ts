@@ -1,4 +1,4 @@
-/** What this server has in front of any backend, whether the backend has it or not. */
+/** Features that this server adds to any backend. */
 import type { Capabilities, Sampling } from "@effect-rl/core"
 
 const sampling = ({ promptLogprobs, topkPromptLogprobs }: Capabilities.Capabilities): ReadonlyArray<Sampling.Extra> => [

@@ -36,7 +36,7 @@ const foreign = new Refusal({ status: 403, detail: "this server has no API keys 
 
 const isLoopbackAddress = (address: string) => address === "::1" || /^(::ffff:)?127\./.test(address)
 
-/** No name that somebody else could have pointed here: an address, or this machine's own name. */
+/** An address or this machine's own name, rather than a name that someone else could have pointed here. */
 const ownHost = /^(localhost|\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])(:\d+)?$/i
 
 /**

@@ -19,7 +19,7 @@ type TrainingRun = typeof Administration.TrainingRun.Encoded
 
 const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string"
 
-/** A run as its model in use tells it or, later, its checkpoints; undefined without either. */
+/** A run as described by its model in use or, later, by its checkpoints; undefined without either. */
 const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, folder: string) {
   const model = (yield* sessions.models).find(({ client }) => client.info.modelId === folder)
   const all = yield* checkpoints.list(folder)

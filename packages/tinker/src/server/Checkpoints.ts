@@ -38,7 +38,7 @@ export interface Checkpoints {
   readonly isVisible: (folder: string) => Effect.Effect<boolean, never, Caller>
   /** Checkpoints of the run in a folder, newest first. */
   readonly list: (folder: string) => Effect.Effect<ReadonlyArray<Checkpoint>, Refusal>
-  /** The checkpoint at a path, which is the caller's own, nobody's or public. */
+  /** The checkpoint at a path: the caller's own, one without an owner, or a public one. */
   readonly readable: (path: string) => Effect.Effect<Place, Refusal, Caller>
   /** The checkpoint at a path, which is the caller's own. */
   readonly own: (path: string) => Effect.Effect<Place, Refusal, Caller>
@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     Effect.suspend(() => {
       if (status === 404 || leftOut.has(what)) return Effect.void
       leftOut.add(what)
-      return Effect.logWarning(`${what} is no checkpoint that can be read, and is left out: ${message}`)
+      return Effect.logWarning(`${what} is not a readable checkpoint, and is left out: ${message}`)
     })
 
   const weightsOf = (place: Place, { record }: Found) =>
@@ -177,7 +177,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
       return tenant === undefined || owner === undefined || owner === tenant
     })
 
-  /** What a caller may not know of does not exist for it. */
+  /** A checkpoint that the caller may not see counts as absent. */
   const readable: Checkpoints["readable"] = Effect.fnUntraced(function*(path) {
     const place = yield* paths.parse(path)
     const { record } = yield* find(place)

@@ -31,9 +31,9 @@ export const stops = (field: string, stop: Wire.SamplingParams["stop"]) => {
   )
 }
 
-/** What is asked of a sampler. */
+/** The size of a request to sample. */
 export interface Asked {
-  /** What the request calls the number of samples. */
+  /** The request's name for the number of samples. */
   readonly field: string
   readonly samples: number
   readonly promptLength: number

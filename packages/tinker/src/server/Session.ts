@@ -1,4 +1,4 @@
-/** A client's session, and what was made in it: models that are trained, and samplers. */
+/** A client's session with its models and samplers. */
 import type { LossGraph, SamplingClient, TrainingClient } from "@effect-rl/core"
 import type * as Scope from "effect/Scope"
 import type * as Semaphore from "effect/Semaphore"
@@ -33,7 +33,7 @@ export interface Sampler {
   readonly scope: Scope.Closeable
   readonly baseModel: string
   readonly modelPath: string | undefined
-  /** The id of the model whose weights it keeps; nothing else has these weights. */
+  /** The id of the model whose weights it keeps; these weights exist nowhere else. */
   readonly snapshotOf: string | undefined
   /** Clients that joined after the first. */
   clients: number

@@ -15,7 +15,7 @@ const score = (client: Client, prompt: ModelInput.ModelInput, topk: number) => (
     ({ topkPromptLogprobs = [] }) => ({ ...sampled, topkLogprobs: topkPromptLogprobs.slice(prompt.length) })
   )
 
-/** A request as the backend takes it, and what completes the backend's answer. */
+/** A request as the backend takes it, and the function that completes the backend's answer. */
 export const around = (
   client: Client,
   { topkSampleLogprobs = 0, ...request }: Sampling.SampleRequest,

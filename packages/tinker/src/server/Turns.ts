@@ -22,7 +22,7 @@ interface Waiting {
   readonly turn: Deferred.Deferred<boolean>
 }
 
-/** Clients send a request again for this long; a number that is missing for longer will not come. */
+/** Clients send a request again for this long; a number that is missing for longer is given up. */
 const missingFor = "5 minutes"
 
 const late = (operation: string, sequence: number) =>

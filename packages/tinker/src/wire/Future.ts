@@ -1,4 +1,4 @@
-/** Bodies of promises: what a submission answers and what polling for its result can answer. */
+/** Bodies of promises: the answer to a submission, and the answers to a poll for its result. */
 import { TinkerError } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
@@ -47,7 +47,7 @@ export const TryAgain = Schema.Struct({
   queue_state_reason: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 
-/** The result is there and this large: it is to be asked for again, in full. */
+/** The result is ready and this large: ask again for all of it. */
 export const Metadata = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   status: Schema.Literal("complete_metadata"),

@@ -53,7 +53,7 @@ const rejected = (detail: string) => Effect.fail(new TinkerError.Rejected({ deta
 
 const isInt32 = (value: number) => value === (value | 0)
 
-/** What a chunk that is neither text nor an image is called. */
+/** The name of a chunk that is neither text nor an image. */
 export const otherName = (chunk: Chunk) => "dmel" in chunk ? "dmel" : "image_asset_pointer"
 
 const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, TinkerError.Rejected> => {

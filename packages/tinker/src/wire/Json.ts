@@ -16,7 +16,7 @@ export class MalformedBody extends Schema.TaggedError<MalformedBody>()("Malforme
 export const SequenceId = Schema.Union([Schema.Int, Schema.BigInt])
 export type SequenceId = typeof SequenceId.Type
 
-/** Stands before the digits of a large number while they are a string; no text that a client sends has it. */
+/** Marks the digits of a large number while they are a string; no text from a client contains it. */
 const mark = `${randomUUID()}:`
 
 /** A string, which is left as it is, or a whole number of at least 16 digits. */
@@ -83,7 +83,7 @@ export const decodeText = <S extends Shape>(schema: S) => {
 /** Fails on unknown keys. */
 export const decodeExact = run({ onExcessProperty: "error" })
 
-/** What a request says, and in words what of it the schema does not have. */
+/** A request, with the names of its fields that the schema lacks. */
 export interface Request<A> {
   readonly value: A
   readonly unread: string | undefined

@@ -134,7 +134,7 @@ export const chatRefusals = {
   prediction: "every token is sampled",
   ...cacheRefusals,
   reasoning_effort: noEffort,
-  verbosity: "say it in the messages",
+  verbosity: "put it into the messages",
   web_search_options: "give your own search as a tool"
 }
 

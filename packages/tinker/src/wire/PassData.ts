@@ -125,7 +125,7 @@ const losses = new Map<string, Loss.Loss<Datum.Kind>>([
 
 /** Losses of the API that need what no backend of this project has. */
 const absent = new Map([
-  ["stable_reinforce", "it needs what the hosted service records when it samples"]
+  ["stable_reinforce", "it needs the records that the hosted service makes while sampling"]
 ])
 
 const lossOf = (name: string) => {
@@ -152,7 +152,7 @@ const configOf = Effect.fnUntraced(function*({ lossFnConfig, lossFnConfigV2 }: P
   return config
 })
 
-/** What is to be done, or which field of it is wrong. */
+/** The work of a pass, or the error of the first wrong field. */
 export const toPass = Effect.fnUntraced(function*(
   request: PassRequest
 ): Effect.fn.Return<Pass, TinkerError.Rejected | TinkerError.Unsupported> {

@@ -39,7 +39,7 @@ const float32 = (values: Float32Array, shape: ReadonlyArray<number>): Tensor => 
   shape: shape.map(BigInt)
 })
 
-/** Tokens off the mask take no part: what they may lack must not spread as NaN. */
+/** Masked-out tokens take no part: their missing values must not spread as NaN. */
 const present = (logprobs: Float32Array, mask: Float32Array) => {
   const sent = logprobs.slice()
   for (let t = 0; t < sent.length; t++) {

@@ -30,7 +30,7 @@ const Datum = Schema.Struct({
 })
 type Datum = typeof Datum.Type
 
-/** What both endpoints take, under a key of their own. */
+/** The fields that both endpoints take, under a key of their own. */
 export const PassInput = Schema.Struct({
   data: Schema.Array(Datum),
   loss_fn: Schema.String,

@@ -1,4 +1,4 @@
-/** What a training pass answers: named arrays per datum, and metrics. */
+/** The answer to a training pass: named arrays per datum, and metrics. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

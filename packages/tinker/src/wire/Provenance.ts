@@ -24,7 +24,7 @@ const fromSpan = ({ span }: ProvenanceSpan): ReadonlyArray<CoreDatum.Span> =>
     length: Number(span.value.length)
   }]
 
-/** What a received datum says; undefined where it says nothing. */
+/** The provenance of a received datum; undefined where it has none. */
 export const toDatum = ({ lossFnInputSpans, modelInputSpans }: Datum): CoreDatum.Provenance | undefined =>
   modelInputSpans.length === 0 && lossFnInputSpans.length === 0
     ? undefined

@@ -60,7 +60,7 @@ export const promptLength = ({ chunks }: Input.Input) =>
     0
   )
 
-/** The names of the API for what only some backends have. */
+/** The API's names of features that only some backends have. */
 const extras = {
   topk_sample_logprobs: "topkSampleLogprobs",
   target_prompt_logprobs: "targetPromptLogprobs",
@@ -84,7 +84,7 @@ const fromParams = (params: Sampling.SamplingParams): SamplingParams => ({
   top_p: params.topP ?? 1
 })
 
-/** What was asked for beyond what every server knows. */
+/** Fields beyond those that every server knows. */
 const fromExtras = (request: Sampling.SampleRequest): Partial<SampleRequest> => {
   const { promptAltTokens, promptLogprobsLastN, recordStabilityInfo, targetPromptLogprobs, topkSampleLogprobs } =
     request

@@ -1,4 +1,4 @@
-/** What sampling answers, as protobuf and as JSON. */
+/** The answer to a request to sample, as protobuf and as JSON. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import type { Sampling } from "@effect-rl/core"
 import * as Effect from "effect/Effect"

@@ -2,7 +2,7 @@
 import { Capabilities, type Loss, type Sampling } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
-/** What a service wants of its clients; every key may be absent. */
+/** The service's configuration of its clients; every key may be absent. */
 export const ClientConfigResponse = Schema.Struct({
   pjwt_auth_enabled: Schema.optionalKey(Schema.Boolean),
   credential_default_source: Schema.optionalKey(Schema.String),
@@ -108,10 +108,10 @@ const extras = [
 
 const losses = ["stable_reinforce"] as const satisfies ReadonlyArray<Loss.Name>
 
-/** Everything that the newest API has beyond what every backend has. */
+/** Every feature of the newest API beyond those of every backend. */
 export const newest = { sampling: extras, losses } satisfies Pick<Capabilities.Capabilities, "losses" | "sampling">
 
-/** What the API has no words for: only servers of this project send it. */
+/** Fields that the API does not have: only servers of this project send them. */
 const ModelDetails = Schema.Struct({
   loss_reduction: Schema.Literals(["token-sum", "sequence-mean", "unknown"]),
   seeds: Schema.Literals(Capabilities.seeds),
@@ -134,7 +134,7 @@ export type SupportedModel = typeof SupportedModel.Type
 
 export const ServerCapabilities = Schema.Struct({ supported_models: Schema.Array(SupportedModel) })
 
-/** What is taken for granted of a server that does not say. */
+/** The capabilities that are assumed of a server that does not state them. */
 const usual: Capabilities.Capabilities = {
   contextLength: 32_768,
   lossReduction: "token-sum",

@@ -81,7 +81,7 @@ const samplers: ReadonlyArray<Mutant> = [
   },
   {
     fault: "ignores seeds",
-    foundBy: "seeds: what a seed means is found out, and is what the server says",
+    foundBy: "seeds: the meaning of a seed is what the server says",
     backend: sampling((client) => ({
       sample: (request) => client.sample({ ...request, params: { maxTokens: request.params.maxTokens } })
     }))

@@ -57,8 +57,8 @@ const service: ReadonlyArray<Mutant> = [
     wire: Wire.answered("/no-such-route", always(200))
   },
   {
-    fault: "crashes over a body that is no JSON",
-    foundBy: "service: a body that is no JSON is the client's fault",
+    fault: "crashes over a body that is not JSON",
+    foundBy: "service: a body that is not JSON is the client's fault",
     wire: Wire.answered("/create_session", ({ body, status }) => ({ body, status: status === 200 ? 200 : 500 }))
   },
   {
@@ -145,12 +145,12 @@ const errors: ReadonlyArray<Mutant> = [
   },
   {
     fault: "answers 500 for a model that nobody has",
-    foundBy: "errors: a model id that nobody was given is a 404",
+    foundBy: "errors: an unknown model id is a 404",
     wire: Wire.answered("/get_info", ({ body, status }) => ({ body, status: status === 404 ? 500 : status }))
   },
   {
     fault: "samples from its first model where the sampling session is unknown",
-    foundBy: "errors: a sampling session that nobody was given is the client's fault",
+    foundBy: "errors: an unknown sampling session is the client's fault",
     wire: Wire.answered("/asample", always(200))
   },
   {

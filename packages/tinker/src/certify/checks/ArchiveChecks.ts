@@ -44,7 +44,7 @@ export const downloaded: Check.Check = {
 export const deleted: Check.Check = {
   theme: "archive",
   name: "a checkpoint that is deleted is gone",
-  why: "Retention deletes checkpoints, and those that stay fill the disk or are paid for.",
+  why: "Checkpoints that retention cannot delete fill the disk or cost money.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-deleted")
     yield* rest.deleteCheckpoint(path)
@@ -56,7 +56,7 @@ export const deleted: Check.Check = {
 export const published: Check.Check = {
   theme: "archive",
   name: "a checkpoint is published and taken back",
-  why: "Weights are shared this way; one that cannot be taken back stays everybody's.",
+  why: "Weights are shared this way; a checkpoint that cannot be unpublished stays public.",
   run: Effect.gen(function*() {
     const { path, rest, run } = yield* saved("certify-published")
     const isPublic = Effect.map(rest.listCheckpoints(run), ({ checkpoints: [first] }) => first?.public === true)

@@ -5,7 +5,7 @@ import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
 const why =
-  "What is said to be the server's fault is sent again for minutes, and a run seems to hang where it is wrong."
+  "Clients resend a request for minutes where the server blames itself; a wrong request then looks like a hang."
 
 export const unknownModel: Check = {
   theme: "errors",
@@ -23,7 +23,7 @@ export const unknownModel: Check = {
 
 export const unknownId: Check = {
   theme: "errors",
-  name: "a model id that nobody was given is a 404",
+  name: "an unknown model id is a 404",
   why,
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
@@ -33,7 +33,7 @@ export const unknownId: Check = {
 
 export const unknownSampler: Check = {
   theme: "errors",
-  name: "a sampling session that nobody was given is the client's fault",
+  name: "an unknown sampling session is the client's fault",
   why,
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
@@ -66,7 +66,7 @@ export const missingField: Check = {
 export const shape: Check = {
   theme: "errors",
   name: "a tensor that does not fill its shape is the client's fault",
-  why: "Missing values that are filled in train on numbers that nobody sent.",
+  why: "A server that fills in missing values trains on numbers that no client sent.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session

@@ -31,7 +31,7 @@ export const unknown: Check.Check = {
 export const cancelled: Check.Check = {
   theme: "futures",
   name: "a request that is cancelled comes to an end",
-  why: "A client that gives up must not leave work behind that nobody waits for.",
+  why: "A client that gives up must not leave work behind whose result is not needed.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
     const { sampler } = yield* session
@@ -43,7 +43,7 @@ export const cancelled: Check.Check = {
   })
 }
 
-/** What `retrieve_futures` names among its completions. */
+/** The completions that `retrieve_futures` lists. */
 const named = (completions: unknown): ReadonlyArray<unknown> =>
   Array.isArray(completions)
     ? completions.map((one: unknown) =>

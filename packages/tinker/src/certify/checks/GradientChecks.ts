@@ -19,7 +19,7 @@ const rounding = 5e-3
 const squaredNorm = Effect.fnUntraced(function*(twins: StateTwins.StateTwins, submit: StateTwins.Submit) {
   const { gradNorm } = yield* twins.moved(submit, 0)
   if (gradNorm === undefined) {
-    return yield* Check.absent("optim_step does not tell grad_norm, without which no step has a known length")
+    return yield* Check.absent("optim_step does not report grad_norm, without which the length of a step is unknown")
   }
   yield* Check.expect(gradNorm > 0, "a gradient", `a grad_norm of ${gradNorm}`)
   return gradNorm * gradNorm

@@ -48,24 +48,24 @@ const refusesRank = (name: string, rank: number): Check => ({
 
 const long = (length: number) => Array.from({ length }, () => 3)
 
-/** The vocabulary of no model. */
+/** A token id beyond every model's vocabulary. */
 const beyond = 2 ** 31 - 2
 
 export const promptLength = refusesSample(
   "a prompt longer than the context is refused",
-  "A prompt that is cut without a word is answered, and its reward is for another question.",
+  "A prompt that is cut silently is answered, and the reward is for another question.",
   (contextLength) => ({ prompt: Examples.prompt(long(contextLength + 1)) })
 )
 
 export const maxTokens = refusesSample(
   "a prompt and max_tokens that exceed the context are refused",
-  "Samples that end earlier than asked for count as truncated, and nobody learns why.",
+  "Samples that end earlier than asked for count as truncated, without a reason.",
   (contextLength) => ({ sampling_params: { max_tokens: contextLength } })
 )
 
 export const promptToken = refusesSample(
   "a prompt with a token id outside of the vocabulary is refused",
-  "It means that the client has the wrong tokenizer, which nothing else shows.",
+  "It means that the client has the wrong tokenizer, which no other sign shows.",
   () => ({ prompt: Examples.prompt([1, beyond]) })
 )
 
@@ -89,7 +89,7 @@ export const temperature = refusesSample(
 
 export const passLength = refusesPass(
   "a datum longer than the context is refused",
-  "Training data that are cut without a word lose what the reward was for.",
+  "Training data that are cut silently lose the tokens that earned the reward.",
   (contextLength) => [Examples.datum({ tokens: long(contextLength + 1), targets: long(contextLength + 1) })]
 )
 

@@ -1,4 +1,4 @@
-/** The rules of the port that a server keeps, tried through this package's client. */
+/** The rules of the port that a server must keep, tested through this package's client. */
 import { Contract } from "@effect-rl/core/testing"
 import * as Effect from "effect/Effect"
 import { Absent, type Check, Mismatch, type Theme } from "../Check.ts"
@@ -8,7 +8,7 @@ const themes = {
   models: "A run is planned by what a server says of its models, and must learn of a wrong name before it begins.",
   sampling: "A policy gradient needs samples of exactly the distribution that was asked for.",
   logprobs: "Importance ratios compare these numbers token by token: shifted by one position they are noise.",
-  training: "Every algorithm is made of these calls; one that is wrong trains something else without a sign.",
+  training: "Every algorithm is made of these calls; a wrong one trains something else without any error.",
   losses: "A loss that is off by a factor or a clip changes what is learned, and no curve shows it.",
   requests: "Clients send a step without waiting for the pass before it, which needs their order to be kept.",
   checkpoints: "A run that goes on from a checkpoint must go on as if it had not stopped."

@@ -13,7 +13,7 @@ const words: Readonly<Record<Capabilities.Seeds, string>> = {
 
 export const meaning: Check.Check = {
   theme: "seeds",
-  name: "what a seed means is found out, and is what the server says",
+  name: "the meaning of a seed is what the server says",
   why: "A run is repeated by its seeds, and a group of equal samples has nothing to compare.",
   run: Effect.gen(function*() {
     const { model } = yield* RawRequests

@@ -25,7 +25,7 @@ export const unknownRoute: Check = {
 
 export const unreadable: Check = {
   theme: "service",
-  name: "a body that is no JSON is the client's fault",
+  name: "a body that is not JSON is the client's fault",
   why: "An answer of 500 makes clients send the same body again for minutes.",
   run: Effect.gen(function*() {
     const { postText } = yield* RawRequests

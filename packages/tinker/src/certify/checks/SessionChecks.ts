@@ -27,7 +27,7 @@ export const unknown: Check.Check = {
 export const key: Check.Check = {
   theme: "sessions",
   name: "the same idempotency key gives the same session",
-  why: "An answer that is lost is asked for again, and the session that was made first would be kept for nobody.",
+  why: "A client whose answer was lost asks again, and the session that was made first would never be used.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id } = yield* session
@@ -42,7 +42,7 @@ export const key: Check.Check = {
 export const finished: Check.Check = {
   theme: "sessions",
   name: "a finished session takes its models with it",
-  why: "Models that nobody can reach any more fill the server's memory.",
+  why: "Models that no client can reach any more fill the server's memory.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id, model } = yield* session

@@ -126,7 +126,7 @@ const countTokens = (parts: Parts) =>
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })
   })
 
-/** When a model was made is not known. */
+/** The date of a model is unknown. */
 const epoch = "1970-01-01T00:00:00Z"
 
 const shown = (id: string) => ({ type: "model", id, display_name: id, created_at: epoch })

@@ -16,7 +16,7 @@ import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Sampler } from "../Session.ts"
 import * as PlainReader from "./PlainReader.ts"
 
-/** How to sample, as every client can say it; what is absent or null is left to the sampler. */
+/** Sampling options that every client can send; those that are absent or null are left to the sampler. */
 export interface Settings {
   readonly maxTokens?: number | null | undefined
   readonly temperature?: number | null | undefined
@@ -51,7 +51,7 @@ export interface Prompted {
   readonly stops: ReadonlyArray<string>
   /** A new reader of one reply. */
   readonly read: () => ResponseStream.ResponseStream
-  /** What ends a reply where the client's own text has stopped it. */
+  /** The stop of a reply that ended at the client's own text. */
   readonly closing: Int32Array
 }
 
@@ -92,7 +92,7 @@ const hasTopLogprobs = ({ capabilities: { topkPromptLogprobs: most }, name }: Ch
     ? Effect.void
     : Effect.fail(invalid(`top_logprobs is ${asked}, expected at most ${most} of ${name}`))
 
-/** The request of a sampler; fails where nothing fits behind the prompt, or where it asks for too much. */
+/** The request of a sampler; fails where nothing fits after the prompt, or where the cost exceeds a limit. */
 const requestOf = Effect.fnUntraced(function*(
   { chatModel }: Source,
   prompt: ModelInput.ModelInput,

@@ -13,16 +13,16 @@ export interface Event {
 
 const text = ({ data, event }: Event) => `${event === undefined ? "" : `event: ${event}\n`}data: ${data}\n\n`
 
-const unexpected = new Refusal({ status: 500, detail: "the server failed; its log says why" })
+const unexpected = new Refusal({ status: 500, detail: "the server failed; the reason is in its log" })
 
-/** What clients may know of a failure; the log has the rest. */
+/** The part of a failure that clients may see; the log has the rest. */
 const refusalOf = (cause: Cause.Cause<Refusal>) =>
   Option.match(Cause.findErrorOption(cause), {
     onSome: Effect.succeed,
     onNone: () => Effect.as(Effect.logError("a streamed reply failed", cause), unexpected)
   })
 
-/** The events; `failed` tells the client of a failure behind the response's head. */
+/** The events; `failed` tells the client of a failure after the response's headers were sent. */
 export const respond = (
   events: Stream.Stream<Event, Refusal>,
   failed: (refusal: Refusal) => ReadonlyArray<Event>

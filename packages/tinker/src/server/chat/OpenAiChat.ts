@@ -14,7 +14,7 @@ import * as Reply from "./Reply.ts"
 
 type Request = Omit<Wire.Completion, "prompt" | "logprobs" | "best_of" | "echo">
 
-/** What chat completions and completions say alike. */
+/** Fields that chat completions and completions share. */
 export const settingsOf = (
   { max_tokens, n, seed, stop, temperature, top_k, top_p }: Request
 ): Conversation.Settings => ({
@@ -51,7 +51,7 @@ const whole = Effect.fnUntraced(function*(
 
 const opening = { delta: { role: "assistant", content: "" }, finish_reason: null }
 
-/** What an event says of its choice; `calls` counts the calls of tools before it. */
+/** The fields of an event about its choice; `calls` counts the calls of tools before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, logprobs: boolean) =>
   (calls: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {

@@ -62,7 +62,7 @@ const whole = Effect.fnUntraced(function*(
   })
 })
 
-/** What an event says of its choice; `from` counts the characters of the tokens before it. */
+/** The fields of an event about its choice; `from` counts the characters of the tokens before it. */
 const choicesOf =
   (tokenizer: Tokenizer.Tokenizer, { logprobs }: Wire.Completion) =>
   (from: number, event: Reply.Event): readonly [number, ReadonlyArray<object>] => {

@@ -15,10 +15,10 @@ import * as Reply from "./Reply.ts"
 import * as ResponseEvents from "./ResponseEvents.ts"
 import * as ResponseItems from "./ResponseItems.ts"
 
-/** What `include` says to have log-probabilities. */
+/** The value of `include` that asks for log-probabilities. */
 const logprobs = "message.output_text.logprobs"
 
-/** What a response says before anything is sampled. */
+/** The fields of a response before sampling begins. */
 const opening = ({ id, created, model }: { id: string; created: number; model: string }, value: Wire.Create) => ({
   id,
   object: "response",
@@ -67,7 +67,7 @@ const finished = (
   usage: usageOf(prompted, sampled)
 })
 
-/** Log-probabilities of what was sampled, where they were asked for. */
+/** Log-probabilities of the sampled tokens, where they were asked for. */
 type Shown = (sequences: ReadonlyArray<Sampling.SampledTokens>) => ReadonlyArray<OpenAiAnswer.Logprob>
 
 const whole = Effect.fnUntraced(function*(
@@ -147,7 +147,7 @@ export const handler = (parts: Parts) =>
       topLogprobs: yield* OpenAiAnswer.topLogprobs(
         value.top_logprobs,
         hasLogprobs,
-        `include has not "${logprobs}"`
+        `include does not have "${logprobs}"`
       ),
       stops: []
     })

@@ -1,4 +1,4 @@
-/** What OpenAI's clients call, with base models and with checkpoints. */
+/** The endpoints of OpenAI's clients, for base models and checkpoints. */
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

@@ -11,7 +11,7 @@ import * as EventStream from "./EventStream.ts"
 import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import * as Reply from "./Reply.ts"
 
-/** What all chunks of an answer have. */
+/** Fields that all chunks of an answer share. */
 export type Head = Readonly<Record<string, unknown>>
 
 const failed = (refusal: Refusal): ReadonlyArray<EventStream.Event> => [{
@@ -25,7 +25,7 @@ const usageChunk = (head: Head, prompt: ModelInput.ModelInput, sampled: Ref.Ref<
     usage: OpenAiAnswer.usage(prompt, sum)
   })))
 
-/** All choices as they come, each through `choices`, then what they took where that is asked for. */
+/** All choices as they come, each through `choices`, then the token usage where that is asked for. */
 export const respond = Effect.fnUntraced(function*(
   parts: Parts,
   prompted: Prompted,

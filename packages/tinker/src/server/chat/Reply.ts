@@ -58,7 +58,7 @@ const after = (
 
 const joined = (left: Int32Array, right: Int32Array) => left.length === 0 ? right : Int32Array.from([...left, ...right])
 
-/** A stop of the client's own stands for that of the model. */
+/** A stop text of the client replaces the model's own stop. */
 const end = (reader: ResponseStream.ResponseStream, { closing }: Prompted, reading: Reading) =>
   Effect.suspend(() => {
     const { held, sampled, stop, stopReason } = reading
@@ -98,7 +98,7 @@ const alone = (request: Sampling.SampleRequest, index: number): Sampling.SampleR
   return params.seed === undefined ? request : { ...request, params: { ...params, seed: params.seed + index } }
 }
 
-/** Reply `index`: what it adds to its message as it is sampled, and how it ended. */
+/** Reply `index`: the deltas of its message as it is sampled, and its end. */
 export const stream = (parts: Parts, prompted: Prompted, index = 0): Stream.Stream<Event, Refusal, Caller> =>
   Stream.suspend(() => {
     const { request, source: { chatModel: { tokenizer } }, stops } = prompted

@@ -84,7 +84,7 @@ export const partOf = ({ kind, logprobs = [], text }: Item) =>
     ? { type: "reasoning_text", text }
     : { type: "output_text", text, annotations: [], logprobs }
 
-/** The item as clients read it. */
+/** The item in the form that clients read. */
 export const shown = (response: string, item: Item, index: number, status: "completed" | "in_progress") => {
   const { call, kind, text } = item
   const id = idOf(response, item, index)

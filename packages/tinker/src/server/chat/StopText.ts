@@ -2,11 +2,11 @@
 import type { Tokenizer } from "@effect-rl/core"
 
 export interface Found {
-  /** Tokens that belong to the reply, whatever comes. */
+  /** Tokens that belong to the reply in any case. */
   readonly passed: Int32Array
   /** Tokens whose text may end with the beginning of a stop. */
   readonly held: Int32Array
-  /** The stop; it and everything behind it are dropped. */
+  /** The stop; it and everything after it are dropped. */
   readonly stop: string | undefined
 }
 

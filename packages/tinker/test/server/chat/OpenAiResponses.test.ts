@@ -108,7 +108,7 @@ describe("responses", () => {
       const { body } = yield* respond({ top_logprobs: 2 })
       assert.include(
         (body["error"] as { readonly message: string }).message,
-        "top_logprobs is 2, expected 0 where include has not \"message.output_text.logprobs\""
+        "top_logprobs is 2, expected 0 where include does not have \"message.output_text.logprobs\""
       )
       const output = (yield* respond({ include }))["body"]["output"] as ReadonlyArray<Api.Body>
       assert.strictEqual((yield* respond({ input: [{ role: "user", content: "Hi" }, ...output] })).status, 200)
