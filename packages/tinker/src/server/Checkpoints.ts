@@ -133,7 +133,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     Effect.suspend(() => {
       if (status === 404 || leftOut.has(what)) return Effect.void
       leftOut.add(what)
-      return Effect.logWarning(`${what} is not a readable checkpoint, and is left out: ${message}`)
+      return Effect.logWarning(`${what} is not a checkpoint that can be read, and is left out: ${message}`)
     })
 
   const weightsOf = (place: Place, { record }: Found) =>

@@ -186,7 +186,7 @@ describe("checkpoints", () => {
         }).pipe(Effect.provide(Api.server({ folder })), Effect.provide(Logger.layer([logger])))
         assert.lengthOf(lines, 3, lines.join("\n"))
         for (const name of ["notes.txt", "tinker://other/weights/notes.txt", "weights/damaged"]) {
-          assert.isTrue(lines.some((line) => line.split(" is no checkpoint")[0]?.endsWith(name)), name)
+          assert.isTrue(lines.some((line) => line.split(" is not a checkpoint")[0]?.endsWith(name)), name)
         }
       }))
   })
