@@ -1,6 +1,7 @@
 /** Options that need a missing capability of an environment do not compile; the errors of its tools and grader are joined. */
 import {
   type ChatModel,
+  type GraderTimeout,
   type InvalidOption,
   type Message,
   MessageEnv,
@@ -78,7 +79,7 @@ export const task = ToolEnv.make({
 holds<
   Same<
     Effect.Success<typeof task>,
-    MessageEnv.TokenEnv<JudgeAway | SandboxLost | ToolEnv.GraderTimedOut, Judge | Sandbox>
+    MessageEnv.TokenEnv<JudgeAway | SandboxLost | GraderTimeout.GraderTimedOut, Judge | Sandbox>
   >
 >()
 holds<Same<Effect.Error<typeof task>, InvalidOption.InvalidOption | Renderer.RendererError>>()
@@ -96,7 +97,7 @@ holds<
     Effect.Error<typeof rolledOut>,
     | JudgeAway
     | SandboxLost
-    | ToolEnv.GraderTimedOut
+    | GraderTimeout.GraderTimedOut
     | Renderer.RendererError
     | InvalidOption.InvalidOption
     | InvalidOption.InvalidOption

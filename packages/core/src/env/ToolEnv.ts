@@ -1,7 +1,5 @@
 /** A task that is solved by calling tools. */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import { type Renderer, RendererError } from "../chat/Renderer.ts"
@@ -9,18 +7,12 @@ import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import type { GroupReward } from "./EnvGroupBuilder.ts"
+import * as GraderTimeout from "./GraderTimeout.ts"
 import * as Limits from "./Limits.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 import type { StopReason } from "./StopReason.ts"
 import type * as Tool from "./Tool.ts"
 import * as ToolCalls from "./ToolCalls.ts"
-
-/** The grader took longer than `graderTimeout`. */
-export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("GraderTimedOut", { limit: Schema.String }) {
-  override get message() {
-    return `no reward within ${this.limit}: raise graderTimeout, or let onFailure drop or skip such members`
-  }
-}
 
 /** The settings of an environment with tools that do not depend on its task. `failedParseReward` is −0.1 unless given. */
 export interface Settings extends MessageEnv.Settings {
@@ -32,8 +24,6 @@ export interface Settings extends MessageEnv.Settings {
   readonly execution?: ToolCalls.Execution
   /** Further limits of the rollout. */
   readonly limits?: Limits.Limits
-  /** Unbounded unless given. */
-  readonly graderTimeout?: Duration.Input
   /** The messages that the grader gets: all, or those after the first prompt; default "all". */
   readonly graded?: "all" | "new"
 }
@@ -68,13 +58,8 @@ const add = <E, R>(talk: Talk<E, R>, ...messages: MessageEnv.Conversation) => {
   return talk.messages
 }
 
-const grade = <E, R>({ initial, messages, options }: Talk<E, R>): Effect.Effect<GroupReward, E | GraderTimedOut, R> => {
-  const { graded, graderTimeout: duration } = options
-  const given = options.grade(graded === "new" ? messages.slice(initial.length) : messages)
-  if (duration === undefined) return given
-  const limit = Duration.format(Duration.fromInputUnsafe(duration))
-  return Effect.timeoutOrElse(given, { duration, orElse: () => Effect.fail(new GraderTimedOut({ limit })) })
-}
+const grade = <E, R>({ initial, messages, options: { grade, graded } }: Talk<E, R>) =>
+  GraderTimeout.within(grade(graded === "new" ? messages.slice(initial.length) : messages))
 
 const callsLeft = <E, R>({ options, toolCalls }: Talk<E, R>, { toolCallsLeft = Infinity }: MessageEnv.Turn) =>
   Math.max(0, Math.min((options.maxToolCalls ?? Infinity) - toolCalls, toolCallsLeft))
@@ -83,7 +68,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   talk: Talk<E, R>,
   message: Message.Message,
   turn: MessageEnv.Turn
-): Effect.fn.Return<MessageEnv.Step, E | GraderTimedOut, R> {
+): Effect.fn.Return<MessageEnv.Step, E | GraderTimeout.GraderTimedOut, R> {
   const asked = message.toolCalls ?? []
   const calls = asked.slice(0, callsLeft(talk, turn))
   const dropped = asked.length - calls.length
@@ -156,7 +141,6 @@ const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>):
     Check.option("maxTurns", options.maxTurns, Check.whole(1)),
     Check.option("maxToolCalls", options.maxToolCalls, Check.whole(0)),
     ...Limits.checks(options.limits ?? Limits.unlimited, "limits."),
-    Check.option("graderTimeout", options.graderTimeout, Check.time),
     { field: "tools", found: `two of the name "${twice}"`, expected: "names that differ", holds: twice === undefined }
   ]
 }
@@ -180,12 +164,12 @@ const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>):
 export function make<T extends Tool.Tool<unknown, unknown> = never, E = never, R = never>(
   options: Options<T, E, R>
 ): Effect.Effect<
-  MessageEnv.TokenEnv<E | Tool.Error<T> | GraderTimedOut, R | Tool.Requirements<T>>,
+  MessageEnv.TokenEnv<E | Tool.Error<T> | GraderTimeout.GraderTimedOut, R | Tool.Requirements<T>>,
   InvalidOption | RendererError
 >
 export function make<E, R>(
   options: Options<Tool.Tool<E, R>, E, R>
-): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimedOut, R>, InvalidOption | RendererError> {
+): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimeout.GraderTimedOut, R>, InvalidOption | RendererError> {
   return Effect.gen(function*() {
     yield* Check.all(...checks(options, options.tools))
     const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options

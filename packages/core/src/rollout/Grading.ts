@@ -1,6 +1,7 @@
 /** The group's rewards, once all members have played. */
 import * as Effect from "effect/Effect"
 import type { EnvGroup, GroupReward } from "../env/EnvGroupBuilder.ts"
+import { GraderTimedOut } from "../env/GraderTimeout.ts"
 import * as TerminationReward from "../env/TerminationReward.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import * as Attempt from "../record/Attempt.ts"
@@ -9,7 +10,7 @@ import type * as FailurePolicy from "./FailurePolicy.ts"
 import * as Given from "./Given.ts"
 import type { Bounds } from "./GroupOptions.ts"
 import * as Release from "./Release.ts"
-import { GraderTimedOut, type Reason, RolloutError, Violation } from "./RolloutError.ts"
+import { type Reason, RolloutError, Violation } from "./RolloutError.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 
 const rewardsViolation = (rewards: ReadonlyArray<GroupReward>, count: number) => {

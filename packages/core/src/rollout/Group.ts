@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
+import { GraderTimeout } from "../env/GraderTimeout.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Attempt from "../record/Attempt.ts"
@@ -206,10 +207,14 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
   return dropped.length === 0 ? { _tag: "Completed", ...group } : { _tag: "Partial", ...group, dropped }
 }
 
+/** Limits the graders of environments as well. */
+const withGraderTimeout = ({ graderTimeout }: GroupOptions.Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  graderTimeout === undefined ? effect : Effect.provideService(effect, GraderTimeout, graderTimeout)
+
 /** Rolls out the group, whose resources belong to the run's scope. */
 const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   const played = run.builder.coupled === true ? coupled(run) : independent(run)
-  return played.pipe(
+  return withGraderTimeout(run.options)(played).pipe(
     Effect.map((played) => result(run, played)),
     Effect.catch((stop): Effect.Effect<GroupResult, E | PE | RolloutError> =>
       stop._tag === "Skip" ? Effect.succeed(skipped(run, stop.reason)) : FailurePolicy.raise(stop.failure)

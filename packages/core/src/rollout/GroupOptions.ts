@@ -31,7 +31,7 @@ export interface Bounds {
   readonly termination?: TerminationReward.TerminationReward
   /** Longest time for opening the group, and for acquiring and playing one member; unbounded unless given. */
   readonly memberTimeout?: Duration.Input
-  /** Longest time for the group's rewards; default `memberTimeout`. */
+  /** Longest time for the group's rewards, `memberTimeout` unless given, and for the grader of each `ToolEnv`. */
   readonly graderTimeout?: Duration.Input
   /** Longest time to wait for a member's releases once it is over, and with a `memberTimeout` also for its acquisitions. Default 30 s. */
   readonly releaseTimeout?: Duration.Input

@@ -20,16 +20,16 @@ export interface RolloutConfig {
 /** The defaults. */
 export const simple: RolloutConfig = { env: {}, rollout: {} }
 
-const graderTimeout = "15 minutes"
-
 /** For agents: long conversations, many calls one after the other, and nothing earned at a limit. */
 export const agentic: RolloutConfig = {
   env: {
     limits: { maxTurns: 10, maxTrajectoryTokens: 65_536, maxToolCalls: 30 },
     parseErrors: { maxConsecutive: 2 },
     execution: "sequential",
-    graded: "new",
-    graderTimeout
+    graded: "new"
   },
-  rollout: { termination: { zeroRewardOnLimit: true, skipGradingOnTimeout: true }, graderTimeout }
+  rollout: {
+    termination: { zeroRewardOnLimit: true, skipGradingOnTimeout: true },
+    graderTimeout: "15 minutes"
+  }
 }

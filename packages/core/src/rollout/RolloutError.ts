@@ -1,5 +1,8 @@
 /** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
+import { GraderTimedOut } from "../env/GraderTimeout.ts"
+
+export { GraderTimedOut }
 
 /** An environment, grader or policy returned a value with which the rollout cannot continue. */
 export class Violation extends Schema.TaggedError<Violation>()("Violation", {
@@ -39,15 +42,6 @@ export class StepTimedOut extends Schema.TaggedError<StepTimedOut>()("StepTimedO
 }) {
   override get message() {
     return `the environment did not answer turn ${this.turn} within ${this.limit}: raise limits.stepTimeout, or retry`
-  }
-}
-
-/** The group's rewards took longer than `graderTimeout`. */
-export class GraderTimedOut extends Schema.TaggedError<GraderTimedOut>()("GraderTimedOut", {
-  limit: Schema.String
-}) {
-  override get message() {
-    return `not graded within ${this.limit}: raise graderTimeout, or let onFailure skip what takes longer`
   }
 }
 

@@ -14,8 +14,7 @@ describe("presets", () => {
         limits: { maxTurns: 10, maxTrajectoryTokens: 65_536, maxToolCalls: 30 },
         parseErrors: { maxConsecutive: 2 },
         execution: "sequential",
-        graded: "new",
-        graderTimeout: "15 minutes"
+        graded: "new"
       },
       rollout: {
         termination: { zeroRewardOnLimit: true, skipGradingOnTimeout: true },

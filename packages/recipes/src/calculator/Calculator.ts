@@ -3,10 +3,10 @@ import {
   type ChatModel,
   type EnvGroupBuilder,
   Evaluator,
+  type GraderTimeout,
   type InvalidOption,
   type Renderer,
-  Setting,
-  type ToolEnv
+  Setting
 } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -35,7 +35,7 @@ const settings = Schema.Struct({
 
 const evaluated = 256
 
-type Failure = InvalidOption.InvalidOption | Renderer.RendererError | ToolEnv.GraderTimedOut
+type Failure = InvalidOption.InvalidOption | Renderer.RendererError | GraderTimeout.GraderTimedOut
 
 export const group = (
   model: ChatModel.ChatModel,

@@ -3,10 +3,10 @@ import {
   type ChatModel,
   type EnvGroupBuilder,
   Evaluator,
+  type GraderTimeout,
   type InvalidOption,
   type Renderer,
-  Seed,
-  type ToolEnv
+  Seed
 } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -28,7 +28,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 
 const evaluated = 256
 
-type Failure = InvalidOption.InvalidOption | Renderer.RendererError | ToolEnv.GraderTimedOut
+type Failure = InvalidOption.InvalidOption | Renderer.RendererError | GraderTimeout.GraderTimedOut
 
 const group = (
   model: ChatModel.ChatModel,
