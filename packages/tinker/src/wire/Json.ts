@@ -89,7 +89,7 @@ export interface Request<A> {
   readonly unread: string | undefined
 }
 
-/** Decodes a request: what it asks for is never lost in silence. */
+/** Decodes a request, and reports unknown fields, so that none is lost silently. */
 export const decodeRequest = <S extends Shape>(schema: S) => {
   const exact = decodeExact(schema)
   const lenient = decode(schema)
