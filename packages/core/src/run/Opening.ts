@@ -9,7 +9,7 @@ import * as AdaptiveLimiter from "../backend/AdaptiveLimiter.ts"
 import { Tinker } from "../backend/Tinker.ts"
 import type { TrainingClient } from "../backend/TrainingClient.ts"
 import type { Sampler } from "../backend/Weights.ts"
-import type { Json, JsonObject } from "../record/Json.ts"
+import type { JsonObject } from "../record/Json.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
 import * as Setting from "../record/Setting.ts"
@@ -23,10 +23,9 @@ import type { Program } from "./Program.ts"
 import { ResumeError, ResumeMismatch } from "./ResumeError.ts"
 import * as RunOptions from "./RunOptions.ts"
 import type { RunState, Status } from "./RunState.ts"
+import * as Segments from "./Segments.ts"
 import * as Spending from "./Spending.ts"
 import * as Start from "./Start.ts"
-
-const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
 
 /** Before its first iteration is done, a run may begin anew with other options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
@@ -36,11 +35,10 @@ const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunReco
   const { name: run } = yield* RunStore
   const stored = story.findLast(RunRecord.guards.Opened)?.identity
   if (stored === undefined) return true
-  const names = new Set([...Object.keys(given), ...Object.keys(stored)])
-  const field = [...names].find((name) => show(given[name]) !== show(stored[name]))
+  const field = Segments.difference(given, stored)
   if (field === undefined) return true
   if (!story.some(hasBegun)) return false
-  const mismatch = { run, field, stored: show(stored[field]), given: show(given[field]) }
+  const mismatch = { run, field, stored: Segments.show(stored[field]), given: Segments.show(given[field]) }
   return yield* new ResumeError({ reason: new ResumeMismatch(mismatch) })
 })
 
@@ -140,7 +138,7 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const failure = yield* Deferred.make<never, RunError>()
   const unfinished = EvaluationsBeside.unfinished(isSame ? story.filter(({ sequence }) => sequence <= after) : [])
   const groups = yield* GroupRecords.make({
-    records: isSame ? records : [],
+    records: Segments.of(records, identity),
     unfinished,
     after,
     append: ledger.append,

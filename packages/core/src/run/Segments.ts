@@ -1,0 +1,18 @@
+/** The openings of a run, and whether they are of one run. */
+import type { Json, JsonObject } from "../record/Json.ts"
+import * as RunRecord from "../record/RunRecord.ts"
+
+export const show = (value: Json | undefined) => JSON.stringify(value) ?? "absent"
+
+/** The first field in which two identities differ. */
+export const difference = (given: JsonObject, stored: JsonObject) =>
+  [...new Set([...Object.keys(given), ...Object.keys(stored)])].find((name) => show(given[name]) !== show(stored[name]))
+
+/** The records since the run was last opened with another identity, which it may be before its first iteration is done. */
+export const of = (records: ReadonlyArray<RunRecord.RunRecord>, identity: JsonObject) => {
+  const isOther = (record: RunRecord.RunRecord) =>
+    record._tag === "Opened" && difference(identity, record.identity) !== undefined
+  const since = records.slice(records.findLastIndex(isOther) + 1)
+  const first = since.findIndex(RunRecord.guards.Opened)
+  return first < 0 ? [] : since.slice(first)
+}
