@@ -16,6 +16,7 @@ import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Program from "../run/Program.ts"
 import * as DynamicSampling from "./DynamicSampling.ts"
 import * as PublishedWeights from "./PublishedWeights.ts"
+import type * as RecordedSchedule from "./RecordedSchedule.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Tickets from "./Tickets.ts"
@@ -36,7 +37,7 @@ export interface Aside {
 /** Groups that begin, and the optimizer steps behind their weights. */
 export interface Wave {
   readonly step: number
-  readonly groups: ReadonlyArray<Schedule.Begun & Partial<Schedule.Span>>
+  readonly groups: ReadonlyArray<Schedule.Begun & Partial<RecordedSchedule.Span>>
 }
 
 export type Error<E> = E | TinkerError | RolloutError | InvalidOption
@@ -49,16 +50,18 @@ export interface GroupQueue<out E, out R> {
   readonly begin: Effect.Effect<void, Error<E>, R>
   /** Completes when another group has ended. */
   readonly changed: Effect.Effect<void, Error<E>>
-  /** Groups of the iteration's update as far as is known, those taken included, and of a whole one. */
-  readonly size: Effect.Effect<{ readonly update: number; readonly whole: number }, Error<E>, R>
+  /** Groups of a whole update of the iteration. */
+  readonly whole: Effect.Effect<number, Error<E>, R>
+  /** No other group is taken for the iteration's update, which may have fewer groups than a whole one. */
+  readonly isComplete: Effect.Effect<boolean, Error<E>, R>
   /** No group is left, to train on or to be recorded as put aside. */
   readonly isOver: Effect.Effect<boolean, Error<E>, R>
   /** The groups of the iteration's update, once they are there. */
   readonly takeAll: Effect.Effect<ReadonlyArray<Ended> | undefined, Error<E>, R>
   /** The next group of the iteration's update, once it is there. */
   readonly takeNext: Effect.Effect<Ended | undefined, Error<E>, R>
-  /** Groups that were put aside since the last time. */
-  readonly aside: Effect.Effect<ReadonlyArray<Aside>>
+  /** Groups that were put aside since the last time; those that a recorded update told of, once they are there. */
+  readonly aside: Effect.Effect<ReadonlyArray<Aside>, Error<E>>
   /** Where the run is in its dataset, the groups that were taken behind it. */
   readonly position: () => Schedule.Position
 }
@@ -85,14 +88,14 @@ export interface Options<E, R, CE, CR> {
   readonly rules: Schedule.Rules
   readonly weights: Weights
   readonly from: Schedule.Cursor
-  readonly recorded: Schedule.Recorded
+  readonly recorded: RecordedSchedule.RecordedSchedule
 }
 
 /** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   { from, options, recorded, rules, weights }: Options<E, R, CE, CR>
 ) {
-  type Admitted = Tickets.Upcoming<E, R> & Schedule.Begun & Partial<Schedule.Span>
+  type Admitted = Tickets.Upcoming<E, R> & Schedule.Begun & Partial<RecordedSchedule.Span>
   const { concurrency = Rollout.defaultConcurrency, ...rollout } = options.rollout
   const tickets = Tickets.make(options.dataset, options.seed, from.groups)
   const published = yield* PublishedWeights.make(options, weights, recorded.iterations)
@@ -112,9 +115,12 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   let taken = 0
   /** Groups that were filtered since then. */
   let filtered = 0
+  let isComplete = false
 
   const nameOf = ({ batch, key }: Schedule.Ticket) => Schedule.nameOf(batch, key)
-  const planned = () => recorded.batches.get(iteration)
+  const recordOf = (group: Schedule.Ticket) => recorded.groups.get(nameOf(group))
+  /** The iteration's update as it was recorded: it is made of the same groups again. */
+  const planned = () => recorded.updates.get(iteration)
 
   const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
     tickets.settle(group)
@@ -135,22 +141,35 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     return sum
   })
 
-  /** A recorded update is made of the same groups again: those that are missing begin whether or not there is room. */
-  const isMissing = () => {
-    const names = new Set(ended.map(nameOf))
-    return taken === 0 && planned()?.some((name) => !inFlight.has(name) && !names.has(name)) === true
-  }
+  /** False where the dataset is used up. A group that has ended is not to be asked for anything before the iteration in which it did. */
+  const admitNext = Effect.gen(function*() {
+    const upcoming = yield* tickets.take
+    if (upcoming === undefined) return false
+    const { began = iteration, ended, fate } = recordOf(upcoming) ?? {}
+    const admitted: Admitted = { ...upcoming, ...(ended === undefined ? { began: iteration } : { began, ended }) }
+    toRecord = [...toRecord, admitted]
+    if (fate === "abandoned" && rules.isStale(admitted, iteration)) putAside(admitted, "stale")
+    else {
+      inFlight.set(nameOf(admitted), admitted)
+      toBegin = [...toBegin, admitted]
+    }
+    return true
+  })
 
   const admit = Effect.gen(function*() {
     const room = (yield* slots) - DynamicSampling.unreplaced(options.dynamic, yield* gathering)
     const hasRoom = () => inFlight.size < concurrency && inFlight.size + ended.length + taken < room
-    while (isMissing() || hasRoom()) {
-      const upcoming = yield* tickets.take
-      if (upcoming === undefined) return
-      const admitted: Admitted = { ...upcoming, began: iteration, ...recorded.ended.get(nameOf(upcoming)) }
-      inFlight.set(nameOf(admitted), admitted)
-      toBegin = [...toBegin, admitted]
-      toRecord = [...toRecord, admitted]
+    while (hasRoom() && (yield* admitNext));
+  })
+
+  /** The groups that had begun by the update when it was recorded, whether or not there is room. */
+  const admitRecorded = Effect.fnUntraced(function*({ trained }: RecordedSchedule.Update) {
+    const isThere = (name: string) => inFlight.has(name) || ended.some((group) => nameOf(group) === name)
+    const hasBegun = (group: Schedule.Ticket) => (recordOf(group)?.began ?? Infinity) <= iteration
+    while (true) {
+      const next = yield* tickets.peek
+      if (next === undefined || (!hasBegun(next) && trained.every(isThere))) return
+      yield* admitNext
     }
   })
 
@@ -158,9 +177,11 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     lock.withPermit(Effect.gen(function*() {
       if (!inFlight.delete(nameOf(group))) return
       const over = { ended: iteration, ...group, result, tokens: published.spans(group.began, result) }
-      if (rules.isFiltered(result)) putAside(over, "filtered")
+      const fate = recordOf(group)?.fate
+      if (fate === undefined ? rules.isFiltered(result) : fate === "filtered") putAside(over, "filtered")
+      else if (rules.isStale(group, iteration)) putAside(over, "stale")
       else ended = [...ended, over]
-      yield* admit
+      if (planned() === undefined) yield* admit
       if (taken > 0) yield* begin
       yield* Queue.offer(changes, undefined)
     }))
@@ -188,9 +209,10 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     )
 
   const begin: Effect.Effect<void, Error<E>, R> = Effect.suspend(() => {
-    const groups = toBegin
-    toBegin = []
-    return Effect.forEach(groups, beginOne, { discard: true })
+    const isDue = ({ ended = iteration }: Admitted) => ended <= iteration
+    const groups = toBegin.filter((group) => inFlight.has(nameOf(group)))
+    toBegin = groups.filter((group) => !isDue(group))
+    return Effect.forEach(groups.filter(isDue), beginOne, { discard: true })
   })
 
   const dropStale = Effect.sync(() => {
@@ -211,8 +233,6 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   })
 
   const size = Effect.gen(function*() {
-    const plan = planned()
-    if (plan !== undefined) return plan.length
     const places = DynamicSampling.places(options.dynamic, yield* gathering)
     const left = inFlight.size + ended.length + taken
     return (yield* tickets.peek) === undefined ? Math.min(places, left) : places
@@ -236,6 +256,22 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     return groups
   })
 
+  /** Groups on their way for which no place was left are the next update's, also where they end before this one is made. */
+  const complete = Effect.gen(function*() {
+    const plan = planned()
+    if (plan !== undefined) return taken === plan.trained.length
+    isComplete = isComplete || (taken === (yield* size) && rules.batch(yield* collecting) !== undefined)
+    return isComplete
+  })
+
+  const takeAside = Effect.sync(() => {
+    const names = planned()?.aside
+    if (names?.some((name) => inFlight.has(name)) === true) return undefined
+    const due = names?.flatMap((name) => aside.find(({ group }) => nameOf(group) === name) ?? []) ?? aside
+    aside = aside.filter((one) => !due.includes(one))
+    return due
+  })
+
   const endedAs = (names: ReadonlyArray<string>) => {
     const groups = names.flatMap((name) => ended.find((group) => nameOf(group) === name) ?? [])
     return groups.length === names.length ? groups : undefined
@@ -247,7 +283,9 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
         iteration = next
         taken = 0
         filtered = 0
-        return Effect.andThen(dropStale, Effect.andThen(admit, refresh))
+        isComplete = false
+        const plan = planned()
+        return Effect.andThen(dropStale, Effect.andThen(plan === undefined ? admit : admitRecorded(plan), refresh))
       })),
     wave: Effect.sync(() => {
       const groups = toRecord
@@ -256,29 +294,30 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     }),
     begin: lock.withPermit(begin),
     changed: Queue.take(changes),
-    size: lock.withPermit(Effect.all({ update: size, whole: Effect.map(gathering, ({ batch }) => wholeOf(batch)) })),
+    whole: lock.withPermit(Effect.map(gathering, ({ batch }) => wholeOf(batch))),
+    isComplete: lock.withPermit(complete),
     isOver: lock.withPermit(Effect.gen(function*() {
-      return aside.length === 0 && (yield* size) === 0 && (yield* tickets.size(iteration)) > 0
+      return planned() === undefined && aside.length === 0 && (yield* size) === 0 &&
+        (yield* tickets.size(iteration)) > 0
     })),
     takeAll: lock.withPermit(Effect.gen(function*() {
       const plan = planned()
-      const groups = plan === undefined ? rules.batch(yield* collecting) : endedAs(plan)
+      const groups = plan === undefined ? rules.batch(yield* collecting) : endedAs(plan.trained)
       return groups && (yield* take(groups))
     })),
     takeNext: lock.withPermit(Effect.gen(function*() {
-      const name = planned()?.[taken]
+      const name = planned()?.trained[taken]
       const group = name === undefined
         ? rules.next(yield* collecting)
         : ended.find((group) => nameOf(group) === name)
       return group && (yield* take([group]))[0]
     })),
-    aside: Effect.sync(() => {
-      // A recorded group is there at once, and was put aside later than that: it waits as long as others are left.
-      const isLast = inFlight.size === 0 && ended.length === 0
-      const isDue = ({ group: { ended = iteration } }: Aside) => isLast || ended <= iteration
-      const due = aside.filter(isDue)
-      aside = aside.filter((one) => !isDue(one))
-      return due
+    aside: Effect.gen(function*() {
+      while (true) {
+        const due = yield* takeAside
+        if (due !== undefined) return due
+        yield* Queue.take(changes)
+      }
     }),
     position: tickets.position
   }

@@ -63,13 +63,11 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   const results = () => resultsOf(all())
   const discarded = () => resultsOf(aside.map(({ group }) => group))
 
-  /** The number of groups in the parts up to and with this one; groups may still be filtered at the end of the dataset. */
-  const until = (part: number) =>
-    Effect.map(queue.size, ({ update, whole }) => Math.min(Math.trunc(((part + 1) * whole) / parts), update))
-
+  /** Fewer than the part's share of a whole update where that is complete before: the parts depend on the number of its groups alone. */
   const take = Effect.fnUntraced(function*(part: number) {
     const groups: Array<GroupQueue.Ended> = []
-    while (taken < (yield* until(part))) {
+    const until = Math.trunc(((part + 1) * (yield* queue.whole)) / parts)
+    while (taken < until && !(yield* queue.isComplete)) {
       const group = yield* queue.takeNext
       if (group === undefined) {
         yield* queue.begin

@@ -2,16 +2,11 @@
  * When groups begin, and which are trained on next, where sampling goes on during training.
  *
  * @example
- * const groupsOf = Effect.map(Schedule.read, ({ batches }) => batches.get(3))
+ * const fourth = Effect.map(RecordedSchedule.read, ({ groups }) => groups.get(Schedule.nameOf(1, "sum/4"))?.fate)
  */
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as Signal from "../learn/Signal.ts"
-import * as RunRecord from "../record/RunRecord.ts"
-import { type RunError, RunStore } from "../record/RunStore.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
-import * as GroupRecords from "../run/GroupRecords.ts"
 import type * as Pace from "./Pace.ts"
 
 /** A group of the dataset: the batch it is of, and its place there. */
@@ -119,79 +114,3 @@ export const start: Cursor = { iteration: 0, groups: { batch: 0, position: 0, do
 
 /** A group's name: keys are unique within a batch. */
 export const nameOf = (batch: number, key: string) => JSON.stringify([batch, key])
-
-/** When a group began and ended, in iterations done. */
-export interface Span {
-  readonly began: number
-  readonly ended: number
-}
-
-/** What a run's records say of its schedule. */
-export interface Recorded {
-  /** Names of the groups that an iteration trained on, in order. */
-  readonly batches: ReadonlyMap<number, ReadonlyArray<string>>
-  /** When groups that have ended began and ended. */
-  readonly ended: ReadonlyMap<string, Span>
-  /** The first iteration with weights of so many optimizer steps. */
-  readonly iterations: ReadonlyMap<number, number>
-}
-
-/**
- * Reads the schedule from a run's story. A group may have ended before its beginning was recorded: then its weights say when it
- * began.
- */
-export const recorded = (story: ReadonlyArray<RunRecord.RunRecord>): Recorded => {
-  const batches = new Map<number, ReadonlyArray<string>>()
-  const began = new Map<string, number>()
-  const ended = new Map<string, Span>()
-  const isGivenUp = GroupRecords.isGivenUp(story)
-  const iterations = new Map([[0, 0]])
-  let steps = 0
-  let done = 0
-  for (const record of story) {
-    if (record._tag === "Sampling") {
-      for (const group of record.begun ?? []) {
-        const name = nameOf(group.iteration, group.key)
-        began.set(name, group.began)
-        const over = group.ended ?? ended.get(name)?.ended
-        if (over !== undefined) ended.set(name, { began: group.began, ended: over })
-      }
-    }
-    if (record._tag === "Updated") {
-      done = record.iteration + 1
-      steps += record.updates.length
-      if (!iterations.has(steps)) iterations.set(steps, done)
-    }
-    if (record._tag === "GroupRolledOut" && record.evaluator === undefined && !isGivenUp(record)) {
-      const name = nameOf(record.iteration, record.key)
-      const isKnown = record.recalled !== undefined && ended.has(name)
-      if (!isKnown) ended.set(name, { began: began.get(name) ?? iterations.get(record.step) ?? done, ended: done })
-    }
-    if (record._tag === "Credited") {
-      const trained = record.groups.filter(({ verdict }) => verdict !== "filtered" && verdict !== "stale")
-      for (const { iteration = record.iteration, key, staleness } of record.groups) {
-        if (staleness === undefined) continue
-        const at = record.iteration - staleness.inQueue
-        ended.set(nameOf(iteration, key), { began: at - staleness.inFlight, ended: at })
-      }
-      batches.set(
-        record.iteration,
-        trained.map(({ iteration = record.iteration, key }) => nameOf(iteration, key))
-      )
-    }
-  }
-  return { batches, ended, iterations }
-}
-
-const nothing: Recorded = { batches: new Map(), ended: new Map(), iterations: new Map() }
-
-/** The schedule of the run that the store holds, as far as it had come when it was opened last. */
-export const read: Effect.Effect<Recorded, RunError, RunStore> = Effect.gen(function*() {
-  const records = yield* Stream.runCollect((yield* RunStore).read)
-  const last = records.findLastIndex(RunRecord.guards.Opened)
-  const before = records.slice(0, last)
-  const isSame = (record: RunRecord.RunRecord | undefined) =>
-    record?._tag === "Opened" &&
-    JSON.stringify(record.identity) === JSON.stringify(before.findLast(RunRecord.guards.Opened)?.identity)
-  return isSame(records[last]) ? recorded(RunRecord.current(before)) : nothing
-})

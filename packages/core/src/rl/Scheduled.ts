@@ -10,6 +10,7 @@ import * as DynamicSampling from "./DynamicSampling.ts"
 import * as GroupQueue from "./GroupQueue.ts"
 import type * as Learning from "./Learning.ts"
 import type * as Pace from "./Pace.ts"
+import * as RecordedSchedule from "./RecordedSchedule.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Schedule from "./Schedule.ts"
 import type { Error } from "./Synchronous.ts"
@@ -52,7 +53,7 @@ export const program = <E, R, CE, CR>(
   evaluatesBeside: settings.maxStepsOffPolicy > 0 || settings.minibatches !== undefined,
   iterations: (from, weights, until) =>
     Stream.unwrap(Effect.gen(function*() {
-      const recorded = yield* Schedule.read
+      const recorded = yield* RecordedSchedule.read
       const isFiltering = settings.removeConstantRewardGroups || DynamicSampling.isOn(options.dynamic)
       const pace = { ...settings, removeConstantRewardGroups: isFiltering }
       const queue = yield* GroupQueue.make({ options, rules: rules(pace, until), weights, from, recorded })

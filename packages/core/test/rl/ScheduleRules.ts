@@ -11,17 +11,8 @@ export interface Story {
   readonly seen: Schedules.Seen
   /** It came to its end. */
   readonly isOver: boolean
-  /**
-   * The groups of a recorded update begin again whether or not there is room, and a filtered group that no update had told of may
-   * stay untold.
-   */
+  /** Groups that were on their way when it was killed have been sampled again. */
   readonly isResumed?: boolean
-}
-
-const mayBeUntold = ({ isResumed = false, pace, world }: Story, key: string) => {
-  const group = world.batches.flat()[Number(key)]
-  const isFiltered = group?.isConstant === true || group?.seconds === undefined
-  return isResumed && pace.removeConstantRewardGroups && isFiltered
 }
 
 type Rule = (story: Story) => ReadonlyArray<string>
@@ -93,7 +84,6 @@ const agesOfTokens = (story: Story, iteration: number) => {
 }
 
 const agesOfTokensAreTrue: Rule = (story) => {
-  // A group that was on its way when a run was killed is sampled again.
   if (!story.pace.hop || story.pace.maxStepsOffPolicy === 0 || story.isResumed === true) return []
   return story.records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) => {
     const ages = agesOfTokens(story, iteration)
@@ -133,7 +123,7 @@ const endsOnce: Rule = (story) => {
     ...keys.flatMap((key) => complain(!asked.has(key), `group ${key} was never asked for`)),
     ...story.seen.opened.flatMap(({ key }) =>
       complain(
-        story.isOver && !asked.has(key) && !mayBeUntold(story, key),
+        story.isOver && !asked.has(key),
         `group ${key} was opened and not recorded as begun`
       )
     )
@@ -144,9 +134,7 @@ const nothingIsLeft: Rule = (story) => {
   const ended = new Set(credits(story).map(({ group }) => group.key))
   const keys = story.world.batches.flat().map((_, index) => String(index))
   const isWhole = story.world.batches.every(({ length }) => placesOf(story, length) >= length)
-  return keys.flatMap((key) =>
-    complain(story.isOver && isWhole && !ended.has(key) && !mayBeUntold(story, key), `group ${key} was left`)
-  )
+  return keys.flatMap((key) => complain(story.isOver && isWhole && !ended.has(key), `group ${key} was left`))
 }
 
 /** Groups of an update whose batch has so many. */
@@ -160,12 +148,12 @@ const filteredDuring = (story: Story, iteration: number) =>
   ).length
 
 const updatesAreWhole: Rule = (story) => {
-  const { dynamic, isResumed = false, records, world } = story
+  const { dynamic, records, world } = story
   const batches = records.filter(RunRecord.guards.Credited).map(({ groups, iteration }) => {
     const size = world.batches[iteration]?.length ?? 0
     const counted = groups.filter(isCounted).length
     const isSpent = dynamic.minInformative > 0 &&
-      (isResumed || filteredDuring(story, iteration) + counted >= dynamic.maxBatches * size)
+      filteredDuring(story, iteration) + counted >= dynamic.maxBatches * size
     return { iteration, counted, isSpent, places: placesOf(story, size) }
   })
   return batches.slice(0, -1).flatMap(({ counted, isSpent, iteration, places }) =>
@@ -178,8 +166,8 @@ const updatesAreWhole: Rule = (story) => {
 
 /** An iteration replaces groups up to its most batches; those that were on their way ahead of it may be filtered as well. */
 const samplesNoMore: Rule = (story) => {
-  const { dynamic, isResumed = false, pace, world } = story
-  if (dynamic.minInformative === 0 || isResumed) return []
+  const { dynamic, pace, world } = story
+  if (dynamic.minInformative === 0) return []
   return world.batches.flatMap(({ length: size }, iteration) => {
     const ahead = world.batches.slice(iteration, iteration + pace.maxStepsOffPolicy + 1)
     const slots = ahead.reduce((sum, { length }) => sum + placesOf(story, length), 0)
@@ -189,9 +177,9 @@ const samplesNoMore: Rule = (story) => {
   })
 }
 
-const admitsNoMore: Rule = ({ isResumed = false, pace, records, world }) => {
+const admitsNoMore: Rule = ({ pace, records, world }) => {
   // What is put aside makes room at once, and is recorded with the next update.
-  if (isResumed || pace.removeConstantRewardGroups || pace.onStale === "drop") return []
+  if (pace.removeConstantRewardGroups || pace.onStale === "drop") return []
   const outstanding = new Set<string>()
   return records.flatMap((record) => {
     if (record._tag === "Credited") { for (const { key } of record.groups) outstanding.delete(key) }

@@ -38,6 +38,23 @@ describe("Streaming minibatches", () => {
       assert.deepStrictEqual(submitted(ran), [[4, 4], [3, 3], "step", [2, 2], [1, 1, 0, 0], "step"])
     }))
 
+  it.effect("wait for a group that may not get older, although no more are sampled for their update", () =>
+    Effect.gen(function*() {
+      const seconds = [1, 1.1, 20, 1.2, 1, 10, 1, 1.1]
+      const groups = seconds.map((seconds, index) => ({ seconds, isConstant: index === 4 }))
+      const world = { batches: Schedules.inBatches(groups, 2), trainSeconds: 1, publishSeconds: 0 }
+      const pace = Pace.async({ maxStepsOffPolicy: 1, onStale: "wait", minibatches: 1 })
+      const { records } = yield* Schedules.run(world, pace, {
+        overrides: { rollout: { dynamic: { minInformative: 2, maxBatches: 1 } } }
+      })
+      const updates = records.filter(RunRecord.guards.Credited)
+      assert.deepStrictEqual(updates[1]?.groups.map(({ key, verdict }) => `${key} ${verdict}`), [
+        "3 informative",
+        "2 informative",
+        "4 filtered"
+      ])
+    }))
+
   it.effect("teach what synchronous training does", () =>
     Effect.gen(function*() {
       const trained = (pace: Pace.Pace) =>
