@@ -4,13 +4,9 @@ import * as Dialect from "@effect-rl/tinker/client/Dialect"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { run, train } from "./Calls.ts"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
-
-const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
-
-const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
-  Effect.flatMap(submit, (pending) => pending.await)
 
 const prompt = ModelInput.fromTokens([1, 2, 3])
 

@@ -1,14 +1,12 @@
-import { Datum, Loss, ModelInput, type Sampling, Tinker, type TinkerError } from "@effect-rl/core"
+import { Loss, ModelInput, type Sampling, type TinkerError } from "@effect-rl/core"
 import { WireError } from "@effect-rl/tinker"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
+import { datum, sampler, train } from "./Calls.ts"
 import { withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
-
-const sampler = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "fake" }))
-const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
 
 const prompt = ModelInput.fromTokens([1, 2])
 
@@ -29,11 +27,6 @@ const sampled = (more: Partial<Sampling.SampledTokens>) =>
 
 const wireReason = ({ cause }: TinkerError.TinkerError) =>
   cause instanceof WireError.WireError ? cause.reason : assert.fail("there is no WireError behind it")
-
-const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2, 3]), {
-  targetTokens: Int32Array.of(2, 3, 4),
-  weights: Float32Array.of(0, 1, 1)
-})
 
 const pass = Effect.flatMap(train, (client) =>
   Effect.flatMap(

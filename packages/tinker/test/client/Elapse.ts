@@ -2,7 +2,7 @@
 import type { Tinker } from "@effect-rl/core"
 import { type Activity, type RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert } from "@effect/vitest"
-import { Effect, Fiber, flow, Layer, Redacted, type Scope } from "effect"
+import { Effect, Fiber, flow, Layer, Random, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type * as FakeService from "./FakeService.ts"
 
@@ -30,12 +30,18 @@ export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect
   return yield* Fiber.join(fiber)
 })
 
-/** Uses a client of the service, whose session ends with the use. What takes real time, such as compression, needs the live clock. */
+/**
+ * Uses a client of the service, whose session ends with the use and whose pauses are the same in every run. What takes real time, such
+ * as compression, needs the live clock.
+ */
 export const withTinkerLive = <A, E>(
   service: FakeService.FakeService,
   use: Effect.Effect<A, E, Tinker.Tinker | RestClient.RestClient | Activity.Activity | Scope.Scope>,
   options: TinkerHttp.TinkerHttpOptions = {}
-) => Effect.scoped(Effect.flatMap(connect(service, options), (context) => Effect.provideContext(use, context)))
+) =>
+  Effect.scoped(Effect.flatMap(connect(service, options), (context) => Effect.provideContext(use, context))).pipe(
+    Random.withSeed(1)
+  )
 
 /** Uses a client of the service while test time passes. */
 export const withTinker = flow(withTinkerLive, (use) => elapse(use))

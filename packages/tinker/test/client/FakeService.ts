@@ -17,6 +17,10 @@ export type Fault = "lost" | "unanswered" | "silent" | "torn" | {
 /** Decides over the `index`-th request to `path`. */
 export type Faults = (path: string, index: number) => Fault | undefined
 
+/** The first request to a path, or the first few, fail. */
+export const first = (at: string, fault: Fault, times = 1): Faults => (path, index) =>
+  path === at && index < times ? fault : undefined
+
 export interface Received {
   readonly method: string
   readonly path: string

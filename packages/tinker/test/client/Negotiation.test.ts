@@ -1,24 +1,13 @@
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss, Tinker } from "@effect-rl/core"
 import { Activity, WireError } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Stream } from "effect"
+import { datum, request, run, sampler, step, train } from "./Calls.ts"
 import { withTinker, withTinkerLive } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
-const sampler = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "fake" }))
-const request = { prompt: ModelInput.fromTokens([1, 2]), params: { maxTokens: 2 } }
-
-const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2, 3]), {
-  targetTokens: Int32Array.of(2, 3, 4),
-  weights: Float32Array.of(0, 1, 1)
-})
-
 /** Payload bytes of `datum`: three tokens, targets of 8 bytes and weights. */
 const datumBytes = 3 * 4 + 3 * 8 + 3 * 4
-
-const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
-  Effect.flatMap(submit, (pending) => pending.await)
 
 const pass = (datums: number) =>
   Effect.flatMap(
@@ -168,7 +157,6 @@ describe("what a service asks for", () => {
       const config = { billing_exception_max_pause_duration_sec: 60 }
       const unpaid = (times: number): FakeService.Faults => (path, index) =>
         path === "/optim_step" && index < times ? { status: 402 } : undefined
-      const step = Effect.flatMap(train, (client) => run(client.optimStep({ learningRate: 1e-3 })))
       const topped = FakeService.make({ config, faults: unpaid(10) })
       yield* withTinker(topped, step)
       assert.deepStrictEqual(topped.steps, [1])

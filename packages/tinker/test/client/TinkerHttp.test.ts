@@ -1,32 +1,13 @@
-import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
+import { Loss } from "@effect-rl/core"
 import { Activity, RestClient, TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Clock, Effect, Layer, Logger, Redacted, Tracer } from "effect"
+import { datum, request, run, sampler, train } from "./Calls.ts"
 import { elapse, withTinker } from "./Elapse.ts"
 import * as FakeService from "./FakeService.ts"
 
-const train = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createLoraTrainingClient({ baseModel: "fake" }))
-
-const sampler = Effect.flatMap(Tinker.Tinker, (tinker) => tinker.createSamplingClient({ baseModel: "fake" }))
-
-const datum = Datum.weightedTokens(ModelInput.fromTokens([1, 2, 3]), {
-  targetTokens: Int32Array.of(2, 3, 4),
-  weights: Float32Array.of(0, 1, 1)
-})
-
-const request = { prompt: ModelInput.fromTokens([1, 2]), params: { maxTokens: 2 } }
-
 const paths = ({ received }: FakeService.FakeService) =>
   received.map(({ path }) => path).filter((path) => path !== "/retrieve_future" && path !== "/session_heartbeat")
-
-/** The first request to a path, or the first few, fail. */
-const first = (at: string, fault: FakeService.Fault, times = 1): FakeService.Faults => (path, index) =>
-  path === at && index < times ? fault : undefined
-
-const run = <A, E1, E2, R>(submit: Effect.Effect<{ readonly await: Effect.Effect<A, E1> }, E2, R>) =>
-  Effect.flatMap(submit, (pending) => pending.await)
-
-const step = Effect.flatMap(train, (client) => run(client.optimStep({ learningRate: 1e-3 })))
 
 describe("the client", () => {
   it.effect("posts a pass and a step before it asks for either result", () =>
@@ -73,7 +54,7 @@ describe("the client", () => {
 
   it.effect("shows its key to no one but the service", () =>
     Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/create_session", { status: 401 }) })
+      const service = FakeService.make({ faults: FakeService.first("/create_session", { status: 401 }) })
       const failure = yield* Effect.flip(withTinker(service, Effect.void))
       assert.strictEqual(service.received[0]?.headers["x-api-key"], "tml-secret")
       assert.strictEqual(failure.reason._tag, "Rejected")
@@ -163,9 +144,9 @@ describe("the client", () => {
       )
       const using = (faults: FakeService.Faults) =>
         withTinker(FakeService.make({ faults }), samples).pipe(Effect.provide(Logger.layer([logger])))
-      yield* using(first("/asample", "lost", 20))
+      yield* using(FakeService.first("/asample", "lost", 20))
       assert.deepStrictEqual(lines, [])
-      yield* Effect.flip(using(first("/asample", "lost", Infinity)))
+      yield* Effect.flip(using(FakeService.first("/asample", "lost", Infinity)))
       assert.isAtLeast(lines.length, 4)
       assert.include(lines[0], "http://fake/prefix/ is asked again: the service is out of reach")
       const gaps = warningsAt.slice(1).map((at, index) => at - (warningsAt[index] ?? NaN))
@@ -174,7 +155,7 @@ describe("the client", () => {
 
   it.effect("waits as long as a busy service asks it to", () =>
     Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/asample", { status: 429, retryAfter: 30 }) })
+      const service = FakeService.make({ faults: FakeService.first("/asample", { status: 429, retryAfter: 30 }) })
       const started = yield* Clock.currentTimeMillis
       yield* withTinker(service, Effect.flatMap(sampler, (client) => client.sample(request)))
       assert.isAtLeast((yield* Clock.currentTimeMillis) - started, 30_000)
@@ -192,128 +173,6 @@ describe("the client", () => {
       assert.strictEqual(sequences.length, 1)
       const sent = service.received.filter(({ path }) => path === "/asample").map(({ body }) => body["seq_id"])
       assert.deepStrictEqual(sent, [0, 1])
-    }))
-
-  it.effect("steps once when the answer is lost", () =>
-    Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/optim_step", "unanswered", 3) })
-      const { metrics } = yield* withTinker(service, step)
-      assert.deepStrictEqual(metrics, { grad_norm: 1 })
-      assert.deepStrictEqual(service.steps, [1])
-    }))
-
-  it.effect("goes no further with a model whose state is unknown", () =>
-    Effect.gen(function*() {
-      const lost: FakeService.Faults = (path) => path === "/optim_step" ? "unanswered" : undefined
-      const service = FakeService.make({ faults: lost })
-      const [unknown, after] = yield* withTinker(
-        service,
-        Effect.gen(function*() {
-          const client = yield* train
-          const unknown = yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))
-          return [unknown, yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))] as const
-        })
-      )
-      assert.strictEqual(unknown.reason._tag, "Unavailable")
-      assert.strictEqual(after.reason._tag, "Closed")
-      assert.include(after.message, "checkpoint")
-      assert.deepStrictEqual(service.steps, [1])
-    }))
-
-  it.effect("takes no step after a refused pass whose failure was not awaited", () =>
-    Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
-      const [refused, skipped] = yield* withTinker(
-        service,
-        Effect.gen(function*() {
-          const client = yield* train
-          const pass = yield* client.forwardBackward([datum], Loss.crossEntropy)
-          const step = yield* client.optimStep({ learningRate: 1e-3 })
-          const skipped = yield* Effect.flip(step.await)
-          const refused = yield* Effect.flip(pass.await)
-          return [refused, skipped] as const
-        })
-      )
-      assert.strictEqual(refused.reason._tag, "Rejected")
-      assert.strictEqual(skipped.reason._tag, "Closed")
-      assert.deepStrictEqual(service.steps, [])
-    }))
-
-  it.effect.each(
-    [
-      { fault: "silent", datums: [datum, datum, datum], failure: "Unavailable" },
-      { fault: { status: 400 }, datums: [datum], failure: "Rejected" }
-    ] as const
-  )(
-    "does not step behind a pass that fails as $failure while both are awaited",
-    ({ datums, failure, fault }) =>
-      Effect.gen(function*() {
-        const service = FakeService.make({
-          faults: (path) => path === "/forward_backward" ? fault : undefined,
-          delay: (path) => path === "/forward_backward" ? "1 second" : undefined
-        })
-        const [pass, step] = yield* withTinker(
-          service,
-          Effect.gen(function*() {
-            const client = yield* train
-            const pass = yield* client.forwardBackward(datums, Loss.crossEntropy)
-            const step = yield* client.optimStep({ learningRate: 1e-3 })
-            return yield* Effect.all([Effect.flip(pass.await), Effect.flip(step.await)], { concurrency: 2 })
-          })
-        )
-        assert.strictEqual(pass.reason._tag, failure)
-        assert.strictEqual(step.reason._tag, "Closed")
-        assert.deepStrictEqual(service.steps, [])
-      })
-  )
-
-  it.effect("goes no further where a request was refused whose first attempt may have been carried out", () =>
-    Effect.gen(function*() {
-      const faults: FakeService.Faults = (path, index) =>
-        path !== "/optim_step" ? undefined : index === 0 ? "unanswered" : { status: 400 }
-      const service = FakeService.make({ faults })
-      const [refused, after] = yield* withTinker(
-        service,
-        Effect.gen(function*() {
-          const client = yield* train
-          const refused = yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))
-          return [refused, yield* Effect.flip(run(client.optimStep({ learningRate: 1e-3 })))] as const
-        })
-      )
-      assert.strictEqual(refused.reason._tag, "Rejected")
-      assert.strictEqual(after.reason._tag, "Closed")
-      assert.deepStrictEqual(service.steps, [1])
-    }))
-
-  it.effect("goes on after a failure that was awaited", () =>
-    Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/forward_backward", { status: 400 }) })
-      yield* withTinker(
-        service,
-        Effect.gen(function*() {
-          const client = yield* train
-          yield* Effect.flip(run(client.forwardBackward([datum], Loss.crossEntropy)))
-          yield* run(client.forwardBackward([datum], Loss.crossEntropy))
-          yield* run(client.optimStep({ learningRate: 1e-3 }))
-        })
-      )
-      assert.deepStrictEqual(service.steps, [3])
-    }))
-
-  it.effect("finds the checkpoint it has already made", () =>
-    Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/save_weights", "unanswered") })
-      const { path } = yield* withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
-      assert.strictEqual(path, "tinker://model/weights/one")
-    }))
-
-  it.effect("is refused a checkpoint name that another client has taken", () =>
-    Effect.gen(function*() {
-      const service = FakeService.make({ faults: first("/save_weights", { status: 409 }) })
-      const refused = yield* Effect.flip(
-        withTinker(service, Effect.flatMap(train, (client) => run(client.saveState("one"))))
-      )
-      assert.strictEqual(refused.reason._tag, "Rejected")
     }))
 
   it.effect("gives up at the deadline", () =>
