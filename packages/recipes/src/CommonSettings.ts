@@ -7,18 +7,13 @@ export interface Defaults {
   readonly model: string
   readonly iterations: number
   readonly learningRate: number
+  /** Default `"constant"`. */
+  readonly schedule?: "constant" | "linear" | "cosine"
   readonly maxTokens: number
   readonly evalEvery: number
 }
 
-const schedules = ["constant", "linear", "cosine"] as const
-
 const updating = {
-  schedule: Setting.choice({
-    choices: schedules,
-    default: "constant",
-    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
-  }),
   warmup: Setting.int({
     least: 0,
     default: 0,
@@ -76,6 +71,11 @@ export const fields = (defaults: Defaults) => ({
     least: 1,
     unit: "tokens",
     help: "Longest response of one turn"
+  }),
+  schedule: Setting.choice({
+    choices: ["constant", "linear", "cosine"],
+    default: defaults.schedule ?? "constant",
+    help: "The learning rate over the run: constant, or falling to 0 linearly or along a cosine"
   }),
   ...updating,
   ...Adam.AdamSettings.fields,

@@ -8,13 +8,17 @@ import * as TrainingSettings from "../TrainingSettings.ts"
 import * as TicTacToe from "./TicTacToe.ts"
 import * as TicTacToeOpponents from "./TicTacToeOpponents.ts"
 
-/** A match has two sides, so the size of a group is fixed. */
+/**
+ * A match has two sides, so the size of a group is fixed. At a constant rate the player comes to know few openings only, and forgets how to
+ * answer others.
+ */
 const { groupSize: _, ...fields } = TrainingSettings.fields({
   model: "effect-rl/tiny-tasks",
   iterations: 30,
   groupsPerBatch: 48,
   groupSize: 2,
   learningRate: 1e-3,
+  schedule: "linear",
   maxTokens: 8,
   evalEvery: 30
 })

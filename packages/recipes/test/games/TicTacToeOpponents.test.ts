@@ -1,5 +1,5 @@
-import { Game, Message, type MessagePolicy } from "@effect-rl/core"
-import { Recipes, TicTacToe, TicTacToeOpponents } from "@effect-rl/recipes"
+import { Game, Message, type MessagePolicy, Setting } from "@effect-rl/core"
+import { type Recipe, Recipes, TicTacToe, TicTacToeOpponents } from "@effect-rl/recipes"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as TestModel from "../TestModel.ts"
@@ -74,6 +74,15 @@ describe("the recipe tic-tac-toe", () => {
 
   it.effect("has no size of a group to choose", () =>
     Effect.sync(() => assert.notProperty(Recipes.ticTacToe.settings.fields, "groupSize")))
+
+  it.effect("lowers its learning rate along a line unless told otherwise, where other recipes keep theirs", () =>
+    Effect.sync(() => {
+      const scheduleOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
+        Object.entries(settings.fields).flatMap(([name, field]) =>
+          name === "schedule" ? Setting.of(field)?.default : []
+        )
+      assert.deepStrictEqual([Recipes.ticTacToe, Recipes.guessNumber].flatMap(scheduleOf), ["linear", "constant"])
+    }))
 
   it.effect("knows how to play", () =>
     Effect.gen(function*() {
