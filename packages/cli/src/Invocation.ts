@@ -23,6 +23,18 @@ const flagHint = (name: string, doc: HelpDoc) => {
 
 const takesRecipe = ({ commandPath = [] }: HelpDoc) => ["train", "play"].includes(commandPath.at(-1) ?? "")
 
+/** What a flag expects, where Effect would say it in the terms of a schema. */
+const expectation = (expected: string) => {
+  switch (expected) {
+    case "Expected a string representing a finite number":
+      return "a number"
+    case "Expected an integer":
+      return "a whole number"
+    default:
+      return expected.replace(/^Expected:? /, "")
+  }
+}
+
 const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
   switch (error._tag) {
     case "UnknownSubcommand":
@@ -30,6 +42,11 @@ const describe = (error: CliError.NonShowHelpErrors, doc: HelpDoc): string => {
         Suggestion.describe(error.subcommand, subcommandNames(doc))
     case "UnrecognizedOption":
       return `unknown flag ${error.option}${flagHint(error.option, doc)}`
+    case "InvalidValue": {
+      const name = error.kind === "flag" ? `--${error.option}` : error.option
+      const expected = expectation(error.expected)
+      return error.value === "" ? `${name} needs ${expected}` : `${name} is "${error.value}", expected ${expected}`
+    }
     default:
       return error.message.split("\n").join(" ")
   }

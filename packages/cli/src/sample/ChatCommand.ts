@@ -13,6 +13,7 @@ import * as ConversationFile from "../ConversationFile.ts"
 import * as CtrlC from "../CtrlC.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as RunLogger from "../terminal/RunLogger.ts"
 import * as Speech from "../terminal/Speech.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as SampleFlags from "./SampleFlags.ts"
@@ -91,5 +92,5 @@ export const chat = Command.make(
           Ref.make(beginning.messages),
           (messages) => talk({ talker, beginning, messages, file: save }, name)
         ))
-    }).pipe(Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone)))
+    }).pipe(Effect.provide(Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))))
 )

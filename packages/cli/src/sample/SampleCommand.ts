@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as RunLogger from "../terminal/RunLogger.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as SampleFlags from "./SampleFlags.ts"
 import * as Talker from "./Talker.ts"
@@ -44,5 +45,5 @@ export const sample = Command.make(
         Effect.forEach(Array.from({ length: n }, (_, index) => index), (index) => answer(talker, prompt, index), {
           discard: true
         })
-    ).pipe(Effect.provide(Layer.provide(Output.layer(flags), RunLog.layerNone)))
+    ).pipe(Effect.provide(Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), RunLog.layerNone))))
 )

@@ -43,6 +43,14 @@ describe("effect-rl sample", () => {
       assert.notDeepEqual(other.map(({ text }) => text), answers.map(({ text }) => text))
     }))
 
+  it.effect("says in one plain line what the engine computes with, and nothing but records with --json", () =>
+    Effect.gen(function*() {
+      const plain = yield* run("sample", "What is 2 + 3?", ...tiny)
+      assert.match(plain.out[0] ?? "", /^engine: \d+ compute threads?, /)
+      const { out } = yield* run("sample", "What is 2 + 3?", "--json", ...tiny)
+      assert.deepStrictEqual(out.slice(plain.out.length).filter((line) => !line.startsWith("{")), [])
+    }))
+
   it.effect("samples from the newest checkpoint of a run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
