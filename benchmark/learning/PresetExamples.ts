@@ -42,15 +42,11 @@ const settingsOf = (recipe: Pick<Recipe.Recipe, "settings">, seed: number, given
   return { model, seed, evalEvery: Math.ceil(iterations / evaluations), ...given }
 }
 
-const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, settings: object) {
-  const { build } = yield* recipe.configure(settings)
-  return yield* Stream.runCollect((yield* build(yield* ChatModel.resolve(model))).run)
-}, inMemory)
-
 /** The recipe as it is, and with next to no learning rate. */
 const usual = <E, R>(recipe: Recipe.Recipe<E, R>, given?: Given) => ({
-  trained: (seed: number) => train(recipe, settingsOf(recipe, seed, given)),
-  "learning rate 10⁻¹²": (seed: number) => train(recipe, { ...settingsOf(recipe, seed, given), learningRate: 1e-12 })
+  trained: (seed: number) => RecipeRun.train(recipe, settingsOf(recipe, seed, given)),
+  "learning rate 10⁻¹²": (seed: number) =>
+    RecipeRun.train(recipe, { ...settingsOf(recipe, seed, given), learningRate: 1e-12 })
 })
 
 /** The options of a recipe's run, and those of its examples. */
@@ -133,7 +129,7 @@ const preferenceModel = {
 /** Taught by what the recipe supervised makes of the preset; the control by the preset itself. */
 const distill = Effect.map(
   Effect.cached(Effect.map(
-    train(Recipes.supervised, settingsOf(Recipes.supervised, 0)),
+    RecipeRun.train(Recipes.supervised, settingsOf(Recipes.supervised, 0)),
     (records) => records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
   )),
   (trained) => {

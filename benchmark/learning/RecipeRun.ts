@@ -1,7 +1,7 @@
-/** Runs of recipes of reinforcement learning, of which an experiment may change a part. */
-import { ChatModel, Setting } from "@effect-rl/core"
+/** Runs of recipes, of which an experiment may change a part. */
+import { ChatModel, RunStore, Setting } from "@effect-rl/core"
 import { type Recipe, TrainingSettings } from "@effect-rl/recipes"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
 
 /** The settings that a recipe shares with all others; only the names of `fields` count. */
 const Shared = Schema.Struct(TrainingSettings.fields({
@@ -23,7 +23,13 @@ export const defaultsOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
     })
   )
 
-/** The run of a recipe with these settings, as options that a control may change. */
+/** The records of a recipe's run. */
+export const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, given: object) {
+  const { build, model } = yield* recipe.configure(given)
+  return yield* Stream.runCollect((yield* build(yield* ChatModel.resolve(model))).run)
+}, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
+
+/** The run of a recipe of reinforcement learning with these settings, as options that a control may change. */
 export const options = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, given: object) {
   const { build, model: name } = yield* recipe.configure(given)
   const model = yield* ChatModel.resolve(name)

@@ -16,9 +16,9 @@ import {
 import { BoxedAddition, MathEnv, Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
+import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
-import * as Examples from "./Examples.ts"
 
 const examples = 640
 const batchSize = 32
@@ -88,7 +88,7 @@ const share = (correct: number) => ({ value: correct / Sums.problems, trials: Su
 
 const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
   const model = yield* ChatModel.resolve(Sums.model)
-  const outcome: Figure.Outcome = {
+  const outcome: Kept.Outcome = {
     curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics["nll"] ?? NaN),
     after: share(yield* Sums.rightAnswers(model, saved(records).samplerPath)),
     besides: {}
@@ -96,7 +96,7 @@ const outcomeOf = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.R
   return outcome
 })
 
-const teacherKl = ({ correct, updates }: Sums.Outcome): Figure.Outcome => {
+const teacherKl = ({ correct, updates }: Sums.Outcome): Kept.Outcome => {
   const curve = updates.map(({ metrics }) => metrics["teacher_kl"] ?? NaN)
   return { curve, after: share(correct), besides: { "KL from the teacher": Report.mean(curve.slice(-3)) } }
 }
@@ -109,7 +109,7 @@ const still = { learningRate: 1e-12, iterations: 10 }
 /** A run, and the same run that learns next to nothing. */
 const row = <E, R>(
   title: string,
-  run: (seed: number, settings: { readonly learningRate: number }) => Effect.Effect<Figure.Outcome, E, R>,
+  run: (seed: number, settings: { readonly learningRate: number }) => Effect.Effect<Kept.Outcome, E, R>,
   learningRate = 1e-3
 ) => ({
   title,
@@ -119,7 +119,7 @@ const row = <E, R>(
 
 /** A model trained on worked sums, when it is first asked for. */
 export const trained = (model: string) =>
-  Effect.cached(Effect.map(Examples.train(Recipes.supervised, { model }), saved))
+  Effect.cached(Effect.map(RecipeRun.train(Recipes.supervised, { model }), saved))
 
 /** What the student says, each token as likely as the teacher finds it, and with the task's rewards beside that. */
 export const figures = <E, R>(teacher: Effect.Effect<Saved, E, R>) => {

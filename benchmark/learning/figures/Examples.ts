@@ -1,21 +1,16 @@
 /** Figures of training on examples: supervised training and preferences, as the recipes do it. */
-import { ChatModel, RunRecord, RunStore } from "@effect-rl/core"
+import { RunRecord } from "@effect-rl/core"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
-import { Effect, Stream } from "effect"
-import type * as Figure from "../Figure.ts"
+import { Effect } from "effect"
+import type * as Kept from "../Kept.ts"
+import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
-
-/** The records of a recipe's run. */
-export const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, settings: object) {
-  const { build, model } = yield* recipe.configure(settings)
-  return yield* Stream.runCollect((yield* build(yield* ChatModel.resolve(model))).run)
-}, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
 
 /** What was measured last under a name, of those that are there. */
 export const evaluated = (records: ReadonlyArray<RunRecord.RunRecord>, metric: string) =>
   records.filter(RunRecord.guards.Evaluated).flatMap(({ metrics }) => metrics[metric] ?? [])
 
-const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunRecord.RunRecord>): Figure.Outcome => {
+const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunRecord.RunRecord>): Kept.Outcome => {
   const scores = evaluated(records, score)
   return {
     curve: records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics[curve] ?? NaN),
@@ -28,8 +23,8 @@ const outcomeOf = (curve: string, score: string) => (records: ReadonlyArray<RunR
 /** The recipe as it is; the control learns next to nothing. */
 const row = <E, R>(recipe: Recipe.Recipe<E, R>, curve: string, score: string) => ({
   title: recipe.name,
-  measure: (seed: number) => Effect.map(train(recipe, { seed }), outcomeOf(curve, score)),
-  control: (seed: number) => Effect.map(train(recipe, { seed, learningRate: 1e-12 }), outcomeOf(curve, score))
+  measure: (seed: number) => Effect.map(RecipeRun.train(recipe, { seed }), outcomeOf(curve, score)),
+  control: (seed: number) => Effect.map(RecipeRun.train(recipe, { seed, learningRate: 1e-12 }), outcomeOf(curve, score))
 })
 
 const figure = { seeds: Sums.seeds, control: "learning rate 10⁻¹²" }

@@ -1,12 +1,12 @@
 /** Figures of what reinforcement learning on sums is held to beside the reward: short answers, or a policy near the base model. */
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
 import * as Sums from "../Sums.ts"
 
 const metric = (name: string) => ({ metrics }: Sums.Outcome["updates"][number]) => metrics[name] ?? NaN
 
-const outcomeOf = (name: string) => ({ correct, updates }: Sums.Outcome): Figure.Outcome => {
+const outcomeOf = (name: string) => ({ correct, updates }: Sums.Outcome): Kept.Outcome => {
   const curve = updates.map(metric(name))
   return {
     curve,

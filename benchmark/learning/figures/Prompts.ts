@@ -20,9 +20,9 @@ import {
 import { Format, Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Report from "../../Report.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
+import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
-import * as Examples from "./Examples.ts"
 
 const maxTokens = 32
 const epochs = 3
@@ -64,7 +64,7 @@ interface Teacher {
 
 const teacher = Effect.gen(function*() {
   const { samplerPath, statePath = "" } =
-    (yield* Examples.train(Recipes.format, {})).findLast(RunRecord.guards.Saved) ??
+    (yield* RecipeRun.train(Recipes.format, {})).findLast(RunRecord.guards.Saved) ??
       {}
   const client = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: samplerPath ?? "" }))
   const teacher: Teacher = { model: yield* ChatModel.resolve("effect-rl/tiny-tasks"), statePath, client }
@@ -112,7 +112,7 @@ const offPolicy = (teacher: Teacher, question: Question, seed: number) => {
   }))
 }
 
-const outcomeOf = (title: string, records: ReadonlyArray<RunRecord.RunRecord>): Figure.Outcome => {
+const outcomeOf = (title: string, records: ReadonlyArray<RunRecord.RunRecord>): Kept.Outcome => {
   const shares = records.filter(RunRecord.guards.Evaluated).map(({ score }) => score?.value ?? NaN)
   Report.progress(`${title}: ${shares.map((share) => share.toFixed(3)).join(" ")}`)
   const scoreOf = (value = NaN) => ({ value, trials: heldOut.length })

@@ -3,7 +3,7 @@ import { Advantage, Credit, Seed } from "@effect-rl/core"
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import * as Controls from "../Controls.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
 import * as Sums from "../Sums.ts"
 
 /** What is shown of the iterations of a run, and what is said of it beside the score. */
@@ -14,7 +14,7 @@ interface Shown {
 
 const rewards: Shown = { curve: ({ reward }) => reward?.mean ?? NaN }
 
-const outcomeOf = ({ besides = () => ({}), curve }: Shown) => (outcome: Sums.Outcome): Figure.Outcome => ({
+const outcomeOf = ({ besides = () => ({}), curve }: Shown) => (outcome: Sums.Outcome): Kept.Outcome => ({
   curve: outcome.updates.map(curve),
   after: { value: outcome.correct / Sums.problems, trials: Sums.problems },
   besides: besides(outcome)

@@ -3,7 +3,7 @@ import { ChatModel, type Proportion, RunRecord, RunStore, type SamplingClient, T
 import { type Pipeline, Recipes } from "@effect-rl/recipes"
 import { Effect, Layer, Stream } from "effect"
 import * as Report from "../../Report.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
 
 const seeds = [3, 4, 5]
 
@@ -93,7 +93,7 @@ const trainAll = Effect.fnUntraced(function*(seed: number) {
 })
 
 /** Of right answers to 512 sums, or of right verdicts on 256 comparisons. */
-const outcomeOf = (stage: string, trained: ReadonlyMap<string, Trained>): Figure.Outcome => {
+const outcomeOf = (stage: string, trained: ReadonlyMap<string, Trained>): Kept.Outcome => {
   const shares = (trained.get(stage)?.scores ?? []).map(({ value }) => value)
   const trials = stage === "preference-model" ? 256 : 512
   return {

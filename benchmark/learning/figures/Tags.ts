@@ -11,7 +11,7 @@ import {
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import * as Controls from "../Controls.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
 import * as Sums from "../Sums.ts"
 import * as Distillation from "./Distillation.ts"
 
@@ -29,7 +29,7 @@ const taught = Effect.fnUntraced(function*(seed: number, teacher: SamplingClient
   const credit = Credit.byTag({ first: Credit.distill({ teacher }), second })
   const { correct, updates } = yield* Sums.trainOne(settings, seed, () => credit, tag)
   const gaps = updates.slice(-3).map(({ metrics }) => metrics["teacher_kl/first"] ?? NaN)
-  const outcome: Figure.Outcome = {
+  const outcome: Kept.Outcome = {
     curve: updates.map(({ reward }) => reward?.mean ?? NaN),
     after: { value: correct / Sums.problems, trials: Sums.problems },
     besides: { "KL from the first teacher": Report.mean(gaps) }

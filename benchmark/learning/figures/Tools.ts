@@ -3,7 +3,7 @@ import { Rl, RunRecord, RunStore } from "@effect-rl/core"
 import { Recipes } from "@effect-rl/recipes"
 import { Effect, Stream } from "effect"
 import * as Controls from "../Controls.ts"
-import type * as Figure from "../Figure.ts"
+import type * as Kept from "../Kept.ts"
 import * as RecipeRun from "../RecipeRun.ts"
 import * as Sums from "../Sums.ts"
 
@@ -16,7 +16,7 @@ const train = Effect.fnUntraced(function*(settings: object, seed: number, shuffl
   const records = yield* Stream.runCollect(Rl.run({ ...options, update: { ...update, credit } }))
   const [before, after] = records.filter(RunRecord.guards.Evaluated).flatMap(({ score }) => score ?? [])
   if (before === undefined || after === undefined) return yield* Effect.die("the calculator was not evaluated")
-  const outcome: Figure.Outcome = {
+  const outcome: Kept.Outcome = {
     curve: records.filter(RunRecord.guards.Updated).map(({ reward }) => reward?.mean ?? NaN),
     before: { value: before.value, trials },
     after: { value: after.value, trials },

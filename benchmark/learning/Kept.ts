@@ -1,0 +1,91 @@
+/** Outcomes of several rows on some seeds: measured once, and kept as JSON in `benchmark/results/curves`. */
+import { Effect, FileSystem, Option, Path, Schema } from "effect"
+import * as Report from "../Report.ts"
+
+/** A number, or a share of so many trials; with its 95 % interval where that does not follow from them. */
+export const Score = Schema.Struct({
+  value: Schema.Number,
+  trials: Schema.optionalKey(Schema.Int),
+  interval: Schema.optionalKey(Schema.Tuple([Schema.Number, Schema.Number]))
+})
+export interface Score extends Schema.Schema.Type<typeof Score> {}
+
+const Outcome = Schema.Struct({
+  /** One value per iteration, or per evaluation. */
+  curve: Schema.Array(Schema.Number),
+  before: Schema.optionalKey(Score),
+  after: Score,
+  besides: Schema.Record(Schema.String, Schema.Number)
+})
+export interface Outcome extends Schema.Schema.Type<typeof Outcome> {}
+
+/** By kind, such as a control, the outcome of each seed. */
+const Outcomes = Schema.Record(Schema.String, Schema.Array(Outcome))
+export type Outcomes = typeof Outcomes.Type
+
+/** The rows that were measured, by their titles, and when and where the last one was. */
+const Kept = Schema.Struct({ machine: Schema.String, rows: Schema.Record(Schema.String, Outcomes) })
+export interface Kept extends Schema.Schema.Type<typeof Kept> {}
+
+/** What is measured with each seed: as it is, and as its controls. */
+export interface Row<out E, out R> {
+  readonly title: string
+  readonly kinds: Readonly<Record<string, (seed: number) => Effect.Effect<Outcome, E, R>>>
+}
+
+export interface Rows<out E, out R> {
+  /** Names the file. */
+  readonly name: string
+  readonly seeds: ReadonlyArray<number>
+  readonly rows: ReadonlyArray<Row<E, R>>
+}
+
+export const root = Effect.map(Path.Path, (path) => path.join(import.meta.dirname, "..", ".."))
+
+const fileOf = (name: string) => Effect.map(root, (root) => `${root}/benchmark/results/curves/${name}.json`)
+
+const codec = Schema.fromJsonString(Kept)
+
+/** What is kept under a name; nothing where nothing was measured. */
+export const read = Effect.fnUntraced(function*(name: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Effect.option(fs.readFileString(yield* fileOf(name)))
+  const nothing: Kept = { machine: "", rows: {} }
+  return Option.isNone(text) ? nothing : yield* Schema.decodeEffect(codec)(text.value)
+})
+
+const rounded = (value: number) => Number(value.toPrecision(6))
+
+/** Files that a person can read, with numbers as precise as a picture shows them. */
+const write = Effect.fnUntraced(function*(name: string, kept: Kept) {
+  const fs = yield* FileSystem.FileSystem
+  const file = yield* fileOf(name)
+  yield* fs.makeDirectory(file.replace(/\/[^/]+$/, ""), { recursive: true })
+  const text = JSON.stringify(kept, (_, value) => typeof value === "number" ? rounded(value) : value, 1)
+  // A curve takes one line.
+  yield* fs.writeFileString(file, text.replace(/\[[\s\d.,e-]*\]/g, (list) => list.replace(/\s+/g, " ")) + "\n")
+})
+
+/** Keeps the outcomes of one kind of a row in place of those before. */
+const keep = Effect.fnUntraced(function*(name: string, title: string, kind: string, outcomes: ReadonlyArray<Outcome>) {
+  const { rows } = yield* read(name)
+  yield* write(name, { machine: Report.machine(), rows: { ...rows, [title]: { ...rows[title], [kind]: outcomes } } })
+})
+
+/** Drops the outcomes of one kind, so that they are measured again. */
+export const forget = (name: string, titles: ReadonlyArray<string>, kind: string) =>
+  Effect.forEach(titles, (title) => keep(name, title, kind, []), { discard: true })
+
+/** Measures the seeds that are not kept yet, and keeps each as soon as it is there. */
+export const measure = Effect.fnUntraced(function*<E, R>({ name, rows, seeds }: Rows<E, R>) {
+  for (const { kinds, title } of rows) {
+    for (const [kind, of] of Object.entries(kinds)) {
+      const outcomes = [...((yield* read(name)).rows[title]?.[kind] ?? [])]
+      for (const seed of seeds.slice(outcomes.length)) {
+        outcomes.push(yield* of(seed))
+        yield* keep(name, title, kind, outcomes)
+        Report.progress(`${name}: ${title}, ${kind}, seed ${seed}`)
+      }
+    }
+  }
+})
