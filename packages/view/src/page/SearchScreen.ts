@@ -59,13 +59,13 @@ const field = (route: Route): Child =>
   )
 
 export const render = (data: Data): Screen => {
-  const { found: { hits }, route } = data
+  const { found: { end, hits }, route } = data
   return {
     title: route.text === undefined ? "Search" : `Search for “${Text.foreign(route.text)}”`,
     body: [
       panel("Search", field(route), h("p", { class: "verdict", role: "status" }, state(data))),
       hits.length === 0
-        ? route.text === undefined ? undefined : empty("Nothing was found.")
+        ? end === undefined ? undefined : empty("Nothing was found.")
         : panel(
           "Found",
           table(["where", "group and member", "text", "hit"], hits.map((hit) => row(hit, route)), "hits")

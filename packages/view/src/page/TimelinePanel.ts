@@ -123,15 +123,23 @@ const waitingText = ({ waiting }: Timeline.Timeline) =>
       Text.percent(waiting.judges.share)
     }.`
 
+/** The evaluations between the iterations that are shown, and those before the first and after the newest iteration of the run. */
+const evaluationsOf = (story: Story.Story, all: ReadonlyArray<Story.Iteration>, begin: number, end: number) => {
+  const [first, last] = [all[begin]?.index ?? 0, all[end - 1]?.index ?? 0]
+  return Story.evaluations(story).filter(({ iteration }) =>
+    (begin === 0 || iteration > first) && (end === all.length || iteration <= last)
+  )
+}
+
 /** The time of the newest iterations, or of those around the selected one. */
 export const panelOf = (story: Story.Story, route: Route.Route): Child => {
   const all = Story.iterations(story)
   const selected = all.findIndex(({ index }) => index === route.iteration)
   const end = selected < 0 ? all.length : Math.min(all.length, Math.max(shown, selected + shown / 2))
-  const part = all.slice(Math.max(0, end - shown), end)
+  const begin = Math.max(0, end - shown)
+  const part = all.slice(begin, end)
   const [first, last] = [part[0]?.index ?? 0, part.at(-1)?.index ?? 0]
-  const evaluations = Story.evaluations(story).filter(({ iteration }) => iteration > first && iteration <= last)
-  const timeline = Timeline.make(part, evaluations, story.pauses)
+  const timeline = Timeline.make(part, evaluationsOf(story, all, begin, end), story.pauses)
   if (timeline === undefined) return panel("Time", empty("No iteration is done yet."))
   return panel(
     part.length === all.length ? "Time" : `Time, iterations ${first} to ${last}`,

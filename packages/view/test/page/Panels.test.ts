@@ -22,18 +22,22 @@ describe.skipIf(isMissing)("the page of a run", () => {
           assert.strictEqual(await page.locator("svg.shares g.column").count(), 2)
           assert.match((await panel("Time").textContent()) ?? "", /bottleneck|between the stages/)
           await panel("Time").getByText(
-            "for the policy 50.0 % of the time, for their environments 25.0 %, for their rewards 25.0 %"
+            "for the policy 53.0 % of the time, for their environments 26.5 %, for their rewards 20.5 %"
           ).waitFor()
           assert.deepStrictEqual(await panel("Time").locator("svg.timeline .lane").allTextContents(), [
             "in flight",
             "environments",
             "judges",
             "sampling",
-            "training"
+            "training",
+            "evaluation"
           ])
           await page.getByText("the disk is nearly full").waitFor()
           assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
           assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1entropy/)
+          await panel("Health, iteration 1").getByText("All metrics").click()
+          await page.getByRole("table", { name: "all metrics" }).getByRole("row", { name: "optim/lr" })
+            .getByText("Learning rate").waitFor()
           const failures = (await panel("Failures by reason").textContent()) ?? ""
           assert.match(failures, /retried11/)
           assert.match(failures, /TimedOut2/)
@@ -115,6 +119,10 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByLabel("tokens from").fill("5")
           await page.keyboard.press("Tab")
           await shown(["0/rough"])
+          await page.getByRole("link", { name: "clear" }).click()
+          await page.getByLabel("to", { exact: true }).fill("1")
+          await page.keyboard.press("Tab")
+          await page.getByText("No group is as the filter asks.").waitFor()
         })
       }))
 
