@@ -38,99 +38,117 @@ const slug = (baseModel: string) => baseModel.split(/[/\\]/).at(-1)?.replace(/[^
 const partial = (name: string) => `.${name}.partial`
 const replaced = (name: string) => `.${name}.replaced`
 
-export const make = Effect.fnUntraced(function*(root: string) {
-  const fs = yield* FileSystem.FileSystem
-  const { join } = yield* Path.Path
-  const unavailable = (error: PlatformError) =>
-    new TinkerError.Unavailable({ detail: FileFailure.describe(root, error) })
-
-  /** Makes the first free folder `<slug>-<number>`; two processes never get the same. */
-  const claimFrom = (baseModel: string, number: number): Effect.Effect<string, PlatformError> => {
-    const id = `${slug(baseModel)}-${number}`
-    return fs.makeDirectory(join(root, id)).pipe(
-      Effect.as(id),
-      Effect.catchReason("PlatformError", "AlreadyExists", () => claimFrom(baseModel, number + 1))
-    )
-  }
-
-  const claim: CheckpointStore["claim"] = (baseModel) =>
-    Effect.acquireRelease(
-      fs.makeDirectory(root, { recursive: true }).pipe(
-        Effect.andThen(fs.readDirectory(root)),
-        Effect.flatMap((names) => claimFrom(baseModel, firstFree(names, slug(baseModel)))),
-        Effect.mapError(unavailable)
-      ),
-      (id) =>
-        fs.readDirectory(join(root, id)).pipe(
-          Effect.flatMap((names) => names.length === 0 ? fs.remove(join(root, id), { recursive: true }) : Effect.void),
-          Effect.ignore({ log: true })
-        )
-    )
-
-  /** Between the two renames the old checkpoint lies beside its place, where `find` looks as well. */
-  const replace = Effect.fnUntraced(function*(parent: string, name: string) {
-    const folder = join(parent, name)
-    const old = join(parent, replaced(name))
-    if (yield* fs.exists(folder)) {
-      yield* fs.remove(old, { recursive: true, force: true })
-      yield* fs.rename(folder, old)
-    }
-    yield* fs.rename(join(parent, partial(name)), folder)
-    yield* fs.remove(old, { recursive: true, force: true })
-  }, Effect.uninterruptible)
-
-  const save: CheckpointStore["save"] = Effect.fnUntraced(function*(modelId, kind, name, write) {
-    if (!segment.test(name)) {
-      const detail = `name is "${name}", expected letters, digits, ".", "_" and "-"`
-      return yield* new TinkerError.Rejected({ detail })
-    }
-    const parent = join(root, modelId, kind)
-    const written = join(parent, partial(name))
-    const discard = fs.remove(written, { recursive: true, force: true })
-    const mapError = Effect.mapError(unavailable)
-    yield* discard.pipe(Effect.andThen(fs.makeDirectory(written, { recursive: true })), mapError)
-    yield* write(written).pipe(
-      Effect.andThen(mapError(replace(parent, name))),
-      Effect.onError(() => Effect.ignore(discard, { log: true }))
-    )
-    return `${scheme}${modelId}/${kind}/${name}`
-  })
-
-  const readNames = (folder: string) => fs.readDirectory(folder).pipe(Effect.orElseSucceed(() => []))
-
-  const list = Effect.gen(function*() {
-    const paths: Array<string> = []
-    for (const id of yield* readNames(root)) {
-      for (const kind of ["weights", "sampler_weights"]) {
-        for (const name of yield* readNames(join(root, id, kind))) {
-          if (segment.test(name)) paths.push(`${scheme}${id}/${kind}/${name}`)
-        }
-      }
-    }
-    return paths.sort()
-  })
-
-  const find: CheckpointStore["find"] = Effect.fnUntraced(function*(path) {
-    const [, id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
-    if (segment.test(id) && segment.test(name)) {
-      for (const place of [join(root, id, kind, name), join(root, id, kind, replaced(name))]) {
-        if (yield* Effect.mapError(fs.exists(place), unavailable)) return place
-      }
-    }
-    const available = yield* list
-    return yield* new TinkerError.NotFound({
-      kind: "checkpoint",
-      name: path,
-      available: available.slice(0, mostListed)
-    })
-  })
-
-  return { claim, save, find } satisfies CheckpointStore
-})
-
 /** One more than the largest number in use. */
 const firstFree = (names: ReadonlyArray<string>, prefix: string) =>
   names.reduce((next, name) => {
     const number = name.startsWith(`${prefix}-`) ? Number(name.slice(prefix.length + 1)) : NaN
     return Number.isSafeInteger(number) ? Math.max(next, number + 1) : next
   }, 1)
+
+/** Where checkpoints are kept. */
+interface Place {
+  readonly fs: FileSystem.FileSystem
+  readonly join: Path.Path["join"]
+  readonly root: string
+}
+
+const unavailable = ({ root }: Place) =>
+  Effect.mapError((error: PlatformError) => new TinkerError.Unavailable({ detail: FileFailure.describe(root, error) }))
+
+/** Makes the first free folder `<slug>-<number>`; two processes never get the same. */
+const claimFrom = (place: Place, baseModel: string, number: number): Effect.Effect<string, PlatformError> => {
+  const { fs, join, root } = place
+  const id = `${slug(baseModel)}-${number}`
+  return fs.makeDirectory(join(root, id)).pipe(
+    Effect.as(id),
+    Effect.catchReason("PlatformError", "AlreadyExists", () => claimFrom(place, baseModel, number + 1))
+  )
+}
+
+const claim = (place: Place, baseModel: string) => {
+  const { fs, join, root } = place
+  return Effect.acquireRelease(
+    fs.makeDirectory(root, { recursive: true }).pipe(
+      Effect.andThen(fs.readDirectory(root)),
+      Effect.flatMap((names) => claimFrom(place, baseModel, firstFree(names, slug(baseModel)))),
+      unavailable(place)
+    ),
+    (id) =>
+      fs.readDirectory(join(root, id)).pipe(
+        Effect.flatMap((names) => names.length === 0 ? fs.remove(join(root, id), { recursive: true }) : Effect.void),
+        Effect.ignore({ log: true })
+      )
+  )
+}
+
+/** Between the two renames the old checkpoint lies beside its place, where `find` looks as well. */
+const replace = Effect.fnUntraced(function*({ fs, join }: Place, parent: string, name: string) {
+  const folder = join(parent, name)
+  const old = join(parent, replaced(name))
+  if (yield* fs.exists(folder)) {
+    yield* fs.remove(old, { recursive: true, force: true })
+    yield* fs.rename(folder, old)
+  }
+  yield* fs.rename(join(parent, partial(name)), folder)
+  yield* fs.remove(old, { recursive: true, force: true })
+}, Effect.uninterruptible)
+
+const save = Effect.fnUntraced(function*(
+  place: Place,
+  ...[modelId, kind, name, write]: Parameters<CheckpointStore["save"]>
+) {
+  if (!segment.test(name)) {
+    const detail = `name is "${name}", expected letters, digits, ".", "_" and "-"`
+    return yield* new TinkerError.Rejected({ detail })
+  }
+  const { fs, join, root } = place
+  const parent = join(root, modelId, kind)
+  const written = join(parent, partial(name))
+  const discard = fs.remove(written, { recursive: true, force: true })
+  yield* discard.pipe(Effect.andThen(fs.makeDirectory(written, { recursive: true })), unavailable(place))
+  yield* write(written).pipe(
+    Effect.andThen(unavailable(place)(replace(place, parent, name))),
+    Effect.onError(() => Effect.ignore(discard, { log: true }))
+  )
+  return `${scheme}${modelId}/${kind}/${name}`
+})
+
+const list = Effect.fnUntraced(function*({ fs, join, root }: Place) {
+  const readNames = (folder: string) => fs.readDirectory(folder).pipe(Effect.orElseSucceed(() => []))
+  const paths: Array<string> = []
+  for (const id of yield* readNames(root)) {
+    for (const kind of ["weights", "sampler_weights"]) {
+      for (const name of yield* readNames(join(root, id, kind))) {
+        if (segment.test(name)) paths.push(`${scheme}${id}/${kind}/${name}`)
+      }
+    }
+  }
+  return paths.sort()
+})
+
+const find = Effect.fnUntraced(function*(place: Place, path: string) {
+  const { fs, join, root } = place
+  const [, id = "", kind = "", name = ""] = checkpointPath.exec(path) ?? []
+  if (segment.test(id) && segment.test(name)) {
+    for (const folder of [join(root, id, kind, name), join(root, id, kind, replaced(name))]) {
+      if (yield* unavailable(place)(fs.exists(folder))) return folder
+    }
+  }
+  const available = yield* list(place)
+  return yield* new TinkerError.NotFound({ kind: "checkpoint", name: path, available: available.slice(0, mostListed) })
+})
+
+export const make = Effect.fnUntraced(function*(root: string): Effect.fn.Return<
+  CheckpointStore,
+  never,
+  FileSystem.FileSystem | Path.Path
+> {
+  const fs = yield* FileSystem.FileSystem
+  const { join } = yield* Path.Path
+  const place: Place = { fs, join, root }
+  return {
+    claim: (baseModel) => claim(place, baseModel),
+    save: (...given) => save(place, ...given),
+    find: (path) => find(place, path)
+  }
+})

@@ -26,109 +26,142 @@ type Prepare = (
   stored: StoredAdapter.StoredAdapter
 ) => Effect.Effect<void, TinkerError.Reason>
 
+/** What clients are made of. */
+interface Workshop {
+  readonly library: Library
+  readonly store: CheckpointStore
+  readonly host: Host["Service"]
+  readonly files: Effect.Success<typeof FileAccess.context>
+  readonly snapshot: Snapshot.Factory
+}
+
+const sampleFrom = Effect.fnUntraced(function*(
+  { host }: Workshop,
+  model: Model,
+  from: Snapshot.Snapshot,
+  modelPath: string
+) {
+  let isClosed = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosed = true
+    })
+  )
+  return EngineSamplingClient.make(host.threads, model, from, modelPath, () => isClosed)
+})
+
+const parts = Effect.fnUntraced(function*(
+  { files, host, store }: Workshop,
+  model: Model,
+  config: Adapter.AdapterConfig,
+  prepare: Prepare
+) {
+  yield* host.arenas.ensure(model.plan.threads, model.plan.trainingBytes)
+  const modelId = yield* store.claim(model.name)
+  const place = { ...host, model: model.id, plan: model.plan }
+  const adapter = yield* TrainedAdapter.make(place, Adapter.layout(model.config, config))
+  const queue = yield* RequestQueue.make
+  const stored = yield* Effect.provideContext(
+    StoredAdapter.make(store, modelId, model, adapter, host.room.memory),
+    files
+  )
+  yield* prepare(adapter, stored)
+  return { modelId, adapter, queue, stored }
+})
+
+/** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
+const trainingClient = Effect.fnUntraced(function*(
+  workshop: Workshop,
+  model: Model,
+  config: Adapter.AdapterConfig,
+  prepare: Prepare
+) {
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const { modelId, ...made } = yield* parts(workshop, model, config, prepare).pipe(
+    Scope.provide(scope),
+    Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+  )
+  return EngineTrainingClient.make({
+    ...made,
+    info: { modelId, baseModel: model.name, loraRank: config.rank },
+    limits: model.limits,
+    snapshot: workshop.snapshot,
+    scope,
+    sampleFrom: (from) => sampleFrom(workshop, model, from, modelId)
+  })
+})
+
+const freshClient = Effect.fnUntraced(function*(workshop: Workshop, options: Tinker.LoraOptions) {
+  const { baseModel, loraRank = 32, trainAttn = true, trainMlp = true, trainUnembed = true } = options
+  if (!trainAttn && !trainMlp && !trainUnembed) {
+    const detail = "trainAttn, trainMlp and trainUnembed are all false, expected one to be true"
+    return yield* new TinkerError.Rejected({ detail })
+  }
+  const seed = options.seed ?? (yield* Random.nextInt)
+  const model = yield* workshop.library.load(baseModel)
+  yield* RequestRules.loraRank(loraRank, model.limits.capabilities)
+  const config = { rank: loraRank, trainAttention: trainAttn, trainMlp, trainUnembed }
+  return yield* trainingClient(workshop, model, config, (adapter) => adapter.initialize(seed))
+})
+
+/** A checkpoint's folder, its model and the configuration of its adapter. */
+const open = Effect.fnUntraced(function*({ files, library, store }: Workshop, path: string) {
+  const folder = yield* store.find(path)
+  const { baseModel, config } = yield* Checkpoint.readConfig(folder).pipe(
+    Effect.mapError(rejected),
+    Effect.provideContext(files)
+  )
+  const model = yield* library.load(baseModel)
+  yield* RequestRules.loraRank(config.rank, model.limits.capabilities)
+  return { folder, config, model }
+})
+
+/** The weights of a checkpoint in a snapshot of their own. */
+const restore = Effect.fnUntraced(function*({ files, host, snapshot }: Workshop, folder: string, model: Model) {
+  const { room, threads } = host
+  const { layout, parameters } = yield* Checkpoint.read(folder, model.config, { optimizer: false }).pipe(
+    Effect.mapError(rejected),
+    Effect.provideContext(files)
+  )
+  const target = yield* Effect.acquireRelease(snapshot(layout), ({ release }) => release)
+  const pack = Effect.gen(function*() {
+    const block = yield* room.scoped(layout.parameterFloats)
+    Memory.floats(room.memory, block, layout.parameterFloats).set(parameters)
+    yield* threads.run({ _tag: "Pack", parameters: block, packed: target.adapter })
+  })
+  yield* Effect.scoped(pack)
+  return target
+})
+
+type Source = { readonly baseModel: string } | { readonly modelPath: string }
+
+const samplingClient = Effect.fnUntraced(function*(workshop: Workshop, from: Source) {
+  if ("baseModel" in from) {
+    return yield* sampleFrom(workshop, yield* workshop.library.load(from.baseModel), Snapshot.base, from.baseModel)
+  }
+  const { folder, model } = yield* open(workshop, from.modelPath)
+  return yield* sampleFrom(workshop, model, yield* restore(workshop, folder, model), from.modelPath)
+})
+
 export const make = Effect.fnUntraced(function*(library: Library, store: CheckpointStore) {
   const host = yield* Host
-  const files = yield* FileAccess.context
   const snapshot = Snapshot.factory(host.room)
-
-  const sampleFrom = Effect.fnUntraced(function*(model: Model, from: Snapshot.Snapshot, modelPath: string) {
-    let isClosed = false
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        isClosed = true
-      })
-    )
-    return EngineSamplingClient.make(host.threads, model, from, modelPath, () => isClosed)
-  })
-
-  const parts = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
-    yield* host.arenas.ensure(model.plan.threads, model.plan.trainingBytes)
-    const modelId = yield* store.claim(model.name)
-    const place = { ...host, model: model.id, plan: model.plan }
-    const adapter = yield* TrainedAdapter.make(place, Adapter.layout(model.config, config))
-    const queue = yield* RequestQueue.make
-    const stored = yield* StoredAdapter.make(store, modelId, model, adapter, host.room.memory)
-    yield* prepare(adapter, stored)
-    return { modelId, adapter, queue, stored }
-  }, Effect.provideContext(files))
-
-  /** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
-  const trainingClient = Effect.fnUntraced(function*(model: Model, config: Adapter.AdapterConfig, prepare: Prepare) {
-    const scope = yield* Scope.fork(yield* Effect.scope)
-    const { modelId, ...made } = yield* parts(model, config, prepare).pipe(
-      Scope.provide(scope),
-      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-    )
-    return EngineTrainingClient.make({
-      ...made,
-      info: { modelId, baseModel: model.name, loraRank: config.rank },
-      limits: model.limits,
-      snapshot,
-      scope,
-      sampleFrom: (from) => sampleFrom(model, from, modelId)
-    })
-  })
-
-  const createLoraTrainingClient = Effect.fn("Tinker.createLoraTrainingClient")(function*(options: Tinker.LoraOptions) {
-    const { baseModel, loraRank = 32, trainAttn = true, trainMlp = true, trainUnembed = true } = options
-    if (!trainAttn && !trainMlp && !trainUnembed) {
-      const detail = "trainAttn, trainMlp and trainUnembed are all false, expected one to be true"
-      return yield* new TinkerError.Rejected({ detail })
-    }
-    const seed = options.seed ?? (yield* Random.nextInt)
-    const model = yield* library.load(baseModel)
-    yield* RequestRules.loraRank(loraRank, model.limits.capabilities)
-    const config = { rank: loraRank, trainAttention: trainAttn, trainMlp, trainUnembed }
-    return yield* trainingClient(model, config, (adapter) => adapter.initialize(seed))
-  }, named("createLoraTrainingClient"))
-
-  /** A checkpoint's folder, its model and the configuration of its adapter. */
-  const open = Effect.fnUntraced(function*(path: string) {
-    const folder = yield* store.find(path)
-    const { baseModel, config } = yield* Effect.mapError(Checkpoint.readConfig(folder), rejected)
-    const model = yield* library.load(baseModel)
-    yield* RequestRules.loraRank(config.rank, model.limits.capabilities)
-    return { folder, config, model }
-  }, Effect.provideContext(files))
-
-  const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
-    const { config, model } = yield* open(path)
-    return yield* trainingClient(model, config, (_, stored) => stored.load(path, true))
-  }, named("createTrainingClientFromState"))
-
-  /** The weights of a checkpoint in a snapshot of their own. */
-  const restore = Effect.fnUntraced(function*(folder: string, model: Model) {
-    const { layout, parameters } = yield* Checkpoint.read(folder, model.config, { optimizer: false }).pipe(
-      Effect.mapError(rejected),
-      Effect.provideContext(files)
-    )
-    const target = yield* Effect.acquireRelease(snapshot(layout), ({ release }) => release)
-    const pack = Effect.gen(function*() {
-      const block = yield* host.room.scoped(layout.parameterFloats)
-      Memory.floats(host.room.memory, block, layout.parameterFloats).set(parameters)
-      yield* host.threads.run({ _tag: "Pack", parameters: block, packed: target.adapter })
-    })
-    yield* Effect.scoped(pack)
-    return target
-  })
-
-  const createSamplingClient = Effect.fn("Tinker.createSamplingClient")(
-    function*(from: { readonly baseModel: string } | { readonly modelPath: string }) {
-      if ("baseModel" in from) {
-        return yield* sampleFrom(yield* library.load(from.baseModel), Snapshot.base, from.baseModel)
-      }
-      const { folder, model } = yield* open(from.modelPath)
-      return yield* sampleFrom(model, yield* restore(folder, model), from.modelPath)
-    },
-    named("createSamplingClient")
-  )
-
+  const workshop: Workshop = { library, store, host, snapshot, files: yield* FileAccess.context }
   return {
     health: named("health")(host.threads.health),
     models: Effect.succeed(library.names),
     capabilities: (model) => named("capabilities")(library.capabilities(model)),
-    createLoraTrainingClient,
-    createTrainingClientFromState,
-    createSamplingClient
+    createLoraTrainingClient: Effect.fn("Tinker.createLoraTrainingClient")(
+      (options: Tinker.LoraOptions) => freshClient(workshop, options),
+      named("createLoraTrainingClient")
+    ),
+    createTrainingClientFromState: Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
+      const { config, model } = yield* open(workshop, path)
+      return yield* trainingClient(workshop, model, config, (_, stored) => stored.load(path, true))
+    }, named("createTrainingClientFromState")),
+    createSamplingClient: Effect.fn("Tinker.createSamplingClient")(
+      (from: Source) => samplingClient(workshop, from),
+      named("createSamplingClient")
+    )
   } satisfies Tinker.Tinker["Service"]
 })

@@ -1,5 +1,6 @@
 /** Trains one adapter: checks calls and queues them for the threads. */
 import {
+  type AdamParams,
   CustomLoss,
   type Datum,
   Loss,
@@ -35,32 +36,24 @@ export interface Parts {
 
 type Data<K extends Datum.Kind> = ReadonlyArray<Datum.Datum<NoInfer<K>>>
 
-export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot, stored }: Parts) => {
-  /** Checks the data of a call at once and queues its computation. */
-  const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
-    operation: "forward" | "forwardBackward",
-    data: Data<K>,
-    loss: Loss.Loss<K>,
-    options: TrainingClient.PassOptions = {}
-  ) {
-    yield* named(operation)(RequestRules.pass(data, loss, limits))
-    const items = yield* named(operation)(TrainingItem.fromData(data))
-    const computed = operation === "forward"
-      ? adapter.forward(items, loss)
-      : adapter.forwardBackward(items, loss, options.logprobs)
-    return yield* queue.submit(operation, named(operation)(computed))
-  })
+/** Checks the data of a call at once and queues its computation. */
+const pass = Effect.fnUntraced(function*<K extends Datum.Kind>(
+  { adapter, limits, queue }: Parts,
+  operation: "forward" | "forwardBackward",
+  data: Data<K>,
+  loss: Loss.Loss<K>,
+  options: TrainingClient.PassOptions = {}
+) {
+  yield* named(operation)(RequestRules.pass(data, loss, limits))
+  const items = yield* named(operation)(TrainingItem.fromData(data))
+  const computed = operation === "forward"
+    ? adapter.forward(items, loss)
+    : adapter.forwardBackward(items, loss, options.logprobs)
+  return yield* queue.submit(operation, named(operation)(computed))
+})
 
-  const forward = Effect.fn("TrainingClient.forward")(
-    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass("forward", data, loss)
-  )
-
-  const forwardBackward = Effect.fn("TrainingClient.forwardBackward")(
-    <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>, options?: TrainingClient.PassOptions) =>
-      pass("forwardBackward", data, loss, options)
-  )
-
-  const forwardBackwardCustom = Effect.fn("TrainingClient.forwardBackwardCustom")(
+const forwardBackwardCustom = ({ adapter, limits, queue }: Parts) =>
+  Effect.fn("TrainingClient.forwardBackwardCustom")(
     function*<E, R>(
       data: NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">>,
       loss: TrainingClient.CustomLoss<E, R>
@@ -81,11 +74,9 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     }
   )
 
-  /** Every datum is tried before it is queued, so that only what depends on the weights can fail later. */
-  const forwardBackwardGraph = Effect.fn("TrainingClient.forwardBackwardGraph")(function*(
-    data: LossGraphPass.Data,
-    graph: LossGraph.LossGraph
-  ) {
+/** Every datum is tried before it is queued, so that only what depends on the weights can fail later. */
+const forwardBackwardGraph = ({ adapter, limits, queue }: Parts) =>
+  Effect.fn("TrainingClient.forwardBackwardGraph")(function*(data: LossGraphPass.Data, graph: LossGraph.LossGraph) {
     const operation = "forwardBackwardGraph"
     yield* named(operation)(RequestRules.graphPass(data, limits))
     yield* named(operation)(LossGraphPass.check(data, graph))
@@ -94,37 +85,48 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
     return yield* queue.submit(operation, pass, { isDecisive: true })
   })
 
-  /** The copy is skipped once the snapshot is released, because its memory may belong to another one. */
-  const copyTo = (target: AdapterSnapshot) =>
-    Effect.suspend(() => target.isReleased() ? Effect.void : target.use(adapter.copyTo(target.adapter)))
+/** The copy is skipped once the snapshot is released, because its memory may belong to another one. */
+const copyTo = ({ adapter }: Parts, target: AdapterSnapshot) =>
+  Effect.suspend(() => target.isReleased() ? Effect.void : target.use(adapter.copyTo(target.adapter)))
 
-  const saveWeightsAndGetSamplingClient = Effect.gen(function*() {
-    const operation = "saveWeightsAndGetSamplingClient"
-    const target = yield* Effect.acquireRelease(named(operation)(snapshot(adapter.layout)), ({ release }) => release)
-    const pending = yield* queue.submit(operation, named(operation)(copyTo(target)))
-    yield* pending.await
-    return yield* sampleFrom(target)
-  }).pipe(Effect.withSpan("TrainingClient.saveWeightsAndGetSamplingClient"))
+const samplingClient = Effect.fn("TrainingClient.saveWeightsAndGetSamplingClient")(function*(parts: Parts) {
+  const { adapter, queue, sampleFrom, snapshot } = parts
+  const operation = "saveWeightsAndGetSamplingClient"
+  const target = yield* Effect.acquireRelease(named(operation)(snapshot(adapter.layout)), ({ release }) => release)
+  const pending = yield* queue.submit(operation, named(operation)(copyTo(parts, target)))
+  yield* pending.await
+  return yield* sampleFrom(target)
+})
 
-  const client: TrainingClient.TrainingClient = {
+const optimStep = ({ adapter, queue }: Parts) =>
+  Effect.fn("TrainingClient.optimStep")(function*(params: AdamParams.AdamParams) {
+    const adam = yield* named("optimStep")(RequestRules.adam(params))
+    const { beta1, beta2, eps: epsilon, gradClipNorm: gradientClipNorm, learningRate, weightDecay } = adam
+    const config = { learningRate, beta1, beta2, epsilon, weightDecay, gradientClipNorm }
+    return yield* queue.submit("optimStep", named("optimStep")(adapter.optimize(config)))
+  })
+
+export const make = (parts: Parts): TrainingClient.TrainingClient => {
+  const { info, queue, scope, stored } = parts
+  return {
     info,
-    forward,
-    forwardBackward,
-    forwardBackwardCustom,
-    forwardBackwardGraph,
-    optimStep: Effect.fn("TrainingClient.optimStep")(function*(params) {
-      const adam = yield* named("optimStep")(RequestRules.adam(params))
-      const { beta1, beta2, eps: epsilon, gradClipNorm: gradientClipNorm, learningRate, weightDecay } = adam
-      const config = { learningRate, beta1, beta2, epsilon, weightDecay, gradientClipNorm }
-      return yield* queue.submit("optimStep", named("optimStep")(adapter.optimize(config)))
-    }),
+    forward: Effect.fn("TrainingClient.forward")(
+      <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>) => pass(parts, "forward", data, loss)
+    ),
+    forwardBackward: Effect.fn("TrainingClient.forwardBackward")(
+      <K extends Datum.Kind>(data: Data<K>, loss: Loss.Loss<K>, options?: TrainingClient.PassOptions) =>
+        pass(parts, "forwardBackward", data, loss, options)
+    ),
+    forwardBackwardCustom: forwardBackwardCustom(parts),
+    forwardBackwardGraph: forwardBackwardGraph(parts),
+    optimStep: optimStep(parts),
     saveState: Effect.fn("TrainingClient.saveState")((name) =>
       queue.submit("saveState", named("saveState")(stored.save("weights", name)))
     ),
     saveWeightsForSampler: Effect.fn("TrainingClient.saveWeightsForSampler")((name) =>
       queue.submit("saveWeightsForSampler", named("saveWeightsForSampler")(stored.save("sampler_weights", name)))
     ),
-    saveWeightsAndGetSamplingClient,
+    saveWeightsAndGetSamplingClient: samplingClient(parts),
     loadState: Effect.fn("TrainingClient.loadState")((path, options) =>
       queue.submit("loadState", named("loadState")(stored.load(path, options?.optimizer ?? false)))
     ),
@@ -133,5 +135,4 @@ export const make = ({ adapter, info, limits, queue, sampleFrom, scope, snapshot
       Effect.withSpan("TrainingClient.unload")
     )
   }
-  return client
 }

@@ -6,7 +6,7 @@ import type { Compute } from "../model/Compute.ts"
 import * as Kernels from "../numerics/Kernels.ts"
 import * as Memory from "../numerics/Memory.ts"
 import { ModelSampler } from "./ModelSampler.ts"
-import type { Command, LoadedModel, Reply, Start, Task, TaskOutput } from "./Protocol.ts"
+import type { Command, LoadedModel, Reply, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
 import * as TrainingPass from "./TrainingPass.ts"
 
 export interface Machine {
@@ -21,6 +21,18 @@ interface Loaded {
 }
 
 const nothing: TaskOutput = { metrics: {} }
+
+/** The load of all models together. */
+const statsOf = (models: Iterable<Loaded>): ThreadStats => {
+  const sum = { waiting: 0, running: 0, free: 0, orders: 0 }
+  for (const { sampler: { stats } } of models) {
+    sum.waiting += stats.waiting
+    sum.running += stats.running
+    sum.free += stats.free
+    sum.orders += stats.orders
+  }
+  return sum
+}
 
 export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): Machine => {
   const kernels = Kernels.instantiate(module, memory)
@@ -40,17 +52,6 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
     models.set(model.model, { compute, sampler: new ModelSampler(compute, model) })
   }
 
-  const report = (id: number) => {
-    const stats = { waiting: 0, running: 0, free: 0, orders: 0 }
-    for (const { sampler } of models.values()) {
-      stats.waiting += sampler.stats.waiting
-      stats.running += sampler.stats.running
-      stats.free += sampler.stats.free
-      stats.orders += sampler.stats.orders
-    }
-    reply({ _tag: "Reported", id, stats })
-  }
-
   const receive = (command: Command) => {
     switch (command._tag) {
       case "Load":
@@ -67,7 +68,7 @@ export const make = ({ memory, module }: Start, reply: (reply: Reply) => void): 
         tasks.push(command)
         return
       case "Report":
-        return report(command.id)
+        return reply({ _tag: "Reported", id: command.id, stats: statsOf(models.values()) })
       case "Close":
         return
     }

@@ -10,7 +10,7 @@ import * as Weights from "../model/Weights.ts"
 import * as Memory from "../numerics/Memory.ts"
 import * as MicroBatch from "./MicroBatch.ts"
 import * as Pages from "./Pages.ts"
-import { gradientBlocksPerThread } from "./TrainedAdapter.ts"
+import { gradientBlocksPerThread } from "./Passes.ts"
 import { maximumCandidates } from "./TrainingItem.ts"
 
 /** LoRA ranks that scratch space is reserved for. */

@@ -1,10 +1,11 @@
-/** The compute threads, the assignment of work to them, and the requests that have no answer yet. */
-import { type Sampling, TinkerError } from "@effect-rl/core"
+/** The compute threads, and the assignment of work to them. */
+import type { Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Region } from "../numerics/Memory.ts"
 import { PromptHomes } from "./PromptHomes.ts"
-import type { Command, LoadedModel, Reply, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
+import type { LoadedModel, SampleOrder, Start, Task, TaskOutput, ThreadStats } from "./Protocol.ts"
+import { Requests } from "./Requests.ts"
 import type { Spawn, Thread } from "./Thread.ts"
 
 type Unavailable = TinkerError.Unavailable
@@ -38,139 +39,103 @@ interface Member {
   tasks: number
 }
 
-interface Unanswered {
-  readonly fail: (reason: Unavailable) => void
-  readonly receive: (reply: Reply) => void
+/** The threads, and what is known of their work. */
+interface Crew {
+  readonly members: ReadonlyArray<Member>
+  readonly requests: Requests
+  readonly homes: PromptHomes<Member>
+  /** How many threads work with a model. */
+  readonly threadsOf: Map<number, number>
 }
 
 /** A second task per thread waits in its mailbox, so that no thread idles for a turn of the host's event loop. */
 const tasksPerThread = 2
 
-/** Starts `count` threads that end with the scope. */
-export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, start: Start) {
-  const unanswered = new Map<number, Unanswered>()
-  const permits = yield* Semaphore.make(count * tasksPerThread)
-  let nextId = 0
-  let failure: Unavailable | undefined
+/** Among the threads of a model, or among all for work that needs none. */
+const leastBusy = ({ members, threadsOf }: Crew, model: number | undefined, load: (member: Member) => number) =>
+  members.slice(0, model === undefined ? members.length : threadsOf.get(model))
+    .reduce((best, member) => load(member) < load(best) ? member : best)
 
-  const onReply = (reply: Reply) => {
-    if (reply._tag === "Sampled") { for (const { id } of reply.results) unanswered.get(id)?.receive(reply) }
-    else unanswered.get(reply.id)?.receive(reply)
+const load = ({ members, threadsOf }: Crew, modelT: ReadonlyArray<LoadedModel>) => {
+  for (const [index, model] of modelT.entries()) {
+    threadsOf.set(model.model, modelT.length)
+    members[index]?.thread.post({ _tag: "Load", model })
   }
+}
 
-  const onFailure = (detail: string) => {
-    failure ??= new TinkerError.Unavailable({ detail: `${detail}; the engine must be started again` })
-    for (const [id, request] of unanswered) {
-      unanswered.delete(id)
-      request.fail(failure)
-    }
-  }
+/** The thread that is to sample an order. */
+const claim = (crew: Crew, order: Omit<SampleOrder, "id">) => {
+  const least = leastBusy(crew, order.model, ({ samples }) => samples)
+  const member = crew.homes.choose(order, least, ({ samples }) => (samples - least.samples) * order.maxTokens)
+  member.samples += order.seeds.length
+  return member
+}
 
-  const members: ReadonlyArray<Member> = yield* Effect.forEach(
-    Array.from({ length: count }),
-    () => Effect.map(spawn(start, { onReply, onFailure }), (thread): Member => ({ thread, samples: 0, tasks: 0 }))
+const sample = (crew: Crew, order: Omit<SampleOrder, "id">) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => claim(crew, order)),
+    ({ thread }) =>
+      crew.requests.ask(thread, {
+        command: (id) => ({ _tag: "Sample", order: { ...order, id } }),
+        read: (reply, id) =>
+          reply._tag === "Sampled" ? reply.results.find((result) => result.id === id)?.response : undefined,
+        cancel: (id) => thread.post({ _tag: "Cancel", id })
+      }),
+    (member) =>
+      Effect.sync(() => {
+        member.samples -= order.seeds.length
+      })
   )
 
-  /** Sends a command and reads its answer from the reply; `cancel` runs if the caller is interrupted. */
-  const ask = <A>(
-    thread: Thread,
-    command: (id: number) => Command,
-    read: (reply: Reply, id: number) => A | undefined,
-    cancel: (id: number) => void = () => {}
-  ): Effect.Effect<A, Unavailable> =>
-    Effect.callback<A, Unavailable>((resume) => {
-      if (failure !== undefined) return resume(Effect.fail(failure))
-      const id = nextId++
-      unanswered.set(id, {
-        fail: (reason) => resume(Effect.fail(reason)),
-        receive: (reply) => {
-          unanswered.delete(id)
-          const answer = read(reply, id)
-          resume(
-            answer === undefined
-              ? Effect.die(new Error(`a ${reply._tag} answers another call`))
-              : Effect.succeed(answer)
-          )
-        }
-      })
-      thread.post(command(id))
-      return Effect.sync(() => {
-        unanswered.delete(id)
-        cancel(id)
-      })
+const run = (crew: Crew, task: Task) =>
+  Effect.suspend(() => {
+    const member = leastBusy(crew, task._tag === "Pass" ? task.model : undefined, ({ tasks }) => tasks)
+    member.tasks++
+    const answer = crew.requests.ask(member.thread, {
+      command: (id) => ({ _tag: "Run", id, task }),
+      read: (reply) => reply._tag === "Ran" ? reply.output : undefined
     })
+    return Effect.ensuring(answer, Effect.sync(() => member.tasks--))
+  })
 
-  const homes = new PromptHomes<Member>()
+const moveArena = ({ members, requests }: Crew, index: number, region: Region) => {
+  const member = members[index]
+  return member === undefined
+    ? Effect.die(new RangeError(`there are ${members.length} threads and no thread ${index}`))
+    : Effect.asVoid(requests.ask(member.thread, {
+      command: (id) => ({ _tag: "MoveArena", id, region }),
+      read: (reply) => reply._tag === "MovedArena" ? true : undefined
+    }))
+}
 
-  /** How many threads work with a model. */
-  const threadsOf = new Map<number, number>()
+const report = ({ requests }: Crew, { thread }: Member) =>
+  requests.ask(thread, {
+    command: (id) => ({ _tag: "Report", id }),
+    read: (reply) => reply._tag === "Reported" ? reply.stats : undefined
+  })
 
-  /** Among the threads of a model, or among all for work that needs none. */
-  const leastBusy = (model: number | undefined, load: (member: Member) => number) =>
-    members.slice(0, model === undefined ? count : threadsOf.get(model))
-      .reduce((best, member) => load(member) < load(best) ? member : best)
-
-  const sample: Threads["sample"] = (order) =>
-    Effect.acquireUseRelease(
-      Effect.sync(() => {
-        const least = leastBusy(order.model, ({ samples }) => samples)
-        const member = homes.choose(order, least, ({ samples }) => (samples - least.samples) * order.maxTokens)
-        member.samples += order.seeds.length
-        return member
-      }),
-      ({ thread }) =>
-        ask(
-          thread,
-          (id) => ({ _tag: "Sample", order: { ...order, id } }),
-          (reply, id) =>
-            reply._tag === "Sampled" ? reply.results.find((result) => result.id === id)?.response : undefined,
-          (id) => thread.post({ _tag: "Cancel", id })
-        ),
-      (member) =>
-        Effect.sync(() => {
-          member.samples -= order.seeds.length
-        })
-    )
-
-  const runOn = (task: Task) =>
-    Effect.suspend(() => {
-      const member = leastBusy(task._tag === "Pass" ? task.model : undefined, ({ tasks }) => tasks)
-      member.tasks++
-      return ask(
-        member.thread,
-        (id) => ({ _tag: "Run", id, task }),
-        (reply) => reply._tag === "Ran" ? reply.output : undefined
-      ).pipe(Effect.ensuring(Effect.sync(() => member.tasks--)))
-    })
-
-  const report = ({ thread }: Member) =>
-    ask(thread, (id) => ({ _tag: "Report", id }), (reply) => reply._tag === "Reported" ? reply.stats : undefined)
-
+/** Starts `count` threads that end with the scope. */
+export const make = Effect.fnUntraced(function*(count: number, spawn: Spawn, start: Start) {
+  const requests = new Requests()
+  const permits = yield* Semaphore.make(count * tasksPerThread)
+  const members = yield* Effect.forEach(
+    Array.from({ length: count }),
+    () => Effect.map(spawn(start, requests), (thread): Member => ({ thread, samples: 0, tasks: 0 }))
+  )
+  const crew: Crew = { members, requests, homes: new PromptHomes<Member>(), threadsOf: new Map() }
   const threads: Threads = {
     count,
-    load: (modelT) =>
-      Effect.sync(() => {
-        for (const [index, model] of modelT.entries()) {
-          threadsOf.set(model.model, modelT.length)
-          members[index]?.thread.post({ _tag: "Load", model })
-        }
-      }),
-    moveArena: (index, region) => {
-      const member = members[index]
-      return member === undefined
-        ? Effect.die(new RangeError(`there are ${count} threads and no thread ${index}`))
-        : Effect.asVoid(ask(
-          member.thread,
-          (id) => ({ _tag: "MoveArena", id, region }),
-          (reply) => reply._tag === "MovedArena" ? true : undefined
-        ))
-    },
-    sample,
-    health: Effect.suspend(() => failure === undefined ? Effect.void : Effect.fail(failure)),
-    run: (task) => permits.withPermit(Effect.uninterruptible(runOn(task))),
+    load: (modelT) => Effect.sync(() => load(crew, modelT)),
+    moveArena: (index, region) => moveArena(crew, index, region),
+    sample: (order) => sample(crew, order),
+    health: requests.health,
+    run: (task) => permits.withPermit(Effect.uninterruptible(run(crew, task))),
     stats: Effect.suspend(() => {
-      const requests = unanswered.size
-      return Effect.map(Effect.forEach(members, report), (threads) => ({ unanswered: requests, threads }))
+      const unanswered = requests.count
+      return Effect.map(Effect.forEach(members, (member) => report(crew, member)), (threads) => ({
+        unanswered,
+        threads
+      }))
     })
   }
   return threads

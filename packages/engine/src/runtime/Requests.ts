@@ -1,0 +1,73 @@
+/** Requests to compute threads that have no answer yet. */
+import { TinkerError } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import type { Command, Reply } from "./Protocol.ts"
+import type { Listener, Thread } from "./Thread.ts"
+
+type Unavailable = TinkerError.Unavailable
+
+/** What a caller asks of a thread. */
+export interface Question<A> {
+  readonly command: (id: number) => Command
+  /** The answer in a reply. */
+  readonly read: (reply: Reply, id: number) => A | undefined
+  /** Runs if the caller is interrupted. */
+  readonly cancel?: (id: number) => void
+}
+
+interface Unanswered {
+  readonly fail: (reason: Unavailable) => void
+  readonly receive: (reply: Reply) => void
+}
+
+/** After the first failure of any thread all requests fail, those under way and those to come. */
+export class Requests implements Listener {
+  readonly #unanswered = new Map<number, Unanswered>()
+  #nextId = 0
+  #failure: Unavailable | undefined
+
+  get count() {
+    return this.#unanswered.size
+  }
+
+  /** Fails once a thread has failed. */
+  readonly health = Effect.suspend(() => this.#failure === undefined ? Effect.void : Effect.fail(this.#failure))
+
+  readonly onReply = (reply: Reply) => {
+    const ids = reply._tag === "Sampled" ? reply.results.map(({ id }) => id) : [reply.id]
+    for (const id of ids) this.#unanswered.get(id)?.receive(reply)
+  }
+
+  readonly onFailure = (detail: string) => {
+    this.#failure ??= new TinkerError.Unavailable({ detail: `${detail}; the engine must be started again` })
+    for (const [id, request] of this.#unanswered) {
+      this.#unanswered.delete(id)
+      request.fail(this.#failure)
+    }
+  }
+
+  /** Sends a command and reads its answer from the reply. */
+  ask<A>(thread: Thread, { cancel, command, read }: Question<A>): Effect.Effect<A, Unavailable> {
+    return Effect.callback<A, Unavailable>((resume) => {
+      if (this.#failure !== undefined) return resume(Effect.fail(this.#failure))
+      const id = this.#nextId++
+      this.#unanswered.set(id, {
+        fail: (reason) => resume(Effect.fail(reason)),
+        receive: (reply) => {
+          this.#unanswered.delete(id)
+          const answer = read(reply, id)
+          resume(
+            answer === undefined
+              ? Effect.die(new Error(`a ${reply._tag} answers another call`))
+              : Effect.succeed(answer)
+          )
+        }
+      })
+      thread.post(command(id))
+      return Effect.sync(() => {
+        this.#unanswered.delete(id)
+        cancel?.(id)
+      })
+    })
+  }
+}
