@@ -6,27 +6,54 @@ export const pageSize = 32
 /** The number of positions, rounded up to whole pages. */
 export const rounded = (positions: number): number => Math.ceil(positions / pageSize) * pageSize
 
+/** Consecutive pages. */
+interface Run {
+  readonly start: number
+  readonly length: number
+}
+
 export class Pages {
-  /** The last one is the next to be given out. */
-  private readonly unused: Array<number>
   private readonly holders: Int32Array
+  private unheld: number
 
   constructor(count: number) {
-    this.unused = Array.from({ length: count }, (_, page) => count - 1 - page)
     this.holders = new Int32Array(count)
+    this.unheld = count
   }
 
   /** Pages that nobody holds. */
   get free(): number {
-    return this.unused.length
+    return this.unheld
   }
 
-  /** Takes free pages; none, and undefined, where there are fewer. */
+  /** Takes free pages, as few runs of neighbours as can be; none, and undefined, where there are fewer. */
   take(count: number): ReadonlyArray<number> | undefined {
-    if (count > this.unused.length) return undefined
-    const taken = this.unused.splice(this.unused.length - count).reverse()
-    for (const page of taken) this.holders[page] = 1
+    if (count > this.unheld) return undefined
+    const taken: Array<number> = []
+    while (taken.length < count) {
+      const { length, start } = this.bestRun(count - taken.length)
+      for (let page = start; page < start + length; page++) {
+        this.holders[page] = 1
+        taken.push(page)
+      }
+    }
+    this.unheld -= count
     return taken
+  }
+
+  /** Of the shortest run of free pages that is long enough the first `wanted`, or else the longest run. */
+  private bestRun(wanted: number): Run {
+    let best: Run = { start: 0, length: 0 }
+    for (let start = 0; start < this.holders.length; start++) {
+      let end = start
+      while (this.holders[end] === 0) end++
+      const length = end - start
+      if (best.length < wanted ? length > best.length : length >= wanted && length < best.length) {
+        best = { start, length }
+      }
+      start = end
+    }
+    return { start: best.start, length: Math.min(best.length, wanted) }
   }
 
   /** Adds a holder to pages that have some. */
@@ -34,12 +61,12 @@ export class Pages {
     for (const page of pages) this.holders[page] = this.holdersOf(page) + 1
   }
 
-  /** Releases pages, which are free once their last holder has. The first is given out first, so that neighbours stay together. */
+  /** Releases pages, which are free once their last holder has. */
   release(pages: ReadonlyArray<number>) {
-    for (const page of pages.toReversed()) {
+    for (const page of pages) {
       const others = this.holdersOf(page) - 1
       this.holders[page] = others
-      if (others === 0) this.unused.push(page)
+      if (others === 0) this.unheld++
     }
   }
 

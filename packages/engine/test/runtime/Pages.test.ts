@@ -47,6 +47,17 @@ describe("Pages", () => {
     assert.strictEqual(pages.free, count)
   }, { arbitrary: { seed: 1 } })
 
+  it("are given out as the neighbours that fit best, and in several runs only where none is long enough", () => {
+    const pages = new Pages(12)
+    const taken = [3, 1, 2, 1, 5].map((count) => pages.take(count) ?? [])
+    assert.deepStrictEqual(taken, [[0, 1, 2], [3], [4, 5], [6], [7, 8, 9, 10, 11]])
+    for (const index of [0, 2, 4]) pages.release(taken[index] ?? [])
+    assert.deepStrictEqual(pages.take(2), [4, 5])
+    assert.deepStrictEqual(pages.take(4), [7, 8, 9, 10])
+    assert.deepStrictEqual(pages.take(4), [0, 1, 2, 11])
+    assert.strictEqual(pages.take(1), undefined)
+  })
+
   it("refuses to hold or to give back a page that nobody holds", () => {
     const pages = new Pages(2)
     const [page = -1] = pages.take(1) ?? []
