@@ -10,7 +10,7 @@ import * as Text from "./Text.ts"
 
 const wide: Series.Size = { width: 1180, height: 342, left: 64, right: 16, top: 12, bottom: 52 }
 
-/** A picture that is as wide as a phone has larger numbers. */
+/** On a phone the picture is as wide as the screen and has larger numbers. */
 const sizeOf = () => matchMedia("(max-width: 860px)").matches ? MetricChart.size : wide
 
 const pointOf = (iteration: number, value: number, error: number): Series.Point => ({

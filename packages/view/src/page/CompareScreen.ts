@@ -1,4 +1,4 @@
-/** 2 to 4 runs beside each other: curves, a paired test on held-out problems, and where they part. */
+/** 2 to 4 runs beside each other: curves, a paired test on held-out problems, and where they diverge. */
 import type { ComparedRecords, ComparedScore, Comparison, FieldDifference } from "../story/Entry.ts"
 import * as CompareChart from "./CompareChart.ts"
 import { cell, type Child, empty, h, numberCell, panel, row, table } from "./Dom.ts"
@@ -79,7 +79,7 @@ const recordsPanel = (first: string) => ({ configuration, divergence, run }: Com
   const [left, right] = [CompareChart.nameOf(first), CompareChart.nameOf(run)]
   return panel(
     `${left} and ${right}`,
-    h("h3", {}, "Configured otherwise"),
+    h("h3", {}, "Configured differently"),
     configuration.length === 0
       ? empty("Nothing.")
       : fieldTable(configuration, left, right, `configuration of ${left} and ${right}`),

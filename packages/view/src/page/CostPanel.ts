@@ -68,6 +68,6 @@ export const panelOf = (story: Story.Story): Child => {
       "cost"
     ),
     h("p", { class: "verdict" }, verdict(spending, hasEnded)),
-    hasPrices ? undefined : h("p", { class: "facts" }, "The run knew no prices: train --prices records dollars.")
+    hasPrices ? undefined : h("p", { class: "facts" }, "This run was given no prices: train --prices records dollars.")
   )
 }

@@ -49,8 +49,8 @@ const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
     onFound({ groups: searched, isCut: hits > Hits.most || searched < groups.length })
     return () => {}
   },
-  compare: () => Promise.reject(new Error("an exported page has one run alone")),
-  regrade: () => Promise.reject(new Error("an exported page cannot grade anew"))
+  compare: () => Promise.reject(new Error("an exported page has only one run")),
+  regrade: () => Promise.reject(new Error("an exported page cannot re-grade"))
 })
 
 export const read = async (base64: string): Promise<Source> => {

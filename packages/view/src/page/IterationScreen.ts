@@ -73,7 +73,7 @@ const groupPanel = (
     groups.length === 0
       ? empty("No group is rolled out yet.")
       : shown.length === 0
-      ? empty("No group is as the filter asks.")
+      ? empty("No group passes the filter.")
       : table(headings(extent), part.map((group) => row(group, extent, story, route)), "groups")
   )
 }

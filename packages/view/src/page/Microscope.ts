@@ -38,7 +38,7 @@ const push = (gradient: number | null | undefined) =>
 
 const lossFacts = ({ loss, masked, trainer }: Entry.TurnCredit, at: number): ReadonlyArray<Fact> => {
   if (masked !== null) return [["trained on", "no", masked]]
-  if (loss === null) return [["loss", "–", "it cannot be computed from the name that the run recorded"]]
+  if (loss === null) return [["loss", "–", "this page cannot compute the run's loss from its recorded name"]]
   const gradient = loss.gradients[at]
   const assumed = trainer === null
     ? "taken as 1: the trainer's log-probabilities are not recorded"
@@ -61,7 +61,7 @@ const factsOf = (turn: Entry.TurnView, at: number, version: number | null): Read
     [
       "token",
       String(tokens[at]),
-      piece === undefined ? "its tokenizer is not here" : piece.isSpecial ? "special" : "text"
+      piece === undefined ? "its tokenizer is not available" : piece.isSpecial ? "special" : "text"
     ],
     ["text", piece === undefined ? "–" : Text.token(piece.text), `position ${at} of ${tokens.length}`],
     ["log-probability", Text.fixed(logprob), `sampled with ${Text.percent(probability)}`],

@@ -1,4 +1,4 @@
-/** What the page knows: it gets what a route needs, and asks to be drawn when something has come. */
+/** What the page knows: it fetches what a route needs, and asks to be redrawn when something has arrived. */
 import type { BrokenRun, Comparison, GroupView, Regraded, RunLine } from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import * as Route from "./Route.ts"
@@ -12,7 +12,7 @@ export interface Model {
   readonly open: (route: Route.Route) => void
 }
 
-/** A value that is got for a key, and got again only for another key. */
+/** A value that is fetched for a key, and fetched again only for another key. */
 interface Slot<A> {
   key: string
   value: A | undefined

@@ -21,7 +21,7 @@ export interface Props {
   readonly label: string
   readonly size: Series.Size
   readonly curves: ReadonlyArray<Curve>
-  /** Points that are drawn otherwise. */
+  /** Points that are drawn as marks of their own. */
   readonly marked: ReadonlyArray<Series.Point>
   readonly marks: (scales: Series.Scales, options: Series.Options) => ReadonlyArray<Child>
   /** Values that the axis has, where the whole run is shown. */

@@ -1,4 +1,4 @@
-/** What another rule of credit would have made of the iteration: which groups and members would be pushed otherwise. */
+/** What another rule of credit would have made of the iteration: which groups and members would be pushed differently. */
 import type * as Entry from "../story/Entry.ts"
 import * as Story from "../story/Story.ts"
 import { type Child, empty, h, panel, table } from "./Dom.ts"
@@ -99,12 +99,12 @@ export const panelOf = (data: Data, story: Story.Story): Child => {
   const { isLive, regraded, route: { evaluator, iteration = 0, rule } } = data
   const { credited, groups } = Story.iteration(story, iteration)
   if (evaluator !== undefined || credited === undefined) return undefined
-  if (!isLive) return panel("Re-grade", empty("An exported page cannot grade anew: open the run with effect-rl view."))
+  if (!isLive) return panel("Re-grade", empty("An exported page cannot re-grade: open the run with effect-rl view."))
   const before = new Map(credited.groups.map(({ advantages, key }) => [key, advantages]))
   const shown = rule === undefined
-    ? [empty("Choose another rule to see what it would change, without sampling.")]
+    ? [empty("Choose another rule to see what it would change, without sampling again.")]
     : regraded === undefined
-    ? [empty("Grading anew …")]
+    ? [empty("Re-grading …")]
     : changes(groups, regraded, data, before)
   return panel("Re-grade", chooser(data.route), ...shown)
 }

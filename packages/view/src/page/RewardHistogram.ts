@@ -67,5 +67,5 @@ export const draw = (groups: ReadonlyArray<Entry.Group>, route: Route.Route): Ch
       )
     })
   )
-  return [bars, h("p", { class: "facts" }, "Members with each reward; a click shows their groups alone.")]
+  return [bars, h("p", { class: "facts" }, "Number of members with each reward; click one to see only their groups.")]
 }

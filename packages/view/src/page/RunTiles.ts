@@ -61,7 +61,7 @@ const healthTile = (story: Story.Story) => {
   if (Story.lastUpdated(story) === undefined) return tile("health", "–", "no iteration is done yet")
   const bad = Health.concerns(story)
   return bad.length === 0
-    ? tile("health", "✓ healthy", "every metric with a healthy range is in it")
+    ? tile("health", "✓ healthy", "every metric is within its healthy range")
     : tile("health", `✗ look at ${bad.length}`, bad.map(({ title }) => title).join(", "))
 }
 

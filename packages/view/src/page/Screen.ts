@@ -40,7 +40,7 @@ export interface Screen {
   readonly choices: ReadonlyArray<Choice>
   /** Index of the selected choice; -1 where nothing is selected. */
   readonly selected: number
-  /** Nothing is shown but that something is being read. */
+  /** It says only that something is being read. */
   readonly isWaiting?: boolean
 }
 

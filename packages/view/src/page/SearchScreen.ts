@@ -1,5 +1,6 @@
 /** Where a text stands in the transcripts of a run. */
 import type { Hit } from "../story/Entry.ts"
+import * as Hits from "../story/Hits.ts"
 import { cell, type Child, empty, h, panel, table } from "./Dom.ts"
 import type { Route } from "./Route.ts"
 import { type Choice, choosable, type Data, go, link, type Screen } from "./Screen.ts"
@@ -31,7 +32,10 @@ const state = ({ found: { end, hits }, route }: Data) => {
   }
   if (end === undefined) return `Searching … ${Text.plural(hits.length, "hit")} so far.`
   const searched = `${Text.plural(hits.length, "hit")} in ${Text.plural(end.groups, "group")}.`
-  return end.isCut ? `${searched} There may be more: the search stops after so many.` : searched
+  if (!end.isCut) return searched
+  return hits.length < Hits.most
+    ? `${searched} There may be more: this page does not have the transcripts of all groups.`
+    : `${searched} There may be more: the search stops after ${Hits.most} hits.`
 }
 
 const field = (route: Route): Child =>

@@ -42,7 +42,7 @@ const span = (lane: Timeline.LaneName, at: number, x: (at: number) => number, ro
 const label = (name: string, at: number) =>
   svg("text", { class: "lane", x: 0, y: at * size.lane + size.lane / 2 + 5 }, name)
 
-/** What goes on how often at a time, as a lane of its own height. */
+/** How many of something go on at a time, as a lane with a height of its own. */
 interface Flow {
   readonly name: string
   readonly shade: string
@@ -50,7 +50,7 @@ interface Flow {
   readonly meaning: string
 }
 
-/** Share of the members' time from which it has a lane. */
+/** A wait has a lane from this share of the members' time on. */
 const leastShown = 0.005
 
 const flowsOf = ({ inFlight, waiting }: Timeline.Timeline): ReadonlyArray<Flow> => {
@@ -116,7 +116,7 @@ const draw = (timeline: Timeline.Timeline, route: Route.Route): Child => {
 
 const waitingText = ({ waiting }: Timeline.Timeline) =>
   waiting === undefined
-    ? "This run did not record the time of environments and judges by itself: it is part of sampling."
+    ? "This run did not record the time of environments and judges separately: it is part of sampling."
     : `While they are sampled, members wait for the policy ${
       Text.percent(waiting.policy.share)
     } of the time, for their environments ${Text.percent(waiting.environments.share)}, for their rewards ${

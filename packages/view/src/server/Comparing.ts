@@ -57,7 +57,7 @@ const measured = (method: ReadonlyArray<Recorded>): Measured => {
 
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
-/** Rewards of an evaluator seldom lie further apart; a wider range only makes stopping later. */
+/** Rewards of an evaluator seldom lie further apart; a wider range only delays stopping. */
 const rangeOf = (differences: ReadonlyArray<number>) => Math.max(1, ...differences.map(Math.abs))
 
 const scoresOf = (first: Measured, others: ReadonlyArray<Measured>): ReadonlyArray<Entry.ComparedScore> =>

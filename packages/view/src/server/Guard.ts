@@ -1,4 +1,4 @@
-/** Protection of the server from pages of other sites, and from other people where it listens to more than this machine. */
+/** Protects the server from pages of other sites, and from other people where it listens beyond this machine. */
 import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"

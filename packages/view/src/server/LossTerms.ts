@@ -10,7 +10,7 @@ const number = (config: Config, name: string) => {
   return typeof value === "number" ? value : undefined
 }
 
-/** The named ones of the numbers, under the names of an expression's options. */
+/** The numbers that are named, under the names of an expression's options. */
 const options = <K extends string>(config: Config, names: Readonly<Record<K, string>>) => {
   const found: { [P in K]?: number } = {}
   for (const option in names) {
@@ -22,7 +22,7 @@ const options = <K extends string>(config: Config, names: Readonly<Record<K, str
 
 const clip = { clipLow: "clip_low_threshold", clipHigh: "clip_high_threshold" } as const
 
-/** Losses whose every token stands for itself, by the name that a run's identity records. */
+/** Losses in which each token counts by itself, by the name that a run's identity records. */
 const expressions: Readonly<Record<string, (config: Config) => LossExpression.LossExpression>> = {
   importance_sampling: () => PolicyLoss.importanceSampling,
   ppo: (config) => PolicyLoss.ppo(options(config, clip)),
@@ -59,7 +59,7 @@ const finite = (value: number | undefined) => value !== undefined && Number.isFi
 /** A loss that can be looked at token by token. */
 export type TokenLoss = (tokens: ReadonlyArray<Token>) => Entry.LossTerms
 
-/** The loss of that name; undefined where it is not the name of a loss whose tokens stand for themselves. */
+/** The loss of that name; undefined unless each of its tokens counts by itself. */
 export const make = (name: string, config: Config): TokenLoss | undefined => {
   const expression = Object.hasOwn(expressions, name) ? expressions[name]?.(config) : undefined
   const compiled = expression === undefined ? undefined : Result.getOrUndefined(LossGraph.compile(expression.graph))

@@ -34,7 +34,7 @@ const make = Effect.gen(function*() {
   const known = new Map<string, { readonly stamp: string; readonly told: Told }>()
   const lines = new Map<string, { readonly stamp: string; readonly line: Entry.RunLine }>()
 
-  /** Another one where the records are others, or the process that writes them has come or gone. */
+  /** Changes when the records do, or when the process that writes them comes or goes. */
   const stampOf = Effect.fnUntraced(function*(run: string, isWritten: boolean) {
     const fs = yield* FileSystem.FileSystem
     const { mtime, size } = yield* Effect.orDie(fs.stat((yield* Path.Path).join(run, "records.jsonl")))
@@ -57,7 +57,7 @@ const make = Effect.gen(function*() {
     yield* RunDirectory.open(run)
     const stamp = yield* stampOf(run, yield* RunDirectory.isHeld(run))
     const before = lines.get(run)
-    // What a running run does may depend on the time.
+    // What a run that goes on is doing may depend on the time.
     if (before?.stamp === stamp && before.line.status !== "running") return before.line
     const line = RunLine.make(run, yield* read(run), now)
     lines.set(run, { stamp, line })

@@ -52,7 +52,7 @@ export const lines = Effect.fn("Runs.lines")(function*(folders: ReadonlyArray<st
 })
 
 /**
- * As `lines`, where nothing is to be kept.
+ * As `lines`, without keeping anything for the next time.
  *
  * @example
  * const states = Effect.map(Runs.list(["runs"]), (runs) => runs.map((run) => "state" in run ? run.state : run.error))

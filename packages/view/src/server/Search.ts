@@ -39,7 +39,7 @@ const hitsIn = (result: GroupResult.GroupResult, group: Entry.Group, sought: str
       }))
     )
 
-/** Whether the text stands in what was logged, which costs less to tell than to decode the payload. */
+/** Whether the text was logged: looking costs less than decoding the payload. */
 const isLogged = (payload: string, sought: string) =>
   payload.toLowerCase().includes(JSON.stringify(sought).slice(1, -1))
 
@@ -56,8 +56,8 @@ const recorded = (group: Entry.Entry): ReadonlyArray<Recorded> => {
 }
 
 /**
- * Hits in what was logged, then in groups without any those in tokens, where they can be read; of either the newest groups first. Then
- * what was searched. Case does not count.
+ * Hits in groups that logged the text, then hits in the tokens of the others, where the model's tokenizer is here; in both passes the
+ * newest groups first. The last value says what was searched. Case does not count.
  */
 export const run = (
   reader: RunStore.RunReader,

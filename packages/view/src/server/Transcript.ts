@@ -48,7 +48,7 @@ export interface Context {
 /** Why no token of a group is trained on. */
 const masks: Readonly<Record<Story.GroupCredit["verdict"] | "uncredited", string>> = {
   uncredited: "no update has come to its group yet",
-  informative: "no advantage is recorded of its member",
+  informative: "no advantage is recorded for its member",
   constant: "the rewards of its group are all equal",
   skipped: "its group was given up",
   quarantined: "its group is quarantined, as an audit suspects it",
@@ -62,8 +62,8 @@ const maskOf = (
   { trainable }: Trajectory.Transition,
   advantage: number | null | undefined
 ): string | null => {
-  if (group.evaluator !== undefined) return "an evaluation trains on nothing"
-  if (!trainable) return "the environment leaves this turn out"
+  if (group.evaluator !== undefined) return "evaluations are not trained on"
+  if (!trainable) return "its environment excludes this turn"
   if (advantage !== undefined) return null
   return masks[Story.credit(story, group)?.verdict ?? "uncredited"]
 }

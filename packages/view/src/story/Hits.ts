@@ -44,7 +44,7 @@ const first = ({ name, text, turn }: Named, sought: string): ReadonlyArray<Hit> 
   }]
 }
 
-/** What stands in the logs of a turn is not told again of its tokens. */
+/** A text that stands in the logs of a turn is not reported again from its tokens. */
 const inTurn = ({ logs, prompt, response }: Turn, turn: number, sought: string): ReadonlyArray<Hit> => {
   const hits = logged(logs, turn).flatMap((named) => first(named, sought))
   return hits.length > 0 ? hits : [

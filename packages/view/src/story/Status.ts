@@ -5,9 +5,9 @@ import * as Story from "./Story.ts"
 const reasons = {
   completed: "completed",
   max_tokens_total: "stopped at its token limit",
-  max_dollars: "stopped at its limit of dollars",
+  max_dollars: "stopped at its dollar limit",
   max_minutes: "stopped at its time limit",
-  max_judge_calls: "stopped at its limit of judge calls",
+  max_judge_calls: "stopped at its judge-call limit",
   interrupted: "interrupted"
 }
 

@@ -86,7 +86,7 @@ const flowing = (flows: ReadonlyArray<Flow>, from: number, to: number) => {
 
 const finished = ({ members }: Entry.Group) => members.filter((member) => member !== null).length
 
-/** Members wait for policy and environment in turns, in the mean so many at a time; in the end all wait for the judges. */
+/** Members wait for policy and environment in turns, on average so many at a time; in the end all wait for the judges. */
 const waitsOf = (group: Entry.Group): Readonly<Record<Wait, Flow>> => {
   const { at, milliseconds, times } = group
   const { environment = 0, grading = 0, sampling = 0 } = times ?? {}
@@ -129,7 +129,7 @@ const stamped = (clock: (at: number) => number) => <A extends Stamped>(record: A
 })
 
 /**
- * The time of the iterations and of the evaluations before them, without that between segments of the run; undefined where nothing took time yet.
+ * The time of the iterations and evaluations, without that between segments of the run; undefined where nothing took time yet.
  *
  * @example
  * const bottleneck = (story: Story.Story) => {

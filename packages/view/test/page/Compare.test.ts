@@ -7,7 +7,7 @@ import { Browser, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a comparison", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows curves, a paired test, what is configured otherwise, and where runs part", () =>
+    it.effect("shows curves, a paired test, what is configured differently, and where runs part", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start
         const better = [1, 1, 1, 1, 1]

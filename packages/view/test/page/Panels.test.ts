@@ -42,7 +42,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           assert.match(failures, /retried11/)
           assert.match(failures, /TimedOut2/)
           assert.match((await panel("Cost").textContent()) ?? "", /all tokens60.*cap100/)
-          await panel("Cost").getByText("The run knew no prices").waitFor()
+          await panel("Cost").getByText("This run was given no prices").waitFor()
         })
       }))
 
@@ -122,7 +122,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await page.getByRole("link", { name: "clear" }).click()
           await page.getByLabel("to", { exact: true }).fill("1")
           await page.keyboard.press("Tab")
-          await page.getByText("No group is as the filter asks.").waitFor()
+          await page.getByText("No group passes the filter.").waitFor()
         })
       }))
 
