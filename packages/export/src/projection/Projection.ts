@@ -26,7 +26,7 @@ export interface Options {
 }
 
 /**
- * Writes the run to the path, a file or a folder as the format has it. What is there is replaced as a whole.
+ * Writes the run to the path, a file or a folder as the format has it. Anything that is there already is replaced.
  *
  * @example
  * const keys: Projection.Projection = (run, out) =>

@@ -1,4 +1,4 @@
-/** Numbers of a run by iteration, as tools of experiments keep them. */
+/** Numbers of a run by iteration, as experiment trackers keep them. */
 import type { RunRecord } from "@effect-rl/core"
 
 export interface Scalars {

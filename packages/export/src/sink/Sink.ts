@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 
-/** A tool, or its file, does not take what it is told. */
+/** A tool or its file does not accept what it is told. */
 export class SinkError extends Schema.TaggedError<SinkError>()("SinkError", {
   sink: Schema.String,
   detail: Schema.String,
@@ -40,7 +40,7 @@ export interface Sink<out R = never> {
   readonly open: (run: RunStore.RunReader) => Effect.Effect<Writer, SinkError, R | Scope.Scope>
 }
 
-/** Waits of a sink beside a run. */
+/** How long a run waits for a sink. */
 export interface Patience {
   /** For one record, and for the sink to open; default 10 seconds. */
   readonly write?: Duration.Input
@@ -153,7 +153,7 @@ export const layer = <R>(
 ): Layer.Layer<never, RunStore.RunError, RunStore.RunStore | Exclude<R, Scope.Scope>> =>
   Layer.effectDiscard(attach(sink, options))
 
-/** Tells the sink of a whole run, without what a resume abandoned, and fails with the first record that it does not take. */
+/** Tells the sink of a whole run, without what a resume abandoned, and fails with the first record that it does not accept. */
 export const write = Effect.fn("Sink.write")(function*<R>(sink: Sink<R>, run: RunStore.RunReader) {
   const writer = yield* sink.open(run)
   const records = RunRecord.current(yield* Stream.runCollect(run.read))

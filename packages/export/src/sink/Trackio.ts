@@ -120,7 +120,7 @@ const trace = (db: DatabaseSync, run: string, record: RunRecord.GroupRolledOut, 
   )
 }
 
-/** All members in one transaction: each by itself would force the disk. */
+/** All members in one transaction: one for each would wait for the disk every time. */
 const traces = Effect.fnUntraced(function*(
   db: DatabaseSync,
   run: string,

@@ -1,4 +1,4 @@
-/** Spans as OTLP requests. effect's unstable modules of observability and HTTP are used here alone. */
+/** Spans as OTLP requests. effect's unstable modules of observability and HTTP are used only here. */
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -13,7 +13,7 @@ import { SinkError } from "../Sink.ts"
 /** The run that spans belong to. */
 export interface Run {
   readonly name: string
-  /** When it was first opened: tells runs of one name apart. */
+  /** When it was first opened: distinguishes runs of the same name. */
   readonly began: number
   /** Of effect-rl. */
   readonly version: string
