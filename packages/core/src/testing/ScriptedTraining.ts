@@ -2,74 +2,29 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Ref from "effect/Ref"
 import * as CustomLoss from "../backend/CustomLoss.ts"
 import * as RequestQueue from "../backend/RequestQueue.ts"
 import * as RequestRules from "../backend/RequestRules.ts"
-import { type Reason, Rejected } from "../backend/TinkerError.ts"
+import type { Reason } from "../backend/TinkerError.ts"
 import type {
-  Checkpoint,
   CustomLoss as CustomLossFunction,
-  ForwardBackwardOutput,
   ModelInfo,
   SaveOptions,
   TrainingClient
 } from "../backend/TrainingClient.ts"
-import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import * as Loss from "../model/Loss.ts"
 import { Call } from "./Call.ts"
 import * as Machine from "./Machine.ts"
-import * as Script from "./Script.ts"
+import type * as Script from "./Script.ts"
 import * as ScriptedSampling from "./ScriptedSampling.ts"
-import * as ToyLoss from "./ToyLoss.ts"
-import * as ToyModel from "./ToyModel.ts"
-
-type AnyDatum = Datum.Datum<Datum.Kind>
+import * as TrainedState from "./TrainedState.ts"
 
 /** What a client starts from. */
 export interface Start {
   readonly modelId: string
   readonly model: Machine.Model
   readonly checkpoint: Machine.Checkpoint
-}
-
-interface State extends ToyModel.State {
-  /** Optimizer steps, those before the checkpoint included. */
-  readonly step: number
-}
-
-const fromCheckpoint = (checkpoint: Machine.Checkpoint): State => ({
-  weights: checkpoint.weights,
-  gradient: new Map(),
-  optimizer: checkpoint.optimizer ?? ToyModel.noOptimizer,
-  step: checkpoint.step
-})
-
-const logprobsOf = (machine: Machine.Machine, model: Machine.Model, state: State, { inputs, modelInput }: AnyDatum) =>
-  machine.script.sample !== undefined && "logprobs" in inputs
-    ? Float32Array.from(inputs.logprobs)
-    : ToyModel.targetLogprobs(model, state.weights, ToyModel.positions(modelInput), inputs.targetTokens)
-
-const toyPass = (machine: Machine.Machine, model: Machine.Model, start: State, { data, loss }: Script.PassCall) => {
-  let state = start
-  let total = 0
-  const logprobs = data.map((datum) => {
-    const logprobsTK = logprobsOf(machine, model, start, datum)
-    const value = ToyLoss.evaluate(loss, datum.inputs, logprobsTK)
-    const accumulated = ToyModel.accumulate(
-      model,
-      state,
-      ToyModel.positions(datum.modelInput),
-      datum.inputs.targetTokens,
-      value.slopesTK
-    )
-    state = { ...state, ...accumulated }
-    total += value.loss
-    return logprobsTK
-  })
-  const output: ForwardBackwardOutput = { logprobs, metrics: { "loss:sum": total } }
-  return { output, state }
 }
 
 const ttlOf = (options: SaveOptions | undefined) =>
@@ -80,7 +35,7 @@ export const make = Effect.fnUntraced(
   function*(machine: Machine.Machine, { checkpoint: origin, model, modelId }: Start) {
     const client = modelId
     const queue = yield* RequestQueue.make
-    const current = yield* Ref.make(fromCheckpoint(origin))
+    const trained = yield* TrainedState.make(machine, model, origin)
     const info: ModelInfo = { modelId, baseModel: origin.baseModel, loraRank: origin.loraRank }
 
     const submitCall = Effect.fnUntraced(function*<A, E>(
@@ -89,7 +44,7 @@ export const make = Effect.fnUntraced(
     ) {
       const operation = Machine.portName(call._tag)
       const execute = Effect.gen(function*() {
-        const at = { call: yield* machine.count(call._tag), step: (yield* Ref.get(current)).step }
+        const at = { call: yield* machine.count(call._tag), step: (yield* trained.current).step }
         yield* Machine.failing(operation)(machine.disturb(call._tag, at.call))
         return yield* run(at)
       })
@@ -101,20 +56,10 @@ export const make = Effect.fnUntraced(
     const submit = <A>(call: Call, run: (at: Script.At) => Effect.Effect<A, Reason>) =>
       submitCall(call, (at) => Machine.failing(Machine.portName(call._tag))(run(at)))
 
-    const execute = Effect.fnUntraced(function*(call: Script.PassCall, at: Script.At) {
-      yield* RequestRules.pass(call.data, call.loss, model)
-      if (machine.script.forwardBackward !== undefined) {
-        return yield* Script.answer(machine.script.forwardBackward(call, at))
-      }
-      const { output, state } = toyPass(machine, model, yield* Ref.get(current), call)
-      if (call._tag === "ForwardBackward") yield* Ref.set(current, state)
-      return output
-    })
-
     const pass = (call: Script.PassCall) =>
       Effect.andThen(
         Machine.failing(Machine.portName(call._tag))(RequestRules.lossName(call.loss, model.capabilities)),
-        submit(call, (at) => execute(call, at))
+        submit(call, (at) => trained.pass(call, at))
       )
 
     const forwardBackwardCustom: TrainingClient["forwardBackwardCustom"] = Effect.fnUntraced(function*<E, R>(
@@ -126,56 +71,16 @@ export const make = Effect.fnUntraced(
       const loss = Loss.crossEntropy
       const context = yield* Effect.context<R>()
       const passes = Effect.fnUntraced(function*(at: Script.At) {
-        const { logprobs } = yield* named(execute(Call.Forward({ client, data, loss }), at))
+        const { logprobs } = yield* named(trained.pass(Call.Forward({ client, data, loss }), at))
         const second = yield* CustomLoss.secondPass(data, customLoss, logprobs)
-        const output = yield* named(execute(Call.ForwardBackward({ client, data: second.data, loss }), at))
+        const output = yield* named(trained.pass(Call.ForwardBackward({ client, data: second.data, loss }), at))
         return second.report(output)
       })
       return yield* submitCall(call, (at) => Effect.provide(passes(at), context))
     })
 
-    const optimStep = (adam: AdamParams) =>
-      submit(
-        Call.OptimStep({ client, adam }),
-        Effect.fnUntraced(function*(at) {
-          yield* RequestRules.adam(adam)
-          const { metrics, state } = ToyModel.step(model, yield* Ref.get(current), adam)
-          const { optimStep: scripted } = machine.script
-          const reported = scripted === undefined ? metrics : yield* Script.answer(scripted(adam, at))
-          yield* Ref.set(current, { ...state, step: at.step + 1 })
-          return { metrics: reported }
-        })
-      )
-
-    const save = Effect.fnUntraced(function*(path: string, optimizer: boolean) {
-      const state = yield* Ref.get(current)
-      const { baseModel, loraRank } = info
-      yield* machine.save(path, {
-        baseModel,
-        loraRank,
-        step: state.step,
-        weights: state.weights,
-        optimizer: optimizer ? state.optimizer : undefined
-      })
-      return { path } satisfies Checkpoint
-    })
-
-    const loadState = (path: string, optimizer: boolean) =>
-      submit(
-        Call.LoadState({ client, path, optimizer }),
-        Effect.fnUntraced(function*() {
-          const checkpoint = yield* machine.load(path)
-          if (optimizer && checkpoint.optimizer === undefined) {
-            return yield* new Rejected({
-              detail: `path is ${path}, expected a checkpoint of saveState: it has no optimizer`
-            })
-          }
-          yield* Ref.set(current, fromCheckpoint(optimizer ? checkpoint : { ...checkpoint, optimizer: undefined }))
-        })
-      )
-
     const snapshot = Effect.gen(function*() {
-      const pending = yield* submit(Call.Snapshot({ client }), () => Ref.get(current))
+      const pending = yield* submit(Call.Snapshot({ client }), () => trained.current)
       const { step, weights } = yield* pending.await
       const count = yield* machine.count("snapshot")
       const source = { modelPath: `scripted://${modelId}/snapshots/${count}`, model, weights, step }
@@ -187,19 +92,20 @@ export const make = Effect.fnUntraced(
       forward: (data, loss) => pass(Call.Forward({ client, data, loss })),
       forwardBackward: (data, loss) => pass(Call.ForwardBackward({ client, data, loss })),
       forwardBackwardCustom,
-      optimStep,
+      optimStep: (adam) => submit(Call.OptimStep({ client, adam }), (at) => trained.optimStep(adam, at)),
       saveState: (name, options) =>
         submit(
           Call.SaveState({ client, name, ttl: ttlOf(options) }),
-          () => save(`scripted://${modelId}/weights/${name}`, true)
+          () => trained.save(`scripted://${modelId}/weights/${name}`, true)
         ),
       saveWeightsForSampler: (name, options) =>
         submit(
           Call.SaveWeightsForSampler({ client, name, ttl: ttlOf(options) }),
-          () => save(`scripted://${modelId}/sampler_weights/${name}`, false)
+          () => trained.save(`scripted://${modelId}/sampler_weights/${name}`, false)
         ),
       saveWeightsAndGetSamplingClient: snapshot,
-      loadState: (path, options) => loadState(path, options?.optimizer ?? false),
+      loadState: (path, { optimizer = false } = {}) =>
+        submit(Call.LoadState({ client, path, optimizer }), () => trained.load(path, optimizer)),
       unload: Effect.gen(function*() {
         const pending = yield* submit(Call.Unload({ client }), () => Effect.void)
         yield* pending.await
