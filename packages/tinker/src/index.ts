@@ -2,6 +2,7 @@ export * as Activity from "./client/Activity.ts"
 export * as CheckpointPath from "./client/CheckpointPath.ts"
 export * as CredentialCommand from "./client/CredentialCommand.ts"
 export * as RestClient from "./client/RestClient.ts"
+export * as SamplerHandles from "./client/SamplerHandles.ts"
 export * as TinkerHttp from "./client/TinkerHttp.ts"
 export * as WireError from "./client/WireError.ts"
 

@@ -1,6 +1,6 @@
 /** Which Tinker service is asked. */
 import type { Tinker } from "@effect-rl/core"
-import { CredentialCommand, type RestClient, TinkerHttp } from "@effect-rl/tinker"
+import { CredentialCommand, type RestClient, type SamplerHandles, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
@@ -41,7 +41,7 @@ export const provide = <A, E, R>(effect: Effect.Effect<A, E, R | RestClient.Rest
 
 /** The same in a session of the service, to train in it. */
 export const provideSession = <A, E, R>(
-  effect: Effect.Effect<A, E, R | RestClient.RestClient | Tinker.Tinker>,
+  effect: Effect.Effect<A, E, R | RestClient.RestClient | SamplerHandles.SamplerHandles | Tinker.Tinker>,
   flags: Flags
 ) => Effect.provide(effect, Layer.provide(Layer.unwrap(Effect.map(optionsOf(flags), TinkerHttp.layerOptions)), network))
 

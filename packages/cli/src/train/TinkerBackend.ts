@@ -1,9 +1,14 @@
 /** A Tinker service elsewhere, with the tokenizers of its models here. */
+import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 
@@ -30,7 +35,11 @@ export interface Given {
 }
 
 /** The hosted service, or the server at `baseUrl`; a token may come from a command. */
-export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given) =>
+export const layer = ({ allowUnmaskedLoss, baseUrl, server }: Given): Layer.Layer<
+  Tinker.Tinker | Tokenizer.Tokenizers,
+  TinkerError.TinkerError | Config.ConfigError | NoApiKey,
+  ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+> =>
   Layer.unwrap(Effect.map(options, (options) =>
     TinkerHttp.layerOptions({
       ...options,

@@ -32,6 +32,8 @@ export interface Negotiated {
   readonly billingPause: Duration.Duration
   /** A checkpoint is loaded by the request that creates its model. */
   readonly createsByLoading: boolean
+  /** Says from which numbers a further client of a sampler counts. */
+  readonly joinsSamplers: boolean
   /** Loss graphs are kept by the service, and computed there. */
   readonly computesGraphs: boolean
 }
@@ -54,6 +56,7 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
   watchesSamples: config.sample_enable_stuck_detection ?? true,
   billingPause: Duration.seconds(Math.max(config.billing_exception_max_pause_duration_sec ?? 3600, 0)),
   createsByLoading: config.create_model_via_load_weights ?? false,
+  joinsSamplers: config.sample_join_sampling_session ?? false,
   computesGraphs: config.custom_loss_server_side ?? false
 })
 

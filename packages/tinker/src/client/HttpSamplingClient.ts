@@ -37,6 +37,8 @@ export interface Parts extends Shared {
   readonly limits: RequestRules.Limits
   readonly sessionId: string
   readonly modelPath: string
+  /** Clients that share a sampler each number their requests from elsewhere; 0 unless given. */
+  readonly firstSeqId?: number
 }
 
 const decodeJson = Json.decode(SampleResult.Body)
@@ -156,6 +158,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     cancels,
     deadline,
     dispatch,
+    firstSeqId = 0,
     futures,
     limits,
     modelPath,
@@ -167,7 +170,7 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
   } = parts
   let isClosed = false
   let isWarned = !needsStops
-  let nextSeqId = 0
+  let nextSeqId = firstSeqId
   const scope = yield* Effect.scope
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {

@@ -1,5 +1,6 @@
 /** A service that speaks the Tinker API as a backend. */
 import { RequestRules, Tinker } from "@effect-rl/core"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -18,6 +19,7 @@ import * as HttpSamplingClient from "./HttpSamplingClient.ts"
 import * as HttpTrainingClient from "./HttpTrainingClient.ts"
 import * as Models from "./Models.ts"
 import * as SampleDispatch from "./SampleDispatch.ts"
+import * as SamplerHandles from "./SamplerHandles.ts"
 import { Service } from "./Service.ts"
 import * as Session from "./Session.ts"
 import * as TrainingQueue from "./TrainingQueue.ts"
@@ -81,6 +83,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const nextSamplingId = () => nextSampling++
 
   const models = Models.make(connection, dialect.kind)
+  const handles = SamplerHandles.make({ connection, joinsSamplers: config.joinsSamplers, models, sampling })
 
   /** Other servers keep a sampling session until the client's session ends. */
   const releaseSampler = (id: string) =>
@@ -90,10 +93,13 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       )
       : Effect.void
 
-  const samplingClient = (limits: RequestRules.Limits, modelPath: string) => (sessionId: string) =>
+  const samplingClient = (limits: RequestRules.Limits, baseModel: string, modelPath: string) => (samplerId: string) =>
     Effect.andThen(
-      Effect.addFinalizer(() => releaseSampler(sessionId)),
-      HttpSamplingClient.make({ ...sampling, limits, modelPath, sessionId })
+      Effect.addFinalizer(() => releaseSampler(samplerId)),
+      handles.tracked(
+        { sessionId, samplerId, baseModel },
+        HttpSamplingClient.make({ ...sampling, limits, modelPath, sessionId: samplerId })
+      )
     )
 
   const samplingSession = (source: { readonly base_model: string } | { readonly model_path: string }) =>
@@ -116,7 +122,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       if ("baseModel" in from) {
         const limits = yield* models.limits(from.baseModel, "sampleable")
         const id = yield* samplingSession({ base_model: from.baseModel })
-        return yield* samplingClient(limits, from.baseModel)(id)
+        return yield* samplingClient(limits, from.baseModel, from.baseModel)(id)
       }
       const path = from.modelPath
       yield* dialect.path(path, "sampler")
@@ -125,7 +131,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       const { baseModel } = yield* orNotFound("checkpoint", path)(
         Connection.call(connection, sampler, Administration.Sampler)
       )
-      return yield* samplingClient(yield* models.limits(baseModel, "sampleable"), path)(id)
+      return yield* samplingClient(yield* models.limits(baseModel, "sampleable"), baseModel, path)(id)
     },
     named("createSamplingClient")
   )
@@ -181,7 +187,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       info,
       scope,
       nextSamplingId,
-      sampleFrom: samplingClient(limits, info.modelId)
+      sampleFrom: samplingClient(limits, baseModel, info.modelId)
     })
   })
 
@@ -218,7 +224,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     return client
   })
 
-  return Tinker.Tinker.of({
+  const tinker = Tinker.Tinker.of({
     health: named("health")(Effect.asVoid(connection.attempt(HttpClientRequest.get("/healthz")))),
     models: named("models")(models.names),
     capabilities: (model) => named("capabilities")(models.capabilities(model)),
@@ -226,4 +232,8 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     createTrainingClientFromState,
     createSamplingClient
   })
+  return Context.mergeAll(
+    Context.make(Tinker.Tinker, tinker),
+    Context.make(SamplerHandles.SamplerHandles, handles.service)
+  )
 })

@@ -22,7 +22,7 @@ const interval = "10 seconds"
 const worrying = 120_000
 
 /** A missed heartbeat is reported, and the next one sent all the same: the session may have outlived it. */
-const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection, session_id: string) {
+export const heartbeat = Effect.fnUntraced(function*(connection: Connection.Connection, session_id: string) {
   const request = Connection.post("/session_heartbeat", { session_id, type: "session_heartbeat" })
   let lastHeard = yield* Clock.currentTimeMillis
   const beat = Effect.matchEffect(connection.attempt(request, interval), {

@@ -1,5 +1,5 @@
 /** The Tinker port over HTTP: the hosted service, and any server that speaks its API. */
-import { Tinker, type TinkerError } from "@effect-rl/core"
+import type { Tinker, TinkerError } from "@effect-rl/core"
 import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,18 +10,21 @@ import * as Option from "effect/Option"
 import { Activity } from "./Activity.ts"
 import * as HttpTinker from "./HttpTinker.ts"
 import { RestClient } from "./RestClient.ts"
+import type { SamplerHandles } from "./SamplerHandles.ts"
 import { serviceLayer, type TinkerHttpOptions } from "./TinkerHttpOptions.ts"
 
 export type { Kind as Server } from "./Dialect.ts"
 export type { TinkerHttpOptions } from "./TinkerHttpOptions.ts"
+
+/** A session at the service, its administration, and what its client does. */
+type Provided = Tinker.Tinker | SamplerHandles | RestClient | Activity
 
 /** Connections that samples leave to other requests. */
 const reserved = 32
 
 const tinkerLayer = (options: TinkerHttpOptions) => {
   const { allowUnmaskedLoss = false, maxConnections = 512, progressTimeout = "1 hour" } = options
-  return Layer.effect(
-    Tinker.Tinker,
+  return Layer.effectContext(
     HttpTinker.make({
       ...options,
       allowUnmaskedLoss,
@@ -38,7 +41,7 @@ const activityLayer = () => Layer.effect(Activity, Activity.make)
 /** Opens a session, which is kept alive until the layer's scope closes. */
 export const layerOptions = (
   options: TinkerHttpOptions
-): Layer.Layer<Tinker.Tinker | RestClient | Activity, TinkerError.TinkerError, HttpClient.HttpClient> =>
+): Layer.Layer<Provided, TinkerError.TinkerError, HttpClient.HttpClient> =>
   Layer.merge(tinkerLayer(options), restLayer()).pipe(
     Layer.provide(serviceLayer(options)),
     Layer.provideMerge(activityLayer())
@@ -93,7 +96,7 @@ export const options: Config.Config<TinkerHttpOptions> = Config.map(
 
 /** Configured from the environment, see `options`. */
 export const layerConfig: Layer.Layer<
-  Tinker.Tinker | RestClient | Activity,
+  Provided,
   TinkerError.TinkerError | Config.ConfigError,
   HttpClient.HttpClient
 > = Layer.unwrap(Effect.map(options, layerOptions))

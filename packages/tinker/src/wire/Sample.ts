@@ -22,6 +22,8 @@ export const CreateSamplingSessionResponse = Schema.Struct({ sampling_session_id
 
 export const JoinSamplingSessionRequest = Schema.Struct({ sampling_session_id: Schema.String, type })
 
+export const JoinSamplingSessionResponse = Schema.Struct({ client_counter: Schema.Int, type })
+
 export const SamplingParams = Schema.Struct({
   max_tokens: Schema.optionalKey(Schema.NullOr(Schema.Int)),
   seed: Schema.optionalKey(Schema.NullOr(SequenceId)),

@@ -1,6 +1,5 @@
 /** A client of a fake service, and time for it to pass. */
-import type { Tinker } from "@effect-rl/core"
-import { type Activity, type RestClient, TinkerHttp } from "@effect-rl/tinker"
+import { TinkerHttp } from "@effect-rl/tinker"
 import { assert } from "@effect/vitest"
 import { Effect, Fiber, flow, Layer, Random, Redacted, type Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -36,7 +35,7 @@ export const elapse = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect
  */
 export const withTinkerLive = <A, E>(
   service: FakeService.FakeService,
-  use: Effect.Effect<A, E, Tinker.Tinker | RestClient.RestClient | Activity.Activity | Scope.Scope>,
+  use: Effect.Effect<A, E, Layer.Success<ReturnType<typeof TinkerHttp.layerOptions>> | Scope.Scope>,
   options: TinkerHttp.TinkerHttpOptions = {}
 ) =>
   Effect.scoped(Effect.flatMap(connect(service, options), (context) => Effect.provideContext(use, context))).pipe(

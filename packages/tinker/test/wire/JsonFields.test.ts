@@ -113,6 +113,7 @@ const bodies: ReadonlyArray<readonly [Schema.Top, ReadonlyArray<string>]> = [
   [Sample.CreateSamplingSessionRequest, ["CreateSamplingSessionRequest"]],
   [Sample.CreateSamplingSessionResponse, ["CreateSamplingSessionResponse"]],
   [Sample.JoinSamplingSessionRequest, ["JoinSamplingSessionRequest"]],
+  [Sample.JoinSamplingSessionResponse, ["JoinSamplingSessionResponse"]],
   [Sample.SampleRequest, ["SampleRequest", "SamplingParams"]],
   [Input.Input, ["ModelInput", "EncodedTextChunk", "ImageChunk", "ImageAssetPointerChunk", "DmelChunk"]],
   [Matrix.TensorData, ["TensorData"]],
@@ -133,7 +134,6 @@ const elsewhere: Readonly<Record<string, string>> = {
   GetBillingUsageRequest: "parameters of an address: RestClient.getBillingUsage",
   GetCurrentCheckpointStorageUsageRequest: "parameters of an address: RestClient.getCheckpointStorage",
   HealthResponse: "its status is that of HTTP as well",
-  JoinSamplingSessionResponse: "answered by SessionRoutes; our client has one client for each sampling session",
   ParsedCheckpointTinkerPath: "no body: CheckpointPath.parse",
   WhoamiResponse: "no body: the claims of a token"
 }
