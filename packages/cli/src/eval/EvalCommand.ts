@@ -22,6 +22,7 @@ const flags = {
     Argument.withDescription(`A benchmark: ${names(Benchmarks.all)}; or a recipe: ${names(Recipes.all)}`)
   ),
   ...SubjectFlags.flags,
+  model: SubjectFlags.model("that of the checkpoint or of the recipe, or effect-rl/tiny-128"),
   limit: whole("limit", 1).pipe(
     Flag.withMetavar("number"),
     Flag.withDescription("At most so many questions of a benchmark, from the first (default: all)"),

@@ -53,6 +53,6 @@ const recordError = (error: unknown) =>
 
 /** Measures and reports. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
-  const subject = yield* Subject.resolve(flags.model, flags.checkpoint)
+  const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
   yield* Effect.provide(measure(subject, flags), SubjectFlags.backend(subject, flags))
 }, Effect.tapError(recordError))

@@ -94,10 +94,19 @@ const ofRecipe = Effect.fnUntraced(function*(
 })
 
 /** A benchmark goes before a recipe of the same name. */
+const recipeOf = (name: string) =>
+  Option.isSome(Benchmarks.byName(name)) ? undefined : Recipes.all.find((recipe) => recipe.name === name)
+
+/** The model that a recipe trains on the engine unless another is named. */
+export const usualModel = Effect.fnUntraced(function*(name: string) {
+  const recipe = recipeOf(name)
+  return recipe === undefined || recipe.onEngine !== undefined ? undefined : (yield* recipe.configure({})).model
+})
+
 export const of = Effect.fnUntraced(function*(name: string, model: ChatModel.ChatModel, options: Options) {
   const benchmark = Benchmarks.byName(name)
   if (Option.isSome(benchmark)) return yield* ofBenchmark(benchmark.value, model, options)
-  const recipe = Recipes.all.find((recipe) => recipe.name === name)
+  const recipe = recipeOf(name)
   if (recipe !== undefined) return yield* ofRecipe(recipe, model, options)
   const known = new Set([...Benchmarks.all, ...Recipes.all].map(({ name }) => name))
   const detail = `is neither a benchmark nor a recipe; ${Suggestion.describe(name, [...known])}`

@@ -27,8 +27,6 @@ export class NoCheckpoint extends Schema.TaggedError<NoCheckpoint>()("NoCheckpoi
   }
 }
 
-const defaultModel = "effect-rl/tiny-128"
-
 const ofRun = Effect.fnUntraced(function*(run: string, model: Option.Option<string>) {
   const { read } = yield* RunDirectory.open(run)
   const records = RunRecord.current(yield* Stream.runCollect(read))
@@ -46,13 +44,17 @@ const ofRun = Effect.fnUntraced(function*(run: string, model: Option.Option<stri
 })
 
 /** A checkpoint that is a folder of a run stands for its newest one. */
-export const resolve = Effect.fnUntraced(function*(model: Option.Option<string>, checkpoint: Option.Option<string>) {
+export const resolve = Effect.fnUntraced(function*(
+  model: Option.Option<string>,
+  checkpoint: Option.Option<string>,
+  usual = "effect-rl/tiny-128"
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const run = Option.getOrUndefined(checkpoint)
   if (run !== undefined && (yield* Effect.orElseSucceed(fs.exists(run), () => false))) return yield* ofRun(run, model)
   const subject: Subject = {
-    model: Option.getOrElse(model, () => defaultModel),
+    model: Option.getOrElse(model, () => usual),
     checkpoint: run,
     checkpoints: path.resolve("checkpoints")
   }

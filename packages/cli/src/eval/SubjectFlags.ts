@@ -8,12 +8,16 @@ import * as RunFlags from "../train/RunFlags.ts"
 import type { Given } from "../train/TinkerBackend.ts"
 import type { Subject } from "./Subject.ts"
 
-export const flags = {
-  model: Flag.String("model").pipe(
+/** `--model`, with what is taken where it is not given. */
+export const model = (usual: string) =>
+  Flag.String("model").pipe(
     Flag.withMetavar("name"),
-    Flag.withDescription("Model to sample from (default: that of the checkpoint, or effect-rl/tiny-128)"),
+    Flag.withDescription(`Model to sample from (default: ${usual})`),
     Flag.optional
-  ),
+  )
+
+export const flags = {
+  model: model("that of the checkpoint, or effect-rl/tiny-128"),
   checkpoint: Flag.String("checkpoint").pipe(
     Flag.withMetavar("path"),
     Flag.withDescription(

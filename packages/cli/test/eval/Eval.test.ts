@@ -99,6 +99,13 @@ describe("effect-rl eval", () => {
       assert.isAtLeast(Number(last?.["questions"]), 1)
     }))
 
+  it.effect("measures the model that a recipe trains unless another is named", () =>
+    Effect.gen(function*() {
+      const { errors, exit, out } = yield* run("eval", "format", "--backend", "mock", "--json")
+      assert.isTrue(Exit.isSuccess(exit), errors.join("\n"))
+      assert.strictEqual(records(out).at(-1)?.["model"], "effect-rl/tiny-tasks")
+    }))
+
   it.effect("measures the newest checkpoint of a run", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
