@@ -52,7 +52,7 @@ export const fields = (defaults: Defaults) => ({
     default: defaults.iterations,
     least: 0,
     unit: "iterations",
-    help: "Length of the run"
+    help: "Length of the run; 0 only evaluates"
   }),
   evalEvery: Setting.int({
     default: defaults.evalEvery,
