@@ -148,10 +148,12 @@ const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
     `Measured last ${kept.machine}.`,
     `Recipes with their defaults on two workers of the embedded engine; those of sums with \`--model effect-rl/tiny-tasks\`, and
 preference-model with \`--iterations 120 --schedule linear\`, as one of three seeds learned nothing with the defaults. The numbers are
-shares of right answers to held-out problems, sampled at temperature 1, with 95 % intervals; of tic-tac-toe the mean reward against a
-random opponent, from −2 for an illegal move to 1; of preference-model the share of right verdicts on held-out comparisons. The interval
-of guess-number is wide because four numbers are held out, each played 64 times. Seconds are those of training; other programs shared
-the two processors meanwhile, where the load is above 2 or was not written down.`,
+shares of right answers to held-out problems, sampled at temperature 1, with 95 % intervals. Those of tic-tac-toe are mean rewards against a
+random opponent, from −2 for an illegal move to 1; its curves are of matches against itself, where one side's win is the other's loss. Those
+of preference-model are shares of right verdicts on held-out comparisons. The interval of guess-number is wide because four numbers are held
+out, each played 64 times. Seconds are those of training; other programs shared the two processors meanwhile, where the load is above 2 or
+was not written down.`,
+    `![Rewards of the five recipes rise; with rewards shuffled in each group none does](../../docs/images/curves/${name}.svg)`,
     Report.table(["", "before [95 %]", "after [95 %]", "iterations", "s", "load"], cells(outcomes)),
     "The curves: mean rewards of iterations; of supervised, dpo and preference-model the share that is right at five evaluations.",
     Report.table(["", "first", "at 1/4", "at 1/2", "at 3/4", "last"], curves(outcomes)),
