@@ -68,7 +68,7 @@ describe("a limiter before a server with a hidden capacity", () => {
     30_000
   )
 
-  it.effect("never starves evaluation, whatever training asks for", () =>
+  it.effect("never starves evaluation, with any demand of training", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = CliffServer.make({ capacity: 20, backlog: 0, seed: 4 })
@@ -267,7 +267,7 @@ describe("a limiter", () => {
       assert.deepStrictEqual([left.inUse, left.waiting.training], [0, 0])
     }))
 
-  it.effect("does not grow while nobody waits", () =>
+  it.effect("does not grow while no request waits", () =>
     Effect.gen(function*() {
       const limiter = yield* AdaptiveLimiter.make
       const { client } = scripted(() => Effect.succeed(answer))

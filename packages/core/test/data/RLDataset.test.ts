@@ -56,7 +56,7 @@ describe("RLDataset.fromArray", () => {
     }))
 
   it.effect.prop(
-    "gives every row exactly once per pass, whatever the batch size",
+    "gives every row exactly once per pass, for any batch size",
     [Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 7 })), Schema.Int, Schema.Boolean],
     ([groupsPerBatch, seed, shuffle]) =>
       Effect.gen(function*() {

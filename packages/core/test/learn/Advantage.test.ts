@@ -196,7 +196,7 @@ const perTurn = (
 }
 
 describe("Advantage.sharedPrefix", () => {
-  it("compares each turn with those who read the same before it", () => {
+  it("compares each turn with the turns after the same prompt", () => {
     assert.deepStrictEqual(
       perTurn(Advantage.sharedPrefix, [
         { reward: 1, prompts: [[1], [1, 9, 2], [1, 9, 2, 9, 4]] },
@@ -234,7 +234,7 @@ describe("Advantage.decoupled", () => {
     return rounded(Array.from(Advantage.decoupled({ correct: 1, format: 0.5 }).of(group)))
   }
 
-  it("gives each component its weight whatever its scale", () => {
+  it("gives each component its weight, independently of its scale", () => {
     const small = withMetrics([true, false], [0, 1e-2])
     assert.deepStrictEqual(small, [0.353602, -0.353602])
     const large = withMetrics([true, false], [0, 100])

@@ -28,7 +28,7 @@ describe("over all turns of all episodes", () => {
     assert.strictEqual(report(valuesET, Metric.max)["x"], all.length === 0 ? undefined : Math.max(...all))
   })
 
-  it.prop("none depends on the order of episodes", [valuesET], ([valuesET]) => {
+  it.prop("no metric depends on the order of episodes", [valuesET], ([valuesET]) => {
     for (const make of [Metric.sum, Metric.mean, Metric.max, (value: number) => Metric.rate(value > 0)]) {
       assert.deepStrictEqual(report(valuesET.toReversed(), make), report(valuesET, make))
     }

@@ -24,7 +24,7 @@ describe("statistics of a sample", () => {
     assert.isUndefined(Statistics.clusteredStandardError([[0, 1, 1]]))
   })
 
-  it("have quantiles between the two closest ranks, whatever the order", () => {
+  it("have quantiles between the two closest ranks, in any order of the values", () => {
     assert.deepStrictEqual([0, 0.25, 0.5, 1].map((q) => Statistics.quantile([3, 1, 2, 10], q)), [1, 1.75, 2.5, 10])
   })
 

@@ -125,7 +125,7 @@ describe("Divergence", () => {
       ])
     }))
 
-  it.effect("finds the first record that differs, whatever the order in which groups finished", () =>
+  it.effect("finds the first record that differs, ignoring the order in which groups finished", () =>
     Effect.gen(function*() {
       const left = yield* recorded([opened({}), group(0, "a", 1), group(0, "b", 1), group(1, "a", 1)])
       const right = yield* recorded([opened({}), group(0, "b", 1), group(0, "a", 1), group(1, "a", 0)])

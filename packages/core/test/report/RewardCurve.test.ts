@@ -45,7 +45,7 @@ describe("RewardCurve.text", () => {
     assert.include(rows([1e17, 1e17 + 16]), "100000000000000000 ┤⠉⠉")
   })
 
-  it.prop("draws whatever the rewards are", [Rewards], ([rewards]) => {
+  it.prop("draws any rewards", [Rewards], ([rewards]) => {
     const lines = RewardCurve.text(reportsOf(rewards), { width: 60, height: 10 }).split("\n")
     assert.lengthOf(lines, rewards.length === 0 ? 1 : 10)
     assert.strictEqual(/[\u2801-\u28ff]/.test(lines.join("")), rewards.length > 0)

@@ -58,7 +58,7 @@ const misbehaviours: ReadonlyArray<Misbehaviour> = [
     says: `${member}step.reward is NaN, expected a finite number`
   },
   {
-    name: "gives a step that is none",
+    name: "returns a value that is not a step",
     spoil: playing(() => Scripted.env(untyped(`{"reward": 1}`))),
     says: `${member}step._tag is undefined, expected Continue or Done`
   },

@@ -94,7 +94,7 @@ describe.each(paces)("Dynamic sampling in %s", (_, pace) => {
       assert.strictEqual(total("train/discarded_tokens"), 48)
     }).pipe(Effect.provide(scripted)))
 
-  it.effect("makes updates of as many groups as are to be informative, whatever the batch has", () =>
+  it.effect("makes updates of minInformative groups, for any batch size", () =>
     Effect.gen(function*() {
       const groups = (minInformative: number) =>
         Effect.map(

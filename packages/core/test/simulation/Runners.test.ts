@@ -14,7 +14,7 @@ describe("simulation catches a runner that", () => {
           const { broken } = yield* Verdict.make(seed, runner)
           if (broken.some((complaint) => complaint.startsWith(breaks))) return
         }
-        assert.fail(`${seeds.length} seeds and nobody complained`)
+        assert.fail(`${seeds.length} seeds and no rule was broken`)
       }))
   }
 })

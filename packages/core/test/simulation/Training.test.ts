@@ -35,7 +35,7 @@ describe("simulation catches a backend that resumes", () => {
         for (let seed = 0; seed < 50; seed++) {
           if ((yield* Training.run(Training.make(seed), resume)).broken.length > 0) return
         }
-        assert.fail("50 seeds and nobody complained")
+        assert.fail("50 seeds and no difference was found")
       }))
   }
 })

@@ -28,7 +28,7 @@ const joinAsTimePasses = <A, E>(fiber: Fiber.Fiber<A, E>) =>
 const tail = [updated(3, { "größe": 1 }), finished]
 
 layer(Files.layer)("a reader that follows a run", (it) => {
-  it.effect("sees every record once, whatever part of a line is written when it looks", () =>
+  it.effect("sees every record once, although it reads lines that are partly written", () =>
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       yield* write(run, opened(), updated(0))

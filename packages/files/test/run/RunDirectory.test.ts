@@ -41,7 +41,7 @@ layer(Files.layer)("a run directory", (it) => {
     }))
 
   it.effect.prop(
-    "gives back every record equal, whatever its texts and numbers",
+    "gives back every record equal, with any texts and numbers",
     [Schema.Array(Schema.Struct({ text: Schema.String, number: Schema.Number }))],
     ([values]) =>
       Effect.gen(function*() {
