@@ -249,6 +249,9 @@ export const Saved = Schema.TaggedStruct("Saved", {
 /** A message for people that does not stop the run. */
 export const Warning = Schema.TaggedStruct("Warning", { ...stamp, message: Schema.String })
 
+/** What is paid for by then, unfinished iterations too; absent in records that were written before it was counted there. */
+const atEnd = Schema.optionalKey(Spent)
+
 /** The run ended after `iteration` iterations. */
 export const Finished = Schema.TaggedStruct("Finished", {
   ...stamp,
@@ -262,7 +265,8 @@ export const Finished = Schema.TaggedStruct("Finished", {
     "interrupted"
   ]),
   /** Null where nothing was done, or nothing could be saved. */
-  checkpoint: Schema.NullOr(Schema.String)
+  checkpoint: Schema.NullOr(Schema.String),
+  spent: atEnd
 })
 
 /** The run failed; `error` is the error's tag. */
@@ -270,7 +274,8 @@ export const Failed = Schema.TaggedStruct("Failed", {
   ...stamp,
   iteration: Schema.Natural,
   error: Schema.String,
-  message: Schema.String
+  message: Schema.String,
+  spent: atEnd
 })
 
 /** Any record of a run. */

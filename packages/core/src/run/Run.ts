@@ -272,8 +272,9 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   const reached = yield* run.budget.reached
   const isSaved = run.isComplete || (reached !== undefined && saved.iteration === iteration && saved.path !== null)
   const checkpoint = isSaved ? saved.path : yield* Saving.save(run, reached === undefined ? "final" : "interrupted")
+  const { spent } = yield* run.budget.account
   yield* run.ledger.append({
-    entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint }
+    entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint, spent }
   })
   yield* RunState.update(run, { isOver: true })
 })
@@ -291,7 +292,8 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
     }
     if (isOver) return
     const { saved: { path: checkpoint } } = yield* Ref.get(run.status)
-    yield* run.ledger.append({ entry: { _tag: "Finished", iteration, reason: "interrupted", checkpoint } })
+    const { spent } = yield* run.budget.account
+    yield* run.ledger.append({ entry: { _tag: "Finished", iteration, reason: "interrupted", checkpoint, spent } })
   }).pipe(
     Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${RunState.messageOf(error)}`))
   )

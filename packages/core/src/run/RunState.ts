@@ -94,8 +94,9 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
   if (Cause.hasInterruptsOnly(cause)) return
   const error = Cause.squash(cause)
   const { position: { iteration } } = yield* Ref.get(run.status)
+  const { spent } = yield* run.budget.account
   yield* update(run, { isOver: true })
   yield* Effect.ignore(
-    run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error) } })
+    run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error), spent } })
   )
 })

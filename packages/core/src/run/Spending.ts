@@ -13,7 +13,7 @@ import type { Resolved } from "./RunOptions.ts"
 
 /** Everything paid for so far, whether or not it still counts. */
 export const before = (records: ReadonlyArray<RunRecord.RunRecord>): Spent.Spent =>
-  records.reduce((spent, record) => "spent" in record ? record.spent : spent, Spent.zero)
+  records.reduce((spent: Spent.Spent, record) => "spent" in record ? record.spent ?? spent : spent, Spent.zero)
 
 /** No price is invented: where dollars are limited, they must be known from the first token to the last. */
 export const check = Effect.fnUntraced(function*(
@@ -65,12 +65,12 @@ export const settings: Effect.Effect<JsonObject> = Effect.map(
   (prices) => Object.keys(prices).length === 0 ? {} : { prices }
 )
 
-/** A ledger that appends each warning of the budget after the record that caused it. */
+/** A ledger that appends each warning of the budget after the record that caused it, but nothing after the last record of a run. */
 export const warn = ({ warnings }: Budget.Budget, ledger: Ledger): Ledger => ({
   ...ledger,
   append: (note) =>
     Effect.tap(ledger.append(note), (record) => {
-      if (!("spent" in record)) return Effect.void
+      if (!("spent" in record) || record._tag === "Finished" || record._tag === "Failed") return Effect.void
       const say = (message: string) => ledger.append({ entry: { _tag: "Warning", message } })
       return Effect.flatMap(warnings, Effect.forEach(say, { discard: true }))
     })

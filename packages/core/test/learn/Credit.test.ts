@@ -1,7 +1,7 @@
 import { Advantage, Credit, ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Stream } from "effect"
+import { Effect, Option, Schema, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
 import * as Samples from "./Samples.ts"
 
@@ -89,6 +89,41 @@ describe("Credit.klPenalty", () => {
       sample: Task.answersHalf,
       models: { [Script.defaultModel]: { promptLogprobs: false, topkPromptLogprobs: 0 } }
     }))))
+
+  const answering = (others: ReadonlyArray<number>): SamplingClient.SamplingClient => {
+    let asked = 0
+    return {
+      modelPath: "reference",
+      sample: () => Effect.die(new Error("nothing is sampled from the reference")),
+      computeLogprobs: (prompt) =>
+        Effect.sync(() => Float32Array.from({ length: prompt.length }, () => others[asked++ % others.length] ?? NaN))
+    }
+  }
+
+  it.effect.prop(
+    "adds nothing in the mean over the trained tokens of all groups",
+    [Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: -20, maximum: 0 }))).check(Schema.isMinLength(1))],
+    ([others]) =>
+      Effect.gen(function*() {
+        const credit = Credit.klPenalty({ reference: answering(others), coefficient: 0.5 })(relative)
+        const { groups } = yield* credit.assign([Samples.group([1, 0]), Samples.group([1, 0, undefined])], null)
+        const advantages = groups.flatMap(({ data }) => data.flatMap(({ inputs }) => Array.from(inputs.advantages)))
+        assert.closeTo(advantages.reduce((sum, advantage) => sum + advantage, 0), 0, 1e-4)
+      })
+  )
+
+  it.effect("leaves tokens alone that the reference gives no finite log-probability", () =>
+    Effect.gen(function*() {
+      for (const missing of [NaN, -Infinity]) {
+        const credit = Credit.klPenalty({ reference: answering([missing]), coefficient: 0.5 })(relative)
+        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
+        assert.deepStrictEqual(
+          groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages))),
+          [[0, 0.5, 0.5], [0, -0.5, -0.5]]
+        )
+        assert.notProperty(metrics, "kl_policy_base")
+      }
+    }))
 
   it.effect("refuses a coefficient that is negative or not a number", () =>
     Effect.gen(function*() {

@@ -72,6 +72,20 @@ describe("StepMetrics.rollouts", () => {
     assert.strictEqual(numbers["env/all/stop/max_tokens"], 1 / 4)
   })
 
+  it("has the share of attempts whose tokens repeat those of an earlier attempt of their group", () => {
+    const numbers = StepMetrics.rollouts([
+      Samples.group([1, 0, 0], {
+        members: members(
+          ending(Option.none(), write(5)),
+          ending(Option.none(), write(5)),
+          ending(Option.none(), write(6))
+        )
+      }),
+      Samples.group([1], { members: members(ending(Option.none(), write(5))) })
+    ])
+    assert.strictEqual(numbers["env/all/duplicates"], 1 / 4)
+  })
+
   it("has quantiles of the tokens that an episode wrote", () => {
     const lengths = Array.from({ length: 101 }, (_, index) => 100 - index)
     const numbers = StepMetrics.rollouts([

@@ -117,6 +117,16 @@ describe("Dollars", () => {
       assert.isAbove(dollars, maxDollars / 2)
     }).pipe(Effect.provide(answersHalf)))
 
+  it.effect("of all segments of a run together are limited", () =>
+    Effect.gen(function*() {
+      const training = priced(run({ epochs: 10, run: { maxDollars: 4 } }))
+      const before = lastSpent(yield* Stream.runCollect(training)).dollars ?? NaN
+      const again = yield* Stream.runCollect(training)
+      assert.strictEqual(reason(again), "max_dollars")
+      assert.isAtMost(lastSpent(yield* Task.records).dollars ?? NaN, 4)
+      assert.isAbove(before, 2)
+    }).pipe(Effect.provide(answersHalf)))
+
   const limited = run({ run: { maxDollars: 1000 } })
 
   it.effect.each([{}, { [Script.defaultModel]: { prefill: 1, sample: 1 } }])(
@@ -237,6 +247,15 @@ describe("Calls of judges", () => {
       const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
       assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 1, reason: "max_judge_calls" })
       assert.isAtMost(lastSpent(records).judgeCalls ?? NaN, 10)
+    }).pipe(Effect.provide(withAnother)))
+
+  it.effect("of all segments of a run together are limited", () =>
+    Effect.gen(function*() {
+      yield* Stream.runDrain(judged({ maxJudgeCalls: 10 }))
+      const records = yield* Stream.runCollect(judged({ maxJudgeCalls: 10 }))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", iteration: 1, reason: "max_judge_calls" })
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      assert.isAtMost(calls.filter((call) => call._tag === "Sample" && call.modelPath === "another").length, 10)
     }).pipe(Effect.provide(withAnother)))
 })
 

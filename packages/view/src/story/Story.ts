@@ -216,7 +216,7 @@ const include = (story: Story, entry: Entry.Entry) => {
   addTagged(story, entry)
   story.last = entry
   story.entries.push(entry)
-  if ("spent" in entry) story.spent = entry.spent
+  if ("spent" in entry) story.spent = entry.spent ?? story.spent
 }
 
 /** The story without what was written after the sequence number. */

@@ -56,7 +56,13 @@ const sequences = Effect.fnUntraced(function*<E, R>(
   )
 })
 
-/** The sampler's log-probabilities less those of other weights, per datum `[T]`; NaN where either is missing. */
+/** NaN where a log-probability is missing or infinite. */
+const difference = (logprob: number, other = NaN) => {
+  const gap = logprob - other
+  return Number.isFinite(gap) ? gap : NaN
+}
+
+/** The sampler's log-probabilities less those of other weights, per datum `[T]`; NaN where either is missing or infinite. */
 export const measure = Effect.fnUntraced(function*<E = never, R = never>(
   client: SamplingClient,
   groups: ReadonlyArray<GroupCredit>,
@@ -70,7 +76,7 @@ export const measure = Effect.fnUntraced(function*<E = never, R = never>(
     const shift = sequence.length - datum.modelInput.length
     return Effect.map(
       metered.computeLogprobs(sequence),
-      (others) => [datum, logprobs.map((logprob, t) => logprob - (others[t + shift] ?? NaN))] as const
+      (others) => [datum, logprobs.map((logprob, t) => difference(logprob, others[t + shift]))] as const
     )
   }, { concurrency })
   const byDatum = new Map(entries)

@@ -5,7 +5,7 @@ import type * as Loss from "../../model/Loss.ts"
 export type IsClipped = (ratio: number, advantage: number) => boolean
 
 /** PPO clips only on the side where that lowers the objective; GSPO clips the ratio of a sequence, not of a token. */
-export const of = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
+export const clipping = (loss: Loss.Loss<"PolicyTokens">): IsClipped | undefined => {
   const { clip_high_threshold: high, clip_low_threshold: low } = loss.config
   if (loss.name === "gspo" || low === undefined || high === undefined) return undefined
   return loss.name === "ppo"

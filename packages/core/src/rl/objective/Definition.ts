@@ -11,7 +11,7 @@ import type * as Loss from "../../model/Loss.ts"
 import * as LossExpression from "../../model/LossExpression.ts"
 import type { JsonObject } from "../../record/Json.ts"
 import * as Pass from "../../run/Pass.ts"
-import * as Clipping from "./Clipping.ts"
+import { clipping, type IsClipped } from "./Clipping.ts"
 
 /** The data of an update. */
 export type Data = NonEmptyReadonlyArray<TrainingDatum>
@@ -26,7 +26,7 @@ export interface Objective {
     weights: Weights
   ) => Effect.Effect<ReadonlyArray<Pass.Pass>, TinkerError>
   /** Absent where the loss clips no ratio, or is not known to. */
-  readonly isClipped?: Clipping.IsClipped | undefined
+  readonly isClipped?: IsClipped | undefined
 }
 
 /** The passes of a loss that reads the data of its own update alone. */
@@ -35,7 +35,7 @@ const each = (pass: (data: Data) => Pass.Pass): Objective["passes"] => (parts) =
 const named = (loss: Loss.Loss<"PolicyTokens">): Omit<Objective, "passes"> => ({
   name: loss.name,
   config: loss.config,
-  isClipped: Clipping.of(loss)
+  isClipped: clipping(loss)
 })
 
 /** An expression stands for the backend's own loss of that name, if there is one; otherwise its formula is part of its identity. */
