@@ -8,7 +8,9 @@ import { TerminalCapabilities } from "effect/cli/TerminalCapabilities"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as Failure from "../Failure.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
@@ -135,15 +137,20 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
 /** Requests under way at a time. */
 const concurrency = 32
 
-/** One that fails does not stop the others; gives those that did. */
+/** One that fails does not stop the others, and each is said in the order it was asked for; gives those that failed. */
 const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) => Effect.Effect<void, E, R>) =>
-  Effect.map(
-    Effect.forEach(paths, (path) =>
-      Effect.matchEffect(remove(path), {
+  Stream.fromIterable(paths).pipe(
+    Stream.mapEffect((path) => Effect.map(Effect.result(remove(path)), (result) => ({ path, result })), {
+      concurrency
+    }),
+    Stream.mapEffect(({ path, result }) =>
+      Result.match(result, {
         onFailure: (error) => Effect.succeed([{ path, detail: Failure.message(error) }]),
         onSuccess: () => Effect.as(Listing.done("deleted", path), [])
-      }), { concurrency }),
-    (failures) => failures.flat()
+      })
+    ),
+    Stream.runCollect,
+    Effect.map((failures) => failures.flat())
   )
 
 /** Deletes what is asked for, after a person has agreed to it. */
