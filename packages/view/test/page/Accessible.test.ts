@@ -5,7 +5,7 @@ import { createRequire } from "node:module"
 import type { Page } from "playwright-core"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js")
 
@@ -48,7 +48,7 @@ describe.skipIf(isMissing)("every level of the page", () => {
             await page.goto(at(url, fields))
             await page.getByRole("heading", { name: heading, level: 1 }).waitFor()
             await page.waitForTimeout(200)
-            assert.deepStrictEqual(await violations(page), [], heading)
+            await eventually(async () => assert.deepStrictEqual(await violations(page), [], heading))
             const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert.isAtMost(Number(overflow), 0, `${heading} is wider than the screen`)
           }
@@ -80,7 +80,7 @@ describe.skipIf(isMissing)("what is not there", () => {
         const refused = ["Failed to load resource"]
         yield* visit(at(url, { at: "run", run: `${folder}/broken` }), async (page) => {
           await page.getByRole("alert").getByText("line 2 is not a record").waitFor()
-          assert.strictEqual(await page.getByText("Reading the records").count(), 0)
+          await eventually(async () => assert.strictEqual(await page.getByText("Reading the records").count(), 0))
         }, { accepted: refused })
         yield* Effect.provide(Recorded.write(`${folder}/later`), NodeServices.layer)
         const config = `${folder}/later/config.json`

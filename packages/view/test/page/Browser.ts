@@ -3,6 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { chromium, type Page } from "playwright-core"
+import { vi } from "vitest"
 
 const onPath = (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) =>
   ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name))
@@ -10,6 +11,12 @@ const onPath = (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) =>
 const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...onPath].find((file) => file !== "" && existsSync(file))
 
 export const isMissing = executablePath === undefined
+
+/** Against hangs alone. */
+const timeout = 300_000
+
+/** Waits until the assertions hold: the page shows what an action did a moment after it. */
+export const eventually = (assertions: () => void | Promise<void>) => vi.waitFor(assertions, { timeout, interval: 20 })
 
 export interface Options {
   readonly width?: number
@@ -36,7 +43,7 @@ const start = Effect.gen(function*() {
           colorScheme: dark ? "dark" : "light",
           reducedMotion: "reduce"
         })
-        page.setDefaultTimeout(60_000)
+        page.setDefaultTimeout(timeout)
         const complaints: Array<string> = []
         page.on("console", (message) => complaints.push(message.text()))
         page.on("pageerror", ({ message }) => complaints.push(message))

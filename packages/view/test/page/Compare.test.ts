@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { Browser, isMissing } from "./Browser.ts"
+import { Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a comparison", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -22,11 +22,11 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
           await page.getByRole("link", { name: "Compare 2 runs" }).waitFor()
           await page.keyboard.press("c")
           await page.getByRole("heading", { name: "Comparison of 2 runs" }).waitFor()
-          assert.strictEqual(await page.locator("polyline.curve").count(), 2)
+          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 2))
           const scores = (await page.getByRole("table", { name: "held-out problems" }).textContent()) ?? ""
           assert.match(scores, /held_outsecond0\.6001\.000\+0\.4.*not told apart2 \/ 0 \/ 3 of 5these runs alone/)
           const panel = page.getByRole("region", { name: "first and second", exact: true })
-          assert.match((await panel.textContent()) ?? "", /learning_rateabsent0\.001/)
+          await eventually(async () => assert.match((await panel.textContent()) ?? "", /learning_rateabsent0\.001/))
           await panel.getByText("GroupRolledOut of held_out before iteration 0, group held/1").waitFor()
           await page.getByRole("link", { name: "runs" }).click()
           await page.getByRole("heading", { name: "Runs" }).waitFor()
@@ -41,7 +41,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         const fields = new URLSearchParams({ at: "compare", run: `${folder}/first`, others: `${folder}/second` })
         yield* visit(`${url}/#${fields}`, async (page) => {
           await page.getByText("first, second (2 seeds) ± SE").waitFor()
-          assert.strictEqual(await page.locator("polyline.curve").count(), 1)
+          await eventually(async () => assert.strictEqual(await page.locator("polyline.curve").count(), 1))
           await page.getByText("None: as far as both have come, they recorded the same.").waitFor()
         })
       }))

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url"
 import { gzipSync } from "node:zlib"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { Browser, isMissing } from "./Browser.ts"
+import { Browser, eventually, isMissing } from "./Browser.ts"
 
 const exported = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
@@ -34,9 +34,11 @@ describe.skipIf(isMissing)("an exported page", () => {
           await page.getByText("open the run with effect-rl view").waitFor()
           for (const key of ["j", "Enter", "j", "j", "Enter"]) await page.keyboard.press(key)
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
-          assert.include(await page.locator("pre").nth(1).textContent(), "<script>")
+          await eventually(async () => assert.include(await page.locator("pre").nth(1).textContent(), "<script>"))
           await page.keyboard.press("t")
-          assert.deepStrictEqual(await page.locator(".token-view .token").allTextContents(), ["<|im_end|>", "five"])
+          await eventually(async () =>
+            assert.deepStrictEqual(await page.locator(".token-view .token").allTextContents(), ["<|im_end|>", "five"])
+          )
           await page.keyboard.press("/")
           await page.getByRole("searchbox").fill("let me")
           await page.keyboard.press("Enter")
@@ -60,7 +62,7 @@ describe.skipIf(isMissing)("an exported page", () => {
             await page.getByRole("searchbox").fill(text)
             await page.keyboard.press("Enter")
             await page.getByRole("cell", { name, exact: true }).waitFor()
-            assert.strictEqual(await page.locator("mark").textContent(), text)
+            await eventually(async () => assert.strictEqual(await page.locator("mark").textContent(), text))
           }
         })
       }).pipe(Effect.provide([NodeServices.layer, Served.tokenizers])))

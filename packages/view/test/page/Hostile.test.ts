@@ -5,7 +5,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Option } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 const megabytes = "never ends ".repeat(1_000_000)
 
@@ -89,7 +89,7 @@ describe.skipIf(isMissing)("what a model wrote", () => {
               await page.locator("main img, main iframe, main script, main style, main form").count(),
               0
             )
-            assert.match(await page.title(), / – effect-rl$/)
+            await eventually(async () => assert.match(await page.title(), / – effect-rl$/))
           })
         }
         yield* visit(at(url, { at: "member", ...group, member: 0 }), async (page) => {
@@ -99,7 +99,7 @@ describe.skipIf(isMissing)("what a model wrote", () => {
             const shown = (await page.locator("pre").nth(1).textContent()) ?? ""
             assert.notMatch(shown, unseen, name)
             assert.isTrue(shown.startsWith(spelled(text.slice(0, 20))), name)
-            assert.strictEqual(await page.title(), `Member ${index} – effect-rl`)
+            await eventually(async () => assert.strictEqual(await page.title(), `Member ${index} – effect-rl`))
             if (text !== megabytes) await page.keyboard.press("j")
           }
           await page.getByRole("button", { name: "show all 11,000,000 characters" }).click()

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by keyboard", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -17,27 +17,29 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")
           await page.getByRole("heading", { name: "Iteration 1" }).waitFor()
-          assert.strictEqual(await page.locator("svg.dots circle").count(), 6)
+          await eventually(async () => assert.strictEqual(await page.locator("svg.dots circle").count(), 6))
 
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")
           await page.getByText("advantage -0.5").waitFor()
-          assert.strictEqual(await page.locator("article.member").count(), 2)
+          await eventually(async () => assert.strictEqual(await page.locator("article.member").count(), 2))
 
           await page.keyboard.press("j")
           await page.keyboard.press("j")
           await page.keyboard.press("Enter")
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
-          assert.strictEqual(
-            await page.locator("pre").nth(1).textContent(),
-            Recorded.hostile.replace("\u001b", "⟨U+001B⟩").replace("\u202E", "⟨U+202E⟩").replace("\uD800", "⟨U+D800⟩")
+          await eventually(async () =>
+            assert.strictEqual(
+              await page.locator("pre").nth(1).textContent(),
+              Recorded.hostile.replace("\u001b", "⟨U+001B⟩").replace("\u202E", "⟨U+202E⟩").replace("\uD800", "⟨U+D800⟩")
+            )
           )
           assert.notInclude(await page.title(), "taken")
 
-          const address = page.url()
+          const address = await page.evaluate<string>("location.href")
           await page.reload()
           await page.getByRole("heading", { name: "Member 1" }).waitFor()
-          assert.strictEqual(page.url(), address)
+          await eventually(async () => assert.strictEqual(await page.evaluate("location.href"), address))
 
           for (const level of ["Group 1/mixed", "Iteration 1"]) {
             await page.keyboard.press("Escape")
@@ -106,7 +108,9 @@ describe.skipIf(isMissing)("the page, by keyboard", () => {
           await page.getByRole("searchbox").fill("think")
           await page.keyboard.press("Enter")
           await page.getByText("2 hits in 11 groups.").waitFor()
-          assert.deepStrictEqual(await page.locator("mark").allTextContents(), ["think", "think"])
+          await eventually(async () =>
+            assert.deepStrictEqual(await page.locator("mark").allTextContents(), ["think", "think"])
+          )
           await page.getByRole("searchbox").fill("nowhere")
           await page.keyboard.press("Enter")
           await page.getByText("0 hits in 11 groups.").waitFor()

@@ -5,7 +5,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Exit, FileSystem, Layer, Scope } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a run that is written", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -55,7 +55,7 @@ describe.skipIf(isMissing)("the page of a run that is written", () => {
           await page.getByLabel("tokens from").fill("3")
           await append(1, 398)
           await page.locator("html[data-records='401']").waitFor()
-          assert.strictEqual(await page.getByLabel("tokens from").inputValue(), "3")
+          await eventually(async () => assert.strictEqual(await page.getByLabel("tokens from").inputValue(), "3"))
           await page.keyboard.press("Tab")
           await page.goto(at(url, { at: "run", run }))
           await page.getByText("sampling iteration 0: 399 of 400 groups", { exact: true }).waitFor()

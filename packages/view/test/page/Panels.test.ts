@@ -6,7 +6,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -17,31 +17,39 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(url, { at: "run", run }), async (page) => {
           await page.getByText("completed", { exact: true }).waitFor()
           const panel = (name: string) => page.getByRole("region", { name, exact: true })
-          assert.strictEqual(await page.locator("circle.point").count(), 2)
-          assert.strictEqual(await page.locator("g.evaluation").count(), 1)
-          assert.strictEqual(await page.locator("svg.shares g.column").count(), 2)
-          assert.match((await panel("Time").textContent()) ?? "", /bottleneck|between the stages/)
+          await eventually(async () => assert.strictEqual(await page.locator("circle.point").count(), 2))
+          await eventually(async () => assert.strictEqual(await page.locator("g.evaluation").count(), 1))
+          await eventually(async () => assert.strictEqual(await page.locator("svg.shares g.column").count(), 2))
+          await eventually(async () =>
+            assert.match((await panel("Time").textContent()) ?? "", /bottleneck|between the stages/)
+          )
           await panel("Time").getByText(
             "for the policy 53.0 % of the time, for their environments 26.5 %, for their rewards 20.5 %"
           ).waitFor()
-          assert.deepStrictEqual(await panel("Time").locator("svg.timeline .lane").allTextContents(), [
-            "in flight",
-            "environments",
-            "judges",
-            "sampling",
-            "training",
-            "evaluation"
-          ])
+          await eventually(async () =>
+            assert.deepStrictEqual(await panel("Time").locator("svg.timeline .lane").allTextContents(), [
+              "in flight",
+              "environments",
+              "judges",
+              "sampling",
+              "training",
+              "evaluation"
+            ])
+          )
           await page.getByText("the disk is nearly full").waitFor()
-          assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
-          assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1entropy/)
+          await eventually(async () =>
+            assert.match((await panel("Health, iteration 1").textContent()) ?? "", /optim\/entropy0\.005✗ look at it/)
+          )
+          await eventually(async () =>
+            assert.match((await page.locator(".tiles").textContent()) ?? "", /✗ look at 1entropy/)
+          )
           await panel("Health, iteration 1").getByText("All metrics").click()
           await page.getByRole("table", { name: "all metrics" }).getByRole("row", { name: "optim/lr" })
             .getByText("Learning rate").waitFor()
-          const failures = (await panel("Failures by reason").textContent()) ?? ""
-          assert.match(failures, /retried11/)
-          assert.match(failures, /TimedOut2/)
-          assert.match((await panel("Cost").textContent()) ?? "", /all tokens60.*cap100/)
+          const failures = async () => (await panel("Failures by reason").textContent()) ?? ""
+          await eventually(async () => assert.match(await failures(), /retried11/))
+          await eventually(async () => assert.match(await failures(), /TimedOut2/))
+          await eventually(async () => assert.match((await panel("Cost").textContent()) ?? "", /all tokens60.*cap100/))
           await panel("Cost").getByText("This run was given no prices").waitFor()
         })
       }))
@@ -81,7 +89,9 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { visit } = yield* Browser
         yield* visit(at(yield* Served.serve(folder), { at: "run", run }), async (page) => {
           const row = page.getByRole("table", { name: "health" }).getByRole("row", { name: "drift/response_tokens" })
-          assert.match((await row.textContent()) ?? "", /4✗ look at it0\.5 to 2.*read long and short answers/)
+          await eventually(async () =>
+            assert.match((await row.textContent()) ?? "", /4✗ look at it0\.5 to 2.*read long and short answers/)
+          )
           await page.locator(".tiles").getByText("✗ look at 2").waitFor()
         })
       }).pipe(Effect.provide(NodeServices.layer)))
@@ -91,12 +101,13 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
         yield* visit(at(url, { at: "iteration", run, iteration: 0 }), async (page) => {
-          const shown = async (expected: ReadonlyArray<string>) => {
-            const links = page.locator("table[aria-label=groups] td a")
-            const isThere = async () => (await links.allTextContents()).join() === expected.join()
-            for (let tries = 0; tries < 100 && !(await isThere()); tries++) await page.waitForTimeout(50)
-            assert.deepStrictEqual(await links.allTextContents(), expected)
-          }
+          const shown = (expected: ReadonlyArray<string>) =>
+            eventually(async () =>
+              assert.deepStrictEqual(
+                await page.locator("table[aria-label=groups] td a").allTextContents(),
+                expected
+              )
+            )
           await shown(["0/mixed", "0/good", "0/rough"])
           await page.getByRole("button", { name: "1 0.25" }).click()
           await shown(["0/rough"])
@@ -145,14 +156,14 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(url, place), async (page) => {
           const tokens = page.locator(".token-view .token")
           await tokens.first().waitFor()
-          assert.deepStrictEqual(await tokens.allTextContents(), ["<|im_end|>", "five"])
-          assert.deepStrictEqual(await page.locator(".token-view .special").count(), 1)
+          await eventually(async () => assert.deepStrictEqual(await tokens.allTextContents(), ["<|im_end|>", "five"]))
+          await eventually(async () => assert.deepStrictEqual(await page.locator(".token-view .special").count(), 1))
           const classOf = (colour: string) =>
             page.getByLabel("colour by").selectOption(colour).then(() => tokens.last().getAttribute("class"))
-          assert.include(await classOf("logprob"), "shade-2")
-          assert.include(await classOf("advantage"), "loss-4")
-          assert.include(await classOf("mask"), "gain-2")
-          assert.include(await classOf("version"), "version")
+          await eventually(async () => assert.include(await classOf("logprob"), "shade-2"))
+          await eventually(async () => assert.include(await classOf("advantage"), "loss-4"))
+          await eventually(async () => assert.include(await classOf("mask"), "gain-2"))
+          await eventually(async () => assert.include(await classOf("version"), "version"))
           await page.getByLabel("colour by").selectOption("gap")
           await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
 
@@ -163,7 +174,9 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await tokens.last().click()
           const microscope = page.getByRole("group", { name: "token microscope of turn 0" })
           await microscope.getByText("the token's term of ppo").waitFor()
-          assert.match((await microscope.textContent()) ?? "", /advantage-0\.5.*ratio1\.000.*clippedno.*0\.5000/)
+          await eventually(async () =>
+            assert.match((await microscope.textContent()) ?? "", /advantage-0\.5.*ratio1\.000.*clippedno.*0\.5000/)
+          )
           await microscope.getByLabel("loss").selectOption("cispo")
           await microscope.getByText("-1.2500").waitFor()
         })
@@ -180,19 +193,25 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(yield* Served.serve(folder), place), async (page) => {
           await page.getByText("begun with weights of optimizer step 3").waitFor()
           const tokens = page.locator(".token-view .token")
-          const shades = await tokens.evaluateAll((found) => found.map((token) => token.className))
-          assert.deepStrictEqual(shades, ["token version", "token shade-2", "token shade-2"])
+          const shades = () => tokens.evaluateAll((found) => found.map((token) => token.className))
+          await eventually(async () =>
+            assert.deepStrictEqual(await shades(), ["token version", "token shade-2", "token shade-2"])
+          )
           const legend = page.locator(".legend .token")
-          assert.deepStrictEqual((await legend.allTextContents()).slice(0, 3), [
-            "weights that the group was begun with",
-            "1 step newer",
-            "2 steps newer"
-          ])
+          await eventually(async () =>
+            assert.deepStrictEqual((await legend.allTextContents()).slice(0, 3), [
+              "weights that the group was begun with",
+              "1 step newer",
+              "2 steps newer"
+            ])
+          )
           const colourOf = (shade: string) =>
             page.evaluate(`getComputedStyle(document.querySelector(".legend .${shade}")).backgroundColor`)
-          assert.notStrictEqual(await colourOf("version"), await colourOf("shade-2"))
+          await eventually(async () => assert.notStrictEqual(await colourOf("version"), await colourOf("shade-2")))
           await tokens.last().click()
-          assert.match((await page.getByRole("row", { name: "weights" }).textContent()) ?? "", /step 5/)
+          await eventually(async () =>
+            assert.match((await page.getByRole("row", { name: "weights" }).textContent()) ?? "", /step 5/)
+          )
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
@@ -209,32 +228,38 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(url, { at: "member", run, iteration: 0, group: 1, member: 0 }), async (page) => {
           const turn = page.getByRole("region", { name: "Turn 0" })
           await turn.getByText("thinking", { exact: true }).waitFor()
-          assert.deepStrictEqual(await turn.locator("dl.logs dt").allTextContents(), [
-            "question",
-            "thinking",
-            "answer",
-            "call of a tool",
-            "reference"
-          ])
-          assert.deepStrictEqual((await turn.locator("dl.logs dd").allTextContents()).slice(1, 4), [
-            "2 and 3",
-            "five",
-            "add({})"
-          ])
+          await eventually(async () =>
+            assert.deepStrictEqual(await turn.locator("dl.logs dt").allTextContents(), [
+              "question",
+              "thinking",
+              "answer",
+              "call of a tool",
+              "reference"
+            ])
+          )
+          await eventually(async () =>
+            assert.deepStrictEqual((await turn.locator("dl.logs dd").allTextContents()).slice(1, 4), [
+              "2 and 3",
+              "five",
+              "add({})"
+            ])
+          )
           const clipboard = "{ value: { writeText: (text) => { document.title = text } } }"
           await page.evaluate(`Object.defineProperty(navigator, "clipboard", ${clipboard})`)
           await page.getByRole("button", { name: "copy as OpenAI's messages" }).click()
-          assert.deepStrictEqual(JSON.parse(await page.title()), {
-            messages: [
-              { role: "user", content: "What is 2 + 3?" },
-              {
-                role: "assistant",
-                content: "five\n",
-                reasoning_content: "2 and 3",
-                tool_calls: [{ id: "call_0", type: "function", function: { name: "add", arguments: "{}" } }]
-              }
-            ]
-          })
+          await eventually(async () =>
+            assert.deepStrictEqual(JSON.parse(await page.title()), {
+              messages: [
+                { role: "user", content: "What is 2 + 3?" },
+                {
+                  role: "assistant",
+                  content: "five\n",
+                  reasoning_content: "2 and 3",
+                  tool_calls: [{ id: "call_0", type: "function", function: { name: "add", arguments: "{}" } }]
+                }
+              ]
+            })
+          )
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
@@ -245,8 +270,12 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const place = { at: "group", run, iteration: 0, group: Recorded.first.rough, tokens: "true" }
         yield* visit(at(url, place), async (page) => {
           await page.locator("article.member .departs").waitFor()
-          assert.deepStrictEqual(await page.locator(".departs").allTextContents(), ["five"])
-          assert.strictEqual(await page.locator("article.member", { hasText: "dropped" }).count(), 1)
+          await eventually(async () =>
+            assert.deepStrictEqual(await page.locator(".departs").allTextContents(), ["five"])
+          )
+          await eventually(async () =>
+            assert.strictEqual(await page.locator("article.member", { hasText: "dropped" }).count(), 1)
+          )
         })
       }))
 
@@ -258,13 +287,15 @@ describe.skipIf(isMissing)("the page of a run", () => {
         yield* visit(at(url, place), async (page) => {
           await page.getByText("policy 400 ms · environment 1.2 s").waitFor()
           const lanes = page.getByRole("region", { name: "Time" })
-          assert.deepStrictEqual(await lanes.locator("rect title").allTextContents(), [
-            "turn 0, policy: 400 ms",
-            "turn 0, environment: 1.2 s",
-            "turn 1, policy: 200 ms",
-            "turn 1, environment: 0 ms",
-            "rewards: 600 ms"
-          ])
+          await eventually(async () =>
+            assert.deepStrictEqual(await lanes.locator("rect title").allTextContents(), [
+              "turn 0, policy: 400 ms",
+              "turn 0, environment: 1.2 s",
+              "turn 1, policy: 200 ms",
+              "turn 1, environment: 0 ms",
+              "rewards: 600 ms"
+            ])
+          )
           await page.keyboard.press("Escape")
           await lanes.getByText("member 1").waitFor()
         })
@@ -290,11 +321,15 @@ describe.skipIf(isMissing)("the page of a run", () => {
         const { visit } = yield* Browser
         const place = { at: "member", run, iteration: 0, group: Recorded.first.rough, member: 1 }
         yield* visit(at(url, place), async (page) => {
-          assert.match((await page.getByRole("region", { name: "Grading" }).textContent()) ?? "", /judge_score2\.5/)
+          await eventually(async () =>
+            assert.match((await page.getByRole("region", { name: "Grading" }).textContent()) ?? "", /judge_score2\.5/)
+          )
           await page.getByText("Replay").click()
           await page.getByLabel("tokens shown").fill("2")
           await page.getByText("2 of 8 tokens; 200 ms of 1.8 s").waitFor()
-          assert.strictEqual(await page.locator(".replay pre").textContent(), "<|im_end|>five")
+          await eventually(async () =>
+            assert.strictEqual(await page.locator(".replay pre").textContent(), "<|im_end|>five")
+          )
           await page.getByLabel("speed").selectOption("32")
           await page.getByRole("button", { name: "play" }).click()
           await page.getByText("8 of 8 tokens").waitFor()

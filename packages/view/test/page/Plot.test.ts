@@ -6,7 +6,7 @@ import { Effect, FileSystem } from "effect"
 import type { Page } from "playwright-core"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 /** A run of 40 iterations whose reward rises by 0.02, with a metric that grows tenfold every ten iterations. */
 const written = Effect.gen(function*() {
@@ -36,7 +36,8 @@ const point = async (page: Page, share: number) => {
   await page.mouse.move(x, y)
 }
 
-const fields = (page: Page) => Object.fromEntries(new URLSearchParams(new URL(page.url()).hash.slice(1)))
+const fields = async (page: Page) =>
+  Object.fromEntries(new URLSearchParams(await page.evaluate<string>("location.hash.slice(1)")))
 
 describe.skipIf(isMissing)("a curve", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -73,19 +74,23 @@ describe.skipIf(isMissing)("a curve", () => {
           await point(page, 0.6)
           await page.mouse.up()
           await page.getByRole("link", { name: "whole run" }).waitFor()
-          const { from, to } = fields(page)
+          const { from, to } = await fields(page)
           assert.isTrue(Number(from) > 5 && Number(from) < Number(to) && Number(to) < 30, `from ${from} to ${to}`)
-          assert.strictEqual(await page.locator("circle.point").count(), Number(to) - Number(from) + 1)
+          await eventually(async () =>
+            assert.strictEqual(await page.locator("circle.point").count(), Number(to) - Number(from) + 1)
+          )
 
           await page.goto(at(url, { at: "run", run, iteration: 30 }))
+          await page.locator("p.told").getByText("iteration 30:").waitFor()
           await page.keyboard.press("+")
+          await eventually(async () => assert.property(await fields(page), "from"))
           await page.keyboard.press("+")
-          assert.include(fields(page), { from: "25", to: "35" })
+          await eventually(async () => assert.include(await fields(page), { from: "25", to: "35" }))
           await page.keyboard.press("-")
-          assert.include(fields(page), { from: "19", to: "39" })
+          await eventually(async () => assert.include(await fields(page), { from: "19", to: "39" }))
           await page.keyboard.press("0")
           await page.locator("circle.point").nth(39).waitFor()
-          assert.notProperty(fields(page), "from")
+          await eventually(async () => assert.notProperty(await fields(page), "from"))
         })
       }))
 
@@ -100,14 +105,18 @@ describe.skipIf(isMissing)("a curve", () => {
           await told.getByText("iteration 39: 0.00794").waitFor()
           await page.getByLabel("log scale").check()
           await page.getByText("1 value is not above 0").waitFor()
-          assert.deepStrictEqual((await plot(page).locator("text.tick").allTextContents()).slice(0, 3), [
-            "1e-5",
-            "0.0001",
-            "0.001"
-          ])
+          await eventually(async () =>
+            assert.deepStrictEqual((await plot(page).locator("text.tick").allTextContents()).slice(0, 3), [
+              "1e-5",
+              "0.0001",
+              "0.001"
+            ])
+          )
           await page.getByLabel("smoothing").selectOption("20")
           await page.locator("polyline.rough").waitFor()
-          assert.include(fields(page), { metric: "optim/kl", log: "true", smooth: "20" })
+          await eventually(async () =>
+            assert.include(await fields(page), { metric: "optim/kl", log: "true", smooth: "20" })
+          )
         })
       }))
   })

@@ -3,7 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
-import { at, Browser, isMissing } from "./Browser.ts"
+import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by pointer", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
@@ -43,8 +43,12 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         yield* visit(at(url, { at: "runs" }), async (page) => {
           const textOf = async (name: string) => (await page.getByRole("row", { name }).textContent()) ?? ""
           await page.getByText("killed while", { exact: false }).waitFor()
-          assert.match(await textOf("first"), /endedcompletedtest\/words2 \/ 30\.87560\.0 %60–/)
-          assert.match(await textOf("killed"), /killedkilled while going on after iteration 1test\/words2 \/ 3/)
+          await eventually(async () =>
+            assert.match(await textOf("first"), /endedcompletedtest\/words2 \/ 30\.87560\.0 %60–/)
+          )
+          await eventually(async () =>
+            assert.match(await textOf("killed"), /killedkilled while going on after iteration 1test\/words2 \/ 3/)
+          )
         })
       }))
 
@@ -64,7 +68,9 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
           await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
           for (const [button, copied] of [["copy ids", "7 8"], ["copy text", "<|im_end|>five"]] as const) {
             await page.getByRole("button", { name: button }).click()
-            assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), copied)
+            await eventually(async () =>
+              assert.strictEqual(await page.evaluate("navigator.clipboard.readText()"), copied)
+            )
           }
         })
       }))
