@@ -156,5 +156,5 @@ export const layerOptions = (
     return Layer.provide(fromSources(sources, checkpoints), host)
   }))
 
-/** Two tiny models, checkpoints under `runs/checkpoints`, one thread per processor. */
+/** The presets, checkpoints under `runs/checkpoints`, and one thread per processor. */
 export const layer = layerOptions({})

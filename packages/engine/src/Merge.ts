@@ -54,7 +54,7 @@ const narrowed =
       read: (offset, into) => Effect.mapError(read(offset, into), asError)
     }))
 
-/** Files of a folder that say how its model is spoken to. */
+/** Files of a folder that define its tokenizer, its chat template and how it is sampled from. */
 const companions = [
   "tokenizer.json",
   "tokenizer_config.json",

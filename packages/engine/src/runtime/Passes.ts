@@ -1,4 +1,4 @@
-/** Passes over data: cut into micro-batches, computed by the threads, and put together again. */
+/** Passes over the data of a call, which are cut into micro-batches that threads compute. */
 import { type Datum, type Loss, LossGraph, TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
@@ -95,8 +95,8 @@ export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.L
 }
 
 /**
- * Adds up gradients in the order in which they come: apart in the block of the first one, which `finish` adds to the target's, or in the
- * target's at once. A refusal leaves the target's as it was only where they are added up apart, or where it concerns the first one.
+ * Adds up the gradients of micro-batches in their order. `isApart` adds them up in the block of the first one, which `finish` adds to the
+ * target's block, so that a refusal of any of them leaves the target's block as it was.
  */
 const collector = (
   { gradients, packed: { layout }, place: { threads } }: Target,

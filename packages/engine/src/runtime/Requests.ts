@@ -20,7 +20,7 @@ interface Unanswered {
   readonly receive: (reply: Reply) => void
 }
 
-/** After the first failure of any thread all requests fail, those under way and those to come. */
+/** The first failure of any thread fails all requests, those under way and later ones. */
 export class Requests implements Listener {
   readonly #unanswered = new Map<number, Unanswered>()
   #nextId = 0

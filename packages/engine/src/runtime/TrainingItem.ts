@@ -16,7 +16,7 @@ const tooMany = (index: number, candidates: number) => {
   return new TinkerError.Unsupported({ capability: "candidates", detail })
 }
 
-/** Of data that keep the rules of requests. */
+/** Items of data that keep the rules of requests. */
 export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Datum<Datum.Kind>>) {
   const items: Array<Item> = []
   for (const [index, { inputs, modelInput }] of data.entries()) {
@@ -36,7 +36,7 @@ const compact = (values: LossGraph.Values) => {
   return data instanceof Float32Array && shape.length === 1 && shape[0] === data.length ? data : values
 }
 
-/** Of data for a loss graph. */
+/** Items of data for a loss graph. */
 export const fromGraphData = Effect.fnUntraced(function*(data: ReadonlyArray<TrainingClient.GraphDatum>) {
   const items: Array<Item> = []
   for (const [index, { counted: given, inputs, modelInput, targetTokens }] of data.entries()) {

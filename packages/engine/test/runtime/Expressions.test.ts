@@ -182,6 +182,33 @@ layer(TestEngine.layer(2))((it) => {
         assert.match(yield* message(new Uint8Array(3)), /data\[0\]\.counted has 3 values, expected 8/)
       }))
 
+    it.effect("says which of its data do not fit the model", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })
+        const [example] = yield* examples(client)
+        const [datum] = LossGraphPass.fromExamples([example], PolicyLoss.importanceSampling)
+        const refusal = (wrong: TrainingClient.GraphDatum) =>
+          client.forwardBackwardGraph === undefined
+            ? Effect.die("the engine computes no graphs")
+            : Effect.flip(client.forwardBackwardGraph([datum, wrong], PolicyLoss.importanceSampling.graph))
+        const unknown = datum.targetTokens.with(2, 99_999)
+        assert.match(
+          (yield* refusal({ ...datum, targetTokens: unknown })).message,
+          /data\[1\]\.targetTokens\[2\] is 99999, expected a token id from 0 to \d+$/
+        )
+        assert.match(
+          (yield* refusal({ ...datum, targetTokens: unknown.subarray(3) })).message,
+          /data\[1\]\.targetTokens has 5 values, expected 8$/
+        )
+        const long = yield* refusal({
+          ...datum,
+          modelInput: TestEngine.prompt(1, 5000),
+          targetTokens: new Int32Array(5000)
+        })
+        assert.strictEqual(long.reason._tag, "ContextTooLong")
+      }))
+
     it.effect("is refused whole where the gradient of one datum is not finite", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
