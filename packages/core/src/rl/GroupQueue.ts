@@ -1,38 +1,22 @@
 /** Groups on their way from a dataset to the updates that train on them, sampled also while others are trained on. */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as FiberMap from "effect/FiberMap"
-import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
-import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Weights } from "../backend/Weights.ts"
-import type { InvalidOption } from "../record/InvalidOption.ts"
-import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
-import type { RolloutError } from "../rollout/RolloutError.ts"
 import type * as Program from "../run/Program.ts"
-import * as DynamicSampling from "./DynamicSampling.ts"
+import * as Admission from "./Admission.ts"
+import * as GroupFibers from "./GroupFibers.ts"
+import * as Outstanding from "./Outstanding.ts"
 import * as PublishedWeights from "./PublishedWeights.ts"
 import type * as RecordedSchedule from "./RecordedSchedule.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as Schedule from "./Schedule.ts"
 import * as Tickets from "./Tickets.ts"
+import * as UpdateGroups from "./UpdateGroups.ts"
+import * as UpdateSize from "./UpdateSize.ts"
 
-/** A group that ended, with what became of it. */
-export interface Ended extends Schedule.Ended {
-  readonly result: GroupResult
-  /** Its tokens by their weights, where it may have hopped. */
-  readonly tokens: ReadonlyArray<PublishedWeights.TokenSpan>
-}
-
-/** A group that takes no place in an update, and why. A stale one may not have ended. */
-export interface Aside {
-  readonly group: Schedule.Begun & Partial<Ended>
-  readonly verdict: "filtered" | "stale"
-}
+export type { Aside, Ended } from "./Outstanding.ts"
 
 /** Groups that begin, and the optimizer steps behind their weights. */
 export interface Wave {
@@ -40,7 +24,7 @@ export interface Wave {
   readonly groups: ReadonlyArray<Schedule.Begun & Partial<RecordedSchedule.Span>>
 }
 
-export type Error<E> = E | TinkerError | RolloutError | InvalidOption
+export type Error<E> = GroupFibers.Error<E>
 
 export interface GroupQueue<out E, out R> {
   /** Newer weights are there, for which `iteration` collects its groups: as many more begin as there is room for. */
@@ -57,11 +41,11 @@ export interface GroupQueue<out E, out R> {
   /** No group is left, to train on or to be recorded as put aside. */
   readonly isOver: Effect.Effect<boolean, Error<E>, R>
   /** The groups of the iteration's update, once they are there. */
-  readonly takeAll: Effect.Effect<ReadonlyArray<Ended> | undefined, Error<E>, R>
+  readonly takeAll: Effect.Effect<ReadonlyArray<Outstanding.Ended> | undefined, Error<E>, R>
   /** The next group of the iteration's update, once it is there. */
-  readonly takeNext: Effect.Effect<Ended | undefined, Error<E>, R>
+  readonly takeNext: Effect.Effect<Outstanding.Ended | undefined, Error<E>, R>
   /** Groups that were put aside since the last time; those that a recorded update told of, once they are there. */
-  readonly aside: Effect.Effect<ReadonlyArray<Aside>, Error<E>>
+  readonly aside: Effect.Effect<ReadonlyArray<Outstanding.Aside>, Error<E>>
   /** Where the run is in its dataset, the groups that were taken behind it. */
   readonly position: () => Schedule.Position
 }
@@ -91,230 +75,137 @@ export interface Options<E, R, CE, CR> {
   readonly recorded: RecordedSchedule.RecordedSchedule
 }
 
-/** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
-export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
-  { from, options, recorded, rules, weights }: Options<E, R, CE, CR>
-) {
-  type Admitted = Tickets.Upcoming<E, R> & Schedule.Begun & Partial<RecordedSchedule.Span>
-  const { concurrency = Rollout.defaultConcurrency, ...rollout } = options.rollout
-  const tickets = Tickets.make(options.dataset, options.seed, from.groups)
-  const published = yield* PublishedWeights.make(options, weights, recorded.iterations)
-  const fibers = yield* FiberMap.make<string>()
-  const changes = yield* Queue.unbounded<void, Error<E>>()
-  /** Groups may also begin while passes are submitted, where the program's own services, its log of groups above all, are not. */
-  const context = yield* Effect.context<R>()
-  const lock = yield* Semaphore.make(1)
-  const inFlight = new Map<string, Admitted>()
-  let ended: ReadonlyArray<Ended> = []
-  let aside: ReadonlyArray<Aside> = []
-  let toBegin: ReadonlyArray<Admitted> = []
-  let toRecord: Wave["groups"] = []
-  let iteration = from.iteration
-  let step = 0
-  /** Groups of the iteration's update, which keep their places until newer weights are published. */
-  let taken = 0
-  /** Groups that were filtered since then. */
-  let filtered = 0
-  let isComplete = false
+/** What the groups of a run are kept in, and what decides about them. */
+const parts = <E, R, CE, CR>({ from, options, recorded, rules }: Options<E, R, CE, CR>) => {
+  const { dataset, dynamic, rollout: { concurrency = Rollout.defaultConcurrency, ...rollout }, seed } = options
+  const tickets = Tickets.make(dataset, seed, from.groups)
+  const outstanding = Outstanding.make(from.iteration, tickets.settle)
+  const size = UpdateSize.make({ dynamic, rules, tickets, now: outstanding.now })
+  const admission = Admission.make({ tickets, rules, recorded, outstanding, size, concurrency })
+  const update = UpdateGroups.make({ rules, recorded, size, now: outstanding.now })
+  return { rollout, tickets, outstanding, size, admission, update }
+}
 
-  const nameOf = ({ batch, key }: Schedule.Ticket) => Schedule.nameOf(batch, key)
-  const recordOf = (group: Schedule.Ticket) => recorded.groups.get(nameOf(group))
-  /** The iteration's update as it was recorded: it is made of the same groups again. */
-  const planned = () => recorded.updates.get(iteration)
+/** How an update takes its groups. What was admitted has begun by then: it is of the weights of the iteration. */
+const taking = <E, R, CE, CR>(
+  { outstanding, size, tickets, update }: ReturnType<typeof parts<E, R, CE, CR>>,
+  begin: Effect.Effect<void, Error<E>, R>
+) => {
+  const { now } = outstanding
+  const take = (groups: ReadonlyArray<Outstanding.Ended>) =>
+    Effect.as(Effect.andThen(begin, Effect.sync(() => outstanding.take(groups))), groups)
 
-  const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
-    tickets.settle(group)
-    if (verdict === "filtered") filtered++
-    aside = [...aside, { group, verdict }]
+  return {
+    isOver: Effect.gen(function*() {
+      if (update.isPlanned() || now().aside.length > 0) return false
+      return (yield* size.size) === 0 && (yield* tickets.size(now().iteration)) > 0
+    }),
+    all: Effect.gen(function*() {
+      const groups = yield* update.all
+      return groups && (yield* take(groups))
+    }),
+    next: Effect.gen(function*() {
+      const group = yield* update.next
+      return group && (yield* take([group]))[0]
+    }),
+    aside: Effect.sync(() => {
+      const due = update.aside()
+      if (due !== undefined) outstanding.takeAside(due)
+      return due
+    })
   }
+}
 
-  const wholeOf = (batch: number) => DynamicSampling.groupsOf(options.dynamic, batch)
+interface Sampling {
+  readonly published: PublishedWeights.PublishedWeights
+  readonly giveUp: (name: string) => Effect.Effect<unknown>
+}
 
-  const gathering = Effect.map(
-    Effect.suspend(() => tickets.size(iteration)),
-    (batch): DynamicSampling.Gathering => ({ batch, filtered, there: ended.length + taken })
-  )
-
-  const slots = Effect.gen(function*() {
-    let sum = 0
-    for (let other = iteration; other < rules.horizon(iteration); other++) sum += wholeOf(yield* tickets.size(other))
-    return sum
+/** What happens when there are newer weights: groups that are too old are dropped, and others begin. */
+const publishing = <E, R, CE, CR>(
+  { rules }: Options<E, R, CE, CR>,
+  { admission, outstanding, tickets }: ReturnType<typeof parts<E, R, CE, CR>>,
+  { giveUp, published }: Sampling
+) => {
+  let step = 0
+  const refresh = Effect.fnUntraced(function*(iteration: number) {
+    if (outstanding.now().inFlight.size === 0 && (yield* tickets.peek) === undefined) return
+    step = yield* published.publish(iteration)
   })
+  return {
+    /** Optimizer steps behind the weights. */
+    step: () => step,
+    publish: Effect.fnUntraced(function*(iteration: number) {
+      outstanding.goOn(iteration)
+      const dropped = outstanding.drop((group) => rules.isStale(group, iteration))
+      yield* Effect.forEach(dropped, giveUp, { discard: true })
+      yield* admission.renew
+      yield* refresh(iteration)
+    })
+  }
+}
 
-  /** False where the dataset is used up. A group that has ended is not to be asked for anything before the iteration in which it did. */
-  const admitNext = Effect.gen(function*() {
-    const upcoming = yield* tickets.take
-    if (upcoming === undefined) return false
-    const { began = iteration, ended, fate } = recordOf(upcoming) ?? {}
-    const admitted: Admitted = { ...upcoming, ...(ended === undefined ? { began: iteration } : { began, ended }) }
-    toRecord = [...toRecord, admitted]
-    if (fate === "abandoned" && rules.isStale(admitted, iteration)) putAside(admitted, "stale")
-    else {
-      inFlight.set(nameOf(admitted), admitted)
-      toBegin = [...toBegin, admitted]
-    }
-    return true
-  })
+/** What becomes of a group that ended. */
+const verdictOn = (
+  group: Outstanding.Ended,
+  iteration: number,
+  { recorded, rules }: Pick<Options<never, never, never, never>, "recorded" | "rules">
+): Outstanding.Aside["verdict"] | "waits" => {
+  const fate = recorded.groups.get(Schedule.nameOf(group))?.fate
+  if (fate === undefined ? rules.isFiltered(group.result) : fate === "filtered") return "filtered"
+  return rules.isStale(group, iteration) ? "stale" : "waits"
+}
 
-  const admit = Effect.gen(function*() {
-    const room = (yield* slots) - DynamicSampling.unreplaced(options.dynamic, yield* gathering)
-    const hasRoom = () => inFlight.size < concurrency && inFlight.size + ended.length + taken < room
-    while (hasRoom() && (yield* admitNext));
-  })
+/** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
+export const make = Effect.fnUntraced(function*<E, R, CE, CR>(settings: Options<E, R, CE, CR>) {
+  const { options, recorded, weights } = settings
+  const own = parts(settings)
+  const { admission, outstanding, size, tickets, update } = own
+  const published = yield* PublishedWeights.make(options, weights, recorded.iterations)
+  const changes = yield* Queue.unbounded<void, Error<E>>()
+  const lock = yield* Semaphore.make(1)
+  const { now } = outstanding
 
-  /** The groups that had begun by the update when it was recorded, whether or not there is room. */
-  const admitRecorded = Effect.fnUntraced(function*({ trained }: RecordedSchedule.Update) {
-    const isThere = (name: string) => inFlight.has(name) || ended.some((group) => nameOf(group) === name)
-    const hasBegun = (group: Schedule.Ticket) => (recordOf(group)?.began ?? Infinity) <= iteration
-    while (true) {
-      const next = yield* tickets.peek
-      if (next === undefined || (!hasBegun(next) && trained.every(isThere))) return
-      yield* admitNext
-    }
-  })
-
-  const finish = (group: Admitted, result: GroupResult) =>
+  const ended = (group: Admission.Admitted<E, R>, result: Outstanding.Ended["result"]) =>
     lock.withPermit(Effect.gen(function*() {
-      if (!inFlight.delete(nameOf(group))) return
+      if (!outstanding.arrive(group)) return
+      const { iteration } = now()
       const over = { ended: iteration, ...group, result, tokens: published.spans(group.began, result) }
-      const fate = recordOf(group)?.fate
-      if (fate === undefined ? rules.isFiltered(result) : fate === "filtered") putAside(over, "filtered")
-      else if (rules.isStale(group, iteration)) putAside(over, "stale")
-      else ended = [...ended, over]
-      if (planned() === undefined) yield* admit
-      if (taken > 0) yield* begin
+      const verdict = verdictOn(over, iteration, settings)
+      if (verdict === "waits") outstanding.wait(over)
+      else outstanding.putAside(over, verdict)
+      yield* admission.replace
+      if (now().taken > 0) yield* begin
       yield* Queue.offer(changes, undefined)
     }))
 
-  /** A group has its weights from now on: newer ones may be published before it asks for its first token. */
-  const beginOne = (group: Admitted) =>
-    Effect.uninterruptible(Effect.gen(function*() {
-      const scope = yield* Scope.make()
-      const { policy, step } = yield* Scope.provide(published.begin, scope)
-      const place = { seed: options.seed, iteration: group.batch, samplerStep: step }
-      const rolled = Rollout.recorded(group.builder, policy, { ...rollout, ...place })
-      const whole = Effect.flatMap(rolled, (result) => finish(group, result))
-      yield* Effect.onExit(whole, (exit) => ending(scope, exit)).pipe(
-        Effect.provideContext(context),
-        FiberMap.run(fibers, nameOf(group))
-      )
-    }))
-
-  const ending = (scope: Scope.Closeable, exit: Exit.Exit<void, Error<E>>) =>
-    Effect.andThen(
-      Scope.close(scope, exit),
-      Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
-        ? Queue.failCause(changes, exit.cause)
-        : Effect.void
-    )
-
-  const begin: Effect.Effect<void, Error<E>, R> = Effect.suspend(() => {
-    const isDue = ({ ended = iteration }: Admitted) => ended <= iteration
-    const groups = toBegin.filter((group) => inFlight.has(nameOf(group)))
-    toBegin = groups.filter((group) => !isDue(group))
-    return Effect.forEach(groups.filter(isDue), beginOne, { discard: true })
-  })
-
-  const dropStale = Effect.sync(() => {
-    const isStale = (group: Schedule.Begun) => rules.isStale(group, iteration)
-    for (const group of ended.filter(isStale)) putAside(group, "stale")
-    ended = ended.filter((group) => !isStale(group))
-    for (const [name, group] of inFlight) {
-      if (!isStale(group)) continue
-      inFlight.delete(name)
-      putAside(group, "stale")
-      Option.map(FiberMap.getUnsafe(fibers, name), (fiber) => fiber.interruptUnsafe())
-    }
-  })
-
-  const refresh = Effect.gen(function*() {
-    if (inFlight.size === 0 && (yield* tickets.peek) === undefined) return
-    step = yield* published.publish(iteration)
-  })
-
-  const size = Effect.gen(function*() {
-    const places = DynamicSampling.places(options.dynamic, yield* gathering)
-    const left = inFlight.size + ended.length + taken
-    return (yield* tickets.peek) === undefined ? Math.min(places, left) : places
-  })
-
-  const collecting = Effect.map(size, (size): Schedule.Collecting<Ended> => ({
-    iteration,
-    inFlight: [...inFlight.values()],
+  const fibers = yield* GroupFibers.make({
+    seed: options.seed,
+    rollout: own.rollout,
+    published,
     ended,
-    places: size - taken,
-    size: (other) => other < rules.horizon(iteration) ? wholeOf(tickets.knownSize(other)) : 0
-  }))
-
-  /** What was admitted has begun by then: it is of the weights of this iteration. */
-  const take = Effect.fnUntraced(function*(groups: ReadonlyArray<Ended>) {
-    yield* begin
-    const names = new Set(groups.map(nameOf))
-    ended = ended.filter((group) => !names.has(nameOf(group)))
-    taken += groups.length
-    for (const group of groups) tickets.settle(group)
-    return groups
+    failed: (cause) => Queue.failCause(changes, cause)
   })
 
-  /** Groups on their way for which no place was left are the next update's, also where they end before this one is made. */
-  const complete = Effect.gen(function*() {
-    const plan = planned()
-    if (plan !== undefined) return taken === plan.trained.length
-    isComplete = isComplete || (taken === (yield* size) && rules.batch(yield* collecting) !== undefined)
-    return isComplete
-  })
+  const begin: Effect.Effect<void, Error<E>, R> = Effect.suspend(() =>
+    Effect.forEach(admission.due(), fibers.begin, { discard: true })
+  )
 
-  const takeAside = Effect.sync(() => {
-    const names = planned()?.aside
-    if (names?.some((name) => inFlight.has(name)) === true) return undefined
-    const due = names?.flatMap((name) => aside.find(({ group }) => nameOf(group) === name) ?? []) ?? aside
-    aside = aside.filter((one) => !due.includes(one))
-    return due
-  })
-
-  const endedAs = (names: ReadonlyArray<string>) => {
-    const groups = names.flatMap((name) => ended.find((group) => nameOf(group) === name) ?? [])
-    return groups.length === names.length ? groups : undefined
-  }
-
+  const newer = publishing(settings, own, { published, giveUp: fibers.giveUp })
+  const taken = taking(own, begin)
   const queue: GroupQueue<E, R> = {
-    publish: (next) =>
-      lock.withPermit(Effect.suspend(() => {
-        iteration = next
-        taken = 0
-        filtered = 0
-        isComplete = false
-        const plan = planned()
-        return Effect.andThen(dropStale, Effect.andThen(plan === undefined ? admit : admitRecorded(plan), refresh))
-      })),
-    wave: Effect.sync(() => {
-      const groups = toRecord
-      toRecord = []
-      return { step, groups }
-    }),
+    publish: (iteration) => lock.withPermit(newer.publish(iteration)),
+    wave: Effect.sync(() => ({ step: newer.step(), groups: admission.wave() })),
     begin: lock.withPermit(begin),
     changed: Queue.take(changes),
-    whole: lock.withPermit(Effect.map(gathering, ({ batch }) => wholeOf(batch))),
-    isComplete: lock.withPermit(complete),
-    isOver: lock.withPermit(Effect.gen(function*() {
-      return planned() === undefined && aside.length === 0 && (yield* size) === 0 &&
-        (yield* tickets.size(iteration)) > 0
-    })),
-    takeAll: lock.withPermit(Effect.gen(function*() {
-      const plan = planned()
-      const groups = plan === undefined ? rules.batch(yield* collecting) : endedAs(plan.trained)
-      return groups && (yield* take(groups))
-    })),
-    takeNext: lock.withPermit(Effect.gen(function*() {
-      const name = planned()?.trained[taken]
-      const group = name === undefined
-        ? rules.next(yield* collecting)
-        : ended.find((group) => nameOf(group) === name)
-      return group && (yield* take([group]))[0]
-    })),
+    whole: lock.withPermit(size.whole),
+    isComplete: lock.withPermit(update.isComplete),
+    isOver: lock.withPermit(taken.isOver),
+    takeAll: lock.withPermit(taken.all),
+    takeNext: lock.withPermit(taken.next),
     aside: Effect.gen(function*() {
       while (true) {
-        const due = yield* takeAside
+        const due = yield* taken.aside
         if (due !== undefined) return due
         yield* Queue.take(changes)
       }

@@ -75,7 +75,7 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedul
   let done = 0
 
   const rolledOut = (record: RunRecord.GroupRolledOut) => {
-    const name = Schedule.nameOf(record.iteration, record.key)
+    const name = Schedule.nameOf({ batch: record.iteration, key: record.key })
     const known = groups.get(name)
     const began = Math.max(known?.began ?? 0, weights.iterations.get(record.step) ?? done)
     if (isGivenUp(record)) givenUp.add(name)
@@ -84,7 +84,7 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedul
 
   const credited = ({ groups: credits, iteration }: RunRecord.Credited) => {
     const named = credits.map((credit) => ({
-      name: Schedule.nameOf(credit.iteration ?? iteration, credit.key),
+      name: Schedule.nameOf({ batch: credit.iteration ?? iteration, key: credit.key }),
       fate: fateOf(credit),
       ended: iteration - (credit.staleness?.inQueue ?? 0),
       inFlight: credit.staleness?.inFlight ?? 0
@@ -109,8 +109,8 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedul
       weights.add(record)
     }
     if (record._tag === "Sampling") {
-      for (const { iteration, key, ...span } of record.begun ?? []) {
-        const name = Schedule.nameOf(iteration, key)
+      for (const { iteration: batch, key, ...span } of record.begun ?? []) {
+        const name = Schedule.nameOf({ batch, key })
         groups.set(name, { ...groups.get(name), ...span })
       }
     }

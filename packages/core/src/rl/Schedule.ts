@@ -2,7 +2,7 @@
  * When groups begin, and which are trained on next, where sampling goes on during training.
  *
  * @example
- * const fourth = Effect.map(RecordedSchedule.read, ({ groups }) => groups.get(Schedule.nameOf(1, "sum/4"))?.fate)
+ * const fourth = Effect.map(RecordedSchedule.read, ({ groups }) => groups.get(Schedule.nameOf({ batch: 1, key: "sum/4" }))?.fate)
  */
 import * as Schema from "effect/Schema"
 import * as Signal from "../learn/Signal.ts"
@@ -113,4 +113,4 @@ export interface Cursor extends Schema.Schema.Type<typeof Cursor> {}
 export const start: Cursor = { iteration: 0, groups: { batch: 0, position: 0, done: [] }, credit: null }
 
 /** A group's name: keys are unique within a batch. */
-export const nameOf = (batch: number, key: string) => JSON.stringify([batch, key])
+export const nameOf = ({ batch, key }: Pick<Ticket, "batch" | "key">) => JSON.stringify([batch, key])

@@ -1,0 +1,78 @@
+/** Groups that have begun and that a run is not done with: on their way, waiting for an update, or put aside. */
+import type { GroupResult } from "../rollout/GroupResult.ts"
+import type * as PublishedWeights from "./PublishedWeights.ts"
+import * as Schedule from "./Schedule.ts"
+
+/** A group that ended, with what became of it. */
+export interface Ended extends Schedule.Ended {
+  readonly result: GroupResult
+  /** Its tokens by their weights, where it may have hopped. */
+  readonly tokens: ReadonlyArray<PublishedWeights.TokenSpan>
+}
+
+/** A group that takes no place in an update, and why. A stale one may not have ended. */
+export interface Aside {
+  readonly group: Schedule.Begun & Partial<Ended>
+  readonly verdict: "filtered" | "stale"
+}
+
+/** The groups while an iteration collects its own. */
+export interface Outstanding {
+  readonly iteration: number
+  readonly inFlight: ReadonlyMap<string, Schedule.Begun>
+  /** In the order in which they ended. */
+  readonly ended: ReadonlyArray<Ended>
+  readonly aside: ReadonlyArray<Aside>
+  /** Groups of the iteration's update, which keep their places until newer weights are published. */
+  readonly taken: number
+  /** Groups that were filtered since then. */
+  readonly filtered: number
+}
+
+/** The groups from one moment to the next. `settle` hears of those that the run is done with. */
+export const make = (iteration: number, settle: (group: Schedule.Ticket) => void) => {
+  const inFlight = new Map<string, Schedule.Begun>()
+  let now: Outstanding = { iteration, inFlight, ended: [], aside: [], taken: 0, filtered: 0 }
+
+  const change = (changed: Partial<Outstanding>) => {
+    now = { ...now, ...changed }
+  }
+
+  const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
+    settle(group)
+    const filtered = verdict === "filtered" ? now.filtered + 1 : now.filtered
+    change({ aside: [...now.aside, { group, verdict }], filtered })
+  }
+
+  return {
+    now: () => now,
+    /** Newer weights are there. */
+    goOn: (iteration: number) => change({ iteration, taken: 0, filtered: 0 }),
+    begin: (group: Schedule.Begun) => {
+      inFlight.set(Schedule.nameOf(group), group)
+    },
+    /** False where it has been dropped on its way. */
+    arrive: (group: Schedule.Ticket) => inFlight.delete(Schedule.nameOf(group)),
+    wait: (group: Ended) => change({ ended: [...now.ended, group] }),
+    putAside,
+    /** Drops groups; returns the names of those that were on their way. */
+    drop: (isStale: (group: Schedule.Begun) => boolean) => {
+      const stale = Array.from(inFlight).filter(([, group]) => isStale(group))
+      for (const group of now.ended.filter(isStale)) putAside(group, "stale")
+      change({ ended: now.ended.filter((group) => !isStale(group)) })
+      for (const [name, group] of stale) {
+        inFlight.delete(name)
+        putAside(group, "stale")
+      }
+      return stale.map(([name]) => name)
+    },
+    /** For the iteration's update. */
+    take: (groups: ReadonlyArray<Ended>) => {
+      change({ ended: now.ended.filter((group) => !groups.includes(group)), taken: now.taken + groups.length })
+      groups.forEach(settle)
+    },
+    takeAside: (due: ReadonlyArray<Aside>) => change({ aside: now.aside.filter((one) => !due.includes(one)) })
+  }
+}
+
+export type Tracker = ReturnType<typeof make>
