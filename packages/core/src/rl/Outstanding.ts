@@ -38,10 +38,10 @@ export const make = (iteration: number, settle: (group: Schedule.Ticket) => void
     now = { ...now, ...changed }
   }
 
+  /** A group may have been filtered in an earlier iteration, by a run that was then resumed. */
   const putAside = (group: Aside["group"], verdict: Aside["verdict"]) => {
-    settle(group)
-    const filtered = verdict === "filtered" ? now.filtered + 1 : now.filtered
-    change({ aside: [...now.aside, { group, verdict }], filtered })
+    const isNew = verdict === "filtered" && group.ended === now.iteration
+    change({ aside: [...now.aside, { group, verdict }], filtered: now.filtered + (isNew ? 1 : 0) })
   }
 
   return {
@@ -71,7 +71,11 @@ export const make = (iteration: number, settle: (group: Schedule.Ticket) => void
       change({ ended: now.ended.filter((group) => !groups.includes(group)), taken: now.taken + groups.length })
       groups.forEach(settle)
     },
-    takeAside: (due: ReadonlyArray<Aside>) => change({ aside: now.aside.filter((one) => !due.includes(one)) })
+    /** For the record of the iteration's update: a run is done with a group when its records say what became of it. */
+    takeAside: (due: ReadonlyArray<Aside>) => {
+      change({ aside: now.aside.filter((one) => !due.includes(one)) })
+      for (const { group } of due) settle(group)
+    }
   }
 }
 

@@ -42,6 +42,9 @@ const updates = (records: ReadonlyArray<RunRecord.RunRecord>) => [
   }))
 ]
 
+const credits = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Credited).map(({ groups }) => groups.map(({ key, verdict }) => `${key} ${verdict}`))
+
 /** The last of each iteration. */
 const last = (all: ReturnType<typeof updates>) =>
   Array.from(new Map(all.map((update) => [`${"groups" in update} ${update.iteration}`, update])).values())
@@ -57,7 +60,7 @@ const play = (seed: number, { overrides, pace, world }: Scenario, seen: Schedule
   })
 
 /** Kills a run after each of its records, resumes it, and compares what it had written. */
-const killAfterEachRecord = (scenario: Scenario) => {
+const killAfterEachRecord = (scenario: Scenario, check: (credited: ReturnType<typeof credits>) => void = () => {}) => {
   const seen = Schedules.unseen()
   return Effect.gen(function*() {
     yield* play(0, scenario, seen)
@@ -68,6 +71,7 @@ const killAfterEachRecord = (scenario: Scenario) => {
       yield* Effect.gen(function*() {
         yield* play(count, scenario, seen)
         const records = yield* Task.records
+        check(credits(RunRecord.current(records)))
         const made = last(updates(records))
         for (const update of updates(before)) {
           assert.deepStrictEqual(
@@ -84,9 +88,6 @@ const killAfterEachRecord = (scenario: Scenario) => {
     return story.map(([record]) => record)
   }).pipe(Effect.provide(Schedules.backend(scenario.world, seen), { local: true }))
 }
-
-const credits = (records: ReadonlyArray<RunRecord.RunRecord>) =>
-  records.filter(RunRecord.guards.Credited).map(({ groups }) => groups.map(({ key, verdict }) => `${key} ${verdict}`))
 
 const run = { saveEvery: 2 }
 
@@ -109,6 +110,20 @@ describe("A run that is killed makes the updates again that it had recorded", ()
       }),
     120_000
   )
+
+  it.live("and tells of groups that were filtered while it trained", () =>
+    Effect.gen(function*() {
+      const groups = [1, 1.1, 1.2, 1.3, 1.4, 1.5].map((seconds, index) => ({ seconds, isConstant: index === 2 }))
+      const scenario = {
+        world: { batches: Schedules.inBatches(groups, 2), trainSeconds: 1, publishSeconds: 0 },
+        pace: Pace.async({ maxStepsOffPolicy: 1, removeConstantRewardGroups: true }),
+        overrides: { run: { saveEvery: 1 } }
+      }
+      const records = yield* killAfterEachRecord(scenario, (credited) => {
+        assert.strictEqual(credited.flat().filter((group) => group === "2 filtered").length, 1)
+      })
+      assert.include(credits(records)[1] ?? [], "2 filtered")
+    }), 120_000)
 
   it.live("with an update of no group", () =>
     Effect.gen(function*() {
