@@ -117,7 +117,7 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
   }
 }
 
-/** After how many problems the sides could be told apart, which holds whenever somebody looked. */
+/** After how many problems the sides could be told apart; valid however often one looks. */
 export interface Stopping {
   /** The interval after all problems. */
   readonly interval: ConfidenceSequence.Interval
