@@ -95,10 +95,11 @@ describe("effect-rl serve", () => {
           seq_id: 0,
           num_samples: 100,
           prompt: { chunks: [{ type: "encoded_text", tokens: [12, 7, 9] }] },
-          sampling_params: { max_tokens: 100, seed: 1 }
+          sampling_params: { max_tokens: 40, seed: 1 }
         })
         const poll = yield* Effect.forkChild(post(url, "/retrieve_future", { request_id }), { startImmediately: true })
-        yield* Effect.sleep("50 millis")
+        // The poll has arrived when requests that were sent after it are answered.
+        yield* Effect.forEach([1, 2, 3], () => post(url, "/session_heartbeat", { session_id }), { discard: true })
         child.kill(signal)
         const { sequences } = yield* Fiber.join(poll)
         assert.strictEqual(Array.isArray(sequences) ? sequences.length : 0, 100)
