@@ -66,7 +66,7 @@ export const perToken = (
 
 /**
  * The reward itself: Aᵢ = rᵢ (REINFORCE, Williams 1992). Within one group every member is pushed up where all rewards are
- * positive, so this is for credit that compares across groups, such as `Credit.whitened`.
+ * positive, so this is for credit that compares across groups, such as `Credit.batchRelative`.
  */
 export const reward: Estimator = make(
   "reward",

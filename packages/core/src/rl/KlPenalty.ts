@@ -78,9 +78,16 @@ export const identity = (settings: Settings, model: ChatModel): JsonObject =>
     }
   }
 
-/** Fails, before the first request, where the backend gives no log-probabilities of prompts. */
-export const check = ({ coefficient, postUpdate }: Settings, { capabilities }: ChatModel) =>
-  (coefficient > 0 || postUpdate) && !capabilities.promptLogprobs ? Effect.fail(unsupported) : Effect.void
+/** Fails, before anything is sampled, where the backend gives no log-probabilities of prompts, or does not have the reference. */
+export const check = Effect.fnUntraced(function*(
+  { coefficient, postUpdate, reference }: Settings,
+  { capabilities }: ChatModel
+): Effect.fn.Return<void, TinkerError, Tinker> {
+  const isAsked = coefficient > 0 || postUpdate
+  if (isAsked && !capabilities.promptLogprobs) return yield* unsupported
+  if (reference === undefined) return
+  yield* Effect.scoped(Tinker.use((tinker) => tinker.createSamplingClient({ modelPath: reference })))
+})
 
 /**
  * The credit with the penalty, where there is one. It compares the groups of a whole batch, as the penalty's mean is over all of them. It

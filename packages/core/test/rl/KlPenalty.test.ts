@@ -1,5 +1,5 @@
 import { AdaptiveLimiter, type ModelInput, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
-import { Fault, Script } from "@effect-rl/core/testing"
+import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
 import * as Scripted from "../rollout/Scripted.ts"
@@ -93,6 +93,14 @@ describe("A run with a KL penalty", () => {
       sample: Task.answersHalf,
       models: { [Script.defaultModel]: { promptLogprobs: false, topkPromptLogprobs: 0 } }
     }))))
+
+  it.effect("is refused before anything is sampled where the backend does not have the reference", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(run({ coefficient: 0.5, reference: "scripted://elsewhere/weights" }))
+      assert.strictEqual(error instanceof TinkerError.TinkerError && error.reason._tag, "NotFound")
+      const calls = yield* Call.CallLog.use(({ calls }) => calls)
+      assert.isFalse(calls.some(({ _tag }) => _tag === "Sample"))
+    }).pipe(Effect.provide(scripted)))
 
   it.effect("names the setting that is wrong", () =>
     Effect.gen(function*() {
