@@ -23,11 +23,11 @@ const lines = (cause: Cause.Cause<unknown>): ReadonlyArray<string> => {
   const error = Cause.squash(cause)
   if (CliError.isCliError(error) && error._tag === "ShowHelp") return []
   return Cause.hasDies(cause)
-    ? ["this is a mistake of effect-rl itself:", Cause.pretty(cause)]
+    ? ["this is a bug in effect-rl:", Cause.pretty(cause)]
     : [`error: ${message(error)}`]
 }
 
-/** Writes what went wrong to standard error, without a stack unless it is our own fault; fails as before. */
+/** Writes what went wrong to standard error, without a stack unless it is a bug of ours; fails as before. */
 export const report = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.tapCause(
     effect,

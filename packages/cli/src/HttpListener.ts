@@ -17,7 +17,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
   }
 }
 
-/** The server at an address; fails with `CannotListen` where it cannot be had. */
+/** The server at an address; fails with `CannotListen` where the address is not available. */
 export const layer = (
   server: () => Server,
   options: { readonly host: string; readonly port: number; readonly gracefulShutdownTimeout: Duration.Input }

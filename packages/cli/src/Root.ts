@@ -9,7 +9,7 @@ const verbs = {
   eval: "Measure a model or a checkpoint on a benchmark, or on a recipe's held-out problems",
   sample: "Sample answers to a prompt from a model or a checkpoint",
   chat: "Talk to a model or a checkpoint at the terminal",
-  serve: "Make this machine a service of the Tinker API, for every client of it",
+  serve: "Serve the Tinker API from this machine, to every client of it",
   certify: "Check whether a server speaks the Tinker API as clients need it",
   view: "Show runs in a browser, live: rewards, groups, transcripts",
   runs: "List runs: what they are doing, their last reward, their tokens",
@@ -18,7 +18,7 @@ const verbs = {
   regrade: "Say what another rule of credit would have trained on",
   export: "Write a run as one page, or in the format of another tool",
   merge: "Write a trained adapter and its model as one folder that other tools load",
-  audit: "Look for signs that a policy exploits its reward or degenerates; fails where it finds some",
+  audit: "Look for signs that a policy exploits its reward or degenerates; fails if it finds any",
   checkpoints: "List, download, publish and delete checkpoints, of a run or on a service",
   doctor: "Check that a backend, a model, its tokenizer and its renderer work together"
 }
@@ -27,7 +27,7 @@ type Verb = keyof typeof verbs
 
 const names = Object.entries(verbs)
 
-/** Verbs that are not asked for have no more than their name, so that help and mistakes are answered at once. */
+/** Verbs that are not asked for have no more than their name, so that help and errors appear at once. */
 const root = (version: string) => <Name extends Verb, I, E, R>(verb: Command.Command<Name, I, {}, E, R>) =>
   Command.runWith(
     Command.make("effect-rl").pipe(

@@ -33,7 +33,7 @@ const flags = {
     Flag.withDescription("Model to try the server on (default: the first that it lists)"),
     Flag.optional
   ),
-  server: RunFlags.flags.server.pipe(Flag.withDescription("What kind of server it is (default: found out)")),
+  server: RunFlags.flags.server.pipe(Flag.withDescription("What kind of server it is (default: detected)")),
   badge: Flag.String("badge").pipe(
     Flag.withMetavar("file"),
     Flag.withDescription("SVG to write that says how many checks passed"),

@@ -71,7 +71,7 @@ const publish = asking(
 
 const unpublish = asking(
   "unpublish",
-  "Take a published checkpoint back",
+  "Make a published checkpoint private again",
   "unpublished",
   (rest, path) => rest.unpublishCheckpoint(path)
 )

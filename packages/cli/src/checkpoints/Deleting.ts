@@ -100,10 +100,10 @@ const check = ({ after, before, paths, run, runId, type }: Options) => {
   const isNamed = Option.isSome(runId)
   if (paths.length === 0 && !isNamed) return refuse("path", "absent", "paths of checkpoints, or --run-id")
   if (isNamed && (paths.length > 0 || Option.isSome(run))) {
-    return refuse("--run-id", "given with paths or --run", "it alone: its run's checkpoints are deleted")
+    return refuse("--run-id", "given with paths or --run", "--run-id alone, which deletes the checkpoints of that run")
   }
   return !isNamed && (Option.isSome(type) || Option.isSome(before) || Option.isSome(after))
-    ? refuse("--run-id", "absent", "it, where --type, --before or --after choose checkpoints")
+    ? refuse("--run-id", "absent", "--run-id, among whose checkpoints --type, --before and --after choose")
     : undefined
 }
 
@@ -127,7 +127,7 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
   const output = yield* Output
   const { canPrompt } = yield* TerminalCapabilities
   if (json || !canPrompt) {
-    return yield* refuse("--yes", "absent", "it, where nobody can be asked: what is deleted does not come back")
+    return yield* refuse("--yes", "absent", "--yes, as nobody can be asked here and what is deleted does not come back")
   }
   yield* output.lines(shown)
   const message = `Delete ${Listing.checkpoints(paths.length)} for good?`

@@ -11,7 +11,7 @@ export const ofRun = Effect.fnUntraced(function*(run: string) {
   return { checkpoints: (yield* rest.listCheckpoints(run)).checkpoints, more: 0 }
 })
 
-/** The newest of every run, at most so many, and how many more there are. */
+/** The newest of every run, at most this many, and how many more there are. */
 export const newest = Effect.fnUntraced(function*(limit: number) {
   const rest = yield* RestClient.RestClient
   const first = yield* rest.listUserCheckpoints({ limit: Math.min(page, limit) })

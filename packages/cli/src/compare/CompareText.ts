@@ -13,7 +13,7 @@ const signed = (value: number) => `${value > 0 ? "+" : ""}${Quantity.fixed(value
 const verdict = ({ high, low }: Compare.Comparison, { left, right }: Names, style: Style) => {
   if (low > 0) return style.good(`${Untrusted.show(right)} is better`)
   if (high < 0) return style.good(`${Untrusted.show(left)} is better`)
-  return style.warn("not told apart: the interval holds 0")
+  return style.warn("no clear difference: the interval contains 0")
 }
 
 /** The comparison by one evaluator. */
@@ -48,11 +48,11 @@ const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
     `  ${Untrusted.show(line)}`
   )
 
-/** What the first run of each side was told otherwise. */
+/** What is configured differently in the first run of each side. */
 export const configuration = (differences: ReadonlyArray<Divergence.Difference>, style: Style): ReadonlyArray<string> =>
   differences.length === 0
     ? [style.bold("configured alike")]
-    : [style.bold("configured otherwise"), ...rows(differences)]
+    : [style.bold("configured differently"), ...rows(differences)]
 
 const shown = 5
 

@@ -19,7 +19,7 @@ export class NotWell extends Schema.TaggedError<NotWell>()("NotWell", {
   check: Schema.String
 }) {
   override get message() {
-    return `not ready: the check of "${this.check}" fails`
+    return `not ready: the check "${this.check}" failed`
   }
 }
 

@@ -25,7 +25,7 @@ const flags = {
   model: SubjectFlags.model("that of the checkpoint or of the recipe, or effect-rl/tiny-128"),
   limit: whole("limit", 1).pipe(
     Flag.withMetavar("number"),
-    Flag.withDescription("At most so many questions of a benchmark, from the first (default: all)"),
+    Flag.withDescription("Ask only this many questions of a benchmark, from the first on (default: all)"),
     Flag.optional
   ),
   k: whole("k", 1).pipe(

@@ -18,7 +18,7 @@ import type * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Path from "effect/Path"
 
-/** The project or experiment that runs are kept in, where a tool has such. */
+/** The project or experiment that runs are kept in, where a tool has one. */
 const project = "effect-rl"
 
 export type AnySink = Sink.Sink<FileSystem.FileSystem | Path.Path | HttpClient.HttpClient>

@@ -29,7 +29,7 @@ export interface Flags {
   readonly save: Option.Option<string>
 }
 
-/** There are not as many problems. */
+/** The recipe has fewer problems. */
 export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchProblem", {
   recipe: Schema.String,
   problem: Schema.Int,
@@ -40,7 +40,7 @@ export class NoSuchProblem extends Schema.TaggedError<NoSuchProblem>()("NoSuchPr
   }
 }
 
-/** Nobody knows how the model is spoken to. */
+/** No recipe knows the model, and with it the format of its conversations. */
 export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", { model: Schema.String }) {
   override get message() {
     const names = ModelRegistry.models.map(({ name }) => name)

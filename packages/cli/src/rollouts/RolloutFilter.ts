@@ -12,12 +12,15 @@ export const flags = {
     Flag.optional
   ),
   tag: Flag.String("tag").pipe(Flag.withDescription("Only groups with this tag"), Flag.optional),
-  stopReason: Flag.String("stop-reason").pipe(Flag.withDescription("Only rollouts that ended so"), Flag.optional),
+  stopReason: Flag.String("stop-reason").pipe(
+    Flag.withDescription("Only rollouts that ended for this reason"),
+    Flag.optional
+  ),
   minReward: Flag.Finite("min-reward").pipe(Flag.withDescription("Only rewards from this on"), Flag.optional),
   maxReward: Flag.Finite("max-reward").pipe(Flag.withDescription("Only rewards up to this"), Flag.optional),
   limit: Flag.Int("limit").pipe(
     Flag.filter((limit) => limit > 0, () => "a whole number from 1 on"),
-    Flag.withDescription("How many are listed, the newest (default: 20)"),
+    Flag.withDescription("How many of the newest rollouts are listed (default: 20)"),
     Flag.withDefault(20)
   )
 }

@@ -12,7 +12,7 @@ const load = Effect.fnUntraced(function*(model: string, fingerprint: unknown) {
   return yield* new Tokenizer.TokenizerError({ tokenizer: model, detail })
 }, Effect.provide(ModelTokenizers.layer))
 
-/** Reads the run's tokens as text; undefined, with a warning, where its model's tokenizer is not to be had. */
+/** Reads the run's tokens as text; undefined, with a warning, where its model's tokenizer is not available. */
 export const decoder = Effect.fnUntraced(function*(run: RunStore.RunReader) {
   const records = yield* Stream.runCollect(run.read)
   const { model, tokenizer } = records.findLast(RunRecord.guards.Opened)?.identity ?? {}

@@ -21,7 +21,7 @@ import * as HttpListener from "../HttpListener.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as ServedModels from "./ServedModels.ts"
 
-/** Everybody in the network would be let in. */
+/** The server would admit everybody in the network. */
 export class OpenServer extends Schema.TaggedError<OpenServer>()("OpenServer", { host: Schema.String }) {
   override get message() {
     return `--host ${this.host} lets other machines in: set ${keysVariable} to the keys they need, ` +
@@ -70,7 +70,7 @@ const flags = {
   ttl: Flag.String("ttl").pipe(
     Flag.withMetavar("duration"),
     Flag.withDescription(
-      "How long a checkpoint stays whose client does not say, such as \"7 days\" (default: for ever)"
+      "How long a checkpoint is kept if its client does not say, such as \"7 days\" (default: for ever)"
     ),
     Flag.filterMap(
       (ttl) => Option.filter(parseDuration(ttl), (ttl) => Duration.isPositive(ttl) && Duration.isFinite(ttl)),
@@ -80,7 +80,7 @@ const flags = {
   ),
   samplesPerMinute: Flag.Int("samples-per-minute").pipe(
     Flag.withMetavar("number"),
-    Flag.withDescription("Requests to sample that one tenant may make in a minute (default: any number)"),
+    Flag.withDescription("Sampling requests that one tenant may make in a minute (default: no limit)"),
     atLeastOne,
     Flag.optional
   ),
@@ -136,7 +136,7 @@ const announce = (hasKeys: boolean) =>
     yield* Console.log("official Python SDK, and whatever is built on it:")
     yield* Console.log(`  export TINKER_BASE_URL=${url} TINKER_API_KEY=${hasKeys ? "<one of the keys>" : "tml-local"}`)
     yield* Console.log("")
-    yield* Console.log("stop with Ctrl-C: what was accepted is finished first")
+    yield* Console.log("stop with Ctrl-C: accepted requests are finished first")
   })
 
 const engine = ({ models, workers }: Options, checkpoints: string) =>
@@ -172,7 +172,7 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
-/** Before the first client's work is lost. Whose run is whose is read once, when a server begins: no two may write there. */
+/** Fails before any client's work could be lost. Who owns which run is read once, when a server starts, so no two may write there. */
 const keep = Effect.fnUntraced(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem

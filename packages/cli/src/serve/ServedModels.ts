@@ -42,7 +42,7 @@ const parse = (text: string): ServedModel => {
 export const flag = Flag.String("model").pipe(
   Flag.withMetavar("name=place"),
   Flag.withDescription(
-    "Further model and its name: a folder as Hugging Face saves them, a GGUF file, smollm2 or a preset; without a name the place is it"
+    "Another model to serve: a folder in Hugging Face's format, a GGUF file, smollm2 or a preset; its place is its name unless one is given"
   ),
   Flag.filter((text) => parse(text).place !== "", () => "a place, or NAME=PLACE"),
   Flag.map(parse),

@@ -29,7 +29,7 @@ const seeds = 10_000
 
 /**
  * Right where the seed is even, which is every second attempt of a group, as members' seeds follow each other; the seed itself
- * where the question is nobody's, so that each sample is another.
+ * where the question is not one of the task's, so that every sample differs.
  */
 const respond = (
   answerTo: AnswerTo,

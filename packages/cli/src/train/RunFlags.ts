@@ -18,7 +18,7 @@ export const flags = {
     Flag.optional
   ),
   server: Flag.Literals("server", ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"]).pipe(
-    Flag.withDescription("What kind of service answers, for --backend tinker (default: found out)"),
+    Flag.withDescription("What kind of service answers, for --backend tinker (default: detected)"),
     Flag.optional
   ),
   allowUnmaskedLoss: Flag.Boolean("allow-unmasked-loss").pipe(
@@ -49,11 +49,15 @@ export const flags = {
   seeds: Flag.Int("seeds").pipe(
     Flag.filter((count) => count >= 2, () => "a whole number from 2 on"),
     Flag.withMetavar("number"),
-    Flag.withDescription("Train so many runs, one after the other, with --seed and those after it, and compare them"),
+    Flag.withDescription(
+      "Train this many runs, one after the other, with --seed and the seeds after it, and compare them"
+    ),
     Flag.optional
   ),
   audit: Flag.Boolean("audit").pipe(
-    Flag.withDescription("Tell of signs that the reward is exploited while the run goes on; changes nothing of it"),
+    Flag.withDescription(
+      "Report signs that the reward is exploited while the run goes on; the run itself does not change"
+    ),
     Flag.withDefault(false)
   ),
   sink: SinkFlag.flag,

@@ -47,10 +47,14 @@ describe("effect-rl checkpoints", () => {
     [
       "a filter of no run",
       ["tinker://run/weights/1", "--type", "weights"],
-      "--run-id is absent, expected it, where --type"
+      "--run-id is absent, expected --run-id, among whose checkpoints --type"
     ],
     ["what is no time", ["--run-id", "run", "--before", "soon"], "a time of UTC, such as 2026-01-31"],
-    ["to delete without asking", ["tinker://run/weights/1"], "--yes is absent, expected it, where nobody can be asked"]
+    [
+      "to delete without asking",
+      ["tinker://run/weights/1"],
+      "--yes is absent, expected --yes, as nobody can be asked here"
+    ]
   ]
 
   it.effect.each(mistakes)("refuses %s", ([, args, message]) =>

@@ -12,7 +12,7 @@ const recorded = Effect.fnUntraced(function*(...flags: ReadonlyArray<string>) {
 })
 
 describe("effect-rl compare", () => {
-  it.effect("tells the paired difference, what is configured otherwise and where the runs part", () =>
+  it.effect("tells the paired difference, what is configured differently and where the runs part", () =>
     Effect.gen(function*() {
       const [left, right] = [yield* recorded(), yield* recorded("--seed", "1")]
       const { exit, out } = yield* run("compare", left, right)
@@ -24,7 +24,7 @@ describe("effect-rl compare", () => {
         /difference +[+-]?0\.\d{3}, 95 % interval [+-]?0\.\d{3} to [+-]?0\.\d{3}, about these runs alone/
       )
       assert.match(text, /problems +\d+ better, \d+ worse, \d+ the same/)
-      assert.match(text, /configured otherwise\n(?: {2}.*\n)* {2}seed +0 +1\n/)
+      assert.match(text, /configured differently\n(?: {2}.*\n)* {2}seed +0 +1\n/)
       assert.match(text, /first difference {2}.*iteration 0/)
     }))
 

@@ -35,7 +35,7 @@ describe("effect-rl doctor", () => {
       const { errors, exit, out } = yield* run("doctor", "--model", "effect-rl/tiny-65")
       assert.isTrue(Exit.isFailure(exit))
       assert.match(out.at(-1) ?? "", /^fails +model +.*effect-rl\/tiny-64/)
-      assert.strictEqual(errors.at(-1), "error: not ready: the check of \"model\" fails")
+      assert.strictEqual(errors.at(-1), "error: not ready: the check \"model\" failed")
     }))
 
   it.effect("says what a backend needs that cannot be reached", () =>

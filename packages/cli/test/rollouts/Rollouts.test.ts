@@ -100,7 +100,7 @@ describe("effect-rl audit", () => {
 })
 
 describe("effect-rl train --audit", () => {
-  it.effect("tells of findings while the run goes on, which changes nothing of it", () =>
+  it.effect("reports findings while the run goes on, which does not change the run", () =>
     Effect.gen(function*() {
       const [folder, plain] = [yield* runFolder, yield* runFolder]
       const large = short.map((arg) => arg === "4" ? "8" : arg)

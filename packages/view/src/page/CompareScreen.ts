@@ -10,7 +10,7 @@ const verdict = ({ decidedAfter, high, low }: ComparedScore) => {
   if (low === null || high === null) return "too few problems to tell"
   if (low > 0) return decidedAfter === null ? "better" : `better; clear after ${decidedAfter} problems`
   if (high < 0) return decidedAfter === null ? "worse" : `worse; clear after ${decidedAfter} problems`
-  return "not told apart"
+  return "no clear difference"
 }
 
 const scoreRow = (score: ComparedScore, { methods }: Comparison): Child => {
