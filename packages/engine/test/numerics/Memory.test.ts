@@ -89,7 +89,6 @@ describe("Memory", () => {
       }
       for (const [start] of live) release(start)
       assert.strictEqual(free(), Memory.capacity)
-    },
-    { arbitrary: { seed: 1 } }
+    }
   )
 })

@@ -46,7 +46,7 @@ describe("PageSegments", () => {
         0
       )
     )
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it("makes one segment of pages that are neighbours, and one of what several sequences continue", () => {
     const segments = new PageSegments()

@@ -45,7 +45,7 @@ describe("Pages", () => {
     }
     for (const sequence of sequences) pages.release(sequence)
     assert.strictEqual(pages.free, count)
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it("are given out as the neighbours that fit best, and in several runs only where none is long enough", () => {
     const pages = new Pages(12)

@@ -172,7 +172,7 @@ describe("Scheduler", () => {
     if (cancelAfter === 0) assert.strictEqual(finished, samples(load))
     assert.isAtLeast(finished, samples(load.slice(1)))
     assert.deepStrictEqual(scheduler.stats, all)
-  }, { arbitrary: { seed: 1 } })
+  })
 
   it("holds the whole pages of a prompt once, whatever the number of samples, and gives all back when they are cancelled", () => {
     const prompt = Array.from({ length: 1000 }, (_, t) => t * t % 300)
