@@ -13,7 +13,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
   detail: Schema.String
 }) {
   override get message() {
-    return `cannot listen at ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
+    return `cannot listen on ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
   }
 }
 

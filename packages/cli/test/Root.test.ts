@@ -22,7 +22,7 @@ describe("effect-rl", () => {
       has(out, "train")
     }))
 
-  it.effect("tells its version", () =>
+  it.effect("prints its version", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* run("--version")).out, ["effect-rl v1.2.3"])
     }))
@@ -84,7 +84,7 @@ describe("effect-rl", () => {
 })
 
 describe("effect-rl train --help", () => {
-  it.effect("tells each setting with its unit and default", () =>
+  it.effect("describes each setting with its unit and default", () =>
     Effect.gen(function*() {
       const { out } = yield* run("train", "arithmetic", "--help")
       const help = out.join("\n")
@@ -127,7 +127,7 @@ describe("effect-rl train --plan", () => {
     return file
   }).pipe(Effect.provide(NodeServices.layer))
 
-  it.effect("tells iterations, tokens and dollars, and touches nothing", () =>
+  it.effect("shows iterations, tokens and dollars, and writes nothing", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(...plan, "--eval-every", "3", "--prices", yield* prices, "--log-path", folder)
@@ -138,7 +138,7 @@ describe("effect-rl train --plan", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
     }))
 
-  it.effect("tells no dollars without prices, and how to give them", () =>
+  it.effect("shows no dollars without prices, and says how to give them", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan, "--eval-every", "0")
       has(out, "dollars are unknown: --prices gives the prices of the model's tokens")
@@ -154,7 +154,7 @@ describe("effect-rl train --plan", () => {
       assert.notInclude(out.join("\n"), "judge-calls")
     }))
 
-  it.effect("does not call a bound what several turns may exceed", () =>
+  it.effect("gives no bound that several turns may exceed", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...plan.with(1, "calculator"), "--eval-every", "0")
       assert.isTrue(out.some((line) => /^ {2}about .* tokens: /.test(line)), out.join("\n"))
@@ -322,7 +322,7 @@ describe("effect-rl train", () => {
       assert.deepInclude(updated, { iteration: 0, reward: { mean: 0.5, standardError: 0 } })
     }))
 
-  it.effect("tells programs of failures too", () =>
+  it.effect("writes failures as records too", () =>
     Effect.gen(function*() {
       const { out } = yield* run(...short, "--json", "--model", "effect-rl/tiny", "--log-path", yield* runFolder)
       const [record] = records(out)

@@ -50,13 +50,13 @@ const flags = {
   port: Flag.Int("port").pipe(
     Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port, from 0 to 65535"),
     Flag.withMetavar("number"),
-    Flag.withDescription("Port to listen at; 0 is any free one (default: 8000)"),
+    Flag.withDescription("Port to listen on; 0 picks a free one (default: 8000)"),
     Flag.withDefault(8000)
   ),
   host: Flag.String("host").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription(
-      `Address to listen at; others than this machine's own need ${keysVariable} (default: 127.0.0.1)`
+      `Address to listen on; others than this machine's own need ${keysVariable} (default: 127.0.0.1)`
     ),
     Flag.withDefault("127.0.0.1")
   ),

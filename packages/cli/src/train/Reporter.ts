@@ -1,4 +1,4 @@
-/** Tells about a run while it goes on. */
+/** Progress of a run, reported while it goes on. */
 import { Caps, RunRecord } from "@effect-rl/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,10 +17,10 @@ export interface Options {
   readonly maxTokens: number
 }
 
-/** How often the moving line moves. */
+/** How often the live screen is redrawn. */
 const redrawEvery = "200 millis"
 
-/** In a file, an iteration that takes this long says from time to time how far it is. */
+/** Milliseconds without a line, after which progress is reported where the output is not a terminal. */
 const longestSilence = 30_000
 
 const openedLines = (
@@ -31,8 +31,8 @@ const openedLines = (
     ? `training ${iterations === null ? "without end" : Quantity.iterations(iterations)}, kept in ${folder}`
     : iterations !== null && iteration >= iterations
     ? `the run in ${folder} is finished: raise --iterations to train on, or give another --seed or --log-path for a new run`
-    : `resuming the run in ${folder} after ${iteration} of ${
-      iterations === null ? "endless iterations" : Quantity.iterations(iterations)
+    : `resuming the run in ${folder} after ${
+      iterations === null ? Quantity.iterations(iteration) : `${iteration} of ${Quantity.iterations(iterations)}`
     }`,
   `the backend reduces losses as ${capabilities["lossReduction"]} and reads ${
     capabilities["contextLength"]
@@ -84,7 +84,7 @@ const advise = Effect.fnUntraced(function*(
   yield* output.lines([output.style.warn(`advice: ${advice}`)])
 })
 
-/** What is being told of a run. */
+/** The state of a progress report. */
 interface Telling {
   readonly progress: Ref.Ref<Progress.Progress>
   /** When a line was last added, in milliseconds. */
@@ -92,7 +92,7 @@ interface Telling {
   readonly advised: Ref.Ref<boolean>
 }
 
-/** Keeps the last lines of a terminal moving; in a file, breaks a long silence. */
+/** Redraws the live screen on a terminal; on other outputs, adds a line after a long silence. */
 const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
   const output = yield* Output
   const line = Effect.map(
@@ -115,7 +115,7 @@ const keepMoving = Effect.fnUntraced(function*({ progress, toldAt }: Telling) {
     : Effect.repeat(speakUp, Schedule.spaced("1 second"))
 })
 
-/** A sink of records, with a moving line for as long as the scope is open. */
+/** A function that reports each record, with a live screen for as long as the scope is open. */
 export const make = Effect.fnUntraced(function*(options: Options) {
   const now = yield* Clock.currentTimeMillis
   const telling: Telling = {
@@ -127,7 +127,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   return Effect.fnUntraced(function*(record: RunRecord.RunRecord) {
     const progress = yield* Ref.updateAndGet(telling.progress, (state) => Progress.update(state, record))
     const output = yield* Output
-    // Groups may come by the hundred per second: they move the screen when it is drawn next.
+    // Hundreds of groups may finish per second: the screen shows them when it is next redrawn.
     if (record._tag !== "GroupRolledOut") {
       yield* output.live(LiveScreen.text(progress, yield* Clock.currentTimeMillis))
     }

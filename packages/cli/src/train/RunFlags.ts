@@ -1,4 +1,4 @@
-/** The flags of `train` that are not a recipe's. */
+/** The flags of `train` that all recipes share. */
 import * as Flag from "effect/cli/Flag"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as SinkFlag from "./SinkFlag.ts"
@@ -6,23 +6,23 @@ import * as SinkFlag from "./SinkFlag.ts"
 export const flags = {
   backend: Flag.Literals("backend", ["engine", "mock", "tinker"]).pipe(
     Flag.withDescription(
-      "engine computes in this process; tinker at a service, with its TINKER_API_KEY; mock answers half of the problems " +
-        "from a script, to try everything else (default: engine)"
+      "engine computes in this process; tinker uses a service, whose key is TINKER_API_KEY; mock needs no model and answers " +
+        "half of the problems from a script (default: engine)"
     ),
     Flag.withDefault("engine")
   ),
   workers: WorkersFlag.flag,
   baseUrl: Flag.String("base-url").pipe(
     Flag.withMetavar("address"),
-    Flag.withDescription("Address of the service for --backend tinker (default: the hosted one)"),
+    Flag.withDescription("Address of the service for --backend tinker (default: the hosted service)"),
     Flag.optional
   ),
   server: Flag.Literals("server", ["hosted", "effect-rl", "skyrl", "skyrl-jax", "skyrl-train", "other"]).pipe(
-    Flag.withDescription("What kind of service answers, for --backend tinker (default: detected)"),
+    Flag.withDescription("Kind of service for --backend tinker (default: detected)"),
     Flag.optional
   ),
   allowUnmaskedLoss: Flag.Boolean("allow-unmasked-loss").pipe(
-    Flag.withDescription("Train with policy losses at a service that counts prompt tokens"),
+    Flag.withDescription("Allow policy losses at a service that counts prompt tokens"),
     Flag.withDefault(false)
   ),
   logPath: Flag.String("log-path").pipe(
@@ -31,7 +31,7 @@ export const flags = {
     Flag.optional
   ),
   plan: Flag.Boolean("plan").pipe(
-    Flag.withDescription("Only say what would run: iterations, tokens and price"),
+    Flag.withDescription("Show what would run, without running it: iterations, tokens and price"),
     Flag.withDefault(false)
   ),
   prices: Flag.File("prices").pipe(
@@ -43,7 +43,7 @@ export const flags = {
   ),
   set: Flag.KeyValuePair("set").pipe(
     Flag.withMetavar("setting=value"),
-    Flag.withDescription("A setting under its name in a configuration file, such as groupSize=8; wins over the file"),
+    Flag.withDescription("A setting by its name in configuration files, such as groupSize=8; overrides the file"),
     Flag.optional
   ),
   seeds: Flag.Int("seeds").pipe(
@@ -67,7 +67,7 @@ export const flags = {
   ),
   config: Flag.File("config").pipe(
     Flag.withMetavar("file"),
-    Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags win over it"),
+    Flag.withDescription("JSON or YAML file of settings, such as `groupSize: 8`; flags override it"),
     Flag.optional
   ),
   json: Flag.Boolean("json").pipe(

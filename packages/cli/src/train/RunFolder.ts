@@ -1,4 +1,4 @@
-/** Where a run is kept. */
+/** The folder in which a run is kept. */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -12,11 +12,11 @@ export interface Naming {
   readonly logPath: Option.Option<string>
 }
 
-/** The mock's runs have a name of their own: its weights are not real. */
+/** `<recipe>-<seed>`. Other backends than the engine are part of the name: the mock's weights, say, are not real. */
 const defaultName = ({ backend, recipe, seed }: Naming) =>
   [recipe, ...(backend === "engine" ? [] : [backend]), seed].join("-")
 
-/** As given, with `~` for the home folder; else `runs/<recipe>-<seed>`. */
+/** The given folder, with `~` for the home folder, or else `runs/<recipe>-<seed>`. */
 export const resolve = Effect.fnUntraced(function*(naming: Naming) {
   const path = yield* Path.Path
   if (Option.isNone(naming.logPath)) return path.join("runs", defaultName(naming))
@@ -26,7 +26,7 @@ export const resolve = Effect.fnUntraced(function*(naming: Naming) {
   return path.join(home, given.slice(1))
 })
 
-/** Whether a run was started here before. */
+/** Whether the folder holds a run already. */
 export const isStarted = Effect.fnUntraced(function*(folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

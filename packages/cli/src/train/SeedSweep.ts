@@ -1,4 +1,4 @@
-/** One recipe trained with several seeds, and what the seeds have in common. */
+/** One recipe trained with several seeds, and the band of their rewards. */
 import { RewardCurve, Statistics } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
@@ -15,7 +15,7 @@ import { RunLog } from "../terminal/RunLog.ts"
 import * as RunFolder from "./RunFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** One iteration of all seeds. */
+/** The rewards of one iteration over all seeds. */
 export interface Point {
   readonly iteration: number
   readonly mean: number
@@ -25,7 +25,7 @@ export interface Point {
   readonly greatest: number
 }
 
-/** The middle and the ends of one value per seed. */
+/** The mean, the least and the greatest of one value per seed. */
 export const spread = (values: ReadonlyArray<number>) => ({
   mean: Statistics.mean(values),
   least: Math.min(...values),
@@ -94,7 +94,7 @@ const report = Effect.fnUntraced(function*(folders: ReadonlyArray<string>) {
   yield* output.record({ type: "sweep", folders, band: points })
 })
 
-/** Trains with `count` seeds from the first on, each in a folder of its own where one was named. */
+/** Trains with `count` seeds from `first` on. Where `--log-path` is given, each seed has a folder of its own in it. */
 export const each = Effect.fnUntraced(function*<A, E, R>(
   first: number,
   count: number,
@@ -109,7 +109,7 @@ export const each = Effect.fnUntraced(function*<A, E, R>(
   })
 })
 
-/** Trains the recipe with as many seeds as asked, and shows their band. */
+/** Trains the recipe with `count` seeds, and shows the band of their rewards. */
 export const run = Effect.fn("SeedSweep.run")(function*<E, R>(
   recipe: Recipe.Recipe<E, R>,
   given: Readonly<Record<string, unknown>>,

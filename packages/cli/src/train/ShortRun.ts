@@ -1,4 +1,4 @@
-/** What stands in for a recipe's defaults where nothing is downloaded: a short run on the embedded engine, or made-up problems. */
+/** Settings that replace a recipe's defaults where nothing is downloaded: a short run on the embedded engine, or made-up problems. */
 import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -10,7 +10,7 @@ const hasSmolLm2 = Effect.gen(function*() {
   return yield* Effect.orElseSucceed(fs.exists(yield* SmolLm2.file), () => false)
 })
 
-/** In place of the recipe's defaults: with the mock, and with the engine where no model is named. */
+/** The settings that replace the recipe's defaults with the mock, and with the engine where no model is named. */
 export const settings = Effect.fnUntraced(function*(
   { onEngine, sample = {} }: Pick<Recipe.Recipe, "onEngine" | "sample">,
   backend: Backend.Name,
@@ -21,6 +21,6 @@ export const settings = Effect.fnUntraced(function*(
   return { ...sample, ...onEngine.settings, ...((yield* hasSmolLm2) ? onEngine.withSmolLm2 : {}) }
 })
 
-/** What may be expected of it, where the model is that of the short run. */
+/** Logs what a short run can be expected to reach, where the model is the one that short runs train. */
 export const say = ({ onEngine }: Pick<Recipe.Recipe, "onEngine">, model: string) =>
   onEngine === undefined || model !== onEngine.settings["model"] ? Effect.void : Effect.logWarning(onEngine.says)

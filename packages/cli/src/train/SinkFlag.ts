@@ -1,4 +1,4 @@
-/** `--sink tensorboard=runs/tb`: other tools that are told of a run while it goes on. */
+/** `--sink tensorboard=runs/tb`: other tools that receive a run while it goes on. */
 import { InvalidOption, type RunStore, Suggestion } from "@effect-rl/core"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ export type Given = Option.Option<Readonly<Record<string, string>>>
 export const flag = Flag.KeyValuePair("sink").pipe(
   Flag.withMetavar("tool=place"),
   Flag.withDescription(
-    "Tell another tool of the run while it goes on: tensorboard=FOLDER, trackio=FOLDER, mlflow=ADDRESS, otlp=ADDRESS, " +
+    "Send the run to another tool while it goes on: tensorboard=FOLDER, trackio=FOLDER, mlflow=ADDRESS, otlp=ADDRESS, " +
       "perfetto=FILE, jsonl=FILE; may be given several times"
   ),
   Flag.optional
@@ -34,7 +34,7 @@ const unknown = (name: string, names: ReadonlyArray<string>) =>
     expected: `the name of a tool: ${Suggestion.describe(name, names)}`
   })
 
-/** The sinks as a Layer beside the run in the folder. Fails where a sink has another name. */
+/** A Layer of the given sinks for the run in the folder. Fails on an unknown name. */
 export const attach = Effect.fnUntraced(function*({ audit, sink: given }: Flags, folder: string) {
   const entries = Object.entries(Option.getOrElse(given, () => ({})))
   const none: Attached = Layer.empty

@@ -1,4 +1,4 @@
-/** A Tinker service elsewhere, with the tokenizers of its models here. */
+/** A Tinker service as the backend, with the tokenizers of its models loaded on this machine. */
 import type { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import { CredentialCommand, TinkerHttp } from "@effect-rl/tinker"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -12,7 +12,7 @@ import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as ModelTokenizers from "../ModelTokenizers.ts"
 
-/** Services want to know who asks. */
+/** There are no credentials for the service. */
 export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", {}) {
   override get message() {
     return "--backend tinker needs TINKER_API_KEY in the environment: the key of the service, " +
@@ -20,14 +20,14 @@ export class NoApiKey extends Schema.TaggedError<NoApiKey>()("NoApiKey", {}) {
   }
 }
 
-/** A run goes on for hours without anybody there, so who it asks for is known before it begins. */
+/** Missing credentials fail before a run begins, as it may then go on for hours unattended. */
 const options = Effect.filterOrFail(
   TinkerHttp.options,
   ({ apiKey, credentialCommand }) => (apiKey ?? credentialCommand) !== undefined,
   () => new NoApiKey()
 )
 
-/** What the command line says about the service. */
+/** The flags about the service. */
 export interface Given {
   readonly baseUrl: Option.Option<string>
   readonly server: Option.Option<TinkerHttp.Server>

@@ -38,7 +38,7 @@ const commandOfPipeline = <E>(pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>
     }
   ).pipe(Command.withDescription(pipeline.description))
 
-/** A command for each recipe and each pipeline, and for the module of one's own that the arguments name. */
+/** A command for each recipe and each pipeline, and for the user's own module where the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const named = args[args.indexOf("train") + 1] ?? ""
   const own = OwnRecipe.isFile(named) ? [yield* OwnRecipe.load(named)] : []

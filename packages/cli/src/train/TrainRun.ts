@@ -68,8 +68,8 @@ const resolveModel = (model: string, backend: Backend.Name) =>
   )
 
 /**
- * The setting as the flag that sets it, where an invalid option is a setting of the recipe, by its own name or with the name of its group
- * before it, as `klReference` of `update.kl.reference`.
+ * Names the flag in an error about a setting of the recipe. A setting is found by its own name or with the name of its group before it, as
+ * `klReference` for `update.kl.reference`.
  */
 const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOption.InvalidOption) => {
   const [name = "", group = ""] = error.field.split(".").toReversed()
@@ -84,7 +84,7 @@ interface Configurable<A> extends Pick<Recipe.Recipe, "settings" | "onEngine" | 
   readonly configure: (given: unknown) => Effect.Effect<A, InvalidOption.InvalidOption>
 }
 
-/** The settings of the configuration file, under those of `--set` and of flags, over those for the backend. */
+/** Settings in the order of precedence: flags, `--set`, the configuration file, the backend's. */
 export const configure = Effect.fnUntraced(function*<A>(
   recipe: Configurable<A>,
   given: Readonly<Record<string, unknown>>,
@@ -97,7 +97,7 @@ export const configure = Effect.fnUntraced(function*<A>(
   return yield* Effect.mapError(recipe.configure({ ...short, ...chosen }), asFlag(recipe))
 })
 
-/** The table that `--prices` names; an empty one without it. */
+/** The prices in the file of `--prices`, or an empty table. */
 const pricesOf = ({ prices }: Flags) =>
   Option.match(prices, {
     onNone: () => Effect.succeed<Prices.Prices>({}),
@@ -164,7 +164,7 @@ const report = Effect.fnUntraced(function*(title: string, folder: string) {
   yield* output.record({ type: "report", folder, files, ...FinalReport.record(history) })
 })
 
-/** Says at once that it was interrupted, as the work's own finalizers may take long. */
+/** Logs an interruption at once, as the work's own finalizers may take long. */
 const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
     let isOver = false
@@ -176,7 +176,7 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
     )
   })
 
-/** How to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. */
+/** Logs how to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. */
 const hintOf = Effect.fnUntraced(function*(folder: string) {
   const { read } = yield* RunStore.RunStore
   const records = RunRecord.current(yield* Stream.runCollect(read))
@@ -184,7 +184,7 @@ const hintOf = Effect.fnUntraced(function*(folder: string) {
   const saved = records.findLast(RunRecord.guards.Saved)
   yield* Effect.logInfo(
     saved === undefined
-      ? `no checkpoint was saved in ${folder}: the same command begins again`
+      ? `no checkpoint was saved in ${folder}: the same command starts from the beginning`
       : `what is saved is kept in ${folder}: run the same command again to go on from there`
   )
 })

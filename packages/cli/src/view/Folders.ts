@@ -1,15 +1,15 @@
-/** Folders of runs that a command names. */
+/** Folders of runs, as arguments of commands. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { commandName } from "../terminal/CommandName.ts"
 
-/** Where `train` keeps runs unless told otherwise. */
+/** The folder in which `train` keeps runs by default. */
 export const usual = "runs"
 
 /** A folder without runs. */
 export class NoRuns extends Schema.TaggedError<NoRuns>()("NoRuns", {
   folder: Schema.String,
-  /** What to type to run this program. */
+  /** The words that run this program. */
   command: Schema.String
 }) {
   override get message() {

@@ -69,7 +69,7 @@ type Summary = ReturnType<typeof summary>
 const amounts = (tokens: Summary["tokens"]) =>
   Object.entries(tokens).map(([kind, amount]) => `${Quantity.count(amount ?? NaN)} ${kind}`).join(", ")
 
-/** Beside tokens; dollars are unknown where a model had no price. */
+/** Time, calls of judges and dollars; dollars are unknown where a model had no price. */
 const spending = ({ dollars, judgeCalls, seconds }: Summary["spent"]): ReadonlyArray<string> => {
   if (seconds === null) return []
   return [[
@@ -92,7 +92,7 @@ const rewardLine = ({ rewards }: RunHistory.RunHistory): ReadonlyArray<string> =
 
 const shownRewards = 60
 
-/** What has drifted since the first iterations. */
+/** The metrics of health that have drifted since the first iterations, with advice. */
 const drifts = ({ records }: RunHistory.RunHistory): ReadonlyArray<string> => {
   const drift = Health.drift(records.filter(RunRecord.guards.Updated).map(({ metrics }) => metrics))
   return Health.concerns(drift).map(({ sign: { advice = "", title }, value }) =>
@@ -137,7 +137,7 @@ interface Asked extends RolloutFilter.Filter {
   readonly rollout: Option.Option<string>
 }
 
-/** A folder of runs may be meant as an argument of `runs`. */
+/** Opens a run. For a folder of runs, the error names one of them and the command that lists them. */
 const openRun = Effect.fnUntraced(function*(folder: string) {
   return yield* Effect.catchTag(
     RunDirectory.open(folder),

@@ -17,14 +17,14 @@ const flags = {
   host: Flag.String("host").pipe(
     Flag.withMetavar("address"),
     Flag.withDescription(
-      "Address to listen at; others than this machine's need the token that is printed (default: 127.0.0.1)"
+      "Address to listen on; browsers need the token that is printed unless it is the default (default: 127.0.0.1)"
     ),
     Flag.withDefault(PageServer.loopback)
   ),
   port: Flag.Int("port").pipe(
     Flag.filter((port) => port >= 0 && port <= 65_535, () => "a port, from 0 to 65535"),
     Flag.withMetavar("number"),
-    Flag.withDescription("Port to listen at; 0 is any free one (default: 0)"),
+    Flag.withDescription("Port to listen on; 0 picks a free one (default: 0)"),
     Flag.withDefault(0)
   )
 }

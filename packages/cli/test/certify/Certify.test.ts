@@ -27,7 +27,7 @@ const missing = "a checkpoint is downloaded as a tar that is whole"
 
 describe("effect-rl certify", () => {
   layer(server, { excludeTestServices: true })((it) => {
-    it.effect("tells of each check, of what failed and why it matters, and fails", () =>
+    it.effect("reports each check, what failed and why it matters, and fails", () =>
       Effect.gen(function*() {
         const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
         const fs = yield* FileSystem.FileSystem
@@ -44,7 +44,7 @@ describe("effect-rl certify", () => {
       }))
   })
 
-  it.live("says what it needs of a server that cannot be reached", () =>
+  it.live("says what it needs where a server cannot be reached", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* certify("no-address")
       assert.isTrue(Exit.isFailure(exit))

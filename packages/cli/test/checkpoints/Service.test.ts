@@ -97,7 +97,7 @@ describe("effect-rl checkpoints on a service", () => {
         assert.deepStrictEqual(again.out, [`deleted: ${third}`])
       }))
 
-    it.effect("deletes those of a run, or of them the ones of a type, before or after a time", () =>
+    it.effect("deletes a run's checkpoints, all of them or those of a type, from before or after a time", () =>
       Effect.gen(function*() {
         const [first = "", second = ""] = yield* saved("d", "e")
         const ofRun = ["delete", "--yes", "--run-id", runOf(first)]

@@ -23,7 +23,7 @@ describe("effect-rl doctor", () => {
       assert.match(out.at(-1) ?? "", /^ready: .*effect-rl (-- )?train/)
     }))
 
-  it.effect("finds the script in order that stands for a model", () =>
+  it.effect("finds the script that stands for a model in order", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "mock", "--model", "Qwen/Qwen3-8B")
       assert.isTrue(Exit.isSuccess(exit), out.join("\n"))
@@ -38,7 +38,7 @@ describe("effect-rl doctor", () => {
       assert.strictEqual(errors.at(-1), "error: not ready: the check \"model\" failed")
     }))
 
-  it.effect("says what a backend needs that cannot be reached", () =>
+  it.effect("says what a backend that cannot be reached needs", () =>
     Effect.gen(function*() {
       const { exit, out } = yield* run("doctor", "--backend", "tinker", "--base-url", "http://127.0.0.1:1")
       assert.isTrue(Exit.isFailure(exit))

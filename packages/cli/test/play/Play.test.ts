@@ -38,7 +38,7 @@ describe("effect-rl play", () => {
       ])
     }))
 
-  it.effect("shows of later prompts what is new, and what each turn earned", () =>
+  it.effect("shows only the new part of later prompts, and the reward of each turn", () =>
     Effect.gen(function*() {
       const out = yield* play("guess-number", ["Guess: 16", "what?", "Guess: 24"])
       const from = out.indexOf("> what?")

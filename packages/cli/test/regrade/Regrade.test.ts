@@ -17,7 +17,7 @@ describe("effect-rl regrade", () => {
       assert.match(out.at(-1) ?? "", /^1 +0\.500 +2 → 2 +0\.500 → 0\.500 +0 +8$/)
     }))
 
-  it.effect("tells what another rule would have made of each iteration", () =>
+  it.effect("shows what another rule would have made of each iteration", () =>
     Effect.gen(function*() {
       const { out } = yield* run("regrade", yield* recorded)
       assert.include(out, "as it was credited → as by \"leave_one_out\"")

@@ -83,7 +83,7 @@ describe("FinalReport", () => {
       assert.deepInclude(FinalReport.record(history), { iterations: 2 })
     }))
 
-  it.effect("has a dash where there was no second evaluation, and nothing where there was none", () =>
+  it.effect("has a dash where there was no second evaluation, and is empty where there was no evaluation at all", () =>
     Effect.gen(function*() {
       const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), Style.plain)
       assert.match(once.at(-1) ?? "", /–$/)

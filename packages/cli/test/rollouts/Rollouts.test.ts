@@ -115,7 +115,7 @@ describe("effect-rl train --audit", () => {
 })
 
 describe("effect-rl train --quarantine", () => {
-  it.effect("trains on no group that an audit suspects, and records of what", () =>
+  it.effect("trains on no group that an audit suspects, and records the suspicion", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const large = short.map((arg) => arg === "4" ? "8" : arg)

@@ -23,7 +23,7 @@ const json = (out: ReadonlyArray<string>): ReadonlyArray<Told> =>
   out.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
 
 describe("effect-rl sample", () => {
-  it.effect("answers as often as asked, and the same again with the same seed", () =>
+  it.effect("gives as many answers as asked for, and the same ones with the same seed", () =>
     Effect.gen(function*() {
       const command = ["sample", "What is 2 + 3?", "--n", "3", "--json", ...tiny] as const
       const [first, again] = [yield* run(...command), yield* run(...command)]

@@ -11,7 +11,7 @@ describe("a sparkline", () => {
     assert.strictEqual(Sparkline.of([]), "")
   })
 
-  it("leaves a gap for what is not a number", () => {
+  it("leaves a gap for a value that is not a number", () => {
     assert.strictEqual(Sparkline.of([0, NaN, 1]), "▁ █")
   })
 })

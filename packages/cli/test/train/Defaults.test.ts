@@ -54,7 +54,7 @@ describe("train with a recipe's defaults", () => {
         assert.isTrue(played.out.some((line) => line.includes("Write your answer in \\boxed{} format.")))
       }).pipe(withoutHub))
 
-    it.effect(`says what else there is where ${recipe.name} cannot be downloaded`, () =>
+    it.effect(`names an alternative where ${recipe.name} cannot be downloaded`, () =>
       Effect.gen(function*() {
         const { errors, exit } = yield* train(recipe, "--model", "effect-rl/tiny-64")
         assert.isTrue(Exit.isFailure(exit))

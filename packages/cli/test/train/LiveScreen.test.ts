@@ -40,14 +40,14 @@ const screen = (records: ReadonlyArray<RunRecord.RunRecord>) =>
   LiveScreen.text(records.reduce(Progress.update, Progress.begin(1000)), 13_000).split("\n")
 
 describe("the live screen", () => {
-  it("says only what is going on before the first iteration is done", () => {
+  it("shows only the current work before the first iteration is done", () => {
     assert.deepStrictEqual(screen([sampling]), [
       "clock     12 s elapsed",
       "iteration 1/0 sampling ░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 problems"
     ])
   })
 
-  it("shows reward, health, where the time goes and tokens above what is going on", () => {
+  it("shows reward, health, use of time and tokens above the current work", () => {
     const records = [updated(0, 0.25), updated(1, 0.5), updated(2, 0.75), evaluated, sampling]
     assert.deepStrictEqual(screen(records).slice(0, -2), [
       "reward    ▁▅█ 0.750 ± 0.031",
@@ -78,7 +78,7 @@ describe("the live screen", () => {
     assert.include(screen([priced, sampling])[3], "500 k trained, $3.00")
   })
 
-  it("tells what the whole run will have spent", () => {
+  it("shows the forecast of what the whole run will spend", () => {
     const forecast = { prefilled: 2_000_000, sampled: 1_000_000, trained: 0, dollars: 6, seconds: 90 }
     assert.strictEqual(
       screen([{ ...updated(0, 0.5), forecast }, sampling])[4],

@@ -110,7 +110,7 @@ describe("effect-rl train ./pipeline.ts", () => {
       }
     }))
 
-  it.effect("trains several seeds, and shows what each stage comes to over all of them", () =>
+  it.effect("trains several seeds, and shows the results of each stage over all of them", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { errors, exit, out } = yield* run(...own, "--seed", "5", "--seeds", "2", "--log-path", folder)

@@ -196,7 +196,7 @@ describe("the line of an evaluation", () => {
     )
   })
 
-  it("tells the reward where nothing is right or wrong", () => {
+  it("shows the reward where answers are not right or wrong", () => {
     const { score: _, ...ungraded } = evaluated()
     assert.deepStrictEqual(
       ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25 } }, Style.plain),

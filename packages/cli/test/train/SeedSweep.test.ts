@@ -63,7 +63,7 @@ describe("effect-rl train --set", () => {
       assert.match(config.identity.dataset, /x4$/)
     }))
 
-  it.effect("names a setting that there is not", () =>
+  it.effect("names a setting that does not exist", () =>
     Effect.gen(function*() {
       const { errors, exit } = yield* run(...short, "--set", "groupSise=6")
       assert.isTrue(Exit.isFailure(exit))

@@ -80,7 +80,7 @@ describe("effect-rl runs", () => {
       assert.include(problem, "its _tag is \"Elevating\", expected one of Opened, Sampling,")
     }))
 
-  it.effect("tells the cost where the run had prices, and programs everything", () =>
+  it.effect("shows the cost where the run had prices, and writes all numbers for programs", () =>
     Effect.gen(function*() {
       const prices = join(dirname(yield* runFolder), "prices.yaml")
       writeFileSync(prices, "effect-rl/tiny-128: { prefill: 100, sample: 100, train: 100 }\n")
