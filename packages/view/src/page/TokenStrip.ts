@@ -1,11 +1,11 @@
-/** Exact tokens of a turn, coloured by one of their numbers. */
+/** Exact tokens of a turn, coloured by log-probability, advantage or another of their values. */
 import type * as Entry from "../story/Entry.ts"
 import { type Child, h } from "./Dom.ts"
 import { type Colour, colours, type Route } from "./Route.ts"
 import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-/** Beyond so many tokens a turn shows its first ones. */
+/** The most tokens that a turn shows. */
 export const most = 4000
 
 const names: Readonly<Record<Colour, string>> = {
@@ -53,7 +53,7 @@ export const scaleOf = ({ members }: Entry.GroupView): number => {
   return largest
 }
 
-/** The class of each token, or why the tokens have no colour. */
+/** The CSS class of each token, or the reason why the tokens have no colour. */
 const shades = (
   turn: Entry.TurnView,
   { colour, scale, version }: Pick<Options, "scale" | "version"> & { readonly colour: Colour }
@@ -83,7 +83,7 @@ const label = (turn: Entry.TurnView, at: number) => {
   return piece === undefined ? String(turn.tokens[at]) : Text.token(piece.text)
 }
 
-/** One token. Its place is in its attributes, so that one listener serves all. */
+/** One token. Its position is an attribute, so that one listener serves all tokens. */
 const token = (turn: Entry.TurnView, at: number, shade: string, isSelected: boolean, departs: boolean) =>
   h(
     "span",
@@ -100,11 +100,11 @@ const legends: Readonly<Record<Colour, ReadonlyArray<readonly [shade: string, me
   logprob: ["0 to −1", "−1 to −2", "−2 to −3", "−3 to −4", "below −4"].map((text, at) =>
     [`shade-${at}`, text] as const
   ),
-  advantage: [["gain-3", "made likelier"], ["loss-3", "made less likely"], ["", "left alone"]],
+  advantage: [["gain-3", "made likelier"], ["loss-3", "made less likely"], ["", "unchanged"]],
   gap: ["below 0.025", "to 0.05", "to 0.075", "to 0.1", "above"].map((text, at) => [`shade-${at}`, text] as const),
   mask: [["gain-2", "trained on"], ["masked", "masked"]],
   version: [
-    ["version", "weights that the group was begun with"],
+    ["version", "weights that the group began with"],
     ...["1", "2", "3", "4 or more"].map((steps, at) =>
       [`shade-${at + 1}`, `${steps} step${steps === "1" ? "" : "s"} newer`] as const
     )
@@ -125,9 +125,9 @@ export interface Options {
   readonly index: number
   /** See `scaleOf`. */
   readonly scale: number
-  /** Optimizer steps behind the weights that the group was begun with. */
+  /** Optimizer steps behind the weights that the group began with. */
   readonly version: number | null
-  /** The first token that another member wrote otherwise. */
+  /** The first token that differs from those of another member. */
   readonly departsAt?: number
   readonly onHover?: (at: number | undefined) => void
 }

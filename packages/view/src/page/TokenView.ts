@@ -20,7 +20,7 @@ const View = ({ index, isLive, route, scale, turn, version }: Props) => {
   const { colour, member, token } = route
   const { pieces } = turn
   const kept = route.turn === index ? token : undefined
-  // Thousands of tokens are not drawn again because one of them is pointed at.
+  // Pointing at a token does not redraw thousands of others.
   const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, version, onHover: hover }), [
     turn,
     index,

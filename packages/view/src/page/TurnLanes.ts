@@ -37,7 +37,7 @@ const gradingSpan = ({ grading }: Entry.GroupView, lane: number): ReadonlyArray<
     title: `rewards: ${Text.duration(grading.milliseconds)}`
   }]
 
-/** Units of a lane's length. */
+/** The length of a lane in units of its drawing. */
 const length = 1000
 
 const bar = (lane: number, spans: ReadonlyArray<Span>, x: (at: number) => number) =>

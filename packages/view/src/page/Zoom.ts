@@ -11,20 +11,20 @@ export const isWhole = ({ from, to }: Route) => from === undefined && to === und
 
 export const whole = (route: Route): Route => ({ ...route, from: undefined, to: undefined })
 
-/** What the route shows of a run whose last iteration is `last`; all of it where that would be less than two iterations. */
+/** The part that the route shows of a run whose last iteration is `last`: all of the run where it would be less than two iterations. */
 export const part = (route: Route, last: number): Part => {
   const [from, to] = [Math.max(0, route.from ?? 0), Math.min(last, route.to ?? last)]
   return to - from < 1 ? { from: 0, to: Math.max(1, last) } : { from, to }
 }
 
-/** The part from one place to another, in either order. */
+/** A route that shows the part between two places, given in either order. */
 export const between = (route: Route, one: number, other: number): Route => ({
   ...route,
   from: Math.max(0, Math.floor(Math.min(one, other))),
   to: Math.ceil(Math.max(one, other))
 })
 
-/** A part so many times as long, around the selected iteration. */
+/** A route that shows a part `factor` times as long, around the selected iteration. */
 export const scaled = (route: Route, last: number, factor: number): Route => {
   const { from, to } = part(route, last)
   const length = Math.max(2, Math.round((to - from) * factor))

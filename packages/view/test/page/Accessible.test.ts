@@ -57,9 +57,9 @@ describe.skipIf(isMissing)("every level of the page", () => {
   })
 })
 
-describe.skipIf(isMissing)("what is not there", () => {
+describe.skipIf(isMissing)("a page for something that does not exist or cannot be read", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is said in words: no run, a broken record, another format, an unknown run, a lost transcript", () =>
+    it.effect("says so in words: no run, a broken record, another format, an unknown run, a lost transcript", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const { folder, run, url } = yield* Served.start

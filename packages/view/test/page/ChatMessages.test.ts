@@ -27,7 +27,7 @@ const call = { id: "call_0", type: "function", function: { name: "add", argument
 const pieces = (...texts: ReadonlyArray<string>) => texts.map((text) => ({ text, isSpecial: false }))
 
 describe("a transcript as OpenAI's messages", () => {
-  it("has the calls of tools and their answers", () => {
+  it("has tool calls and their answers", () => {
     const turns = [
       turn({
         logs: { question: "2 + 3?", tool_result_0: "5" },
@@ -46,7 +46,7 @@ describe("a transcript as OpenAI's messages", () => {
     ])
   })
 
-  it("has of later prompts what is new, and all of a prompt after a fork", () => {
+  it("has only the new part of a later prompt, and all of a prompt after a fork", () => {
     const first = turn({
       prompt: [1],
       tokens: [2],

@@ -33,7 +33,7 @@ describe.skipIf(isMissing)("the page of a comparison", () => {
         })
       }))
 
-    it.effect("joins runs that differ in their seed alone into one curve with a band", () =>
+    it.effect("joins runs that differ only in their seeds into one curve with a band", () =>
       Effect.gen(function*() {
         const { folder, url } = yield* Served.start
         yield* Effect.provide(Recorded.write(`${folder}/second`, { identity: { seed: 1 } }), NodeServices.layer)

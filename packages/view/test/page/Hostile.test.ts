@@ -69,9 +69,9 @@ const record = Effect.gen(function*() {
   yield* run.append(Recorded.rolledOut(group, 0), GroupPayload.encode(group))
 })
 
-describe.skipIf(isMissing)("what a model wrote", () => {
+describe.skipIf(isMissing)("text that a model wrote", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("is text, whatever it is, and breaks nothing", () =>
+    it.effect("is shown as text, whatever it contains, and breaks nothing", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

@@ -7,7 +7,7 @@ import * as Recorded from "../Recorded.ts"
 import * as Served from "../server/Served.ts"
 import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
-describe.skipIf(isMissing)("the page of a run that is written", () => {
+describe.skipIf(isMissing)("the page of a run that goes on", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
     it.effect("says that its server is gone, and how to see the run again", () =>
       Effect.gen(function*() {
@@ -24,7 +24,7 @@ describe.skipIf(isMissing)("the page of a run that is written", () => {
         }, { accepted: ["Failed to load resource"] })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("shows every record as it comes, keeps what is typed meanwhile, and says that the run was killed", () =>
+    it.effect("shows every record as it arrives, keeps text typed meanwhile, and says that the run was killed", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()

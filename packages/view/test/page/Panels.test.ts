@@ -10,7 +10,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page of a run", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("shows whether it learns, is healthy, what it costs and what it does", () =>
+    it.effect("shows the learning, health, cost and current work of the run", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -54,7 +54,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("tells dollars where the run recorded them", () =>
+    it.effect("shows dollars where the run recorded them", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -137,7 +137,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("says what another rule of credit would change", () =>
+    it.effect("shows what another rule of credit would change", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -148,7 +148,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows exact tokens in five colours, with everything known of a token", () =>
+    it.effect("shows exact tokens, coloured by each of five values, with everything known about a token", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -200,7 +200,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
           const legend = page.locator(".legend .token")
           await eventually(async () =>
             assert.deepStrictEqual((await legend.allTextContents()).slice(0, 3), [
-              "weights that the group was begun with",
+              "weights that the group began with",
               "1 step newer",
               "2 steps newer"
             ])
@@ -215,7 +215,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }).pipe(Effect.provide(NodeServices.layer)))
 
-    it.effect("shows reasoning and calls of tools apart from the answer", () =>
+    it.effect("shows reasoning and tool calls apart from the answer", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const folder = yield* fs.makeTempDirectoryScoped()
@@ -301,7 +301,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("says of which group an audit suspects what, and leads to it", () =>
+    it.effect("names the groups that an audit suspects, with the reason, and leads to them", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

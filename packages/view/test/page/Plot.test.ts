@@ -41,7 +41,7 @@ const fields = async (page: Page) =>
 
 describe.skipIf(isMissing)("a curve", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("tells the values of the iteration that is pointed at or selected, and opens it", () =>
+    it.effect("shows the values of the iteration that is pointed at or selected, and opens it", () =>
       Effect.gen(function*() {
         const { run, url } = yield* written
         const { visit } = yield* Browser
@@ -94,7 +94,7 @@ describe.skipIf(isMissing)("a curve", () => {
         })
       }))
 
-    it.effect("is that of any metric, on a log scale or smoothed", () =>
+    it.effect("shows any metric, on a log scale or smoothed", () =>
       Effect.gen(function*() {
         const { run, url } = yield* written
         const { visit } = yield* Browser

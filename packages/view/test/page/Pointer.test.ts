@@ -7,7 +7,7 @@ import { at, Browser, eventually, isMissing } from "./Browser.ts"
 
 describe.skipIf(isMissing)("the page, by pointer", () => {
   layer(Browser.layer, { excludeTestServices: true })((it) => {
-    it.effect("leads from every picture of a run to what it shows", () =>
+    it.effect("leads from every chart of a run to the data that it shows", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -52,7 +52,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         })
       }))
 
-    it.effect("tells of the token that is pointed at, and copies ids and texts", () =>
+    it.effect("describes the token that is pointed at, and copies ids and texts", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -75,7 +75,7 @@ describe.skipIf(isMissing)("the page, by pointer", () => {
         })
       }))
 
-    it.effect("says that it reads while a run, a group or a comparison is on its way", () =>
+    it.effect("says that it is reading while a run, a group or a comparison loads", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser

@@ -10,7 +10,7 @@ const sum = (values: ReadonlyArray<number | null> | undefined) =>
   (values ?? []).reduce<number>((total, value) => total + (value ?? NaN), 0)
 
 describe("the loss token by token", () => {
-  it.each(LossTerms.names)("of %s is that of the tokens taken one by one", (name) => {
+  it.each(LossTerms.names)("of %s is the same as for each token alone", (name) => {
     const loss = LossTerms.make(name, {})
     const together = loss?.(tokens)
     const alone = tokens.map((token) => loss?.([token]))

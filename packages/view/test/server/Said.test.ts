@@ -15,8 +15,8 @@ const saidOf = Effect.fnUntraced(function*(renderer: string, tokens: Int32Array)
 const read = (renderer: string, text: string) =>
   Effect.provide(saidOf(renderer, TestTokenizer.characters.encode(text)), TestTokenizer.layer())
 
-describe("what a policy said", () => {
-  it.effect("is reasoning, text and calls, each for itself", () =>
+describe("the response of a policy", () => {
+  it.effect("is split into reasoning, text and tool calls", () =>
     Effect.gen(function*() {
       const call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call>"
       assert.deepStrictEqual(yield* read("qwen3", `<think>\n2 and 3\n</think>\n\nfive\n${call}<|im_end|>`), [

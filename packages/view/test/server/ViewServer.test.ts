@@ -256,7 +256,7 @@ describe("ViewServer", () => {
       )
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("finds words that stand in tokens alone, in the turn that wrote them, and what was logged of a whole episode", () =>
+  it.effect("finds words that only tokens contain, in the turn that wrote them, and logs of a whole episode", () =>
     Effect.gen(function*() {
       const named = yield* namedIn({ reference: "5" })
       assert.deepStrictEqual(yield* named("PLUSfivefive"), ["prompt of turn 0", "end"])
@@ -273,7 +273,7 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(yield* named("2 plus"), ["question of turn 0", "question of turn 1", "end"])
     }))
 
-  it.effect("grades an iteration anew by another rule", () =>
+  it.effect("grades a recorded iteration by another rule", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
       const { groups } = JSON.parse(

@@ -21,7 +21,7 @@ describe("Story", () => {
       assert.deepStrictEqual(story.notices.map(({ text }) => text), ["resumed from first at iteration 0"])
     }))
 
-  it.effect("has the groups of an evaluation once, where it was cut short and made again", () =>
+  it.effect("has each group of an evaluation once, where the evaluation was cut short and repeated", () =>
     Effect.gen(function*() {
       const evaluating: RunRecord.Entry = { _tag: "Evaluating", iteration: 1, step: 1, evaluator: "held_out" }
       const group = Recorded.simple(1, "sum", "held_out")
@@ -109,7 +109,7 @@ describe("Status", () => {
 })
 
 describe("GroupVerdict", () => {
-  it("tells groups by their rewards", () => {
+  it("classifies groups by their rewards", () => {
     const group = (...rewards: ReadonlyArray<number | null>) => ({ outcome: "Completed" as const, rewards })
     assert.strictEqual(GroupVerdict.verdict(group(1, 0)), "informative")
     assert.strictEqual(GroupVerdict.verdict(group(1, null, 1)), "good")
