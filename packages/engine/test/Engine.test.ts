@@ -42,7 +42,7 @@ describe("Engine", () => {
         assert.strictEqual(tokenizerFingerprint, tokenizer.fingerprint)
       }))
 
-    it.effect("lists what there is when a model is unknown", () =>
+    it.effect("lists the models when one is unknown", () =>
       Effect.gen(function*() {
         const tinker = yield* Tinker.Tinker
         const baseModel = "Qwen/Qwen3-8B"

@@ -46,7 +46,7 @@ export interface AdapterLayout {
   readonly backwardFloats: number
 }
 
-/** What a forward pass needs of an adapter: a snapshot has no more. `backward` is 0 where no gradient is asked for. */
+/** The blocks of an adapter that passes read. `backward` is 0 where no gradient is computed, as in a snapshot. */
 export interface PackedAdapter {
   readonly layout: AdapterLayout
   readonly forward: Memory.Address

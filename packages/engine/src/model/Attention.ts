@@ -155,21 +155,22 @@ export const forward = (
   return record
 }
 
-/** A half's backward pass: the rows that a gradient reaches, and those of them whose result has one. */
+/** The rows of a backward pass through one half of a layer. */
 export interface Reach {
+  /** All rows that a gradient reaches. */
   readonly reached: Extent
-  /** The first rows, whose keys and values alone have a gradient. */
+  /** The first of these, of which only keys and values have a gradient. */
   readonly through: Extent
 }
 
-/** `query`, and all of the record that is about queries, begin after the rows of `through`. */
+/** Gradients of the projections. `query`, like the parts of the record for queries, begins after the rows of `through`. */
 interface ProjectionGradients {
   readonly query: Address
   readonly key: Address
   readonly value: Address
 }
 
-/** From the gradient of the attended values to that of rotated queries and keys and of values. */
+/** Computes the gradients of rotated queries, rotated keys and values from that of the attended values. */
 const attend = (
   compute: Compute,
   batch: Batch.Batch,
@@ -208,7 +209,7 @@ const attend = (
   )
 }
 
-/** Turns the gradients of queries and keys into those of what the matrices gave, in place. */
+/** Turns the gradients of rotated queries and keys into those of the matrices' results, in place. */
 const unrotate = (
   compute: Compute,
   batch: Batch.Batch,

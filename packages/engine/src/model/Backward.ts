@@ -11,7 +11,7 @@ const none = { rows: 0, segments: 0 }
 
 /**
  * Adds the gradients of everything that `gradients` names, from the gradient `dx` in the reached hidden rows before the
- * head. Rows that only later rows learn through have none at first: of the last layer their keys and values alone count.
+ * head. Rows that a gradient reaches only through later rows begin with none: in the last layer only their keys and values get one.
  */
 export const run = (
   compute: Compute,

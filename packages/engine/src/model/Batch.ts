@@ -1,7 +1,7 @@
 /**
- * The rows of one forward pass. A row is a token at a position of a sequence, and sequences are nothing but the places
- * of their keys and values: there is no padding, prompts and single tokens go together, sequences share the rows that
- * they begin with, and a row's result does not depend on the rows beside it.
+ * The rows of one forward pass. A row is a token at a position of a sequence, and a sequence is known by the places of its
+ * keys and values alone: there is no padding, prompts and single tokens go together, sequences share the rows of a common
+ * prefix, and a row's result does not depend on the rows beside it.
  */
 import * as Memory from "../numerics/Memory.ts"
 import type { PackedAdapter } from "./Adapter.ts"
@@ -39,8 +39,8 @@ export const cacheLayout = (config: ModelConfig.ModelConfig, positions: number):
 }
 
 /**
- * Consecutive rows at consecutive positions. They see the rows in front of them and all rows of the segment that they
- * continue, and so on. A page of a cache is a segment without rows.
+ * Consecutive rows at consecutive positions. Each sees the rows before it in the segment, all rows of the segment that this
+ * one continues, and so on up to the root. A page of a cache is a segment without rows.
  */
 export interface Segment {
   /** Where in the cache the segment begins. */
@@ -63,7 +63,7 @@ export interface Batch {
   readonly base: Memory.Address
   readonly cache: CacheLayout
   readonly groups: ReadonlyArray<Group>
-  /** The rows whose results are read: of the others, the last layer computes keys and values alone. */
+  /** The rows whose results are read: of the other rows the last layer computes only keys and values. */
   readonly read: Span
   /** Longest sequence, counted up to its last row here. */
   readonly longest: number
@@ -82,7 +82,7 @@ export interface Rows {
   readonly groups: ReadonlyArray<Group>
 }
 
-/** How many segments lie on the longest way to the root. */
+/** The number of segments on the longest path to a root. */
 const depthOf = (segments: ReadonlyArray<Segment>): number => {
   const depths = new Int32Array(segments.length)
   const depthAt = (index: number): number => {

@@ -42,8 +42,8 @@ const layerForward = (
 }
 
 /**
- * The hidden rows `[rows, hiddenSize]` before the final norm, of which those that are read are set; fills the caches and keeps
- * nothing else.
+ * The hidden rows `[rows, hiddenSize]` before the final norm, of which only those that are read are set. Fills the caches, and keeps
+ * no records.
  */
 export const run = (compute: Compute, batch: Batch.Batch): Address => {
   const { arena, config, weights } = compute

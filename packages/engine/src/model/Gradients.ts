@@ -15,7 +15,7 @@ export interface BaseGradients {
   >
 }
 
-/** Training an adapter, or pretraining the base. */
+/** The gradients of an adapter in training, or of the base in pretraining. */
 export interface Gradients {
   /** `block` has the adapter's parameter layout. */
   readonly adapter?: { readonly packed: PackedAdapter; readonly block: Address }

@@ -84,7 +84,7 @@ export const logprob = (compute: Compute, logits: Logits, row: number, token: nu
   return Math.fround(logit - logNormalizer(compute, logits, row))
 }
 
-/** What targets are at each row; see `Targets`. */
+/** The targets of each row; see `Targets`. */
 type RowTargets = Pick<Targets.Targets, "starts" | "tokens">
 
 /** Log-probabilities of the targets. */

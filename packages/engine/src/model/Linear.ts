@@ -76,7 +76,7 @@ export const forward = (
   }
 }
 
-/** dx = or += the gradient in x; the gradients of the weights are added. Of one group of rows. */
+/** For one group of rows: dx = or += the gradient in x, and adds the gradients of the weights. */
 export const backward = (
   compute: Compute,
   gradients: Gradients,

@@ -24,12 +24,12 @@ export interface Config {
   readonly beta?: number
 }
 
-/** What cross entropy reads, per target. */
+/** The input of cross entropy, per target. */
 export interface Weighted {
   readonly weights: Float32Array
 }
 
-/** What the policy losses read, per token. A token with mask 0 contributes nothing; without a mask all tokens count. */
+/** The inputs of the policy losses, per token. A token with mask 0 contributes nothing; without a mask all tokens count. */
 export interface Sampled {
   readonly logprobs: Float32Array
   readonly advantages: Float32Array
@@ -127,7 +127,7 @@ export const crossEntropy = (logprobs: Float32Array, { weights }: Weighted): Res
   return { loss, gradient }
 }
 
-/** Whether a token may have a loss and a gradient: without an advantage `dro` alone pulls on it. */
+/** Whether a token may have a loss and a gradient: without an advantage only `dro` has one. */
 export const counts = (name: string, advantage: number): boolean => name === "dro" || advantage !== 0
 
 /** A policy loss of `logprobs [T]`. */

@@ -34,7 +34,7 @@ interface Plan {
   readonly targets: Targets.Targets
 }
 
-/** Nothing after the last position that is read is computed. */
+/** An example up to its last position that is read: nothing after it is computed. */
 const cut = ({ learned, read, tokens }: Example): PrefixTree.Branch => ({
   tokens: read === undefined ? tokens : tokens.subarray(0, read.lastIndexOf(1) + 1),
   ...(learned === undefined ? {} : { learned }),
@@ -58,7 +58,7 @@ const planOf = (examples: ReadonlyArray<Example>): Plan => {
 const headInput = (compute: Compute, { groups, read: { end, start }, rows }: Batch.Batch, x: Address) =>
   Head.slice(compute, { x, rows, groups }, start.rows, end.rows - start.rows)
 
-/** Values of all targets as each example has them. */
+/** The values of all targets, for each example. */
 const perExample = ({ placesS }: Targets.Targets, values: Float32Array): ReadonlyArray<Float32Array> =>
   placesS.map((places) => Float32Array.from(places, (place) => values[place] ?? NaN))
 
@@ -86,7 +86,7 @@ const checkLearned = ({ candidates, learned, read }: Example, gradient: Loss.Res
   }
 }
 
-/** The loss of an example for its log-probabilities, or for those of all examples, as `Array.map` asks for it. */
+/** The loss of an example from its log-probabilities, or from those of all examples; its arguments are those of `Array.map`. */
 export type LossOf = (
   logprobs: Float32Array,
   example: number,
@@ -113,7 +113,7 @@ const evaluate = (
   return { loss, coefficients }
 }
 
-/** The gradient in all hidden rows that one reaches, of which those that only later rows learn through have none yet. */
+/** The gradient in all hidden rows that it reaches, still 0 in those that it reaches only through later rows. */
 const headBackward = (
   compute: Compute,
   { reached, read, through }: Batch.TreeBatch,
@@ -132,7 +132,7 @@ const headBackward = (
 
 /**
  * Log-probabilities, the loss that `lossOf` gives each example for them, and its gradients, which are added to the
- * blocks that `gradients` names. What sequences begin with together is computed once, forward and backward.
+ * blocks that `gradients` names. Prefixes that sequences share are computed once, forward and backward.
  */
 export const forwardBackward = (
   compute: Compute,

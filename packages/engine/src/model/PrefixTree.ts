@@ -1,6 +1,6 @@
 /**
- * Sequences as the branches of trees: tokens that several of them begin with are one row, which is computed once. A row
- * sees the rows on its way to the root, in the order of their positions, so that it has the bits of a sequence alone.
+ * Sequences as the branches of trees: tokens of a common prefix share a row each, which is computed once. A row sees the rows
+ * on its path to the root, in the order of their positions, so that its result has the same bits as in a sequence alone.
  */
 import type { Segment } from "./Batch.ts"
 
@@ -9,17 +9,17 @@ export interface Branch {
   readonly tokens: Int32Array
   /** 1 where the log-probability may have a gradient, 0 where it has none; unless given it may have one everywhere. */
   readonly learned?: Uint8Array
-  /** 1 where the log-probability is read, which it is where it may have a gradient; unless given it is read everywhere. */
+  /** 1 where the log-probability is read, as it is wherever it may have a gradient; unless given it is read everywhere. */
   readonly read?: Uint8Array
 }
 
-/** A number of rows, and the segments that they are. */
+/** A number of rows, and the number of their segments. */
 export interface Extent {
   readonly rows: number
   readonly segments: number
 }
 
-/** Consecutive rows, and the segments that they are. */
+/** Consecutive rows, and their segments. */
 export interface Span {
   readonly start: Extent
   /** Exclusive. */
@@ -27,8 +27,8 @@ export interface Span {
 }
 
 /**
- * Rows in the order of what a backward pass does with them: first those that only later rows learn through, then those
- * that are learned, then those that no gradient reaches. Rows that are read are together.
+ * Rows in the order of a backward pass: first those that a gradient reaches only through later rows, then those in which one
+ * begins, then those that no gradient reaches. Rows that are read are consecutive.
  */
 export interface PrefixTree {
   readonly ids: Int32Array
@@ -36,9 +36,9 @@ export interface PrefixTree {
   readonly segments: ReadonlyArray<Segment>
   /** Per branch the row of each of its tokens. */
   readonly rowsB: ReadonlyArray<Int32Array>
-  /** The rows that only later rows learn through. */
+  /** The rows that a gradient reaches only through later rows. */
   readonly through: Extent
-  /** These and the learned ones: all that a gradient reaches. */
+  /** These rows and the learned ones: all that a gradient reaches. */
   readonly reached: Extent
   /** The rows whose log-probabilities are read. */
   readonly read: Span
@@ -60,11 +60,11 @@ const sharedLength = (left: Int32Array, right: Int32Array): number => {
   return length
 }
 
-/** One branch in the order of its tokens. */
+/** A branch in the order of the tokens of all branches. */
 export interface Sorted {
-  /** Its place among the branches as they were given. */
+  /** Its index among the branches as they were given. */
   readonly index: number
-  /** How many tokens it begins with as the branch before it does, which is more than with any branch before that one. */
+  /** The number of first tokens that it shares with the branch before it: no earlier branch shares more. */
   readonly shared: number
 }
 
@@ -79,10 +79,10 @@ export const sort = (branches: ReadonlyArray<Branch>): ReadonlyArray<Sorted> => 
   })
 }
 
-/** What a gradient does at a token: nothing, reach it from a later token alone, or begin there. */
+/** States of a token: no gradient reaches it, one reaches it only through later tokens, or one begins there. */
 const [dead, through, learned] = [0, 1, 2] as const
 
-/** The order of rows: by what a gradient does there, and whether they are read. */
+/** The order of rows: by the states of their tokens, and whether they are read. */
 const kindOrder: ReadonlyArray<readonly [state: number, isRead: 0 | 1]> = [
   [through, 0],
   [through, 1],
@@ -99,14 +99,14 @@ interface Tokens {
   /** -1 for a root. */
   readonly parents: Int32Array
   readonly states: Uint8Array
-  /** 1 where any branch reads. */
+  /** 1 where any branch reads the log-probability. */
   readonly reads: Uint8Array
   readonly children: Int32Array
   /** Per branch its tokens. */
   readonly tokensB: ReadonlyArray<Int32Array>
 }
 
-/** A token passes to its parent that a gradient reaches it. */
+/** Marks the ancestors of the tokens that a gradient reaches. */
 const reach = (states: Uint8Array, parents: Int32Array, count: number) => {
   for (let token = count - 1; token >= 0; token--) {
     const parent = parents[token] ?? -1

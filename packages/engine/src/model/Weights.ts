@@ -57,7 +57,7 @@ export type StorageOf = (tensor: string) => Storage
 /** Above this many weights two f32 panels of each matrix no longer fit comfortably beside everything else. */
 const largestInPanels = 64_000_000
 
-/** Is the model small enough to be kept as panels? */
+/** Whether the model is small enough to be kept as panels. */
 export const fitsPanels = (config: ModelConfig.ModelConfig): boolean =>
   ModelConfig.parameterCount(config) <= largestInPanels
 
@@ -180,8 +180,8 @@ export interface StoredSlot {
 }
 
 /**
- * Takes `rows` consecutive rows as f32, from `firstRow` on. Pieces start at multiples of 8; the memory after the last piece
- * that is not one must hold zeros up to the next multiple.
+ * Takes `rows` consecutive rows as f32, from `firstRow` on. Each piece starts at a multiple of 8 rows; where the last one ends
+ * elsewhere, the memory after it must hold zeros up to the next multiple.
  */
 export interface PackedSlot {
   readonly _tag: "Packed"

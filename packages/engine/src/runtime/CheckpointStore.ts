@@ -7,11 +7,11 @@ import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 
-/** `weights` to continue training from, `sampler_weights` to sample from alone. */
+/** `weights` to continue training from, `sampler_weights` only to sample from. */
 export type Kind = "weights" | "sampler_weights"
 
 export interface CheckpointStore {
-  /** A model id nobody has used under this root: its folder, which goes with the scope if it stayed empty. */
+  /** Takes an unused model id by making its folder, which is removed with the scope if it stayed empty. */
   readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
   /** Writes a whole checkpoint or none; one of the same name is replaced. Returns its path. */
   readonly save: (

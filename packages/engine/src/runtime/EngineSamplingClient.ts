@@ -10,7 +10,7 @@ import * as Stops from "./Stops.ts"
 import * as Text from "./Text.ts"
 import type { Threads } from "./Threads.ts"
 
-/** The model to sample from, as requests are checked and threads know it. */
+/** The parts of a model by which requests are checked and sent to threads. */
 export type SampledModel = Pick<Model, "id" | "limits" | "hasTokenBytes" | "endOfSequence">
 
 const seedsOf = Effect.fnUntraced(function*(count: number, seed: number | undefined) {
@@ -34,7 +34,7 @@ const toStops = Effect.fnUntraced(function*(
   return { tokens, strings: strings.map(Stops.utf8) }
 })
 
-/** Uses the snapshot until `isClosed` says so. */
+/** Samples from the snapshot until `isClosed`. */
 export const make = (
   threads: Threads,
   model: SampledModel,

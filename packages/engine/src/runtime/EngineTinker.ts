@@ -26,7 +26,7 @@ type Prepare = (
   stored: StoredAdapter.StoredAdapter
 ) => Effect.Effect<void, TinkerError.Reason>
 
-/** What clients are made of. */
+/** The services and parts that clients are made from. */
 interface Workshop {
   readonly library: Library
   readonly store: CheckpointStore
@@ -69,7 +69,7 @@ const parts = Effect.fnUntraced(function*(
   return { modelId, adapter, queue, stored }
 })
 
-/** Its scope is its own, so that it can be unloaded before the surrounding one closes. */
+/** A training client with a scope of its own, so that it can be unloaded before the surrounding scope closes. */
 const trainingClient = Effect.fnUntraced(function*(
   workshop: Workshop,
   model: Model,

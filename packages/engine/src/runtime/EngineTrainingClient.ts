@@ -74,7 +74,7 @@ const forwardBackwardCustom = ({ adapter, limits, queue }: Parts) =>
     }
   )
 
-/** Every datum is tried before it is queued, so that only what depends on the weights can fail later. */
+/** The graph is tried on every datum before the call is queued, so that later only failures due to the weights are left. */
 const forwardBackwardGraph = ({ adapter, limits, queue }: Parts) =>
   Effect.fn("TrainingClient.forwardBackwardGraph")(function*(data: LossGraphPass.Data, graph: LossGraph.LossGraph) {
     const operation = "forwardBackwardGraph"

@@ -3,7 +3,7 @@
 /** Several arrays of numbers. */
 export interface Joined<A> {
   readonly values: A
-  /** Where each of them begins in `values`, and behind the last one where it ends. */
+  /** Where each array begins in `values`, and at last where the last one ends. */
   readonly starts: Int32Array
 }
 
@@ -34,7 +34,9 @@ export const part = <A extends { readonly subarray: (start: number, end: number)
 ) =>
 (index: number): A => {
   const [start, end] = [starts[index], starts[index + 1]]
-  if (start === undefined || end === undefined) throw new RangeError(`${starts.length - 1} arrays, and no ${index}`)
+  if (start === undefined || end === undefined) {
+    throw new RangeError(`there are ${starts.length - 1} arrays and no array ${index}`)
+  }
   return values.subarray(start, end)
 }
 

@@ -21,7 +21,7 @@ export interface ModelSource {
   readonly name: string
   readonly config: ModelConfig
   readonly storageOf: Weights.StorageOf
-  /** Most bytes of the memory that its plan uses. */
+  /** The most bytes of the memory that its plan may use. */
   readonly shareBytes: number
   readonly tokenizer: Effect.Effect<ModelTokenizer, Tokenizer.TokenizerError>
   /** Bytes of arena that `fill` needs. */
@@ -39,14 +39,14 @@ export interface RefusedModel {
 
 /** A model in the shared memory. */
 export interface Model {
-  /** As the threads know it. */
+  /** The number of the model in messages to threads. */
   readonly id: number
   readonly name: string
   readonly config: ModelConfig
   readonly plan: MemoryPlan.MemoryPlan
   readonly limits: RequestRules.Limits
   readonly hasTokenBytes: boolean
-  /** The token after which the model has nothing more to say. */
+  /** The token that ends a sequence. */
   readonly endOfSequence: number | undefined
 }
 

@@ -11,7 +11,7 @@ import * as TrainingPass from "./TrainingPass.ts"
 
 export interface Machine {
   readonly receive: (command: Command) => void
-  /** One training task and one sampling step of each model; whether there was anything to do. */
+  /** Performs one training task and one sampling step of each model, and returns whether there was anything to do. */
   readonly work: () => boolean
 }
 

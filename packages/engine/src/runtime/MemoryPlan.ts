@@ -22,10 +22,10 @@ const plannedRank = 32
 /** Most scratch space of a micro-batch of several sequences. */
 const microBatchBudget = 256 * 1024 * 1024
 
-/** More rows in one step make it longer without making a token cheaper. */
+/** Most samples of one step: more of them make it longer without making a token cheaper. */
 const maximumSequences = 128
 
-/** A training task on the same thread waits no longer than for a step of these. */
+/** Most prompt rows of one step, as training tasks on the same thread wait for it. */
 const maximumPrefillRows = 256
 
 /** Positions that a sampled sequence is expected to take. */
@@ -73,7 +73,7 @@ export interface MemoryPlan {
   readonly totalBytes: number
 }
 
-/** The largest number up to `most` for which `fits` holds, as it does for all smaller ones; 0 where there is none. */
+/** The largest number up to `most` that fits, where all smaller numbers fit as well; 0 where none does. */
 const largest = (most: number, fits: (value: number) => boolean): number => {
   let [low, high] = [0, most]
   while (low < high) {
@@ -110,7 +110,7 @@ const microBatchLimits = (config: ModelConfig.ModelConfig): MicroBatch.Limits =>
   return { rows, sharedRows: largest(4 * rows, fits), targets: rows * maximumCandidates }
 }
 
-/** More positions than this are there only for a longer context. */
+/** Positions for a full step of samples, or for one sequence as long as the context. */
 const wantedPositions = (context: number): number =>
   Pages.rounded(Math.max(context, maximumSequences * positionsPerSequence))
 

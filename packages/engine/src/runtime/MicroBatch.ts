@@ -7,22 +7,22 @@ export const maximumRows = 512
 export interface Limits {
   /** Rows of a piece. */
   readonly rows: number
-  /** Rows of a piece that goes on because its sequences share more than a quarter of `rows`. */
+  /** Rows of a piece whose sequences share a prefix of more than a quarter of `rows`. */
   readonly sharedRows: number
   /** Targets of a piece. */
   readonly targets: number
 }
 
-/** What a pass computes of a datum. */
+/** The tokens and targets of a datum. */
 export interface Sized {
   readonly tokens: Int32Array
   readonly inputs: { readonly targetTokens: Int32Array }
 }
 
 /**
- * Pieces of data that begin alike, by their places in the data. Each stays within the limits, in which tokens that its data
- * begin with together count once; a datum that is larger is a piece of its own. Pieces depend on the data alone, so
- * that sums over them do not depend on the number of workers.
+ * Pieces of data with common prefixes, by their indices in the data. Each piece stays within the limits, to which tokens of a
+ * shared prefix count once; a larger datum is a piece of its own. Pieces depend on the data alone, so that sums over them do
+ * not depend on the number of workers.
  */
 export const split = (items: ReadonlyArray<Sized>, limits: Limits): ReadonlyArray<ReadonlyArray<number>> => {
   const pieces: Array<Array<number>> = []

@@ -95,7 +95,7 @@ export class ModelSampler {
     if (this.requests.delete(id)) this.scheduler.cancel(id)
   }
 
-  /** One forward pass; the requests it finished, or undefined when there was nothing to compute. */
+  /** Computes one forward pass. Returns the requests that it finished, or undefined when there was nothing to compute. */
   step(): ReadonlyArray<SampleResult> | undefined {
     const step = this.scheduler.plan()
     if (step === undefined) return undefined
@@ -225,7 +225,7 @@ export class ModelSampler {
 
   private draw(request: Request, sample: Sample, logits: Head.Logits, row: number) {
     const draw = request.draws[sample.index]
-    if (draw === undefined) throw new RangeError(`a request of ${request.draws.length} samples has no ${sample.index}`)
+    if (draw === undefined) throw new RangeError(`a request of ${request.draws.length} has no sample ${sample.index}`)
     const token = this.pick(request.order, logits, row, draw.uniform())
     sample.tokens.push(token)
     draw.logprobs.push(Head.logprob(this.compute, logits, row, token))

@@ -60,7 +60,7 @@ const fromFile = Effect.fnUntraced(function*(name: string, file: string) {
   } satisfies OpenedModel
 })
 
-/** Refused with the command that fetches it where it has not been fetched. */
+/** SmolLM2 from its file, or a refusal that names the command to fetch it. */
 const smolLm2 = Effect.fnUntraced(function*(name: string) {
   const fs = yield* FileSystem.FileSystem
   const file = yield* SmolLm2.file
@@ -82,7 +82,7 @@ const fromPlace = ({ name, place }: NamedModel) =>
     return yield* place.endsWith(".gguf") ? fromFile(name, place) : fromFolder(name, place)
   })
 
-/** One that cannot be used is logged and refused by name, and does not keep the others from being served. */
+/** A model that cannot be used is logged and refused by name; the others are served. */
 const tried = <E extends { readonly message: string }, R>(name: string, open: Effect.Effect<OpenedModel, E, R>) =>
   open.pipe(
     Effect.mapError(({ message }): RefusedModel => ({ name, detail: message })),
@@ -94,7 +94,7 @@ type Tried = ReadonlyArray<Result.Result<OpenedModel, RefusedModel>>
 
 const opened = (all: Tried) => all.filter(Result.isSuccess).map(({ success }) => success)
 
-/** Presets are small enough for what the others leave. */
+/** Sets each model's share of the memory: presets are small enough for what the others leave. */
 const withShares = (presets: ReadonlyArray<OpenedModel>, others: ReadonlyArray<OpenedModel>) => {
   const shares = MemoryPlan.shares(
     others.map(({ config, storageOf }) => Weights.bytes(config, storageOf)),

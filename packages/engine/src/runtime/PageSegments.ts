@@ -1,4 +1,4 @@
-/** The segments of a sampling step: the rows of sequences, and what lies in the cache in front of them, each once. */
+/** The segments of a sampling step: the rows of sequences, and the cached positions before them, each once. */
 import type * as Batch from "../model/Batch.ts"
 
 /** Positions of a sequence, from `start` to `end` (exclusive), that lie side by side in the cache from `place` on. */

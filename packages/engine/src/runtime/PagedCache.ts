@@ -1,4 +1,4 @@
-/** The key-value cache of a thread: samples hold pages of it, and share those of what begins alike. */
+/** The key-value cache of a thread: samples hold pages of it, and share the pages of a common prefix. */
 import { Pages } from "./Pages.ts"
 import { type Stretch, stretchesOf } from "./PageSegments.ts"
 import * as PrefixIndex from "./PrefixIndex.ts"
@@ -11,11 +11,11 @@ export interface Geometry {
   readonly pageSize: number
 }
 
-/** Where one sample lies in the cache. It stays there for others that begin alike, until its pages are needed. */
+/** Where one sample lies in the cache. It stays there for others with a common prefix, until its pages are needed. */
 export class Place implements PrefixIndex.Cached {
-  /** In the order of the positions. */
+  /** Its pages, in the order of the positions. */
   pages: ReadonlyArray<number>
-  /** Where these lie. */
+  /** The same pages as stretches of the cache. */
   readonly stretches: ReadonlyArray<Stretch>
   readonly holder: Sample
   /** Positions that were cached when the sample began. */
@@ -43,7 +43,7 @@ export class Place implements PrefixIndex.Cached {
   readonly tokenAt = (position: number) => tokenAt(this.holder, position)
 }
 
-/** Before the spans are computed, and in the order of the copies: the first `length` positions of one page go to another. */
+/** A copy of the first `length` positions of a page to another. Copies are made in their order, before spans are computed. */
 export interface Copy {
   readonly from: number
   readonly to: number
@@ -96,12 +96,12 @@ export class PagedCache {
     return { place, copies: isCopied ? [{ from: source, to, length: rest }] : [] }
   }
 
-  /** Others may share what the sample of a place has computed until now. */
+  /** Lets other samples share the positions that the sample of a place has computed until now. */
   computed(place: Place) {
     this.prefixes.update(place)
   }
 
-  /** What the sample has computed stays until the pages are needed; those that it has not reached are free at once. */
+  /** Ends a sample's use of its place: computed pages stay until they are needed, and pages that it has not reached are free at once. */
   end(place: Place) {
     this.use(place, -1)
     if (place.computed === place.shared) return this.drop(place)
@@ -111,7 +111,7 @@ export class PagedCache {
     this.idle.add(place)
   }
 
-  /** Holds the shared pages and takes the others. Nothing is copied where the page to copy from is needed itself. */
+  /** Holds the shared pages and takes the missing ones. Where the page to copy from is itself needed, nothing is copied. */
   private place(sample: Sample, shared: ReadonlyArray<number>, source: number | undefined, length: number) {
     const { pageSize } = this.geometry
     const missing = Math.ceil(positionsOf(sample.order) / pageSize) - shared.length
@@ -126,7 +126,7 @@ export class PagedCache {
     return undefined
   }
 
-  /** A running sample begins or ends to need its pages. */
+  /** Counts a running sample of each page, or one less. */
   private use({ pages }: Place, change: 1 | -1) {
     for (const page of pages) {
       const before = this.users[page] ?? 0
@@ -142,7 +142,7 @@ export class PagedCache {
     this.prefixes.remove(place)
   }
 
-  /** Takes pages, from idle places where too few are free. These keep theirs where that would not be enough. */
+  /** Takes pages; where too few are free, idle places lose theirs, the longest unused first. Takes none where even that would not do. */
   private take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unneeded) return undefined
     for (const victim of this.idle) {

@@ -1,4 +1,4 @@
-/** A cache of key-value positions in pages of equal size. Sequences that begin alike hold the same pages, which are counted. */
+/** A cache of key-value positions in pages of equal size. Sequences with a common prefix hold the same pages; holders are counted. */
 
 /** Positions of a page: few, as the last page of a sequence is partly empty, but enough for attention to read in one go. */
 export const pageSize = 32
@@ -21,12 +21,12 @@ export class Pages {
     this.unheld = count
   }
 
-  /** Pages that nobody holds. */
+  /** The number of pages without a holder. */
   get free(): number {
     return this.unheld
   }
 
-  /** Takes free pages, as few runs of neighbours as can be; none, and undefined, where there are fewer. */
+  /** Takes free pages in as few runs of neighbours as possible; undefined where too few are free. */
   take(count: number): ReadonlyArray<number> | undefined {
     if (count > this.unheld) return undefined
     const taken: Array<number> = []
@@ -41,7 +41,7 @@ export class Pages {
     return taken
   }
 
-  /** Of the shortest run of free pages that is long enough the first `wanted`, or else the longest run. */
+  /** The first `wanted` pages of the shortest free run that is long enough, or else the longest free run. */
   private bestRun(wanted: number): Run {
     let best: Run = { start: 0, length: 0 }
     for (let start = 0; start < this.holders.length; start++) {
@@ -56,12 +56,12 @@ export class Pages {
     return { start: best.start, length: Math.min(best.length, wanted) }
   }
 
-  /** Adds a holder to pages that have some. */
+  /** Adds a holder to pages that are held already. */
   hold(pages: ReadonlyArray<number>) {
     for (const page of pages) this.holders[page] = this.holdersOf(page) + 1
   }
 
-  /** Releases pages, which are free once their last holder has. */
+  /** Releases pages; a page is free once its last holder has released it. */
   release(pages: ReadonlyArray<number>) {
     for (const page of pages) {
       const others = this.holdersOf(page) - 1

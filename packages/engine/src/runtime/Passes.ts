@@ -22,7 +22,7 @@ export interface Place {
   readonly plan: Pick<MemoryPlan, "microBatch" | "threads">
 }
 
-/** What passes compute with. */
+/** An adapter in training: where it is computed, its weights and its gradients. */
 export interface Target {
   readonly place: Place
   readonly packed: PackedAdapter

@@ -68,7 +68,7 @@ const packInputs = (items: ReadonlyArray<Item>): PostedItems["inputs"] => {
   }
 }
 
-/** Joins the inputs of data of one kind; each part of `unpack` is a view of them. */
+/** Joins the inputs of data of one kind; `unpack` gives views of the joined arrays. */
 export const pack = (items: ReadonlyArray<Item>): PostedItems => ({
   tokens: Joined.integers(items.map(({ tokens }) => tokens)),
   targetTokens: Joined.integers(items.map(({ inputs }) => inputs.targetTokens)),

@@ -5,7 +5,7 @@ import * as PrefixKeys from "./PrefixKeys.ts"
 export interface Cached {
   /** Identity of the weights that it was computed with. */
   readonly weights: number
-  /** Its prompt's length, where others are most likely to part from it, or to begin. */
+  /** The length of its prompt, after which other sequences are most likely to differ from it. */
   readonly promptLength: number
   /** Tokens that lie in the cache. */
   readonly computed: number
@@ -43,7 +43,7 @@ export class PrefixIndex<C extends Cached> {
     this.indexed.delete(cached)
   }
 
-  /** The sequence that begins with the most of the first `length` tokens, and how many these are. */
+  /** The cached sequence that shares the longest prefix with the first `length` tokens, and the length of that prefix. */
   longest(weights: number, tokens: Int32Array, length: number): { cached: C; length: number } | undefined {
     for (const { key, length: least } of PrefixKeys.beginnings(PrefixKeys.root(weights), tokens, length)) {
       const cached = this.byKey.get(key)

@@ -1,8 +1,8 @@
-/** Which thread computed a prompt, or the beginning of one, last: its keys and values lie there, whoever asks next. */
+/** The thread that last computed a prompt, or a prefix of it, and has its keys and values in the cache. */
 import * as PrefixKeys from "./PrefixKeys.ts"
 import type { SampleOrder } from "./Protocol.ts"
 
-/** More beginnings than the caches of a few threads hold. */
+/** The most prefixes that are remembered: more than the caches of a few threads hold. */
 const capacity = 8192
 
 type Prompt = Pick<SampleOrder, "model" | "weights" | "prompt">
@@ -12,8 +12,8 @@ export class PromptHomes<Thread> {
   private readonly homes = new Map<number, Thread>()
 
   /**
-   * The thread for an order: the one that has the longest beginning of its prompt, unless the order would wait there for more than
-   * computing that beginning again costs. `wait` is in rows.
+   * The thread for an order: the one that has the longest prefix of its prompt, unless the order would wait there for longer than
+   * computing that prefix again takes. `wait` is in rows.
    */
   choose({ model, prompt, weights }: Prompt, leastBusy: Thread, wait: (home: Thread) => number): Thread {
     const beginnings = PrefixKeys.beginnings(PrefixKeys.root(model, weights), prompt, prompt.length)

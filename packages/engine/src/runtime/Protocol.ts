@@ -11,7 +11,7 @@ import type { Joined } from "./Joined.ts"
 import type { PostedItems } from "./PostedItems.ts"
 import type { Stops } from "./Stops.ts"
 
-/** What a thread starts with. */
+/** The data that a thread starts with. */
 export interface Start {
   readonly module: Module
   readonly memory: Memory
@@ -69,7 +69,7 @@ export interface GraphInputs {
   readonly counted: Uint8Array
 }
 
-/** What a loss reads of a datum. Of several targets per token, targets and weights are `[T, K]`. */
+/** The inputs of a loss for one datum. With several targets per token, targets and weights are `[T, K]`. */
 interface ItemInputs extends Pick<Datum.Inputs, "PolicyTokens" | "WeightedTokens"> {
   readonly Graph: GraphInputs
 }

@@ -6,7 +6,7 @@ import type { Listener, Thread } from "./Thread.ts"
 
 type Unavailable = TinkerError.Unavailable
 
-/** What a caller asks of a thread. */
+/** A request to a thread, and how its answer is read. */
 export interface Question<A> {
   readonly command: (id: number) => Command
   /** The answer in a reply. */

@@ -6,16 +6,16 @@ import * as Memory from "../numerics/Memory.ts"
 
 export interface Room {
   readonly memory: Memory.Memory
-  /** What `build` allocates stays until the scope closes, or is given back at once if `build` fails. */
+  /** All that `build` allocates is reserved until the scope closes, or given back at once if `build` fails. */
   readonly allocated: <A>(
     build: (allocator: Memory.Allocator) => A
   ) => Effect.Effect<A, TinkerError.Unavailable, Scope.Scope>
-  /** A place whose content is whatever was there before. */
+  /** Reserves a place, whose content is undefined. */
   readonly acquire: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable>
   readonly release: (address: Memory.Address) => Effect.Effect<void>
   /** `acquire` until the scope closes. */
   readonly scoped: (floats: number) => Effect.Effect<Memory.Address, TinkerError.Unavailable, Scope.Scope>
-  /** Bytes that are left. */
+  /** The number of free bytes. */
   readonly free: () => number
 }
 

@@ -12,7 +12,7 @@ type Unavailable = TinkerError.Unavailable
 
 export interface Threads {
   readonly count: number
-  /** Tells the first threads of a model before anything that uses it: one thread per element, each its own part. */
+  /** Sends a model to the first threads, one element to each, before any command that uses it. */
   readonly load: (modelT: ReadonlyArray<LoadedModel>) => Effect.Effect<void>
   /** Replaces the scratch space of a thread; returns when the thread no longer uses the old one. */
   readonly moveArena: (thread: number, region: Region) => Effect.Effect<void, Unavailable>
@@ -51,7 +51,7 @@ interface Crew {
 /** A second task per thread waits in its mailbox, so that no thread idles for a turn of the host's event loop. */
 const tasksPerThread = 2
 
-/** Among the threads of a model, or among all for work that needs none. */
+/** The least busy thread of those with the model, or of all for work that needs no model. */
 const leastBusy = ({ members, threadsOf }: Crew, model: number | undefined, load: (member: Member) => number) =>
   members.slice(0, model === undefined ? members.length : threadsOf.get(model))
     .reduce((best, member) => load(member) < load(best) ? member : best)

@@ -28,14 +28,14 @@ export interface TrainedAdapter {
     loss: PassLoss,
     logprobs?: Logprobs
   ) => Effect.Effect<TrainingClient.ForwardBackwardOutput, TinkerError.Unavailable | TinkerError.Rejected>
-  /** Uses the gradient up. An update that is not finite is rejected and leaves weights and moments as they were. */
+  /** Steps and clears the gradient. An update that is not finite is rejected and leaves weights and moments as they were. */
   readonly optimize: (
     config: AdamConfig
   ) => Effect.Effect<TrainingClient.OptimStepOutput, TinkerError.Unavailable | TinkerError.Rejected>
   /** Copies the weights to where a snapshot of the same layout keeps them. */
   readonly copyTo: (target: PackedAdapter) => Computed<void>
   readonly initialize: (seed: number) => Computed<void>
-  /** To call after the parameters were written from outside; `steps` counts those of the moments beside them. */
+  /** Must be called after the parameters were written from outside; `steps` is the number of steps behind the moments. */
   readonly restored: (steps: number) => Computed<void>
 }
 

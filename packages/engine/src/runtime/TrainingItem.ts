@@ -16,7 +16,7 @@ const tooMany = (index: number, candidates: number) => {
   return new TinkerError.Unsupported({ capability: "candidates", detail })
 }
 
-/** Items of data that keep the rules of requests. */
+/** Items of data that `RequestRules` has accepted. */
 export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Datum<Datum.Kind>>) {
   const items: Array<Item> = []
   for (const [index, { inputs, modelInput }] of data.entries()) {
@@ -30,7 +30,7 @@ export const fromData = Effect.fnUntraced(function*(data: ReadonlyArray<Datum.Da
 const misfit = (index: number, { length }: Uint8Array, expected: number) =>
   new TinkerError.Rejected({ detail: `data[${index}].counted has ${length} values, expected ${expected}` })
 
-/** The numbers alone, where their shape says no more. */
+/** A vector as its numbers alone. */
 const compact = (values: LossGraph.Values) => {
   const { data, shape } = values
   return data instanceof Float32Array && shape.length === 1 && shape[0] === data.length ? data : values

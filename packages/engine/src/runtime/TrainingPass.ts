@@ -11,7 +11,7 @@ import * as Joined from "./Joined.ts"
 import * as PostedItems from "./PostedItems.ts"
 import type { GraphInputs, Item, Logprobs, PassLoss, TaskOutput } from "./Protocol.ts"
 
-/** What a task asks for. */
+/** The pass that a task asks for. */
 export interface Order {
   readonly adapter: PackedAdapter
   readonly items: PostedItems.PostedItems
@@ -37,7 +37,7 @@ const whereAny = (numbers: Float32Array, tokens: number): Uint8Array => {
 const countedBy = ({ inputs, kind, tokens }: Item): Uint8Array =>
   kind === "Graph" ? inputs.counted : whereAny(kind === "PolicyTokens" ? inputs.mask : inputs.weights, tokens.length)
 
-/** Where of these it may have a gradient. */
+/** Those of the counted tokens at which the loss may have a gradient. */
 const learnedBy = ({ name }: PassLoss, item: Item, counted: Uint8Array): Uint8Array => {
   if (item.kind !== "PolicyTokens") return counted
   const { advantages } = item.inputs
@@ -56,7 +56,7 @@ const toExample = ({ logprobs, loss }: TrainingPass, item: Item): Pass.Example =
 interface Evaluated extends Losses.Result {
   /** Why a loss graph has no gradient here. */
   readonly refusal?: string
-  /** What a loss graph measures besides. */
+  /** The metrics of a loss graph. */
   readonly metrics?: Readonly<Record<string, number>>
 }
 
@@ -89,7 +89,7 @@ const compile = (json: string) => {
 /** Stands for the log-probabilities that a graph does not depend on, as in the check of its data. */
 const likely = -1
 
-/** The log-probabilities that graphs read, in one array. */
+/** The log-probabilities that graphs read, by datum. */
 const present = (inputsI: ReadonlyArray<GraphInputs>, logprobsI: ReadonlyArray<Float32Array>) => {
   const joined = Joined.floats(logprobsI)
   const counted = Joined.bytes(inputsI.map((inputs) => inputs.counted))
@@ -128,7 +128,7 @@ const graphLosses = (
   return Interpreter.evaluateAll(compiled.success, data).map((evaluated, index) => {
     const logprobs = logprobsI[index] ?? new Float32Array()
     const inputs = inputsI[index]
-    if (inputs === undefined) throw new RangeError(`a graph of ${inputsI.length} data has no ${index}`)
+    if (inputs === undefined) throw new RangeError(`a graph of ${inputsI.length} data has no datum ${index}`)
     return Result.isFailure(evaluated)
       ? refused(logprobs, evaluated.failure.message)
       : trained(evaluated.success, inputs, logprobs)
@@ -174,7 +174,7 @@ const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Add
   const lossOf: Pass.LossOf = (_, index, logprobsI) => {
     if (index === 0) evaluations = losses(pass, logprobsI)
     const evaluated = evaluations[index]
-    if (evaluated === undefined) throw new RangeError(`a pass over ${items.length} data has no ${index}`)
+    if (evaluated === undefined) throw new RangeError(`a pass over ${items.length} data has no datum ${index}`)
     return evaluated
   }
   const gradients = { adapter: { packed: adapter, block } }
@@ -182,7 +182,7 @@ const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Add
   return { ...Pass.forwardBackward(compute, examples, gradients, lossOf), evaluations }
 }
 
-/** What a loss graph says of its data beyond the loss. */
+/** The refusal and the metrics of a loss graph. */
 const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "refusal" | "graphMetrics"> => {
   const refusal = evaluations.find((one) => one.refusal !== undefined)?.refusal
   const graphMetrics = evaluations.flatMap(({ metrics }) => metrics === undefined ? [] : [metrics])

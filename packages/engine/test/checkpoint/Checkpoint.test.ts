@@ -250,7 +250,7 @@ describe("Checkpoint", () => {
         assert.include(deeper.message, "model.layers.2.self_attn.q_proj.lora_A.weight: is missing")
       }))
 
-    it.effect("refuses a cut off file and a step that is no number", () =>
+    it.effect("refuses a file that is cut off and a step that is not a number", () =>
       Effect.gen(function*() {
         const fs = yield* FileSystem.FileSystem
         const path = yield* Path.Path

@@ -59,7 +59,7 @@ describe("CheckpointStore", () => {
         assert.strictEqual(yield* read(yield* store.find(path)), "one")
       }))
 
-    it.effect("lists what there is when a path leads nowhere, and never leaves its root", () =>
+    it.effect("lists the checkpoints when a path leads nowhere, and never leaves its root", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot)
         yield* store.save("m-1", "weights", "one", yield* writing("one"))
@@ -70,7 +70,7 @@ describe("CheckpointStore", () => {
         }
       }))
 
-    it.effect("refuses names that are no folder names", () =>
+    it.effect("refuses names that cannot be names of folders", () =>
       Effect.gen(function*() {
         const store = yield* CheckpointStore.make(yield* makeRoot)
         for (const name of ["", "..", "a/b", ".hidden"]) {

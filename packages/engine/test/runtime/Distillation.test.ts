@@ -47,7 +47,7 @@ const ofBase = Effect.gen(function*() {
 
 describe("distillation", () => {
   layer(Layer.provideMerge(Engine.layerOptions({ workers: 2 }), NodeServices.layer))((it) => {
-    it.effect("draws a model towards what it says itself after another prompt", () =>
+    it.effect("draws a model towards its own answers to another prompt", () =>
       Effect.gen(function*() {
         const options = yield* student
         const { renderer } = options.model
@@ -62,7 +62,7 @@ describe("distillation", () => {
         assert.isBelow(later.at(-1) ?? NaN, before / 2)
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
 
-    it.effect("has a teacher for each tag, from whom a student of the same weights differs by nothing", () =>
+    it.effect("has a teacher for each tag, and no divergence from one with the student's weights", () =>
       Effect.gen(function*() {
         const options = yield* student
         const credit = Credit.byTag({ sums: Credit.distill({ teacher: yield* ofBase }) })
@@ -72,7 +72,7 @@ describe("distillation", () => {
         assert.deepStrictEqual(metrics(records, "teacher_kl/sums").map((kl) => Math.abs(kl) < 1e-5), [true])
       }).pipe(Effect.scoped, Effect.provide(RunStore.RunStore.layerMemory, { local: true })))
 
-    it.effect("imitates what a teacher says when it is told more", () =>
+    it.effect("imitates a teacher whose prompt says more", () =>
       Effect.gen(function*() {
         const { model, ...options } = yield* student
         const teacher = MessagePolicy.fromSamplingClient(yield* ofBase, {

@@ -108,7 +108,7 @@ const isYes = (cell: string | undefined) => cell === "yes"
 layer(TestEngine.layer(2))((it) => {
   describe("a loss expression on the engine", () => {
     for (const [name, expression] of losses) {
-      it.effect(`has one gradient by every way: ${name}`, () =>
+      it.effect(`has the same gradient however it is computed: ${name}`, () =>
         Effect.gen(function*() {
           const tinker = yield* Tinker.Tinker
           const client = yield* tinker.createLoraTrainingClient({ baseModel: TestEngine.model, loraRank: 4, seed: 3 })

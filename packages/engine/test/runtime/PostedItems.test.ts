@@ -63,7 +63,7 @@ describe("data on their way to a thread", () => {
     })
   }
 
-  it("are as many arrays as one datum has, however many they are", () => {
+  it("take as many arrays as one datum, however many data there are", () => {
     const arrays = (count: number) => arraysIn(PostedItems.pack(Array.from({ length: count }, () => policy(4))))
     assert.strictEqual(arrays(100), arrays(1))
   })

@@ -11,7 +11,7 @@ const asked = (orders: ReadonlyArray<ReturnType<typeof order>>, rows: number) =>
 }
 
 describe("PromptHomes", () => {
-  it("sends equal prompts to the thread that has computed them, whoever asks", () => {
+  it("sends equal prompts to the thread that has computed them", () => {
     assert.deepStrictEqual(asked([order([1, 2, 3]), order([1, 2, 3]), order([1, 2, 4]), order([1, 2, 3])], 0), [
       0,
       0,

@@ -247,7 +247,7 @@ describe("sampling", () => {
         assert.isUndefined(plain?.topkLogprobs)
       }))
 
-    it.effect("refuses more of them than it lists, and tokens that are none of the vocabulary", () =>
+    it.effect("refuses to list more of them than it can, and tokens outside the vocabulary", () =>
       Effect.gen(function*() {
         const sampler = yield* base
         const refusal = (more: Partial<Sampling.SampleRequest>) =>

@@ -71,7 +71,7 @@ describe("updates", () => {
         assert.isBelow(metrics.update_norm ?? NaN, 1e-6 * (plain.update_norm ?? NaN))
       }))
 
-    it.effect("starts equal seeds equally, and other seeds elsewhere", () =>
+    it.effect("begins with equal weights for equal seeds, and with others for other seeds", () =>
       Effect.gen(function*() {
         const gradient = (seed: number) => Effect.flatMap(create({ seed }), step)
         const [first, second, third] = [yield* gradient(1), yield* gradient(1), yield* gradient(2)]
