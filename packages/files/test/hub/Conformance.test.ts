@@ -79,7 +79,7 @@ const told = (lines: ReadonlyArray<string>) =>
   lines.filter((line) => /^(works|fails|refused|skipped|\d+ )/.test(line)).map((line) => line.replace(/ +/g, " "))
 
 describe("the check of published datasets and tokenizers", () => {
-  it.live("reads rows as the schema has them, and says what differs, is not there, or is not allowed", () =>
+  it.live("reads rows by their schema, and reports data that differ, are missing or are not allowed", () =>
     Effect.gen(function*() {
       const { url } = yield* pretended
       const { code, lines } = yield* run(url, "datasets", "polaris", "deepmath", "gsm8k", "tool_use", "mbpp")

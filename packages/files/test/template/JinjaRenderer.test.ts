@@ -351,7 +351,7 @@ describe("what a template cannot do is a RendererError", () => {
       assert.include(message, "has tool calls, which the chat template does not write")
     }))
 
-  it.effect("for another role, images and calls that are no JSON", () =>
+  it.effect("for another role, images and calls that are not JSON", () =>
     Effect.gen(function*() {
       const renderer = yield* JinjaRenderer.fromChatTemplate(Templates.of("hermes"))
       assert.include(yield* fail(renderer.generationPrompt(question, { role: "user" })), "the next role is \"user\"")

@@ -26,7 +26,7 @@ layer(Files.layer)("HuggingFaceTokenizer", (it) => {
     assert.strictEqual(small.decode(ids), library.decode([...ids], { clean_up_tokenization_spaces: false }))
   }, { arbitrary: { runs: 50 } })
 
-  it("decodes nothing, unknown ids, and spaces before punctuation as they are", () => {
+  it("decodes an empty list, unknown ids, and spaces before punctuation without changes", () => {
     assert.strictEqual(small.decode([]), "")
     assert.strictEqual(small.decode(Int32Array.of(-1, 100_000)), "")
     assert.strictEqual(small.decode(small.encode("a . b , c ?")), "a . b , c ?")
