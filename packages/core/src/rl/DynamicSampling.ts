@@ -5,9 +5,12 @@
  * @example
  * Rl.run({ model, dataset, rollout: { dynamic: { minInformative: 12, maxBatches: 4 } } })
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import * as Signal from "../learn/Signal.ts"
+import * as Check from "../record/Check.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Setting from "../record/Setting.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 
@@ -27,22 +30,37 @@ export const DynamicSettings = Schema.Struct({
   }),
   maxBatches: Setting.int({
     least: 1,
-    default: 3,
     unit: "batches",
-    help: "Most batches that an iteration takes to find them",
+    help: "Most batches that an iteration takes to find minInformative groups; 3 unless given",
     identity: true
   })
 })
 export interface DynamicSettings extends Schema.Codec.Encoded<typeof DynamicSettings> {}
 
-type Settings = typeof DynamicSettings.Type
+/** The settings with their defaults. */
+export interface Resolved extends Required<typeof DynamicSettings.Type> {}
+
+/** The most batches unless `maxBatches` is given. */
+export const defaultMaxBatches = 3
+
+/** Fills in the defaults. Fails with the first setting that is invalid, or that does nothing as one batch is sampled. */
+export const resolve = Effect.fnUntraced(function*(
+  settings: DynamicSettings
+): Effect.fn.Return<Resolved, InvalidOption> {
+  const { maxBatches, minInformative } = yield* Setting.decode(DynamicSettings, settings, "rollout.dynamic")
+  yield* Check.all(Check.option("rollout.dynamic.maxBatches", maxBatches, {
+    expected: "left out, or rollout.dynamic.minInformative above 0 as well: otherwise an iteration samples one batch",
+    accepts: () => minInformative > 0
+  }))
+  return { minInformative, maxBatches: maxBatches ?? defaultMaxBatches }
+})
 
 /** Whether groups without a signal take no place in an update. */
-export const isOn = ({ minInformative }: Settings) => minInformative > 0
+export const isOn = ({ minInformative }: Resolved) => minInformative > 0
 
 /** Whether an iteration that has sampled these groups in so many batches needs another. */
 export const needsMore = (
-  { maxBatches, minInformative }: Settings,
+  { maxBatches, minInformative }: Resolved,
   results: ReadonlyArray<GroupResult.GroupResult>,
   batches: number
 ) => {
@@ -55,7 +73,7 @@ export const rekeyed = <E, R>(builder: EnvGroupBuilder<E, R>, batches: number): 
   batches === 0 ? builder : { ...builder, key: `more${batches}/${builder.key}` }
 
 /** Groups of the update for a batch, where sampling goes on during training. */
-export const groupsOf = (settings: Settings, batch: number) =>
+export const groupsOf = (settings: Resolved, batch: number) =>
   isOn(settings) ? Math.min(settings.minInformative, settings.maxBatches * batch) : batch
 
 /** An update that is waited for: the groups of its batch, those that are there, and those that were filtered meanwhile. */
@@ -66,12 +84,12 @@ export interface Gathering {
 }
 
 /** Groups of the update as far as is known: those that are there once its most batches have been sampled. */
-export const places = (settings: Settings, { batch, filtered, there }: Gathering) => {
+export const places = (settings: Resolved, { batch, filtered, there }: Gathering) => {
   const all = groupsOf(settings, batch)
   const isSpent = isOn(settings) && filtered + there >= settings.maxBatches * batch
   return isSpent ? Math.min(there, all) : all
 }
 
 /** Filtered groups that keep their places, as the most batches have been sampled. */
-export const unreplaced = (settings: Settings, { batch, filtered }: Gathering) =>
+export const unreplaced = (settings: Resolved, { batch, filtered }: Gathering) =>
   isOn(settings) ? Math.max(0, filtered + groupsOf(settings, batch) - settings.maxBatches * batch) : 0

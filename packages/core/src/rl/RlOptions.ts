@@ -127,7 +127,7 @@ export interface Resolved<E, R, CE, CR> {
   readonly governor: Governor.Governor
   readonly substeps: number
   readonly maxDroppedShare: number
-  readonly dynamic: typeof DynamicSampling.DynamicSettings.Type
+  readonly dynamic: DynamicSampling.Resolved
   /** Undefined for the synchronous pace. */
   readonly pace: Pace.Resolved | undefined
   /** The options that must be equal for a run to be resumed. */
@@ -263,7 +263,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   const sampling = yield* Setting.decode(SamplingSettings.SamplingSettings, options.sampling ?? {}, "sampling")
   const losses = share === undefined ? {} : { maxDroppedShare: share }
   const { maxDroppedShare } = yield* Setting.decode(LossesSettings, losses, "rollout")
-  const dynamic = yield* Setting.decode(DynamicSampling.DynamicSettings, drawn, "rollout.dynamic")
+  const dynamic = yield* DynamicSampling.resolve(drawn)
   const update = yield* resolveUpdate<CE, CR>(options.update ?? {})
   yield* Check.all(...checks(options, update.learningRate, sampling))
   yield* checkBias(sampling)

@@ -6,7 +6,7 @@ import type * as Schedule from "./Schedule.ts"
 import type * as Tickets from "./Tickets.ts"
 
 export interface Options<E, R> {
-  readonly dynamic: typeof DynamicSampling.DynamicSettings.Type
+  readonly dynamic: DynamicSampling.Resolved
   readonly rules: Schedule.Rules
   readonly tickets: Tickets.Tickets<E, R>
   readonly now: Outstanding.Tracker["now"]

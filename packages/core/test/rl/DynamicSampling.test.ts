@@ -58,6 +58,20 @@ describe("Dynamic sampling", () => {
       assert.deepStrictEqual(keys(records).map(({ length }) => length), [4, 4, 4])
     }).pipe(Effect.provide(scripted)))
 
+  it.effect("refuses a number of most batches where an iteration samples one", () =>
+    Effect.gen(function*() {
+      for (const dynamic of [{ maxBatches: 4 }, { minInformative: 0, maxBatches: 3 }]) {
+        const error = yield* Effect.flip(run(dynamic))
+        assert.deepInclude(error, {
+          _tag: "InvalidOption",
+          field: "rollout.dynamic.maxBatches",
+          found: String(dynamic.maxBatches)
+        })
+        assert.include(error.message, "expected left out, or rollout.dynamic.minInformative above 0 as well")
+      }
+      assert.deepStrictEqual(yield* Task.records, [])
+    }).pipe(Effect.provide(scripted)))
+
   it.effect("goes on exactly where it was interrupted", () =>
     Effect.gen(function*() {
       const dynamic = { minInformative: 2 }

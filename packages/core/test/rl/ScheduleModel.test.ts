@@ -74,7 +74,7 @@ const shutdownSeconds = 2 * interruptSeconds
 
 const settingsOf = ({ concurrency, dynamic, saveEvery, substeps }: Scenario) => ({
   overrides: {
-    rollout: { concurrency, groupTimeout: "1 minute", dynamic },
+    rollout: { concurrency, groupTimeout: "1 minute", ...(dynamic.minInformative > 0 && { dynamic }) },
     update: { substeps },
     run: { saveEvery, interruptTimeout: `${interruptSeconds} seconds` }
   } as const
