@@ -41,7 +41,7 @@ export const make = <E, R>({ concurrency, outstanding, recorded, rules, size, ti
     return true
   })
 
-  /** As many as there is room for. */
+  /** Admits as many groups as there is room for. */
   const admit = Effect.gen(function*() {
     const room = yield* size.room
     const hasRoom = () => {

@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
   { ended, failed, published, rollout, seed }: Options<E, R, CE, CR>
 ) {
   const fibers = yield* FiberMap.make<string>()
-  /** Groups may also begin while passes are submitted, where the program's own services, its log of groups above all, are not. */
+  /** Groups may also begin while passes are submitted, where the program's services, such as its log of groups, are not provided. */
   const context = yield* Effect.context<R>()
 
   const close = (scope: Scope.Closeable, exit: Exit.Exit<void, Error<E>>) =>

@@ -86,7 +86,7 @@ const parts = <E, R, CE, CR>({ from, options, recorded, rules }: Options<E, R, C
   return { rollout, tickets, outstanding, size, admission, update }
 }
 
-/** How an update takes its groups. What was admitted has begun by then: it is of the weights of the iteration. */
+/** How an update takes its groups. All admitted groups have begun by then, with the weights of the iteration. */
 const taking = <E, R, CE, CR>(
   { outstanding, size, tickets, update }: ReturnType<typeof parts<E, R, CE, CR>>,
   begin: Effect.Effect<void, Error<E>, R>

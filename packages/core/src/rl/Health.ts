@@ -16,7 +16,7 @@ export interface Range {
 
 /** A metric that tells whether a run is healthy. */
 export interface Sign {
-  /** The metric's name in the records of iterations; one that ends in `/*` stands for all metrics that begin like it. */
+  /** The metric's name in the records of iterations; one that ends in `/*` stands for all metrics whose names begin with what precedes the `*`. */
   readonly metric: string
   readonly title: string
   readonly meaning: string

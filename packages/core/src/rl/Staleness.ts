@@ -4,7 +4,7 @@ import * as Statistics from "../record/Statistics.ts"
 import type * as GroupQueue from "./GroupQueue.ts"
 import type { Numbers } from "./StepMetrics.ts"
 
-/** Groups of an iteration, in the order of its update, and those put aside meanwhile. */
+/** Groups of an iteration, in the order of its update, and those that were put aside meanwhile. */
 export interface Aged {
   readonly iteration: number
   readonly groups: ReadonlyArray<GroupQueue.Ended>

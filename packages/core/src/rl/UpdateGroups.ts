@@ -33,12 +33,12 @@ export const make = <E, R>({ now, recorded, rules, size }: Options<E, R>) => {
 
   return {
     isPlanned: () => planned() !== undefined,
-    /** Together; undefined while they are not there. */
+    /** All groups of the update; undefined until they have ended. */
     all: Effect.gen(function*() {
       const plan = planned()
       return plan === undefined ? rules.batch(yield* collecting) : allOf(plan.trained)
     }),
-    /** The next one; undefined while it is not there. */
+    /** The update's next group; undefined until it has ended. */
     next: Effect.gen(function*() {
       const plan = planned()
       return plan === undefined ? rules.next(yield* collecting) : endedAs(plan.trained[now().taken])
@@ -52,7 +52,7 @@ export const make = <E, R>({ now, recorded, rules, size }: Options<E, R>) => {
       if (isFull) complete = iteration
       return complete === iteration
     }),
-    /** Groups put aside that it tells of; undefined while they are not there. */
+    /** Groups put aside, which the record of the update names; undefined until they are known. */
     aside: () => {
       const { aside, inFlight } = now()
       const names = planned()?.aside

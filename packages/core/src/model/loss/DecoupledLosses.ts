@@ -24,7 +24,7 @@ const weightOf = (level: Level, proximal: PerToken, sampler: PerToken) => {
 }
 
 /**
- * min(w, cap)·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Truncated importance sampling (TIS): a sampler that
+ * min(w, cap)·PPO(ℓ, π), w = e^(π − q), of a token or of the whole sequence. Truncated importance sampling (TIS), for a sampler that
  * differs from the trainer in numerics or age.
  */
 export const truncated = (

@@ -1,4 +1,4 @@
-/** Policy losses that are computed token by token. ℓ current, q sampler's log-probability, A advantage, d = ℓ − q, ρ = eᵈ. */
+/** Policy losses that are computed token by token. ℓ is the current and q the sampler's log-probability, A the advantage, d = ℓ − q, ρ = eᵈ. */
 import * as Loss from "../Loss.ts"
 import { make } from "../LossExpression.ts"
 import {
@@ -91,8 +91,8 @@ export const dro = ({ beta = 0.05 }: { readonly beta?: number } = {}) =>
   )
 
 /**
- * −k·ρ·A + τd², with k = 0 where the probability p = e^ℓ − e^q has moved further than δ in the direction of the advantage. The penalty
- * τd² stays on such tokens.
+ * −k·ρ·A + τd², with k = 0 where the probability has moved by more than δ in the direction of the advantage: e^ℓ − e^q above `deltaHigh`
+ * where A > 0, below −`deltaLow` where A < 0; otherwise k = 1. The penalty τd² stays on such tokens.
  *
  * DPPO with total variation and a squared log-ratio KL, the default of prime-rl.
  */
