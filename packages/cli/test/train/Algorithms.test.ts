@@ -109,6 +109,7 @@ const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--pass-k 2", "--pass-k is 2, expected no value: the credit centered does not have this option"],
   ["--credit gdpo", "--reward-parts is left out, expected metrics with their weights, such as correct=1,format=0.1"],
   ["--credit gdpo --reward-parts correct", "--reward-parts is correct, expected metrics with their weights"],
+  ["--max-batches 4", "--max-batches is 4, expected left out, or rollout.dynamic.minInformative above 0 as well"],
   ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
   ["--pace streaming --hop", "--hop is true, expected no value: the pace streaming does not have this setting"],
   ["--kl-reference sums", "--kl-reference is sums, expected left out where there is no KL penalty"]
@@ -121,4 +122,23 @@ describe("train refuses", () => {
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors[0], message)
     }))
+
+  it.effect("a metric of --reward-parts that no attempt reports, before the first update", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const { errors, exit } = yield* run(
+        ...short,
+        "--log-path",
+        folder,
+        "--credit",
+        "gdpo",
+        "--reward-parts",
+        "corect=1,format=0.1"
+      )
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.join("\n"), "a metric that update.credit compares is corect, expected a metric")
+      assert.include(errors.join("\n"), "did you mean \"correct\"? Choose from: correct, format")
+      const reader = yield* RunDirectory.open(folder)
+      assert.lengthOf(passes(yield* Stream.runCollect(reader.read)), 0)
+    }).pipe(Effect.scoped, withFiles))
 })

@@ -2,6 +2,7 @@
 import type * as Effect from "effect/Effect"
 import type * as ModelInput from "../model/ModelInput.ts"
 import type * as Sampling from "../model/Sampling.ts"
+import type { Capabilities } from "./Capabilities.ts"
 import type { TinkerError } from "./TinkerError.ts"
 
 /**
@@ -15,6 +16,8 @@ import type { TinkerError } from "./TinkerError.ts"
 export interface SamplingClient {
   /** The weights this client samples from: a base model's name or a checkpoint path. */
   readonly modelPath: string
+  /** What the backend can do for the model of these weights; absent where the client does not know. */
+  readonly capabilities?: Capabilities
   readonly sample: (request: Sampling.SampleRequest) => Effect.Effect<Sampling.SampleResponse, TinkerError>
   /** One value per prompt token, NaN at the first. */
   readonly computeLogprobs: (prompt: ModelInput.ModelInput) => Effect.Effect<Float32Array, TinkerError>

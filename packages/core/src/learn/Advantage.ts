@@ -20,6 +20,8 @@ export interface Estimator {
   readonly of: (group: InformativeGroup) => Float32Array
   /** Absent where all action tokens of a member have the member's own advantage. */
   readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
+  /** Names of the metrics that it compares in place of the reward; none unless given. */
+  readonly components?: ReadonlyArray<string>
 }
 
 /** The advantage of an action token, by its member, turn and position in the turn. */
@@ -263,14 +265,14 @@ const reported = (group: GroupResult.Group, member: number, trajectory: Trajecto
 
 /**
  * Aᵢ = Σ w·(cᵢ − mean(c)) / (std(c) + 10⁻⁶) over components c of the reward, sample deviations, so that no component is lost in the
- * variance of another. A component is a metric that the environment reports, 0 where it does not. With `Credit.batchRelative` it is GDPO
- * (arXiv:2601.05242).
+ * variance of another. A component is a metric that the environment reports, 0 where it does not; a run whose first iteration has no
+ * attempt that reports it is refused. With `Credit.batchRelative` it is GDPO (arXiv:2601.05242).
  *
  * @example
  * const gdpo = Credit.batchRelative(Advantage.decoupled({ correct: 1, format: 0.5 }))
  */
-export const decoupled = (weights: Readonly<Record<string, number>>): Estimator =>
-  make("decoupled", ({ group }) => {
+export const decoupled = (weights: Readonly<Record<string, number>>): Estimator => ({
+  ...make("decoupled", ({ group }) => {
     const survivors = GroupResult.survivors(group)
     const advantagesG = new Float64Array(group.members.length)
     for (const [name, weight] of Object.entries(weights)) {
@@ -282,4 +284,6 @@ export const decoupled = (weights: Readonly<Record<string, number>>): Estimator 
       })
     }
     return Float32Array.from(advantagesG)
-  }, { ...weights })
+  }, { ...weights }),
+  components: Object.keys(weights)
+})

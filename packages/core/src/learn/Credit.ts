@@ -4,7 +4,7 @@
  * @example
  * Rl.run({ model, dataset, update: { credit: Credit.groupRelative(Advantage.leaveOneOut) } })
  */
-export type { Assigned, Credit, GroupCredit, Verdict } from "./credit/Assigned.ts"
+export type { Assigned, Credit, GroupCredit, Traits, Verdict } from "./credit/Assigned.ts"
 export * from "./credit/BatchRelative.ts"
 export * from "./credit/ByTag.ts"
 export * from "./credit/Distill.ts"

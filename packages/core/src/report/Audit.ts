@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type * as Credit from "../learn/Credit.ts"
+import { traitsOf } from "../learn/credit/Assigned.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import type { RunError, RunReader } from "../record/RunStore.ts"
 import * as GroupPayload from "../rollout/GroupPayload.ts"
@@ -118,7 +119,7 @@ const withheld = (result: GroupResult.GroupResult, suspicions: ReadonlyArray<Sus
 export const quarantine = <E, R>(credit: Credit.Credit<E, R>): Credit.Credit<E, R> => ({
   name: "quarantined",
   config: { credit: { name: credit.name, ...credit.config } },
-  ...(credit.isByGroup === true && { isByGroup: true }),
+  ...traitsOf(credit),
   assign: Effect.fnUntraced(function*(groups, memory) {
     const suspicions = new Map(groups.map((result) => [result, group(result)]))
     const isClean = (result: GroupResult.GroupResult) => suspicions.get(result)?.length === 0

@@ -10,6 +10,7 @@ import { Tinker } from "../backend/Tinker.ts"
 import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
 import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Credit from "../learn/Credit.ts"
+import { traitsOf } from "../learn/credit/Assigned.ts"
 import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
@@ -97,8 +98,11 @@ export const penalize = <E, R>(
   credit: Credit.Credit<E, R>,
   { coefficient, discount, reference }: Settings,
   model: ChatModel
-): Credit.Credit<E | TinkerError | InvalidOption, R | Tinker> =>
-  coefficient === 0 ? credit : {
+): Credit.Credit<E | TinkerError | InvalidOption, R | Tinker> => {
+  if (coefficient === 0) return credit
+  const { isByGroup: _, ...traits } = traitsOf(credit)
+  return {
+    ...traits,
     name: "kl_penalty",
     config: credit.config,
     assign: Effect.fnUntraced(function*(groups, memory) {
@@ -109,3 +113,4 @@ export const penalize = <E, R>(
       return yield* Credit.klPenalty({ reference: client, coefficient, discount })(credit).assign(groups, memory)
     }, Effect.scoped)
   }
+}

@@ -7,16 +7,19 @@ import type { Weights } from "../backend/Weights.ts"
 import * as Adam from "../learn/Adam.ts"
 import type { GroupCredit } from "../learn/Credit.ts"
 import type { TrainingDatum } from "../learn/TrainingData.ts"
+import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { Json } from "../record/Json.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
+import * as CreditNeeds from "./CreditNeeds.ts"
 import * as Dropped from "./Dropped.ts"
 import * as Governor from "./Governor.ts"
 import * as PostUpdate from "./PostUpdate.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as StepMetrics from "./StepMetrics.ts"
 import * as Substeps from "./Substeps.ts"
+import type { TooManyDropped } from "./TooManyDropped.ts"
 import * as TrainedTokens from "./TrainedTokens.ts"
 
 /** Groups in the order in which they are credited, and the seconds that sampling them took. */
@@ -49,13 +52,14 @@ type Options<E, R, CE, CR> = RlOptions.Resolved<E, R, CE, CR>
 export const learningRate = <E, R, CE, CR>({ dataset, learningRate }: Options<E, R, CE, CR>, iteration: number) =>
   learningRate.at({ iteration, iterations: dataset.length })
 
-/** Fails where more members were lost than allowed. */
-export const checkLosses = <E, R, CE, CR>(
-  { maxDroppedShare }: Options<E, R, CE, CR>,
+/** Fails where more members were lost than allowed, and where the first iteration reports no metric that the credit compares. */
+export const checkResults = <E, R, CE, CR>(
+  { credit, maxDroppedShare }: Options<E, R, CE, CR>,
   { iteration, results }: Pick<Sampled, "iteration" | "results">
-) => {
+): Effect.Effect<void, TooManyDropped | InvalidOption> => {
   const tooMany = Dropped.tooMany(iteration, results, maxDroppedShare)
-  return tooMany === undefined ? Effect.void : Effect.fail(tooMany)
+  if (tooMany !== undefined) return Effect.fail(tooMany)
+  return iteration === 0 ? CreditNeeds.checkComponents(credit, results) : Effect.void
 }
 
 /** The numbers of an iteration. */
@@ -98,7 +102,7 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   aside: ReadonlyArray<GroupResult> = []
 ) {
   const { iteration } = sampled
-  yield* checkLosses(options, { iteration, results: [...sampled.results, ...aside] })
+  yield* checkResults(options, { iteration, results: [...sampled.results, ...aside] })
   const assigned = yield* options.credit.assign(sampled.results, yield* Ref.get(memory))
   yield* Ref.set(memory, assigned.memory)
   const groups = Batch.trainable(assigned.groups)

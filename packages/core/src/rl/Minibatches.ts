@@ -95,7 +95,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
     aside = yield* queue.aside
     wave = yield* queue.wave
     seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
-    yield* Learning.checkLosses(options, { iteration, results: [...results(), ...discarded()] })
+    yield* Learning.checkResults(options, { iteration, results: [...results(), ...discarded()] })
   })
 
   const passes = (substep: number): Stream.Stream<Pass.Pass, E | CE | Error, R | CR> =>

@@ -7,6 +7,7 @@ import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunStore } from "../record/RunStore.ts"
 import * as Run from "../run/Run.ts"
 import * as Asynchronous from "./Asynchronous.ts"
+import * as CreditNeeds from "./CreditNeeds.ts"
 import * as Governor from "./Governor.ts"
 import * as KlPenalty from "./KlPenalty.ts"
 import type * as Pace from "./Pace.ts"
@@ -49,6 +50,7 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
   Stream.unwrap(Effect.gen(function*() {
     const resolved = yield* RlOptions.resolve(options)
     yield* KlPenalty.check(resolved.kl, options.model)
+    yield* CreditNeeds.checkReaders(resolved.credit)
     const stream: Stream.Stream<RunRecord, E | EE | HE | CE | Error, R | ER | HR | CR | Tinker | RunStore> =
       resolved.pace === undefined
         ? Run.stream(Governor.watch(resolved.governor, Synchronous.program(resolved)), options)

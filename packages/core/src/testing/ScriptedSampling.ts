@@ -76,6 +76,7 @@ export const make = Effect.fnUntraced(function*(machine: Machine.Machine, source
 
   return {
     modelPath,
+    capabilities: source.model.capabilities,
     sample: Effect.fnUntraced(function*(request) {
       yield* open
       yield* RequestRules.sample(request, source.model)

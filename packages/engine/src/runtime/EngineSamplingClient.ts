@@ -87,5 +87,5 @@ export const make = (
     return promptLogprobs ?? new Float32Array()
   }, named("computeLogprobs"))
 
-  return { modelPath, sample, computeLogprobs }
+  return { modelPath, capabilities: limits.capabilities, sample, computeLogprobs }
 }

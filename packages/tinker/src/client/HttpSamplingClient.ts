@@ -234,6 +234,11 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     return promptLogprobs ?? new Float32Array()
   }, named("computeLogprobs"))
 
-  const client: SamplingClient.SamplingClient = { modelPath, sample, computeLogprobs }
+  const client: SamplingClient.SamplingClient = {
+    modelPath,
+    capabilities: limits.capabilities,
+    sample,
+    computeLogprobs
+  }
   return client
 })

@@ -1,6 +1,7 @@
 /** The interface of credit, and the groups that it was assigned to. */
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
+import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { Json, JsonObject } from "../../record/Json.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as Advantage from "../Advantage.ts"
@@ -30,12 +31,20 @@ export interface Assigned {
   readonly memory: Json
 }
 
-/** A rule of credit, with the name and configuration that identify it in a run's records. */
-export interface Credit<out E = never, out R = never> {
-  readonly name: string
-  readonly config: JsonObject
+/** What a run has to know of a credit before it is assigned. */
+export interface Traits {
   /** A group's credit does not depend on the groups that are given with it: groups may be credited as they end. */
   readonly isByGroup?: true
+  /** Models that it asks for log-probabilities of prompts, which a run refuses at its start where they have none. */
+  readonly readers?: ReadonlyArray<SamplingClient>
+  /** Metrics that it compares in place of the reward. A run refuses one that no attempt of its first iteration reports. */
+  readonly components?: ReadonlyArray<string>
+}
+
+/** A rule of credit, with the name and configuration that identify it in a run's records. */
+export interface Credit<out E = never, out R = never> extends Traits {
+  readonly name: string
+  readonly config: JsonObject
   /**
    * Credit for the groups of one iteration. `memory` is what the previous iteration returned, null before the first. A run keeps it with
    * its checkpoints, so that a resumed run continues exactly.
@@ -46,6 +55,13 @@ export interface Credit<out E = never, out R = never> {
 export const noAdvantages = new Float32Array(0)
 
 export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
+
+/** The traits of a credit, or of the estimator that it is made of, for a credit that is made of it. */
+export const traitsOf = ({ components, isByGroup, readers }: Traits): Traits => ({
+  ...(isByGroup === true && { isByGroup }),
+  ...(readers !== undefined && { readers }),
+  ...(components !== undefined && { components })
+})
 
 /** A group that is not trained on, such as one whose equal best members cancel. */
 export const orConstant = (credit: GroupCredit): GroupCredit => {

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Advantage from "../Advantage.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
-import { type Credit, credited, type GroupCredit, orConstant } from "./Assigned.ts"
+import { type Credit, credited, type GroupCredit, orConstant, traitsOf } from "./Assigned.ts"
 
 /**
  * Credit relative to the batch: A = (a − mean(a)) / √(var(a) + 10⁻⁸) with a the estimator's advantage of a token, mean and variance
@@ -16,6 +16,7 @@ import { type Credit, credited, type GroupCredit, orConstant } from "./Assigned.
 export const batchRelative = (estimator: Advantage.Estimator = Advantage.reward): Credit => ({
   name: "batch_relative",
   config: { estimator: estimator.name, ...estimator.config },
+  ...traitsOf(estimator),
   assign: (groups, memory) =>
     Effect.sync(() => ({ groups: whiten(credited(groups, "batch", estimator)), metrics: {}, memory }))
 })

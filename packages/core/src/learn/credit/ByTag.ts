@@ -25,6 +25,8 @@ export const byTag = <E, R>(credits: Readonly<Record<string, Credit<E, R>>>): Cr
     name: "by_tag",
     config: Record.map(credits, identityOf),
     ...(Object.values(credits).every(({ isByGroup }) => isByGroup === true) && { isByGroup: true }),
+    // Components are not passed on: the first iteration may lack the tag whose groups report them.
+    readers: Object.values(credits).flatMap(({ readers = [] }) => readers),
     assign: Effect.fnUntraced(function*(results, memory) {
       const byTag = yield* sorted(results, tags)
       const before = Option.getOrElse(Schema.decodeUnknownOption(Memories)(memory), (): typeof Memories.Type => ({}))

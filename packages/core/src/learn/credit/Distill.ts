@@ -5,7 +5,7 @@ import type { TinkerError } from "../../backend/TinkerError.ts"
 import type { InvalidOption } from "../../record/InvalidOption.ts"
 import * as Advantage from "../Advantage.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
-import { type Credit, credited } from "./Assigned.ts"
+import { type Credit, credited, traitsOf } from "./Assigned.ts"
 import * as Gap from "./Gap.ts"
 import * as Pull from "./Pull.ts"
 
@@ -23,7 +23,7 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
  * On-policy distillation: A[t] = c·(log p[t] − log q[t]) with p the teacher and q the sampler, the negative reverse KL divergence
  * per token (arXiv:2306.13649), on every group that has members, whatever its rewards. The teacher must have the student's
  * tokenizer. With a `prompt` of its own, it is prompt distillation, and self-distillation where the teacher is the student's base
- * model. Fails as `Unsupported` where the backend gives no log-probabilities of prompts. `teacher_kl` is the mean of
+ * model. A teacher without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `teacher_kl` is the mean of
  * log q − log p.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
@@ -39,7 +39,9 @@ export const distill = <E = never, R = never>(
     coefficient,
     discount
   },
+  ...traitsOf(estimator),
   isByGroup: true,
+  readers: [teacher],
   assign: Effect.fnUntraced(function*(results, memory) {
     yield* Pull.check({ coefficient, discount })
     const groups = credited(results, "tokens", estimator)

@@ -1,7 +1,7 @@
 /** Credit relative to the group. */
 import * as Effect from "effect/Effect"
 import type * as Advantage from "../Advantage.ts"
-import { type Credit, credited, orConstant } from "./Assigned.ts"
+import { type Credit, credited, orConstant, traitsOf } from "./Assigned.ts"
 
 /**
  * Credit relative to the group, by an advantage estimator. A group whose rewards are all equal, or whose advantages are all 0, says
@@ -15,6 +15,7 @@ import { type Credit, credited, orConstant } from "./Assigned.ts"
 export const groupRelative = (estimator: Advantage.Estimator): Credit => ({
   name: "group_relative",
   config: { estimator: estimator.name, ...estimator.config },
+  ...traitsOf(estimator),
   isByGroup: true,
   assign: (groups, memory) =>
     Effect.sync(() => ({ groups: credited(groups, "members", estimator).map(orConstant), metrics: {}, memory }))

@@ -4,15 +4,15 @@ import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import type { InvalidOption } from "../../record/InvalidOption.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
-import { type Credit, identityOf } from "./Assigned.ts"
+import { type Credit, identityOf, traitsOf } from "./Assigned.ts"
 import * as Gap from "./Gap.ts"
 import * as Pull from "./Pull.ts"
 
 /**
  * A KL penalty against reference weights, added per token to another credit: A[t] += c·(mean(d) − d[t]) with d = log q − log p, q the
  * sampler and p the reference, the mean over all trained tokens of the batch. Discounting runs backwards through each datum; positions
- * that are not trained on keep advantage 0. Groups that the credit does not train on are not compared. Fails as `Unsupported` where the
- * backend gives no log-probabilities of prompts. `kl_policy_base` is mean(d).
+ * that are not trained on keep advantage 0. Groups that the credit does not train on are not compared. A reference
+ * without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `kl_policy_base` is mean(d).
  *
  * @example
  * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
@@ -22,24 +22,29 @@ import * as Pull from "./Pull.ts"
  */
 export const klPenalty =
   ({ reference, ...pull }: Pull.Pull & { readonly reference: SamplingClient }) =>
-  <E, R>(credit: Credit<E, R>): Credit<E | TinkerError | InvalidOption, R> => ({
-    name: "kl_penalty",
-    config: {
-      credit: identityOf(credit),
-      reference: reference.modelPath,
-      coefficient: pull.coefficient,
-      discount: pull.discount ?? 0
-    },
-    assign: Effect.fnUntraced(function*(results, memory) {
-      yield* Pull.check(pull)
-      const { groups, ...assigned } = yield* credit.assign(results, memory)
-      const gapOf = yield* Gap.measure(reference, groups)
-      const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
-      if (count === 0) return { groups, ...assigned }
-      return {
-        groups: Pull.add(groups, gapOf, pull, sum / count),
-        metrics: { ...assigned.metrics, kl_policy_base: sum / count },
-        memory: assigned.memory
-      }
-    })
-  })
+  <E, R>(credit: Credit<E, R>): Credit<E | TinkerError | InvalidOption, R> => {
+    const { isByGroup: _, readers = [], ...traits } = traitsOf(credit)
+    return {
+      ...traits,
+      readers: [...readers, reference],
+      name: "kl_penalty",
+      config: {
+        credit: identityOf(credit),
+        reference: reference.modelPath,
+        coefficient: pull.coefficient,
+        discount: pull.discount ?? 0
+      },
+      assign: Effect.fnUntraced(function*(results, memory) {
+        yield* Pull.check(pull)
+        const { groups, ...assigned } = yield* credit.assign(results, memory)
+        const gapOf = yield* Gap.measure(reference, groups)
+        const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
+        if (count === 0) return { groups, ...assigned }
+        return {
+          groups: Pull.add(groups, gapOf, pull, sum / count),
+          metrics: { ...assigned.metrics, kl_policy_base: sum / count },
+          memory: assigned.memory
+        }
+      })
+    }
+  }

@@ -7,7 +7,7 @@ import type { InvalidOption } from "../../record/InvalidOption.ts"
 import type { JsonObject } from "../../record/Json.ts"
 import * as Statistics from "../../record/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
-import { type Credit, identityOf } from "./Assigned.ts"
+import { type Credit, identityOf, traitsOf } from "./Assigned.ts"
 
 /** A member's changed reward. */
 export type Shape = (reward: number, trajectory: Trajectory.Trajectory, group: GroupResult.Group) => number
@@ -28,7 +28,7 @@ export const shaped =
   (name: string, change: Shape, config: JsonObject = {}) => <E, R>(credit: Credit<E, R>): Credit<E, R> => ({
     name,
     config: { credit: identityOf(credit), ...config },
-    ...(credit.isByGroup === true && { isByGroup: true }),
+    ...traitsOf(credit),
     assign: (results, memory) =>
       Effect.map(
         credit.assign(results.map((result) => shape(result, change)), memory),

@@ -1,0 +1,52 @@
+/** What a credit needs from the models and the environments of its run. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { TinkerError, Unsupported } from "../backend/TinkerError.ts"
+import * as Suggestion from "../chat/Suggestion.ts"
+import type { StopReason } from "../env/StopReason.ts"
+import type * as Trajectory from "../env/Trajectory.ts"
+import type { Credit } from "../learn/Credit.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
+import * as GroupResult from "../rollout/GroupResult.ts"
+
+/** Fails with the first of the credit's models that gives no log-probabilities of prompts. */
+export const checkReaders = (
+  { name, readers = [] }: Pick<Credit, "name" | "readers">
+): Effect.Effect<void, TinkerError> => {
+  const unable = readers.find(({ capabilities }) => capabilities?.promptLogprobs === false)
+  if (unable === undefined) return Effect.void
+  const detail = `the credit "${name}" needs the log-probabilities of prompts, which ${unable.modelPath} does not give`
+  const reason = new Unsupported({ capability: "promptLogprobs", detail })
+  return Effect.fail(new TinkerError({ operation: "computeLogprobs", reason }))
+}
+
+/** An attempt that was cut short may not have come to where its environment reports. */
+const isWhole = ({ stopReason, transitions }: Trajectory.Trajectory) =>
+  transitions.length > 0 && Option.match(stopReason, { onNone: () => true, onSome: (reason) => ends.has(reason) })
+
+const ends: ReadonlySet<string> = new Set<StopReason>(["completed", "tool_stopped"])
+
+/** Names of the metrics that a group's members reported. */
+const reportedBy = (group: GroupResult.Group): ReadonlyArray<string> =>
+  GroupResult.survivors(group).flatMap(([member, { transitions }]) =>
+    [...transitions.map(({ metrics }) => metrics), group.metricsG[member] ?? {}].flatMap((metrics) =>
+      Object.keys(metrics)
+    )
+  )
+
+/** Fails with the first metric that the credit compares and no attempt reported, unless all were cut short. */
+export const checkComponents = (
+  { components = [] }: Pick<Credit, "components">,
+  results: ReadonlyArray<GroupResult.GroupResult>
+): Effect.Effect<void, InvalidOption> => {
+  const groups = results.flatMap((result) => GroupResult.isSkipped(result) ? [] : [result])
+  if (!groups.some((group) => GroupResult.survivors(group).some(([, trajectory]) => isWhole(trajectory)))) {
+    return Effect.void
+  }
+  const reported = [...new Set(groups.flatMap(reportedBy))].toSorted()
+  const missing = components.find((name) => !reported.includes(name))
+  if (missing === undefined) return Effect.void
+  const names = reported.length === 0 ? "they reported none" : Suggestion.describe(missing, reported)
+  const expected = `a metric that attempts of the first iteration reported: ${names}`
+  return Effect.fail(new InvalidOption({ field: "a metric that update.credit compares", found: missing, expected }))
+}
