@@ -16,65 +16,16 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { Sampler } from "../backend/Weights.ts"
 import type { Tokenizer } from "../chat/Tokenizer.ts"
 import * as ModelInput from "../model/ModelInput.ts"
-import type * as Sampling from "../model/Sampling.ts"
 import * as Seed from "../record/Seed.ts"
+import * as PartialTurn from "./PartialTurn.ts"
 import * as Policy from "./Policy.ts"
+import * as SplitStop from "./SplitStop.ts"
 
 export interface Options {
   /** Tokens of a turn after which it goes on with the newest weights; unless given, a turn keeps its weights. */
   readonly every?: number | undefined
   /** Finds stops that are texts where they lie across two requests. */
   readonly tokenizer: Pick<Tokenizer, "decode">
-}
-
-const nothing: Sampling.SampledTokens & Required<Pick<Sampling.SampledTokens, "weights">> = {
-  tokens: new Int32Array(0),
-  logprobs: new Float32Array(0),
-  stopReason: "length",
-  weights: []
-}
-
-type Turn = typeof nothing
-
-const concat = <A extends Int32Array | Float32Array>(joined: A, left: A, right: A): A => {
-  joined.set(left)
-  joined.set(right, left.length)
-  return joined
-}
-
-const join = (turn: Turn, { logprobs, sequenceId, stopReason, tokens }: Sampling.SampledTokens, step: number): Turn => {
-  const span = { step, length: tokens.length, ...(sequenceId === undefined ? {} : { sequenceId }) }
-  const length = turn.tokens.length + tokens.length
-  return {
-    tokens: concat(new Int32Array(length), turn.tokens, tokens),
-    logprobs: concat(new Float32Array(length), turn.logprobs, logprobs),
-    stopReason,
-    weights: [...turn.weights, span]
-  }
-}
-
-/** Most tokens of a character of a text: one for each byte. */
-const tokensPerCharacter = 3
-
-/** A sequence up to a stop that began in the tokens `before` it, which its request could not know. */
-const cutAtStop = (
-  before: Int32Array,
-  sequence: Sampling.SampledTokens,
-  stop: Sampling.Stop,
-  { decode }: Options["tokenizer"]
-): Sampling.SampledTokens => {
-  const texts = Array.from<string | number>(stop).filter((end) => typeof end === "string")
-  if (before.length === 0 || texts.length === 0) return sequence
-  const longest = tokensPerCharacter * Math.max(...texts.map(({ length }) => length))
-  const tail = before.subarray(-longest)
-  for (let length = 1; length <= Math.min(longest, sequence.tokens.length); length++) {
-    const text = decode([...tail, ...sequence.tokens.subarray(0, length)])
-    if (texts.some((end) => text.includes(end))) {
-      const [tokens, logprobs] = [sequence.tokens.slice(0, length), sequence.logprobs.slice(0, length)]
-      return { ...sequence, tokens, logprobs, stopReason: "stop" }
-    }
-  }
-  return sequence
 }
 
 /** Samples with the weights that are the newest when a turn begins, and again after every so many of its tokens. */
@@ -89,7 +40,7 @@ export const policy = (
       const { key, prompt, stop } = request
       const most = Policy.turnTokens(sampling, request)
       const seed = Seed.turn(sampling.seed, key)
-      let turn = nothing
+      let turn = PartialTurn.empty
       while (true) {
         const { tokens } = turn
         const maxTokens = Math.min(every, most - tokens.length)
@@ -105,7 +56,7 @@ export const policy = (
             ({ client, step }) => Effect.map(sample(client, asked), (sequence) => ({ sequence, step }))
           )
         )
-        turn = join(turn, cutAtStop(tokens, sequence, stop, tokenizer), step)
+        turn = PartialTurn.append(turn, SplitStop.cut(tokens, sequence, stop, tokenizer), step)
         if (turn.stopReason === "stop" || sequence.tokens.length < maxTokens || turn.tokens.length >= most) return turn
       }
     })
