@@ -10,30 +10,11 @@ import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
 import * as GroupRecords from "../run/GroupRecords.ts"
 import * as Segments from "../run/Segments.ts"
-import * as Schedule from "./Schedule.ts"
+import * as RecordedGroups from "./RecordedGroups.ts"
+import type { Group, Update } from "./RecordedGroups.ts"
+import * as RecordedWeights from "./RecordedWeights.ts"
 
-/** When a group began and ended, in iterations done; one that was put aside on its way ended then. */
-export interface Span {
-  readonly began: number
-  readonly ended: number
-}
-
-/** A group that has begun. */
-export interface Group {
-  readonly began: number
-  /** Absent where it was still on its way: it then begins anew. */
-  readonly ended?: number
-  /** What became of it, where an update told: an abandoned group was too old before it ended. */
-  readonly fate?: "trained" | "filtered" | "stale" | "abandoned"
-}
-
-/** What an update was made of, by the groups' names. */
-export interface Update {
-  /** In the order in which they were trained on. */
-  readonly trained: ReadonlyArray<string>
-  /** Groups that it told of and did not train on. */
-  readonly aside: ReadonlyArray<string>
-}
+export type { Group, Span, Update } from "./RecordedGroups.ts"
 
 export interface RecordedSchedule {
   readonly updates: ReadonlyMap<number, Update>
@@ -42,80 +23,25 @@ export interface RecordedSchedule {
   readonly iterations: ReadonlyMap<number, number>
 }
 
-type Credit = RunRecord.Credited["groups"][number]
-
-const fateOf = ({ staleness, verdict }: Credit): NonNullable<Group["fate"]> => {
-  if (verdict === "filtered") return verdict
-  if (verdict === "stale") return staleness?.inQueue === 0 ? "abandoned" : verdict
-  return "trained"
-}
-
-/** Weights by the optimizer steps behind them, while the records of iterations are read, some of them several times. */
-const weightsOf = () => {
-  const steps = new Map([[0, 0]])
-  const iterations = new Map([[0, 0]])
-  const add = ({ iteration, updates }: RunRecord.Updated) => {
-    const after = (steps.get(iteration) ?? 0) + updates.length
-    steps.set(iteration + 1, after)
-    if (!iterations.has(after)) iterations.set(after, iteration + 1)
-  }
-  return { iterations, add }
-}
-
-/**
- * Reads the schedule from a run's story and what was abandoned after it. A group may have ended before its beginning was recorded: then
- * its weights say when it began.
- */
+/** Reads the schedule from a run's story and what was abandoned after it. */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedule => {
-  const updates = new Map<number, Update>()
-  const groups = new Map<string, Group>()
-  const weights = weightsOf()
-  const isGivenUp = GroupRecords.isGivenUp(records)
-  const givenUp = new Set<string>()
+  const { begun, credited, groups, rolledOut, updates } = RecordedGroups.make(GroupRecords.isGivenUp(records))
+  const { iterations, updated } = RecordedWeights.make()
   let done = 0
-
-  const rolledOut = (record: RunRecord.GroupRolledOut) => {
-    const name = Schedule.nameOf({ batch: record.iteration, key: record.key })
-    const known = groups.get(name)
-    const began = Math.max(known?.began ?? 0, weights.iterations.get(record.step) ?? done)
-    if (isGivenUp(record)) givenUp.add(name)
-    else if (record.recalled === undefined || known?.ended === undefined) groups.set(name, { began, ended: done })
-  }
-
-  const credited = ({ groups: credits, iteration }: RunRecord.Credited) => {
-    const named = credits.map((credit) => ({
-      name: Schedule.nameOf({ batch: credit.iteration ?? iteration, key: credit.key }),
-      fate: fateOf(credit),
-      ended: iteration - (credit.staleness?.inQueue ?? 0),
-      inFlight: credit.staleness?.inFlight ?? 0
-    }))
-    for (const { ended, fate, inFlight, name } of named) {
-      const began = ended - inFlight
-      groups.set(name, givenUp.has(name) ? { began, fate } : { began, ended, fate })
-    }
-    const isTrained = ({ fate }: typeof named[number]) => fate === "trained"
-    updates.set(iteration, {
-      trained: named.filter(isTrained).map(({ name }) => name),
-      aside: named.filter((group) => !isTrained(group)).map(({ name }) => name)
-    })
-  }
 
   for (const record of records) {
     if (record._tag === "Opened") done = record.iteration
-    if (record._tag === "GroupRolledOut" && record.evaluator === undefined) rolledOut(record)
+    if (record._tag === "Sampling") begun(record)
+    if (record._tag === "GroupRolledOut" && record.evaluator === undefined) {
+      rolledOut(record, { began: iterations.get(record.step) ?? done, ended: done })
+    }
     if (record._tag === "Credited") credited(record)
     if (record._tag === "Updated") {
       done = record.iteration + 1
-      weights.add(record)
-    }
-    if (record._tag === "Sampling") {
-      for (const { iteration: batch, key, ...span } of record.begun ?? []) {
-        const name = Schedule.nameOf({ batch, key })
-        groups.set(name, { ...groups.get(name), ...span })
-      }
+      updated(record)
     }
   }
-  return { updates, groups, iterations: weights.iterations }
+  return { updates, groups, iterations }
 }
 
 /** The schedule of the run that the store holds, as far as it had come when it was opened last. */
