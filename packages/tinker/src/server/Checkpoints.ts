@@ -105,7 +105,7 @@ export const storedBytes = (checkpoints: ReadonlyArray<Checkpoint>) =>
 const newestFirst = (checkpoints: ReadonlyArray<Checkpoint>) =>
   [...checkpoints].sort((left, right) => right.time.localeCompare(left.time))
 
-/** Removes expired checkpoints every minute until its scope closes. */
+/** Removes expired checkpoints, and forgets old runs without any, every minute until its scope closes. */
 export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: CheckpointOptions) {
   const { join } = yield* Path.Path
   const files = yield* CheckpointFiles.make(folder)
@@ -214,8 +214,17 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
 
   const eraseIfExpired = (place: Place) => Effect.catch(eraseExpired(place), leaveOut(paths.format(place)))
 
-  yield* allFolders.pipe(
-    Effect.flatMap(Effect.forEach((folder) => Effect.flatMap(places(folder), Effect.forEach(eraseIfExpired)))),
+  const tidy = Effect.gen(function*() {
+    const empty = new Set<string>()
+    for (const folder of yield* allFolders) {
+      const found = yield* places(folder)
+      yield* Effect.forEach(found, eraseIfExpired)
+      if (found.length === 0) empty.add(folder)
+    }
+    yield* runs.forgetEmpty(empty)
+  })
+
+  yield* tidy.pipe(
     Effect.catch((refusal) => Effect.logWarning(`expired checkpoints were not removed: ${refusal.message}`)),
     Effect.repeat(Schedule.spaced("1 minute")),
     Effect.forkScoped

@@ -21,11 +21,13 @@ const File = Schema.fromJsonString(Run)
 export interface Runs {
   /** Notes a new run; it is forgotten with the server unless it is kept. */
   readonly add: (run: Run) => void
-  /** Notes that a run will save nothing more: of those that saved nothing only the latest are remembered. */
+  /** Notes that a run will save nothing more: of those without a checkpoint only the latest are remembered. */
   readonly end: (folder: string) => void
   /** Writes a run down before its first checkpoint, so that a restart knows it. */
   readonly keep: (folder: string) => Effect.Effect<void, Refusal>
-  /** Whether a run was ever written down: it had a checkpoint once. */
+  /** Forgets all but the latest of the ended runs that have lost their checkpoints. */
+  readonly forgetEmpty: (folders: ReadonlySet<string>) => Effect.Effect<void, Refusal>
+  /** Whether a run is written down: it had a checkpoint once. */
   readonly isKept: (folder: string) => boolean
   /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
   readonly inFolder: (folder: string) => Run
@@ -45,7 +47,9 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   const byFolder = new Map<string, Run>()
   const byId = new Map<string, Run>()
   const kept = new Set<string>()
+  /** Runs that ended without a checkpoint, and those that had one, in the order in which they ended. */
   const ended = new Set<string>()
+  const endedKept = new Set<string>()
   const fileOf = (of: string) => join(folder, of, "run.json")
 
   const add = (run: Run) => {
@@ -60,7 +64,10 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   }
 
   const end = (of: string) => {
-    if (kept.has(of)) return
+    if (kept.has(of)) {
+      endedKept.add(of)
+      return
+    }
     ended.add(of)
     const [oldest = ""] = ended
     if (ended.size > mostEnded) forget(oldest)
@@ -72,6 +79,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
       Effect.map((run) => {
         add(run)
         kept.add(of)
+        endedKept.add(of)
       }),
       Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
       Effect.catch((error) => Effect.logWarning(`${fileOf(of)} is not read: ${error.message}`))
@@ -90,10 +98,21 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
   }, Effect.mapError(unavailable))
 
+  const forgetEmpty = Effect.fnUntraced(function*(folders: ReadonlySet<string>) {
+    const empty = Array.from(endedKept).filter((of) => folders.has(of))
+    for (const of of empty.slice(0, -mostEnded)) {
+      yield* fs.remove(join(folder, of), { recursive: true, force: true })
+      kept.delete(of)
+      endedKept.delete(of)
+      forget(of)
+    }
+  }, Effect.mapError(unavailable))
+
   return {
     add,
     end,
     keep,
+    forgetEmpty,
     isKept: (folder) => kept.has(folder),
     inFolder: (folder) => byFolder.get(folder) ?? { id: folder, folder },
     folderOf: (id) => byId.get(id)?.folder ?? (byFolder.has(id) ? "" : id)

@@ -21,7 +21,7 @@ export interface SessionLog {
 }
 
 /** The oldest is forgotten first. */
-const mostEntries = 10_000
+const mostEntries = 1000
 
 export const make = (): SessionLog => {
   const entries = new Map<string, Entry>()

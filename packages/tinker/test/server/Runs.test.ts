@@ -33,4 +33,27 @@ describe("training runs", () => {
       const restarted = yield* Runs.make(folder)
       assert.deepStrictEqual(restarted.inFolder("kept"), run("kept"))
     }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("are forgotten, also on disk, where a thousand have ended and lost their checkpoints since", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const fs = yield* FileSystem.FileSystem
+      const runs = yield* Runs.make(folder)
+      const names = Array.from({ length: 1003 }, (_, index) => `run-${index}`)
+      for (const name of names) {
+        runs.add(run(name))
+        yield* runs.keep(name)
+        if (name !== "run-1") runs.end(name)
+      }
+      yield* runs.forgetEmpty(new Set(names.filter((name) => name !== "run-2")))
+      assert.isFalse(runs.isKept("run-0"))
+      assert.isFalse(yield* fs.exists(`${folder}/run-0`))
+      assert.deepStrictEqual(runs.inFolder("run-0"), { id: "run-0", folder: "run-0" })
+      for (const name of ["run-1", "run-2", "run-3"]) {
+        assert.isTrue(runs.isKept(name), name)
+        assert.deepStrictEqual(runs.inFolder(name), run(name))
+      }
+      const restarted = yield* Runs.make(folder)
+      assert.deepStrictEqual([restarted.isKept("run-0"), restarted.isKept("run-1")], [false, true])
+    }).pipe(Effect.provide(NodeServices.layer)))
 })
