@@ -17,8 +17,8 @@ from transformers import AutoModelForCausalLM
 
 from losses import loss
 
-# Most models are so small that threads would wait for each other.
-torch.set_num_threads(1)
+# Threads would wait for each other where a model is smaller than this.
+THREADED = 10**7
 
 
 def distribution(model, ids):
@@ -45,13 +45,13 @@ def furthest_logit(model, ids, found):
         return (expected - found).abs().max().item()
 
 
-def train(model, name, plan, sampled):
+def train(model, name, plan, entry, sampled):
     """The updates of the engine by torch, from the adapter that it started from."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=plan["learningRate"], betas=(0.9, 0.95), eps=plan["epsilon"], weight_decay=0)
+    optimizer = torch.optim.AdamW(weights, lr=entry["learningRate"], betas=(0.9, 0.95), eps=plan["epsilon"], weight_decay=0)
     for _ in range(plan["steps"]):
         optimizer.zero_grad()
-        for ids, policy, own in zip(plan["tokens"], plan["policy"], sampled):
+        for ids, policy, own in zip(entry["tokens"], entry["policy"], sampled):
             inputs = [torch.tensor(values, dtype=torch.float64) for values in (own, policy["advantages"], policy["mask"])]
             loss(name, logprobs(model, ids), *inputs).float().backward()
         optimizer.step()
@@ -65,12 +65,12 @@ def factors(model, adapter):
     }
 
 
-def weight_distances(model, plan, result, name):
+def weight_distances(model, plan, entry, result, name):
     """The largest difference of any weight, and the norm of all differences as a share of what training changed."""
     start = {key: weight.detach().clone() for key, weight in factors(model, "start").items()}
     model.load_adapter(result["ends"][name], adapter_name=name)
     model.set_adapter("start")
-    train(model.train(), name, plan, result["sampled"])
+    train(model.train(), name, plan, entry, result["sampled"])
     trained, expected = factors(model, "start"), factors(model, name)
     assert trained.keys() == expected.keys()
     with torch.no_grad():
@@ -105,10 +105,10 @@ def chi_squared(expected, counts):
     return torch.special.gammaincc(torch.tensor((len(e) - 1) / 2, dtype=torch.float64), statistic / 2).item()
 
 
-def sampling(model, plan, entry, drawn):
+def sampling(model, entry, drawn):
     """The least of the probabilities of the counts, over all settings of sampling."""
     with torch.no_grad():
-        scores = distribution(model, plan["tokens"][0])[-1]
+        scores = distribution(model, entry["tokens"][0])[-1]
     return min(
         chi_squared(
             entry["draws"] * probabilities(scores, **settings),
@@ -120,18 +120,19 @@ def sampling(model, plan, entry, drawn):
 
 def compare(plan, entry, result):
     base = AutoModelForCausalLM.from_pretrained(entry["twin"], dtype=torch.float32).eval()
+    torch.set_num_threads(os.cpu_count() if base.num_parameters() > THREADED else 1)
     merged = AutoModelForCausalLM.from_pretrained(result["merged"], dtype=torch.float32).eval()
     found = np.fromfile(result["logits"], dtype=np.float32).reshape(-1, plan["candidates"])
     distances = dict(
-        logprobs=furthest(base, plan["tokens"], result["base"]),
-        logits=furthest_logit(base, plan["tokens"][0], torch.from_numpy(found).double()),
-        merged=furthest(merged, plan["tokens"], result["trained"]),
+        logprobs=furthest(base, entry["tokens"], result["base"]),
+        logits=furthest_logit(base, entry["tokens"][0], torch.from_numpy(found).double()),
+        merged=furthest(merged, entry["tokens"], result["trained"]),
     )
-    chance = sampling(base, plan, entry, result["drawn"])
+    chance = sampling(base, entry, result["drawn"])
     model = PeftModel.from_pretrained(base, result["start"], adapter_name="start", is_trainable=True)
-    weights = {name: weight_distances(model, plan, result, name) for name in entry["losses"]}
-    model.set_adapter(entry["losses"][0])
-    distances["adapter"] = furthest(model.eval(), plan["tokens"], result["trained"])
+    weights = {name: weight_distances(model, plan, entry, result, name) for name in plan["losses"]}
+    model.set_adapter(plan["losses"][0])
+    distances["adapter"] = furthest(model.eval(), entry["tokens"], result["trained"])
     norms = {name: norm for name, (_, norm) in weights.items()}
     distances.update({name: largest for name, (largest, _) in weights.items()})
     return dict(name=entry["name"], distances=distances, norms=norms, chance=chance)

@@ -16,7 +16,9 @@ const Numbers = Schema.Array(Schema.Number)
 const Entry = Schema.Struct({
   name: Schema.String,
   model: Schema.String,
-  losses: Schema.NonEmptyArray(Schema.String),
+  tokens: Schema.NonEmptyArray(Schema.Array(Schema.Int)),
+  policy: Schema.Array(Schema.Struct({ drift: Numbers, advantages: Numbers, mask: Numbers })),
+  learningRate: Schema.Finite,
   /** Tokens drawn by each way of sampling. */
   draws: Schema.Int,
   sampling: Schema.Array(Schema.Struct({ temperature: Schema.Finite, topK: Schema.Int, topP: Schema.Finite }))
@@ -25,10 +27,8 @@ type Entry = typeof Entry.Type
 
 const Plan = Schema.Struct({
   entries: Schema.Array(Entry),
-  tokens: Schema.NonEmptyArray(Schema.Array(Schema.Int)),
-  policy: Schema.Array(Schema.Struct({ drift: Numbers, advantages: Numbers, mask: Numbers })),
+  losses: Schema.NonEmptyArray(Schema.String),
   steps: Schema.Int,
-  learningRate: Schema.Finite,
   epsilon: Schema.Finite,
   /** Logits of the first so many tokens are compared. */
   candidates: Schema.Int
@@ -45,7 +45,7 @@ const policyLosses: Readonly<Record<string, Loss.Loss<"PolicyTokens">>> = {
   gspo: Loss.gspo()
 }
 
-const score = (sampler: SamplingClient.SamplingClient, { tokens }: Plan) =>
+const score = (sampler: SamplingClient.SamplingClient, { tokens }: Entry) =>
   Effect.forEach(
     tokens,
     (own) =>
@@ -61,7 +61,7 @@ const shifted = (tokens: ReadonlyArray<number>) => ({
 })
 
 /** One pass over all sequences with a loss. */
-const pass = (client: TrainingClient.TrainingClient, { policy, tokens }: Plan, name: string, sampled: Sampled) => {
+const pass = (client: TrainingClient.TrainingClient, { policy, tokens }: Entry, name: string, sampled: Sampled) => {
   const loss = policyLosses[name]
   if (loss === undefined) {
     const data = Array.map(tokens, (own) => {
@@ -86,36 +86,42 @@ const pass = (client: TrainingClient.TrainingClient, { policy, tokens }: Plan, n
 type Sampled = ReadonlyArray<ReadonlyArray<number>>
 
 /** A fresh adapter after all updates with a loss, saved; the sampler of its weights. */
-const trained = Effect.fnUntraced(function*(plan: Plan, model: string, name: string, sampled: Sampled) {
+const trained = Effect.fnUntraced(function*(plan: Plan, entry: Entry, name: string, sampled: Sampled) {
   const tinker = yield* Tinker.Tinker
-  const client = yield* tinker.createLoraTrainingClient({ baseModel: model, loraRank: 4, seed: 1 })
+  const client = yield* tinker.createLoraTrainingClient({ baseModel: entry.model, loraRank: 4, seed: 1 })
   const save = (name: string) => Effect.flatMap(client.saveState(name), (pending) => pending.await)
   const start = yield* save("start")
   for (let step = 0; step < plan.steps; step++) {
-    yield* pass(client, plan, name, sampled)
+    yield* pass(client, entry, name, sampled)
     yield* Effect.flatMap(
-      client.optimStep({ learningRate: plan.learningRate, eps: plan.epsilon }),
+      client.optimStep({ learningRate: entry.learningRate, eps: plan.epsilon }),
       (pending) => pending.await
     )
   }
   const end = yield* save("end")
-  return { start: start.path, end: end.path, scores: yield* score(yield* client.saveWeightsAndGetSamplingClient, plan) }
+  return {
+    start: start.path,
+    end: end.path,
+    scores: yield* score(yield* client.saveWeightsAndGetSamplingClient, entry)
+  }
 }, Effect.scoped)
 
 /** Log-probabilities of the first tokens of the vocabulary after each token of the first sequence. */
-const logits = Effect.fnUntraced(function*(sampler: SamplingClient.SamplingClient, { candidates, tokens }: Plan) {
-  const prompt = ModelInput.fromTokens(tokens[0])
-  const all = Int32Array.from({ length: (prompt.length - 1) * candidates }, (_, cell) => cell % candidates)
-  const { targetPromptLogprobs } = yield* sampler.sample({
-    prompt,
-    params: { maxTokens: 1, seed: 1 },
-    targetPromptLogprobs: { candidates, tokens: all }
-  })
-  return targetPromptLogprobs?.logprobs ?? new Float32Array()
-})
+const logits = Effect.fnUntraced(
+  function*(sampler: SamplingClient.SamplingClient, candidates: number, { tokens }: Entry) {
+    const prompt = ModelInput.fromTokens(tokens[0])
+    const all = Int32Array.from({ length: (prompt.length - 1) * candidates }, (_, cell) => cell % candidates)
+    const { targetPromptLogprobs } = yield* sampler.sample({
+      prompt,
+      params: { maxTokens: 1, seed: 1 },
+      targetPromptLogprobs: { candidates, tokens: all }
+    })
+    return targetPromptLogprobs?.logprobs ?? new Float32Array()
+  }
+)
 
 /** The tokens drawn after the first sequence, by each way of sampling. */
-const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling }: Entry, { tokens }: Plan) =>
+const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling, tokens }: Entry) =>
   Effect.forEach(sampling, (settings, index) =>
     Effect.map(
       sampler.sample({
@@ -128,21 +134,21 @@ const draw = (sampler: SamplingClient.SamplingClient, { draws, sampling }: Entry
 
 /** All that is computed with one model. */
 const compute = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
-  const { losses, model } = entry
+  const { candidates, losses } = plan
   const tinker = yield* Tinker.Tinker
-  const sampler = yield* tinker.createSamplingClient({ baseModel: model })
-  const base = yield* score(sampler, plan)
+  const sampler = yield* tinker.createSamplingClient({ baseModel: entry.model })
+  const base = yield* score(sampler, entry)
   const sampled = base.map((own, index) =>
-    own.map((logprob, t) => Math.fround(logprob + (plan.policy[index]?.drift[t] ?? 0)))
+    own.map((logprob, t) => Math.fround(logprob + (entry.policy[index]?.drift[t] ?? 0)))
   )
-  const runs = yield* Effect.forEach(losses, (loss) => trained(plan, model, loss, sampled))
-  return { base, sampled, runs, logits: yield* logits(sampler, plan), drawn: yield* draw(sampler, entry, plan) }
+  const runs = yield* Effect.forEach(losses, (loss) => trained(plan, entry, loss, sampled))
+  return { base, sampled, runs, logits: yield* logits(sampler, candidates, entry), drawn: yield* draw(sampler, entry) }
 })
 
 const run = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
   const path = yield* Path.Path
   const fs = yield* FileSystem.FileSystem
-  const { losses, model, name } = entry
+  const { model, name } = entry
   const checkpoints = path.join(folder, `${name}-checkpoints`)
   const { base, drawn, logits, runs, sampled } = yield* Effect.scoped(compute(plan, entry)).pipe(
     Effect.provide(Engine.layerOptions({ models: [model], checkpoints, workers: 2 }))
@@ -153,7 +159,7 @@ const run = Effect.fnUntraced(function*(plan: Plan, entry: Entry) {
   yield* Merge.write({ model, adapter: folderOf(end), target: merged })
   const logitsFile = path.join(folder, `${name}-logits`)
   yield* fs.writeFile(logitsFile, new Uint8Array(logits.buffer))
-  const ends = Object.fromEntries(losses.map((loss, index) => [loss, folderOf(runs[index]?.end ?? "")]))
+  const ends = Object.fromEntries(plan.losses.map((loss, index) => [loss, folderOf(runs[index]?.end ?? "")]))
   return { name, base, sampled, drawn, trained: scores, start: folderOf(start), ends, merged, logits: logitsFile }
 })
 

