@@ -92,7 +92,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     const run = byFolder.get(of)
     if (run === undefined) return
     kept.add(of)
-    ended.delete(of)
+    if (ended.delete(of)) endedKept.add(of)
     if (yield* fs.exists(fileOf(of))) return
     yield* fs.makeDirectory(join(folder, of), { recursive: true })
     yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))

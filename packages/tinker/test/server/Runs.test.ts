@@ -42,8 +42,10 @@ describe("training runs", () => {
       const names = Array.from({ length: 1003 }, (_, index) => `run-${index}`)
       for (const name of names) {
         runs.add(run(name))
+        // The save of a model that has just ended may still be under way.
+        if (name === "run-0") runs.end(name)
         yield* runs.keep(name)
-        if (name !== "run-1") runs.end(name)
+        if (name !== "run-0" && name !== "run-1") runs.end(name)
       }
       yield* runs.forgetEmpty(new Set(names.filter((name) => name !== "run-2")))
       assert.isFalse(runs.isKept("run-0"))
