@@ -15,7 +15,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type * as Scope from "effect/Scope"
-import * as SelfReference from "./SelfReference.ts"
+import * as SchemaLimits from "./SchemaLimits.ts"
 
 /** The server cannot be started or reached, or does not list its tools. */
 export class NotConnected extends Schema.TaggedError<NotConnected>()("NotConnected", { detail: Schema.String }) {
@@ -86,8 +86,8 @@ const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, 
 
 /** A server's patterns are not run: a regular expression from outside can take unbounded time. */
 const importSchema = (inputSchema: JsonSchema.JsonSchema) => {
-  const endless = SelfReference.find(inputSchema)
-  if (endless !== undefined) throw new Error(`the definition "${endless}" refers to itself`)
+  const problem = SchemaLimits.problem(inputSchema)
+  if (problem !== undefined) throw new Error(problem)
   return Schema.toType(
     SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), { patterns: "ignore" })
   )

@@ -265,6 +265,29 @@ describe("what cannot be used is refused when it is connected", () => {
     })
   )
 
+  const unusable = {
+    mutual: `the definition "node" refers to itself`,
+    escaped: `the definition "a~1b" refers to itself`,
+    encoded: `the definition "a b" refers to itself`,
+    within: `the definition "node/anyOf/0" refers to itself`,
+    doubling: `the definition "13" has more than 10000 alternatives`,
+    chain: `the definition "100" is in a row of more than 100`,
+    deep: `the schema has more than 100 levels`,
+    large: `the schema has 7388951 characters, expected at most 262144`
+  }
+
+  for (const [name, problem] of Object.entries(unusable)) {
+    live(
+      `a schema that takes too long to check: ${name}`,
+      Effect.gen(function*() {
+        const hostile = ChildProcess.make(process.execPath, [join(import.meta.dirname, "server.mjs"), name])
+        const message = yield* refusal(McpTools.stdio(hostile, { name: "hostile", allow: [name] }))
+        assert.include(message, `arguments of "${name}" cannot be checked, leave it out of allow: Error: `)
+        assert.include(message, problem)
+      })
+    )
+  }
+
   live(
     "a server that does not start, or leaves at once",
     Effect.gen(function*() {

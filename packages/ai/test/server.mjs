@@ -3,7 +3,46 @@ import { createInterface } from "node:readline"
 
 const object = (properties, required = []) => ({ type: "object", properties, required })
 
+const reference = { $ref: "#/$defs/node" }
+
+/** Stands for a schema of 10,000 levels, which is written as text: most writers of JSON do not go so deep. */
+const deep = "of 10,000 levels"
+const deepText = `${"{\"type\":\"object\",\"properties\":{\"a\":".repeat(10_000)}{}${"}}".repeat(10_000)}`
+
+/** Schemas that nobody can check in reasonable time, of which a server started with its name has one. */
+const hostile = {
+  mutual: () => ({
+    ...object({ a: reference }),
+    $defs: { node: { $ref: "#/$defs/other" }, other: { not: reference } }
+  }),
+  escaped: () => ({ ...object({ a: { $ref: "#/$defs/a~1b" } }), $defs: { "a/b": { $ref: "#/$defs/a~1b" } } }),
+  encoded: () => ({ ...object({ a: { $ref: "#/$defs/a%20b" } }), $defs: { "a b": { $ref: "#/$defs/a%20b" } } }),
+  within: () => ({ ...object({ a: reference }), $defs: { node: { anyOf: [{ $ref: "#/$defs/node/anyOf/0" }] } } }),
+  doubling: () => ({
+    ...object({ a: { $ref: "#/$defs/40" } }),
+    $defs: Object.fromEntries(
+      Array.from({ length: 41 }, (_, index) => {
+        const below = { $ref: `#/$defs/${index - 1}` }
+        return [index, index === 0 ? { type: "string" } : { anyOf: [below, below] }]
+      })
+    )
+  }),
+  chain: () => ({
+    ...object({ a: { $ref: "#/$defs/5000" } }),
+    $defs: Object.fromEntries(
+      Array.from({ length: 5001 }, (_, index) => [index, index === 0 ? {} : { $ref: `#/$defs/${index - 1}` }])
+    )
+  }),
+  deep: () => object({ a: deep }),
+  large: () => object({ a: { enum: Array.from({ length: 500_000 }, (_, index) => `value ${index}`) } })
+}
+
+const chosen = process.argv[2]
+
 const tools = [
+  ...(chosen === undefined
+    ? []
+    : [{ name: chosen, description: "Cannot be checked.", inputSchema: hostile[chosen]() }]),
   {
     name: "add",
     description: "Adds two numbers.",
@@ -88,6 +127,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (message.id === undefined) return
   const result = answer(message)
   if (typeof result === "object") {
-    process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id: message.id, result })}\n`)
+    const text = JSON.stringify({ jsonrpc: "2.0", id: message.id, result })
+    process.stdout.write(`${text.replace(`"${deep}"`, deepText)}\n`)
   }
 })

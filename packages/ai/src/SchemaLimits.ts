@@ -1,0 +1,96 @@
+/** Limits of a JSON Schema from outside, within which importing it and checking a value against it end soon. */
+import * as JsonPointer from "effect/JsonPointer"
+import type * as JsonSchema from "effect/JsonSchema"
+import * as Predicate from "effect/Predicate"
+
+const mostCharacters = 262_144
+const mostLevels = 100
+
+/** Subschemas that apply to one value. */
+const mostAlternatives = 10_000
+
+const entries = (value: unknown): ReadonlyArray<unknown> => Predicate.isObjectOrArray(value) ? Object.values(value) : []
+
+/** Whether it has more than `mostLevels` levels. */
+const isDeep = (schema: unknown) => {
+  let level = [schema]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > mostLevels) return true
+    level = level.flatMap(entries)
+  }
+  return false
+}
+
+/** Keywords whose subschemas apply to the same value. */
+const parts = ({ allOf, anyOf, oneOf, not }: JsonSchema.JsonSchema): ReadonlyArray<unknown> =>
+  [allOf, anyOf, oneOf].flatMap((one) => Array.isArray(one) ? one : []).concat(not ?? [])
+
+/** The definition, or the part of one, that a schema refers to. */
+const nameOf = ({ $ref }: JsonSchema.JsonSchema) => {
+  const [keyword, ...tokens] = typeof $ref === "string" ? JsonPointer.parseUriFragment($ref) ?? [] : []
+  return keyword === "$defs" || keyword === "definitions" ? tokens.map(JsonPointer.escapeToken).join("/") : undefined
+}
+
+const child = (value: unknown, key: string): unknown =>
+  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
+
+/** The subschemas that apply to one value, and the definitions in a row that lead to the last of them. */
+interface Reach {
+  readonly width: number
+  readonly steps: number
+}
+
+const one: Reach = { width: 1, steps: 0 }
+
+const tooFar = (name: string) => `the definition "${name}" is in a row of more than ${mostLevels}`
+
+const both = (left: Reach, right: Reach): Reach => ({
+  width: left.width + right.width,
+  steps: Math.max(left.steps, right.steps)
+})
+
+/**
+ * The first definition that cannot be checked: it refers to itself for the same value, so that a check never ends, or to too many
+ * others. A tree is not circular: its nodes refer to the definition for other, smaller values.
+ */
+const definitionProblem = ({ $defs, definitions }: JsonSchema.JsonSchema): string | undefined => {
+  const known = { ...(Predicate.isObject(definitions) ? definitions : {}), ...(Predicate.isObject($defs) ? $defs : {}) }
+  const found = new Map<string, Reach>()
+  let problem: string | undefined
+  const refuse = (detail: string) => {
+    problem ??= detail
+    return one
+  }
+  const reachOf = (schema: unknown, above: ReadonlyArray<string>): Reach => {
+    if (!Predicate.isObject(schema)) return one
+    const name = nameOf(schema)
+    const own = name === undefined ? one : reachOfDefinition(name, above)
+    return parts(schema).reduce<Reach>((reach, part) => both(reach, reachOf(part, above)), own)
+  }
+  const reachOfDefinition = (name: string, above: ReadonlyArray<string>): Reach => {
+    if (above.includes(name)) return refuse(`the definition "${name}" refers to itself`)
+    const before = found.get(name)
+    if (before !== undefined) return before
+    if (problem !== undefined) return one
+    if (above.length > mostLevels) return refuse(tooFar(name))
+    const target = name.split("/").map(JsonPointer.unescapeToken).reduce(child, known)
+    const below = reachOf(target, [...above, name])
+    const reach = { ...below, steps: below.steps + 1 }
+    found.set(name, reach)
+    if (reach.steps > mostLevels) return refuse(tooFar(name))
+    return reach.width > mostAlternatives
+      ? refuse(`the definition "${name}" has more than ${mostAlternatives} alternatives`)
+      : reach
+  }
+  for (const name of Object.keys(known)) reachOfDefinition(JsonPointer.escapeToken(name), [])
+  return problem
+}
+
+/** The first limit that the schema exceeds. */
+export const problem = (schema: JsonSchema.JsonSchema): string | undefined => {
+  if (isDeep(schema)) return `the schema has more than ${mostLevels} levels`
+  const characters = JSON.stringify(schema).length
+  return characters > mostCharacters
+    ? `the schema has ${characters} characters, expected at most ${mostCharacters}`
+    : definitionProblem(schema)
+}
