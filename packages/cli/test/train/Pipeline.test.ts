@@ -90,7 +90,10 @@ describe("effect-rl train ./pipeline.ts", () => {
   it.live("saves where Ctrl-C ends a stage, and goes on there as if nothing had been", () =>
     Effect.gen(function*() {
       const [folder, whole] = [yield* runFolder, yield* runFolder]
-      const cut = yield* launch([...own, "--log-path", folder], { acts: [{ when: "iteration 2/6", act: "SIGINT" }] })
+      const cut = yield* launch([...own, "--log-path", folder], {
+        env: { HOLD: "1" },
+        acts: [{ when: "iteration 2/6", act: "SIGINT" }]
+      })
       assert.deepStrictEqual([cut.code, cut.errors], [130, ""])
       assert.include(cut.out, `what is saved is kept in ${folder}/imitate`)
       assert.notInclude(cut.out, "stage 2 of 2")

@@ -1,7 +1,24 @@
 /** A pipeline of one's own: supervised training, then reinforcement learning near it. */
-import { Setting } from "@effect-rl/core"
+import { RunRecord, Setting } from "@effect-rl/core"
 import { Pipeline, Recipes } from "@effect-rl/recipes"
-import { Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
+
+/** With HOLD in the environment, a run that waits after two iterations, so that a test can interrupt it there. */
+const imitation: typeof Recipes.supervised = process.env["HOLD"] === undefined ? Recipes.supervised : {
+  ...Recipes.supervised,
+  configure: (given) =>
+    Effect.map(Recipes.supervised.configure(given), ({ build, ...configured }) => ({
+      ...configured,
+      build: (model) =>
+        Effect.map(build(model), (task) => ({
+          ...task,
+          run: Stream.tap(
+            task.run,
+            (record) => RunRecord.guards.Updated(record) && record.iteration === 2 ? Effect.never : Effect.void
+          )
+        }))
+    }))
+}
 
 export default Pipeline.make({
   name: "imitate-then-reward",
@@ -13,7 +30,7 @@ export default Pipeline.make({
   stages: ({ model, seed }) => [
     {
       name: "imitate",
-      recipe: Recipes.supervised,
+      recipe: imitation,
       settings: () => ({ model, seed, iterations: 6, batchSize: 4, maxTokens: 1, evalEvery: 6 })
     },
     {
