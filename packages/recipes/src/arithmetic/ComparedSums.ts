@@ -24,11 +24,13 @@ import * as WorkedSum from "./WorkedSum.ts"
 
 const settings = Schema.Struct(ExampleSettings.fields({
   model: "effect-rl/tiny-64",
-  iterations: 60,
+  iterations: 120,
   batchSize: 32,
   learningRate: 2e-3,
+  // At a constant rate some runs never learn more than to say one of the two letters.
+  schedule: "linear",
   maxTokens: 40,
-  evalEvery: 60
+  evalEvery: 120
 }))
 
 /** A comparison, and which of its completions is right. */
@@ -81,7 +83,7 @@ const evaluator = (model: ChatModel.ChatModel): Evaluator.Evaluator<SumsToAnswer
       const score = Proportion.wilson(verdicts.filter(Boolean).length, verdicts.length)
       return {
         name,
-        metrics: { [`${name}/pairs`]: verdicts.length, [`${name}/accuracy`]: score.value },
+        metrics: { [`${name}/episodes`]: verdicts.length, [`${name}/accuracy`]: score.value },
         score,
         groups: []
       }

@@ -17,7 +17,7 @@ const settings = Schema.Struct({
   seed: RunOptions.RunSettings.fields.seed,
   supervisedIterations: iterations(5, "Length of the first stage, which imitates worked sums"),
   preferenceIterations: iterations(
-    80,
+    120,
     "Length of the second stage, which learns to tell right answers from wrong ones"
   ),
   rlIterations: iterations(8, "Length of the third stage, whose answers the preference model compares"),
