@@ -11,6 +11,7 @@ import { arithmetic } from "./arithmetic/Arithmetic.ts"
 import { preferenceModel } from "./arithmetic/ComparedSums.ts"
 import { distill } from "./arithmetic/DistilledSums.ts"
 import { preferenceRl } from "./arithmetic/JudgedSums.ts"
+import { onPolicyDistillation } from "./arithmetic/OnPolicyDistillation.ts"
 import { plainArithmetic } from "./arithmetic/PlainArithmetic.ts"
 import { dpo } from "./arithmetic/PreferredSums.ts"
 import { rlhf } from "./arithmetic/RlhfSums.ts"
@@ -39,6 +40,7 @@ export {
   guessNumber,
   lookup,
   math,
+  onPolicyDistillation,
   plainArithmetic,
   preferenceModel,
   preferenceRl,
@@ -55,7 +57,7 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   plainArithmetic,
   supervised,
   dpo,
-  distill,
+  onPolicyDistillation,
   preferenceModel,
   preferenceRl,
   rlLoop,
@@ -71,4 +73,7 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
 ]
 
 /** Every pipeline of recipes. */
-export const pipelines: ReadonlyArray<Pipeline<unknown, Hub.Hub | FileSystem | Path>> = [rlhf]
+export const pipelines: ReadonlyArray<Pipeline<unknown, Hub.Hub | FileSystem | Path>> = [
+  distill,
+  rlhf
+]

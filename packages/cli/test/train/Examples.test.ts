@@ -70,11 +70,11 @@ describe("effect-rl train dpo", () => {
     }))
 })
 
-describe("effect-rl train distill", () => {
+describe("effect-rl train on-policy-distillation", () => {
   it.effect("trains a student on its own answers, judged by its teacher", () =>
     Effect.gen(function*() {
       const out = yield* iterationOf(
-        "distill",
+        "on-policy-distillation",
         ...small,
         "--groups-per-batch",
         "4",
@@ -90,7 +90,7 @@ describe("effect-rl train distill", () => {
     Effect.gen(function*() {
       const { errors, exit } = yield* run(
         "train",
-        "distill",
+        "on-policy-distillation",
         ...small,
         "--teacher",
         "nobody",
@@ -99,6 +99,18 @@ describe("effect-rl train distill", () => {
       )
       assert.isTrue(Exit.isFailure(exit))
       assert.include(errors.join("\n"), "nobody")
+    }))
+
+  it.effect("refuses a teacher with another tokenizer, and names the pipeline that trains one", () =>
+    Effect.gen(function*() {
+      const student = ["--model", "effect-rl/tiny-tasks", "--workers", "1"]
+      const { errors, exit } = yield* run("train", "on-policy-distillation", ...student, "--log-path", yield* runFolder)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(
+        errors.join("\n"),
+        "teacher is effect-rl/tiny-128, expected a model or a checkpoint with the tokenizer of effect-rl/tiny-tasks; " +
+          "the pipeline distill trains one first"
+      )
     }))
 })
 

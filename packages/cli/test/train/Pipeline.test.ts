@@ -136,6 +136,31 @@ describe("effect-rl train ./pipeline.ts", () => {
     }))
 })
 
+describe("effect-rl train distill", () => {
+  it.effect("teaches a student by what it trained before, whatever the model's tokenizer", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      const short = ["--teacher-iterations", "2", "--iterations", "1", "--max-tokens", "8"]
+      const { errors, exit, out } = yield* run(
+        "train",
+        "distill",
+        "--model",
+        "effect-rl/tiny-tasks",
+        ...short,
+        "--log-path",
+        folder
+      )
+      assert.deepStrictEqual([Exit.isSuccess(exit), errors], [true, []])
+      assert.match(
+        out.join("\n"),
+        /\nstage +evaluator +before +after\nteacher +held_out \(512\) .*\nstudent +held_out /
+      )
+      const teacher = (yield* story(folder, "teacher")).findLast(RunRecord.guards.Saved)
+      const [opened] = (yield* story(folder, "student")).filter(RunRecord.guards.Opened)
+      assert.include(JSON.stringify(opened?.identity["credit"]), String(teacher?.samplerPath))
+    }))
+})
+
 describe("effect-rl train preference-rl", () => {
   it.effect("names a preference model that is not there", () =>
     Effect.gen(function*() {
