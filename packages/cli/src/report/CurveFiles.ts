@@ -11,18 +11,18 @@ const mostBesidesCorrect = 0.11
 
 const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect
 
-/** Shares of right answers stand beside rewards only where right answers earn 1 and wrong ones 0, or about so. */
-const evaluationsOf = (measurements: ReadonlyArray<Measurement>) => {
-  const [first] = measurements
-  const own = measurements.filter(({ evaluator }) => evaluator === first?.evaluator)
-  return own.every(isOnScale) ? own : []
+/**
+ * Of the evaluator of answers, or of the first. Shares of right answers stand beside rewards only where right answers earn 1 and wrong ones
+ * 0, or about so.
+ */
+const evaluationsOf = ({ measurements, rewards }: RunHistory) => {
+  const main = measurements.find(({ evaluator }) => evaluator === "held_out") ?? measurements[0]
+  const own = measurements.filter(({ evaluator }) => evaluator === main?.evaluator)
+  return rewards.length === 0 || own.every(isOnScale) ? own : []
 }
 
-const svgOf = ({ measurements, rewards }: RunHistory, title: string) =>
-  RewardCurve.svg(rewards, {
-    title,
-    evaluations: evaluationsOf(measurements)
-  })
+const svgOf = (history: RunHistory, title: string) =>
+  RewardCurve.svg(history.rewards, { title, evaluations: evaluationsOf(history) })
 
 /** Writes `reward.svg` and `reward.png` into the run's folder; returns both paths. */
 export const write = Effect.fnUntraced(

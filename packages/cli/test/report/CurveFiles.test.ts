@@ -40,6 +40,18 @@ describe("CurveFiles.write", () => {
       assert.notInclude(yield* svgOf({ ...history, measurements }), "held out")
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("draws the share of right answers of a run without rewards", () =>
+    Effect.gen(function*() {
+      const measurements = history.measurements.flatMap((measurement) => [
+        { ...measurement, evaluator: "held_out_preferences", value: 1 },
+        { ...measurement, reward: NaN },
+        { ...measurement, reward: NaN, iteration: 9, value: 0.8 }
+      ])
+      const svg = yield* svgOf({ records: [], rewards: [], measurements })
+      assert.include(svg, "held out")
+      assert.lengthOf(svg.match(/<polygon/g) ?? [], 2)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("says where it could not write", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

@@ -25,7 +25,7 @@ interface Place {
 const polyline = (place: Place, points: ReadonlyArray<Report>) =>
   points.map(({ reward, iteration }) => `${Svg.number(place.x(iteration))},${Svg.number(place.y(reward))}`).join(" ")
 
-const grid = (place: Place, iterations: Axis.Axis, values: Axis.Axis) => [
+const grid = (place: Place, iterations: Axis.Axis, values: Axis.Axis, name: string) => [
   ...values.ticks.flatMap((tick) => [
     Svg.element("line", { x1: plot.left, x2: plot.right, y1: place.y(tick), y2: place.y(tick), stroke: color.grid }),
     label(plot.left - 8, place.y(tick) + 4, values.label(tick), { "text-anchor": "end" })
@@ -42,7 +42,7 @@ const grid = (place: Place, iterations: Axis.Axis, values: Axis.Axis) => [
   ]),
   Svg.element("line", { x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom, stroke: color.muted }),
   label((plot.left + plot.right) / 2, plot.bottom + 42, "iteration", { "text-anchor": "middle" }),
-  label(18, (plot.top + plot.bottom) / 2, "reward", {
+  label(18, (plot.top + plot.bottom) / 2, name, {
     "text-anchor": "middle",
     transform: `rotate(-90 18 ${(plot.top + plot.bottom) / 2})`
   })
@@ -78,8 +78,17 @@ const curves = (place: Place, { reports, runningMean }: RewardSeries) => [
   })
 ]
 
-const heldOut = (place: Place, { evaluations }: RewardSeries) =>
-  evaluations.flatMap(({ high, low, iteration, value }) => {
+const heldOutLine = (place: Place, evaluations: RewardSeries["evaluations"]) =>
+  Svg.element("polyline", {
+    points: polyline(place, evaluations.map(({ iteration, value }) => ({ iteration, reward: value }))),
+    fill: "none",
+    stroke: color.held,
+    "stroke-width": "1.2"
+  })
+
+const heldOut = (place: Place, { evaluations }: RewardSeries) => [
+  ...(evaluations.length < 2 ? [] : [heldOutLine(place, evaluations)]),
+  ...evaluations.flatMap(({ high, low, iteration, value }) => {
     const [x, y] = [place.x(iteration), place.y(value)]
     const corners = [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]].map((corner) => corner.map(Svg.number).join(","))
     return [
@@ -94,12 +103,15 @@ const heldOut = (place: Place, { evaluations }: RewardSeries) =>
       Svg.element("polygon", { points: corners.join(" "), fill: color.held, stroke: "#fff", "stroke-width": "1.5" })
     ]
   })
+]
+
+const nameOfHeldOut = "held out"
 
 const legend = ({ evaluations, window }: RewardSeries) =>
   [
     { x: 64, name: "mean of an iteration ± standard error", swatch: color.iteration },
     { x: 323, name: `mean of the last ${window}`, swatch: color.mean },
-    ...(evaluations.length === 0 ? [] : [{ x: 497, name: "held out", swatch: color.held }])
+    ...(evaluations.length === 0 ? [] : [{ x: 497, name: nameOfHeldOut, swatch: color.held }])
   ].flatMap(({ name, swatch, x }) => [
     Svg.element("line", { x1: x, x2: x + 16, y1: 50, y2: 50, stroke: swatch, "stroke-width": "4" }),
     label(x + 22, 54, name)
@@ -120,7 +132,15 @@ const body = (series: RewardSeries) => {
     x: (iteration) => plot.left + Axis.place(iterations, iteration) * (plot.right - plot.left),
     y: (value) => plot.bottom - Axis.place(values, value) * (plot.bottom - plot.top)
   }
-  return [...grid(place, iterations, values), ...curves(place, series), ...heldOut(place, series), ...legend(series)]
+  if (series.reports.length === 0) {
+    return [...grid(place, iterations, values, nameOfHeldOut), ...heldOut(place, series)]
+  }
+  return [
+    ...grid(place, iterations, values, "reward"),
+    ...curves(place, series),
+    ...heldOut(place, series),
+    ...legend(series)
+  ]
 }
 
 export const draw = (series: RewardSeries, title: string): string =>

@@ -20,7 +20,7 @@ export interface TextOptions {
 
 /**
  * A self-contained SVG document of 800 × 450: the reward of each iteration with its standard error as a band, its running mean, and
- * measurements on held-out problems. Reports are given in the order of their iterations.
+ * measurements on held-out problems; of a run without rewards, these alone. Reports are given in the order of their iterations.
  *
  * @example
  * const picture = RewardCurve.svg([{ iteration: 0, reward: 0.1 }, { iteration: 1, reward: 0.4 }], { title: "Sums" })

@@ -66,12 +66,19 @@ describe("RewardCurve.svg", () => {
     assert.strictEqual(runningMean, "64,356.7 420,288.5 776,152.2")
   })
 
-  it("marks held-out scores with their intervals", () => {
+  it("marks held-out scores with their intervals, and connects them", () => {
     const evaluations = [{ iteration: 0, value: 0.25, low: 0, high: 0.5 }, { iteration: 3, value: 0.75 }]
     const drawn = RewardCurve.svg(rising, { evaluations })
     assert.include(drawn, ">held out</text>")
     assert.notInclude(svg, "held out")
-    assert.lengthOf(attributeOf(drawn, "points"), attributeOf(svg, "points").length + 2)
+    assert.lengthOf(attributeOf(drawn, "points"), attributeOf(svg, "points").length + 3)
+  })
+
+  it("is one of held-out scores alone where there are no rewards", () => {
+    const drawn = RewardCurve.svg([], { evaluations: [{ iteration: 0, value: 0.25 }, { iteration: 3, value: 0.75 }] })
+    assert.match(drawn, /transform="rotate[^>]*>held out</)
+    assert.notMatch(drawn, /reward<|mean of/)
+    assert.lengthOf(attributeOf(drawn, "points"), 3)
   })
 
   it("is one self-contained document of 800 by 450", () => {
