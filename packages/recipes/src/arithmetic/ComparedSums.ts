@@ -30,7 +30,7 @@ const settings = Schema.Struct(ExampleSettings.fields({
   // At a constant rate some runs never learn more than to say one of the two letters.
   schedule: "linear",
   maxTokens: 40,
-  evalEvery: 120
+  evalEvery: 30
 }))
 
 /** A comparison, and which of its completions is right. */

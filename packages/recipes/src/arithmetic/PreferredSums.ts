@@ -15,7 +15,7 @@ const settings = Schema.Struct({
     batchSize: 32,
     learningRate: 3e-4,
     maxTokens: 40,
-    evalEvery: 40
+    evalEvery: 10
   }),
   dpoBeta: Setting.number({
     above: 0,

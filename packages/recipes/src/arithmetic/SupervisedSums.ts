@@ -14,7 +14,7 @@ const settings = Schema.Struct(ExampleSettings.fields({
   batchSize: 64,
   learningRate: 1e-3,
   maxTokens: 40,
-  evalEvery: 40
+  evalEvery: 10
 }))
 
 /** Evaluated by the likelihood of held-out examples, and by how often the model's own answers are right. */
