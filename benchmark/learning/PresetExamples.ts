@@ -28,30 +28,17 @@ const Settings = Schema.Struct(ExampleSettings.fields({
 
 const inMemory = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 
-/** Evaluated five times, so that there is a curve. */
-const evaluations = 4
-
-interface Given {
-  readonly iterations?: number
-  readonly schedule?: "linear"
-  readonly teacher?: string
-}
-
-const settingsOf = (recipe: Pick<Recipe.Recipe, "settings">, seed: number, given: Given = {}) => {
-  const iterations = given.iterations ?? Number(RecipeRun.defaultsOf(recipe)["iterations"])
-  return { model, seed, evalEvery: Math.ceil(iterations / evaluations), ...given }
-}
+const still = { learningRate: 1e-12 }
 
 /** The recipe as it is, and with next to no learning rate. */
-const usual = <E, R>(recipe: Recipe.Recipe<E, R>, given?: Given) => ({
-  trained: (seed: number) => RecipeRun.train(recipe, settingsOf(recipe, seed, given)),
-  "learning rate 10⁻¹²": (seed: number) =>
-    RecipeRun.train(recipe, { ...settingsOf(recipe, seed, given), learningRate: 1e-12 })
+const usual = <E, R>(recipe: Recipe.Recipe<E, R>) => ({
+  trained: (seed: number) => RecipeRun.train(recipe, { model, seed }),
+  "learning rate 10⁻¹²": (seed: number) => RecipeRun.train(recipe, { model, seed, ...still })
 })
 
 /** The options of a recipe's run, and those of its examples. */
-const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, seed: number, others?: Given) {
-  const given = settingsOf(recipe, seed, others)
+const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, seed: number) {
+  const given = { model, seed }
   const { build } = yield* recipe.configure(given)
   const chat = yield* ChatModel.resolve(model)
   const { evaluators } = yield* build(chat)
@@ -110,15 +97,12 @@ const guessed = ({ chosen, rejected }: Preferences.Preference, verdict: string):
   Message.assistant(verdict)
 ]
 
-/** At the recipe's constant rate, one of three runs ends where it would by chance. */
-const longer: Given = { iterations: 120, schedule: "linear" }
-
 const preferenceModel = {
   name: Recipes.preferenceModel.name,
   kinds: {
-    ...usual(Recipes.preferenceModel, longer),
+    ...usual(Recipes.preferenceModel),
     "verdicts by chance": Effect.fnUntraced(function*(seed: number) {
-      const { batches, options } = yield* optionsOf(Recipes.preferenceModel, seed, longer)
+      const { batches, options } = yield* optionsOf(Recipes.preferenceModel, seed)
       const rows = WorkedSum.preferences().map((row, index) => guessed(row, isEven(seed, index) ? "A" : "B"))
       const dataset = SupervisedDataset.conversations(rows, { trainOn: "last_assistant_message", ...batches(rows) })
       return yield* Stream.runCollect(Supervised.run({ ...options, dataset }))
@@ -126,25 +110,33 @@ const preferenceModel = {
   }
 }
 
-/** Taught by what the recipe supervised makes of the preset; the control by the preset itself. */
-const distill = Effect.map(
-  Effect.cached(Effect.map(
-    RecipeRun.train(Recipes.supervised, settingsOf(Recipes.supervised, 0)),
-    (records) => records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
-  )),
-  (trained) => {
-    const taught = (kind: "trained" | "learning rate 10⁻¹²") => (seed: number) =>
-      Effect.flatMap(trained, (teacher) => usual(Recipes.distill, { teacher })[kind](seed))
-    return {
-      name: Recipes.distill.name,
-      kinds: {
-        trained: taught("trained"),
-        "learning rate 10⁻¹²": taught("learning rate 10⁻¹²"),
-        "taught by itself": usual(Recipes.distill, { teacher: model }).trained
-      }
+const checkpointOf = (records: ReadonlyArray<RunRecord.RunRecord>) => {
+  const { samplerPath = null, statePath = "" } = records.findLast(RunRecord.guards.Saved) ?? {}
+  return { statePath, samplerPath: samplerPath ?? "" }
+}
+
+/** The records of a student with some settings changed, whose teacher was trained before it. */
+const distilled = (changed: object) =>
+  Effect.fnUntraced(function*(seed: number) {
+    const { stages } = yield* Recipes.distill.configure({ model, seed })
+    let records: ReadonlyArray<RunRecord.RunRecord> = []
+    for (const { name, recipe, settings } of stages) {
+      const earlier = records
+      const own = name === "student" ? changed : { evalEvery: 0 }
+      records = yield* RecipeRun.train(recipe, { ...settings(() => checkpointOf(earlier)), ...own })
     }
+    return records
+  })
+
+/** The control is taught by the preset itself. */
+const distill = {
+  name: Recipes.distill.name,
+  kinds: {
+    trained: distilled({}),
+    "learning rate 10⁻¹²": distilled(still),
+    "taught by itself": distilled({ teacher: model })
   }
-)
+}
 
 /** What is trained, and how. */
-export const subjects = Effect.map(distill, (distill) => [supervised, dpo, preferenceModel, distill])
+export const subjects = [supervised, dpo, preferenceModel, distill]
