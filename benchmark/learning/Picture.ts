@@ -18,6 +18,8 @@ export interface Labels {
   readonly value: string
   /** What the control is. */
   readonly control: string
+  /** Where the values' axis begins at the lowest; what is below it is drawn at its end. */
+  readonly least?: number
 }
 
 const color = { text: "#1f2933", muted: "#5f6c7b", grid: "#e4e8ee", measured: "#1f5fa8", control: "#9a8a78" }
@@ -71,10 +73,10 @@ interface Axes {
   readonly iterations: Axis.Axis
 }
 
-const axesOf = (panels: ReadonlyArray<Panel>): Axes => {
+const axesOf = (panels: ReadonlyArray<Panel>, least = -Infinity): Axes => {
   const lengths = panels.flatMap(({ control, measured }) => [...measured, ...control]).map(({ length }) => length)
   return {
-    values: Axis.ofValues(panels.flatMap(valuesOf), 6),
+    values: Axis.ofValues(panels.flatMap(valuesOf).map((value) => Math.max(value, least)), 6),
     iterations: Axis.ofIterations(0, Math.max(...lengths) - 1, 4)
   }
 }
@@ -104,7 +106,7 @@ const scale = ({ iterations, values }: Axes, place: Place, { width, x, y }: Box)
 const panelIn = (axes: Axes, box: Box, { control, measured, title }: Panel) => {
   const place: Place = {
     x: (iteration) => box.x + Axis.place(axes.iterations, iteration) * box.width,
-    y: (value) => box.y + (1 - Axis.place(axes.values, value)) * plotHeight
+    y: (value) => box.y + (1 - Axis.place(axes.values, Math.max(value, axes.values.low))) * plotHeight
   }
   return [
     Svg.text(box.x, box.y - 8, title, { fill: color.text, "font-weight": "bold" }),
@@ -119,7 +121,7 @@ export const draw = (labels: Labels, panels: ReadonlyArray<Panel>): string => {
   const columns = Math.min(4, panels.length)
   const rows = Math.ceil(panels.length / columns)
   const panelWidth = (width - left - right - (columns - 1) * gap) / columns
-  const axes = axesOf(panels)
+  const axes = axesOf(panels, labels.least)
   const boxOf = (index: number): Box => ({
     x: left + (index % columns) * (panelWidth + gap),
     y: top + Math.floor(index / columns) * (head + plotHeight + foot) + head,

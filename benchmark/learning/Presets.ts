@@ -138,7 +138,8 @@ const curves = (outcomes: Titled) =>
 const labels = {
   title: "What the preset tiny-tasks learns by reinforcement",
   value: "mean reward by iteration",
-  control: "rewards shuffled in each group"
+  control: "rewards shuffled in each group; means below −1 lie on the edge",
+  least: -1
 }
 
 const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
