@@ -1,5 +1,5 @@
 /** What a run has come to. */
-import { RewardCurve } from "@effect-rl/core"
+import { RewardCurve, RunRecord } from "@effect-rl/core"
 import * as Arr from "effect/Array"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
@@ -44,9 +44,39 @@ const heldOut = (history: RunHistory, style: Style) => {
   ]
 }
 
+interface MeanReward {
+  readonly evaluator: string
+  readonly mean: string
+}
+
+/** Of evaluators that do not grade answers as right or wrong. */
+const meanRewards = ({ records }: RunHistory): ReadonlyArray<MeanReward> =>
+  records.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, metrics, reward, score }) => {
+    if (reward === undefined || score !== undefined) return []
+    const error = reward.standardError === undefined ? "" : ` ± ${Quantity.fixed(reward.standardError, 3)}`
+    return [{
+      evaluator: `${evaluator} (${metrics[`${evaluator}/episodes`] ?? "–"})`,
+      mean: `${Quantity.fixed(reward.mean, 3)}${error}`
+    }]
+  })
+
+const heldOutRewards = (history: RunHistory, style: Style) => {
+  const evaluators = Object.entries(Arr.groupBy(meanRewards(history), ({ evaluator }) => evaluator))
+  if (evaluators.length === 0) return []
+  return [
+    "",
+    style.bold(columns(["held-out episodes, reward", "before", "after"])),
+    ...evaluators.map(([evaluator, [first, ...later]]) => {
+      const last = later.at(-1)
+      return columns([evaluator, first.mean, last === undefined ? "–" : style.good(last.mean)])
+    })
+  ]
+}
+
 export const lines = (history: RunHistory, style: Style): ReadonlyArray<string> => [
   ...curve(history, style),
-  ...heldOut(history, style)
+  ...heldOut(history, style),
+  ...heldOutRewards(history, style)
 ]
 
 /** For programs: the first and last measurement of each evaluator. */

@@ -29,9 +29,11 @@ const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
   )
 }
 
-/** What a turn reports, in lines. */
+const headline = new Set(["question", "reference"])
+
+/** What a turn reports, in lines; nothing of an empty message, as beside a tool call. */
 const turnLines = (logs: Trajectory.Transition["logs"]) =>
-  Object.entries(logs).map(([name, value]) => `${name}: ${value}`)
+  Object.entries(logs).flatMap(([name, value]) => value === "" || headline.has(name) ? [] : [`${name}: ${value}`])
 
 /** What was said, turn by turn. */
 const said = ({ transitions }: Trajectory.Trajectory) =>
@@ -94,8 +96,10 @@ const answerLines = ({ iteration, response, reward }: Answer, style: Style) => [
   ...Untrusted.showLines(response.trim() || noText).split("\n").map((line) => style.dim(`    ${line}`))
 ]
 
+const inOneLine = (text: string) => Untrusted.show(text.replaceAll("\n", " ⏎ "))
+
 export const lines = (transcripts: ReadonlyArray<Transcript>, style: Style): ReadonlyArray<string> =>
   transcripts.flatMap(({ answers, question, reference }) => [
-    style.bold(Untrusted.show(reference === "" ? question : `${question} (${reference})`)),
+    style.bold(inOneLine(reference === "" ? question : `${question} (${reference})`)),
     ...answers.flatMap((answer) => answerLines(answer, style))
   ])

@@ -88,7 +88,7 @@ const nats = (value: number) => `${Quantity.fixed(value, 3)} nats`
 /** Besides rewards: the loss of what is imitated, how much is preferred, the distance from a teacher. */
 const updateNumbers = [
   ["nll", "NLL", nats],
-  ["dpo/margin", "margin", (value: number) => Quantity.fixed(value, 3)],
+  ["dpo/margin", "reward margin", (value: number) => Quantity.fixed(value, 3)],
   ["teacher_kl", "teacher KL", nats]
 ] as const
 

@@ -83,6 +83,25 @@ describe("FinalReport", () => {
       assert.deepInclude(FinalReport.record(history), { iterations: 2 })
     }))
 
+  it.effect("compares mean rewards where answers are not right or wrong", () =>
+    Effect.gen(function*() {
+      const played = (iteration: number, mean: number): RunRecord.Entry => ({
+        _tag: "Evaluated",
+        iteration,
+        step: iteration,
+        evaluator: "random",
+        metrics: { "random/episodes": 128 },
+        reward: { mean, standardError: 0.05 },
+        seconds: 1,
+        spent
+      })
+      const history = yield* historyOf([played(0, -0.891), updated(0, -0.7), updated(1, -0.2), played(2, 0)])
+      assert.deepStrictEqual(FinalReport.lines(history, Style.plain).slice(-2), [
+        "held-out episodes, reward  before                     after",
+        "random (128)               -0.891 ± 0.050             0.000 ± 0.050"
+      ])
+    }))
+
   it.effect("has a dash where there was no second evaluation, and is empty where there was no evaluation at all", () =>
     Effect.gen(function*() {
       const once = FinalReport.lines(yield* historyOf([evaluated(0, 0.3)]), Style.plain)

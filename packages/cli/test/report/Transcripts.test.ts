@@ -87,6 +87,30 @@ describe("Transcripts", () => {
       }])
     }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
 
+  it.effect("name the problem once, and leave out what was not said", () =>
+    Effect.gen(function*() {
+      const problem = { question: "Which room?", reference: "237" }
+      yield* evaluated(0, [
+        groupOf("0/Cara", { assistant_content: "", tool_result_0: "237" }, { assistant_content: "237", ...problem })
+      ])
+      const [transcript] = yield* read
+      assert.deepInclude(transcript, problem)
+      assert.strictEqual(transcript?.answers[0]?.response, "tool_result_0: 237\nassistant_content: 237")
+    }).pipe(Effect.provide(RunStore.RunStore.layerMemory)))
+
+  it("name a problem in one line", () => {
+    const answers = [{ iteration: 0, response: "- leaf\n- wind", reward: 1 }]
+    assert.deepStrictEqual(
+      Transcripts.lines([{ question: "A list", reference: "- leaf\n- wind", answers }], Style.plain),
+      [
+        "A list (- leaf ⏎ - wind)",
+        "  after 0 iterations, reward 1.0:",
+        "    - leaf",
+        "    - wind"
+      ]
+    )
+  })
+
   it.effect("are empty where nothing was evaluated", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read, [])

@@ -54,7 +54,7 @@ describe("effect-rl train dpo", () => {
         .map(([, margin]) => Number(margin))
       assert.lengthOf(margins, 2)
       assert.isAbove(margins[1] ?? NaN, margins[0] ?? NaN)
-      assert.match(out, /iteration 1\/2 {2}margin -?0\.000/)
+      assert.match(out, /iteration 1\/2 {2}reward margin -?0\.000/)
       assert.match(out, /of 256 preferred \(\d+\.\d to \d+\.\d %\)/)
     }))
 
