@@ -1,4 +1,4 @@
-import { exp4, horizontalSum } from "./vector"
+import { exp4, horizontalMax, horizontalSum, storeExp8, sumOfEach } from "./vector"
 
 // Heads are multiples of 8 floats. A query row sees the keys of its ancestors and its own, in the order of their positions,
 // so its result does not depend on what else is computed. Grouped queries: query head h reads key head h / (heads / keyHeads).
@@ -19,16 +19,56 @@ function dot(a: usize, b: usize, bytes: usize): f32 {
   return horizontalSum(f32x4.add(even, odd))
 }
 
+/** The products of one vector with four that lie `stride` bytes apart, each with the bits of `dot`. */
+// @ts-ignore: decorator
+@inline
+function dots(a: usize, b: usize, stride: usize, bytes: usize): v128 {
+  const b1 = b + stride
+  const b2 = b1 + stride
+  const b3 = b2 + stride
+  let even0 = f32x4.splat(0)
+  let even1 = f32x4.splat(0)
+  let even2 = f32x4.splat(0)
+  let even3 = f32x4.splat(0)
+  let odd0 = f32x4.splat(0)
+  let odd1 = f32x4.splat(0)
+  let odd2 = f32x4.splat(0)
+  let odd3 = f32x4.splat(0)
+  for (let i: usize = 0; i < bytes; i += 32) {
+    const even = v128.load(a + i)
+    const odd = v128.load(a + i, 16)
+    even0 = f32x4.relaxed_madd(even, v128.load(b + i), even0)
+    even1 = f32x4.relaxed_madd(even, v128.load(b1 + i), even1)
+    even2 = f32x4.relaxed_madd(even, v128.load(b2 + i), even2)
+    even3 = f32x4.relaxed_madd(even, v128.load(b3 + i), even3)
+    odd0 = f32x4.relaxed_madd(odd, v128.load(b + i, 16), odd0)
+    odd1 = f32x4.relaxed_madd(odd, v128.load(b1 + i, 16), odd1)
+    odd2 = f32x4.relaxed_madd(odd, v128.load(b2 + i, 16), odd2)
+    odd3 = f32x4.relaxed_madd(odd, v128.load(b3 + i, 16), odd3)
+  }
+  return sumOfEach(f32x4.add(even0, odd0), f32x4.add(even1, odd1), f32x4.add(even2, odd2), f32x4.add(even3, odd3))
+}
+
+/** exp(x − shift) of `bytes` of floats in place, and of what follows up to a whole vector. */
+// @ts-ignore: decorator
+@inline
+function storeExp(place: usize, bytes: usize, shift: v128): void {
+  const end = place + bytes
+  for (; place + 16 < end; place += 32) {
+    const x0 = v128.load(place)
+    const x1 = v128.load(place, 16)
+    storeExp8(place, f32x4.sub(x0, shift), f32x4.sub(x1, shift))
+  }
+  if (place < end) v128.store(place, exp4(f32x4.sub(v128.load(place), shift)))
+}
+
 /** Turns `count` scores into exp(score − maximum) and keeps (maximum, sum). The sum stops at `count`, in index order. */
 // @ts-ignore: decorator
 @inline
 function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): void {
   const shift = f32x4.splat(maximum)
   for (let j = count; j < ((count + 3) & ~3); j++) f32.store(scores + (<usize> j << 2), maximum)
-  for (let j = 0; j < count; j += 4) {
-    const place = scores + (<usize> j << 2)
-    v128.store(place, exp4(f32x4.sub(v128.load(place), shift)))
-  }
+  storeExp(scores, <usize> count << 2, shift)
   let sum: f32 = 0
   for (let j = 0; j < count; j++) sum += f32.load(scores + (<usize> j << 2))
   f32.store(maximumAndSum, maximum)
@@ -66,10 +106,18 @@ function pathScores(
   bytes: usize,
   scale: f32
 ): f32 {
+  const scales = f32x4.splat(scale)
+  let most = f32x4.splat(-3.4e38)
   let maximum: f32 = -3.4e38
   for (let level = path; level < path + (<usize> levels << 3); level += 8) {
     let key = keys + <usize> i32.load(level) * stride
     const end = scores + (<usize> i32.load(level, 4) << 2)
+    for (; scores + 16 <= end; scores += 16) {
+      const four = f32x4.mul(dots(query, key, stride, bytes), scales)
+      v128.store(scores, four)
+      most = f32x4.max(most, four)
+      key += stride << 2
+    }
     for (; scores < end; scores += 4) {
       const score = dot(query, key, bytes) * scale
       f32.store(scores, score)
@@ -77,7 +125,7 @@ function pathScores(
       key += stride
     }
   }
-  return maximum
+  return max(maximum, horizontalMax(most))
 }
 
 // @ts-ignore: decorator
@@ -94,7 +142,43 @@ function weightedValues(
 ): void {
   const factor = f32x4.splat(k)
   const last = path + (<usize> levels << 3)
-  for (let i: usize = 0; i < bytes; i += 32) {
+  let i: usize = 0
+  for (; i + 128 <= bytes; i += 128) {
+    let v0 = f32x4.splat(0)
+    let v1 = f32x4.splat(0)
+    let v2 = f32x4.splat(0)
+    let v3 = f32x4.splat(0)
+    let v4 = f32x4.splat(0)
+    let v5 = f32x4.splat(0)
+    let v6 = f32x4.splat(0)
+    let v7 = f32x4.splat(0)
+    let weight = weights
+    for (let level = path; level < last; level += 8) {
+      let value = values + <usize> i32.load(level) * stride + i
+      const end = weight + (<usize> i32.load(level, 4) << 2)
+      for (; weight < end; weight += 4) {
+        const w = v128.load32_splat(weight)
+        v0 = f32x4.relaxed_madd(w, v128.load(value), v0)
+        v1 = f32x4.relaxed_madd(w, v128.load(value, 16), v1)
+        v2 = f32x4.relaxed_madd(w, v128.load(value, 32), v2)
+        v3 = f32x4.relaxed_madd(w, v128.load(value, 48), v3)
+        v4 = f32x4.relaxed_madd(w, v128.load(value, 64), v4)
+        v5 = f32x4.relaxed_madd(w, v128.load(value, 80), v5)
+        v6 = f32x4.relaxed_madd(w, v128.load(value, 96), v6)
+        v7 = f32x4.relaxed_madd(w, v128.load(value, 112), v7)
+        value += stride
+      }
+    }
+    v128.store(out + i, f32x4.mul(v0, factor))
+    v128.store(out + i, f32x4.mul(v1, factor), 16)
+    v128.store(out + i, f32x4.mul(v2, factor), 32)
+    v128.store(out + i, f32x4.mul(v3, factor), 48)
+    v128.store(out + i, f32x4.mul(v4, factor), 64)
+    v128.store(out + i, f32x4.mul(v5, factor), 80)
+    v128.store(out + i, f32x4.mul(v6, factor), 96)
+    v128.store(out + i, f32x4.mul(v7, factor), 112)
+  }
+  for (; i < bytes; i += 32) {
     let low = f32x4.splat(0)
     let high = f32x4.splat(0)
     let weight = weights
@@ -179,10 +263,16 @@ function scoreGradients(
   delta: f32,
   maximumAndSum: usize
 ): void {
+  const k = f32x4.splat(scale)
   let at: usize = 0
   for (let level = path; level < path + (<usize> levels << 3); level += 8) {
     let place = <usize> i32.load(level) * stride
     const end = at + (<usize> i32.load(level, 4) << 2)
+    for (; at + 16 <= end; at += 16) {
+      v128.store(p + at, f32x4.mul(dots(query, keys + place, stride, bytes), k))
+      v128.store(ds + at, dots(dOut, values + place, stride, bytes))
+      place += stride << 2
+    }
     for (; at < end; at += 4) {
       f32.store(p + at, dot(query, keys + place, bytes) * scale)
       f32.store(ds + at, dot(dOut, values + place, bytes))
@@ -192,11 +282,22 @@ function scoreGradients(
   const shift = f32x4.splat(f32.load(maximumAndSum))
   const inverse = f32x4.splat(1.0 / f32.load(maximumAndSum, 4))
   const pull = f32x4.splat(delta)
-  const k = f32x4.splat(scale)
-  for (let j: usize = 0; j < at; j += 16) {
-    const probability = f32x4.mul(exp4(f32x4.sub(v128.load(p + j), shift)), inverse)
-    v128.store(p + j, probability)
-    v128.store(ds + j, f32x4.mul(f32x4.mul(probability, f32x4.sub(v128.load(ds + j), pull)), k))
+  storeExp(p, at, shift)
+  let j: usize = 0
+  for (; j + 16 < at; j += 32) {
+    const p0 = f32x4.mul(v128.load(p + j), inverse)
+    const p1 = f32x4.mul(v128.load(p + j, 16), inverse)
+    const d0 = v128.load(ds + j)
+    const d1 = v128.load(ds + j, 16)
+    v128.store(p + j, p0)
+    v128.store(p + j, p1, 16)
+    v128.store(ds + j, f32x4.mul(f32x4.mul(p0, f32x4.sub(d0, pull)), k))
+    v128.store(ds + j, f32x4.mul(f32x4.mul(p1, f32x4.sub(d1, pull)), k), 16)
+  }
+  if (j < at) {
+    const p0 = f32x4.mul(v128.load(p + j), inverse)
+    v128.store(p + j, p0)
+    v128.store(ds + j, f32x4.mul(f32x4.mul(p0, f32x4.sub(v128.load(ds + j), pull)), k))
   }
 }
 
@@ -235,10 +336,14 @@ function spreadGradients(
         const dValue = dValues + place
         low = f32x4.relaxed_madd(d, v128.load(keys + place), low)
         high = f32x4.relaxed_madd(d, v128.load(keys + place, 16), high)
-        v128.store(dKey, f32x4.relaxed_madd(d, q0, v128.load(dKey)))
-        v128.store(dKey, f32x4.relaxed_madd(d, q1, v128.load(dKey, 16)), 16)
-        v128.store(dValue, f32x4.relaxed_madd(w, o0, v128.load(dValue)))
-        v128.store(dValue, f32x4.relaxed_madd(w, o1, v128.load(dValue, 16)), 16)
+        const k0 = v128.load(dKey)
+        const k1 = v128.load(dKey, 16)
+        const v0 = v128.load(dValue)
+        const v1 = v128.load(dValue, 16)
+        v128.store(dKey, f32x4.relaxed_madd(d, q0, k0))
+        v128.store(dKey, f32x4.relaxed_madd(d, q1, k1), 16)
+        v128.store(dValue, f32x4.relaxed_madd(w, o0, v0))
+        v128.store(dValue, f32x4.relaxed_madd(w, o1, v1), 16)
         place += stride
       }
     }

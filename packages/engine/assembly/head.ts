@@ -1,4 +1,5 @@
-import { exp4, horizontalMax, horizontalSum } from "./vector"
+import { scaleInto } from "./elementwise"
+import { exp4, horizontalMax, horizontalSum, storeExp8 } from "./vector"
 
 /** Sets columns [from, to) of each row to −3e38: ids that exist only as padding are never likely, never sampled. */
 export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void {
@@ -53,12 +54,15 @@ export function logitGradient(
     let total: f32 = 0
     for (let place = start; place < end; place += 4) total += f32.load(coefficients + place)
     const shift = f32x4.splat(f32.load(maximumAndSum))
-    const factor = f32x4.splat(-total / f32.load(maximumAndSum, 4))
+    const factor = -total / f32.load(maximumAndSum, 4)
     if (total == 0) memory.fill(logits, 0, bytes)
     else {
-      for (let i: usize = 0; i < bytes; i += 16) {
-        v128.store(logits + i, f32x4.mul(exp4(f32x4.sub(v128.load(logits + i), shift)), factor))
+      for (let i: usize = 0; i < bytes; i += 32) {
+        const l0 = v128.load(logits + i)
+        const l1 = v128.load(logits + i, 16)
+        storeExp8(logits + i, f32x4.sub(l0, shift), f32x4.sub(l1, shift))
       }
+      scaleInto(logits, factor, vocabulary)
     }
     for (let place = start; place < end; place += 4) {
       const target = logits + (<usize> i32.load(targets + place) << 2)

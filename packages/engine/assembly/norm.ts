@@ -1,6 +1,6 @@
 import { horizontalSum } from "./vector"
 
-/** out = x·weight/√(mean x² + epsilon) for each of `rows` rows; keeps the inverse root per row. `size` % 4 = 0. */
+/** out = x·weight/√(mean x² + epsilon) for each of `rows` rows; keeps the inverse root per row. `size` % 8 = 0. */
 export function normForward(
   out: usize,
   x: usize,
@@ -20,8 +20,11 @@ export function normForward(
     const inverse: f32 = 1.0 / sqrt<f32>(horizontalSum(squares) / <f32> size + epsilon)
     f32.store(inverseRoot, inverse)
     const k = f32x4.splat(inverse)
-    for (let i: usize = 0; i < bytes; i += 16) {
-      v128.store(out + i, f32x4.mul(f32x4.mul(v128.load(x + i), k), v128.load(weight + i)))
+    for (let i: usize = 0; i < bytes; i += 32) {
+      const x0 = v128.load(x + i)
+      const x1 = v128.load(x + i, 16)
+      v128.store(out + i, f32x4.mul(f32x4.mul(x0, k), v128.load(weight + i)))
+      v128.store(out + i, f32x4.mul(f32x4.mul(x1, k), v128.load(weight + i, 16)), 16)
     }
     x += bytes
     out += bytes

@@ -1,5 +1,5 @@
 import { block32 } from "./dequantize"
-import { multiplyPanel } from "./gemm"
+import { multiplyPanels } from "./gemm"
 import { panelOfRows } from "./panel"
 
 // Products with a matrix that stays in the rows [outputs, inputs] of its file: 32 columns at a time become panels of f32 in
@@ -40,9 +40,7 @@ export function gemmStored(
     }
     for (let start = 0; start < M; start += rowBlock) {
       const end = min(M, start + rowBlock)
-      for (let j = 0; j < count; j++) {
-        multiplyPanel(c + (<usize> (first + 8 * j) << 2), rc, a, ra, panels + <usize> j * panel, start, end, K, accumulate)
-      }
+      multiplyPanels(c + (<usize> first << 2), rc, a, ra, panels, count, start, end, K, accumulate)
     }
   }
 }
@@ -75,10 +73,7 @@ export function gemmStoredTransposed(
       }
       for (let start = 0; start < M; start += rowBlock) {
         const end = min(M, start + rowBlock)
-        for (let j = 0; j < stripPanels; j++) {
-          const to = c + (<usize> (32 * block + 8 * j) << 2)
-          multiplyPanel(to, rc, from, ra, scratch + <usize> j * panel, start, end, depth, adds)
-        }
+        multiplyPanels(c + (<usize> block << 7), rc, from, ra, scratch, stripPanels, start, end, depth, adds)
       }
     }
   }

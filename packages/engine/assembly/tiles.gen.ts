@@ -1,7 +1,7 @@
 // Written by scripts/kernels/Tiles.ts.
 // @ts-ignore: decorator
 @inline
-export function tile6(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+export function tile6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
@@ -14,162 +14,73 @@ export function tile6(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
   let c4_0h = f32x4.splat(0)
   let c5_0l = f32x4.splat(0)
   let c5_0h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
   let a0 = a + 0 * ra
   let a1 = a + 1 * ra
   let a2 = a + 2 * ra
   let a3 = a + 3 * ra
   let a4 = a + 4 * ra
   let a5 = a + 5 * ra
-  let k = K
-  while (k >= 4) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 0)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 0)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-      const x4 = v128.load32_splat(a4, 0)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
-      const x5 = v128.load32_splat(a5, 0)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
-    }
-    {
-      const low = v128.load(b, 32)
-      const high = v128.load(b, 48)
-      const x0 = v128.load32_splat(a0, 4)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 4)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 4)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-      const x4 = v128.load32_splat(a4, 4)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
-      const x5 = v128.load32_splat(a5, 4)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
-    }
-    {
-      const low = v128.load(b, 64)
-      const high = v128.load(b, 80)
-      const x0 = v128.load32_splat(a0, 8)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 8)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 8)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 8)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-      const x4 = v128.load32_splat(a4, 8)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
-      const x5 = v128.load32_splat(a5, 8)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
-    }
-    {
-      const low = v128.load(b, 96)
-      const high = v128.load(b, 112)
-      const x0 = v128.load32_splat(a0, 12)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 12)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 12)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 12)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-      const x4 = v128.load32_splat(a4, 12)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
-      const x5 = v128.load32_splat(a5, 12)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
-    }
-    b += 128
-    a0 += 16
-    a1 += 16
-    a2 += 16
-    a3 += 16
-    a4 += 16
-    a5 += 16
-    k -= 4
-  }
-  while (k > 0) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 0)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 0)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-      const x4 = v128.load32_splat(a4, 0)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
-      const x5 = v128.load32_splat(a5, 0)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
-    }
-    b += 32
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    const x2 = v128.load32_splat(a2)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    const x3 = v128.load32_splat(a3)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    const x4 = v128.load32_splat(a4)
+    c4_0l = f32x4.relaxed_madd(x4, low0, c4_0l)
+    c4_0h = f32x4.relaxed_madd(x4, high0, c4_0h)
+    const x5 = v128.load32_splat(a5)
+    c5_0l = f32x4.relaxed_madd(x5, low0, c5_0l)
+    c5_0h = f32x4.relaxed_madd(x5, high0, c5_0h)
+    b0 += 32
     a0 += 4
     a1 += 4
     a2 += 4
     a3 += 4
     a4 += 4
     a5 += 4
-    k--
   }
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c2_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c2_0h), 16)
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c3_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c3_0h), 16)
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c4_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c4_0h), 16)
+    const l4_0 = v128.load(q, 0)
+    const h4_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l4_0, c4_0l), 0)
+    v128.store(q, f32x4.add(h4_0, c4_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c5_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c5_0h), 16)
+    const l5_0 = v128.load(q, 0)
+    const h5_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l5_0, c5_0l), 0)
+    v128.store(q, f32x4.add(h5_0, c5_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -194,7 +105,7 @@ export function tile6(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
 }
 // @ts-ignore: decorator
 @inline
-export function tile4(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+export function tile4x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
@@ -203,120 +114,53 @@ export function tile4(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
   let c2_0h = f32x4.splat(0)
   let c3_0l = f32x4.splat(0)
   let c3_0h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
   let a0 = a + 0 * ra
   let a1 = a + 1 * ra
   let a2 = a + 2 * ra
   let a3 = a + 3 * ra
-  let k = K
-  while (k >= 4) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 0)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 0)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-    }
-    {
-      const low = v128.load(b, 32)
-      const high = v128.load(b, 48)
-      const x0 = v128.load32_splat(a0, 4)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 4)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 4)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-    }
-    {
-      const low = v128.load(b, 64)
-      const high = v128.load(b, 80)
-      const x0 = v128.load32_splat(a0, 8)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 8)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 8)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 8)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-    }
-    {
-      const low = v128.load(b, 96)
-      const high = v128.load(b, 112)
-      const x0 = v128.load32_splat(a0, 12)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 12)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 12)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 12)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-    }
-    b += 128
-    a0 += 16
-    a1 += 16
-    a2 += 16
-    a3 += 16
-    k -= 4
-  }
-  while (k > 0) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-      const x2 = v128.load32_splat(a2, 0)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
-      const x3 = v128.load32_splat(a3, 0)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
-    }
-    b += 32
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    const x2 = v128.load32_splat(a2)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    const x3 = v128.load32_splat(a3)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    b0 += 32
     a0 += 4
     a1 += 4
     a2 += 4
     a3 += 4
-    k--
   }
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c2_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c2_0h), 16)
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c3_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c3_0h), 16)
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -335,83 +179,38 @@ export function tile4(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
 }
 // @ts-ignore: decorator
 @inline
-export function tile2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+export function tile2x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
   let c1_0h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
   let a0 = a + 0 * ra
   let a1 = a + 1 * ra
-  let k = K
-  while (k >= 4) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-    }
-    {
-      const low = v128.load(b, 32)
-      const high = v128.load(b, 48)
-      const x0 = v128.load32_splat(a0, 4)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-    }
-    {
-      const low = v128.load(b, 64)
-      const high = v128.load(b, 80)
-      const x0 = v128.load32_splat(a0, 8)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 8)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-    }
-    {
-      const low = v128.load(b, 96)
-      const high = v128.load(b, 112)
-      const x0 = v128.load32_splat(a0, 12)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 12)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-    }
-    b += 128
-    a0 += 16
-    a1 += 16
-    k -= 4
-  }
-  while (k > 0) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-      const x1 = v128.load32_splat(a1, 0)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
-    }
-    b += 32
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    b0 += 32
     a0 += 4
     a1 += 4
-    k--
   }
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -424,60 +223,26 @@ export function tile2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
 }
 // @ts-ignore: decorator
 @inline
-export function tile1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+export function tile1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
   let a0 = a + 0 * ra
-  let k = K
-  while (k >= 4) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-    }
-    {
-      const low = v128.load(b, 32)
-      const high = v128.load(b, 48)
-      const x0 = v128.load32_splat(a0, 4)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-    }
-    {
-      const low = v128.load(b, 64)
-      const high = v128.load(b, 80)
-      const x0 = v128.load32_splat(a0, 8)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-    }
-    {
-      const low = v128.load(b, 96)
-      const high = v128.load(b, 112)
-      const x0 = v128.load32_splat(a0, 12)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-    }
-    b += 128
-    a0 += 16
-    k -= 4
-  }
-  while (k > 0) {
-    {
-      const low = v128.load(b, 0)
-      const high = v128.load(b, 16)
-      const x0 = v128.load32_splat(a0, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
-    }
-    b += 32
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    b0 += 32
     a0 += 4
-    k--
   }
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -487,7 +252,404 @@ export function tile1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32
 }
 // @ts-ignore: decorator
 @inline
-export function transposed6(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+export function tile6x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  let c2_0l = f32x4.splat(0)
+  let c2_0h = f32x4.splat(0)
+  let c2_1l = f32x4.splat(0)
+  let c2_1h = f32x4.splat(0)
+  let c3_0l = f32x4.splat(0)
+  let c3_0h = f32x4.splat(0)
+  let c3_1l = f32x4.splat(0)
+  let c3_1h = f32x4.splat(0)
+  let c4_0l = f32x4.splat(0)
+  let c4_0h = f32x4.splat(0)
+  let c4_1l = f32x4.splat(0)
+  let c4_1h = f32x4.splat(0)
+  let c5_0l = f32x4.splat(0)
+  let c5_0h = f32x4.splat(0)
+  let c5_1l = f32x4.splat(0)
+  let c5_1h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
+  let b1 = b + 1 * (<usize> K << 5)
+  let a0 = a + 0 * ra
+  let a1 = a + 1 * ra
+  let a2 = a + 2 * ra
+  let a3 = a + 3 * ra
+  let a4 = a + 4 * ra
+  let a5 = a + 5 * ra
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const low1 = v128.load(b1)
+    const high1 = v128.load(b1, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    const x2 = v128.load32_splat(a2)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    c2_1l = f32x4.relaxed_madd(x2, low1, c2_1l)
+    c2_1h = f32x4.relaxed_madd(x2, high1, c2_1h)
+    const x3 = v128.load32_splat(a3)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    c3_1l = f32x4.relaxed_madd(x3, low1, c3_1l)
+    c3_1h = f32x4.relaxed_madd(x3, high1, c3_1h)
+    const x4 = v128.load32_splat(a4)
+    c4_0l = f32x4.relaxed_madd(x4, low0, c4_0l)
+    c4_0h = f32x4.relaxed_madd(x4, high0, c4_0h)
+    c4_1l = f32x4.relaxed_madd(x4, low1, c4_1l)
+    c4_1h = f32x4.relaxed_madd(x4, high1, c4_1h)
+    const x5 = v128.load32_splat(a5)
+    c5_0l = f32x4.relaxed_madd(x5, low0, c5_0l)
+    c5_0h = f32x4.relaxed_madd(x5, high0, c5_0h)
+    c5_1l = f32x4.relaxed_madd(x5, low1, c5_1l)
+    c5_1h = f32x4.relaxed_madd(x5, high1, c5_1h)
+    b0 += 32
+    b1 += 32
+    a0 += 4
+    a1 += 4
+    a2 += 4
+    a3 += 4
+    a4 += 4
+    a5 += 4
+  }
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
+    const l2_1 = v128.load(q, 32)
+    const h2_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l2_1, c2_1l), 32)
+    v128.store(q, f32x4.add(h2_1, c2_1h), 48)
+    q += rc
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
+    const l3_1 = v128.load(q, 32)
+    const h3_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l3_1, c3_1l), 32)
+    v128.store(q, f32x4.add(h3_1, c3_1h), 48)
+    q += rc
+    const l4_0 = v128.load(q, 0)
+    const h4_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l4_0, c4_0l), 0)
+    v128.store(q, f32x4.add(h4_0, c4_0h), 16)
+    const l4_1 = v128.load(q, 32)
+    const h4_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l4_1, c4_1l), 32)
+    v128.store(q, f32x4.add(h4_1, c4_1h), 48)
+    q += rc
+    const l5_0 = v128.load(q, 0)
+    const h5_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l5_0, c5_0l), 0)
+    v128.store(q, f32x4.add(h5_0, c5_0h), 16)
+    const l5_1 = v128.load(q, 32)
+    const h5_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l5_1, c5_1l), 32)
+    v128.store(q, f32x4.add(h5_1, c5_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+    v128.store(q, c2_0l, 0)
+    v128.store(q, c2_0h, 16)
+    v128.store(q, c2_1l, 32)
+    v128.store(q, c2_1h, 48)
+    q += rc
+    v128.store(q, c3_0l, 0)
+    v128.store(q, c3_0h, 16)
+    v128.store(q, c3_1l, 32)
+    v128.store(q, c3_1h, 48)
+    q += rc
+    v128.store(q, c4_0l, 0)
+    v128.store(q, c4_0h, 16)
+    v128.store(q, c4_1l, 32)
+    v128.store(q, c4_1h, 48)
+    q += rc
+    v128.store(q, c5_0l, 0)
+    v128.store(q, c5_0h, 16)
+    v128.store(q, c5_1l, 32)
+    v128.store(q, c5_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function tile4x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  let c2_0l = f32x4.splat(0)
+  let c2_0h = f32x4.splat(0)
+  let c2_1l = f32x4.splat(0)
+  let c2_1h = f32x4.splat(0)
+  let c3_0l = f32x4.splat(0)
+  let c3_0h = f32x4.splat(0)
+  let c3_1l = f32x4.splat(0)
+  let c3_1h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
+  let b1 = b + 1 * (<usize> K << 5)
+  let a0 = a + 0 * ra
+  let a1 = a + 1 * ra
+  let a2 = a + 2 * ra
+  let a3 = a + 3 * ra
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const low1 = v128.load(b1)
+    const high1 = v128.load(b1, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    const x2 = v128.load32_splat(a2)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    c2_1l = f32x4.relaxed_madd(x2, low1, c2_1l)
+    c2_1h = f32x4.relaxed_madd(x2, high1, c2_1h)
+    const x3 = v128.load32_splat(a3)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    c3_1l = f32x4.relaxed_madd(x3, low1, c3_1l)
+    c3_1h = f32x4.relaxed_madd(x3, high1, c3_1h)
+    b0 += 32
+    b1 += 32
+    a0 += 4
+    a1 += 4
+    a2 += 4
+    a3 += 4
+  }
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
+    const l2_1 = v128.load(q, 32)
+    const h2_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l2_1, c2_1l), 32)
+    v128.store(q, f32x4.add(h2_1, c2_1h), 48)
+    q += rc
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
+    const l3_1 = v128.load(q, 32)
+    const h3_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l3_1, c3_1l), 32)
+    v128.store(q, f32x4.add(h3_1, c3_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+    v128.store(q, c2_0l, 0)
+    v128.store(q, c2_0h, 16)
+    v128.store(q, c2_1l, 32)
+    v128.store(q, c2_1h, 48)
+    q += rc
+    v128.store(q, c3_0l, 0)
+    v128.store(q, c3_0h, 16)
+    v128.store(q, c3_1l, 32)
+    v128.store(q, c3_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function tile2x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
+  let b1 = b + 1 * (<usize> K << 5)
+  let a0 = a + 0 * ra
+  let a1 = a + 1 * ra
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const low1 = v128.load(b1)
+    const high1 = v128.load(b1, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a1)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    b0 += 32
+    b1 += 32
+    a0 += 4
+    a1 += 4
+  }
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function tile1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let b0 = b + 0 * (<usize> K << 5)
+  let b1 = b + 1 * (<usize> K << 5)
+  let a0 = a + 0 * ra
+  for (let k = 0; k < K; k++) {
+    const low0 = v128.load(b0)
+    const high0 = v128.load(b0, 16)
+    const low1 = v128.load(b1)
+    const high1 = v128.load(b1, 16)
+    const x0 = v128.load32_splat(a0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    b0 += 32
+    b1 += 32
+    a0 += 4
+  }
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposed6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
@@ -501,49 +663,61 @@ export function transposed6(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
   let c5_0l = f32x4.splat(0)
   let c5_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low = v128.load(b)
-    const high = v128.load(b, 16)
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
     const x1 = v128.load32_splat(a, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
     const x2 = v128.load32_splat(a, 8)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
     const x3 = v128.load32_splat(a, 12)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
     const x4 = v128.load32_splat(a, 16)
-      c4_0l = f32x4.relaxed_madd(x4, low, c4_0l)
-      c4_0h = f32x4.relaxed_madd(x4, high, c4_0h)
+    c4_0l = f32x4.relaxed_madd(x4, low0, c4_0l)
+    c4_0h = f32x4.relaxed_madd(x4, high0, c4_0h)
     const x5 = v128.load32_splat(a, 20)
-      c5_0l = f32x4.relaxed_madd(x5, low, c5_0l)
-      c5_0h = f32x4.relaxed_madd(x5, high, c5_0h)
+    c5_0l = f32x4.relaxed_madd(x5, low0, c5_0l)
+    c5_0h = f32x4.relaxed_madd(x5, high0, c5_0h)
     a += ra
     b += rb
   }
   const accumulate = true
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c2_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c2_0h), 16)
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c3_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c3_0h), 16)
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c4_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c4_0h), 16)
+    const l4_0 = v128.load(q, 0)
+    const h4_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l4_0, c4_0l), 0)
+    v128.store(q, f32x4.add(h4_0, c4_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c5_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c5_0h), 16)
+    const l5_0 = v128.load(q, 0)
+    const h5_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l5_0, c5_0l), 0)
+    v128.store(q, f32x4.add(h5_0, c5_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -568,7 +742,7 @@ export function transposed6(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
 }
 // @ts-ignore: decorator
 @inline
-export function transposed4(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+export function transposed4x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
@@ -578,37 +752,45 @@ export function transposed4(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
   let c3_0l = f32x4.splat(0)
   let c3_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low = v128.load(b)
-    const high = v128.load(b, 16)
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
     const x1 = v128.load32_splat(a, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
     const x2 = v128.load32_splat(a, 8)
-      c2_0l = f32x4.relaxed_madd(x2, low, c2_0l)
-      c2_0h = f32x4.relaxed_madd(x2, high, c2_0h)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
     const x3 = v128.load32_splat(a, 12)
-      c3_0l = f32x4.relaxed_madd(x3, low, c3_0l)
-      c3_0h = f32x4.relaxed_madd(x3, high, c3_0h)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
     a += ra
     b += rb
   }
   const accumulate = true
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c2_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c2_0h), 16)
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c3_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c3_0h), 16)
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -627,31 +809,35 @@ export function transposed4(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
 }
 // @ts-ignore: decorator
 @inline
-export function transposed2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+export function transposed2x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   let c1_0l = f32x4.splat(0)
   let c1_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low = v128.load(b)
-    const high = v128.load(b, 16)
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
     const x1 = v128.load32_splat(a, 4)
-      c1_0l = f32x4.relaxed_madd(x1, low, c1_0l)
-      c1_0h = f32x4.relaxed_madd(x1, high, c1_0h)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
     a += ra
     b += rb
   }
   const accumulate = true
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
-    v128.store(q, f32x4.add(v128.load(q, 0), c1_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c1_0h), 16)
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
@@ -664,27 +850,396 @@ export function transposed2(c: usize, rc: usize, a: usize, ra: usize, b: usize, 
 }
 // @ts-ignore: decorator
 @inline
-export function transposed1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+export function transposed1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low = v128.load(b)
-    const high = v128.load(b, 16)
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
-      c0_0l = f32x4.relaxed_madd(x0, low, c0_0l)
-      c0_0h = f32x4.relaxed_madd(x0, high, c0_0h)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
     a += ra
     b += rb
   }
   const accumulate = true
   let q = c
   if (accumulate) {
-    v128.store(q, f32x4.add(v128.load(q, 0), c0_0l), 0)
-    v128.store(q, f32x4.add(v128.load(q, 16), c0_0h), 16)
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
     q += rc
   } else {
     v128.store(q, c0_0l, 0)
     v128.store(q, c0_0h, 16)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposed6x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  let c2_0l = f32x4.splat(0)
+  let c2_0h = f32x4.splat(0)
+  let c2_1l = f32x4.splat(0)
+  let c2_1h = f32x4.splat(0)
+  let c3_0l = f32x4.splat(0)
+  let c3_0h = f32x4.splat(0)
+  let c3_1l = f32x4.splat(0)
+  let c3_1h = f32x4.splat(0)
+  let c4_0l = f32x4.splat(0)
+  let c4_0h = f32x4.splat(0)
+  let c4_1l = f32x4.splat(0)
+  let c4_1h = f32x4.splat(0)
+  let c5_0l = f32x4.splat(0)
+  let c5_0h = f32x4.splat(0)
+  let c5_1l = f32x4.splat(0)
+  let c5_1h = f32x4.splat(0)
+  for (let m = 0; m < M; m++) {
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
+    const low1 = v128.load(b + 32)
+    const high1 = v128.load(b + 32, 16)
+    const x0 = v128.load32_splat(a, 0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a, 4)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    const x2 = v128.load32_splat(a, 8)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    c2_1l = f32x4.relaxed_madd(x2, low1, c2_1l)
+    c2_1h = f32x4.relaxed_madd(x2, high1, c2_1h)
+    const x3 = v128.load32_splat(a, 12)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    c3_1l = f32x4.relaxed_madd(x3, low1, c3_1l)
+    c3_1h = f32x4.relaxed_madd(x3, high1, c3_1h)
+    const x4 = v128.load32_splat(a, 16)
+    c4_0l = f32x4.relaxed_madd(x4, low0, c4_0l)
+    c4_0h = f32x4.relaxed_madd(x4, high0, c4_0h)
+    c4_1l = f32x4.relaxed_madd(x4, low1, c4_1l)
+    c4_1h = f32x4.relaxed_madd(x4, high1, c4_1h)
+    const x5 = v128.load32_splat(a, 20)
+    c5_0l = f32x4.relaxed_madd(x5, low0, c5_0l)
+    c5_0h = f32x4.relaxed_madd(x5, high0, c5_0h)
+    c5_1l = f32x4.relaxed_madd(x5, low1, c5_1l)
+    c5_1h = f32x4.relaxed_madd(x5, high1, c5_1h)
+    a += ra
+    b += rb
+  }
+  const accumulate = true
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
+    const l2_1 = v128.load(q, 32)
+    const h2_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l2_1, c2_1l), 32)
+    v128.store(q, f32x4.add(h2_1, c2_1h), 48)
+    q += rc
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
+    const l3_1 = v128.load(q, 32)
+    const h3_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l3_1, c3_1l), 32)
+    v128.store(q, f32x4.add(h3_1, c3_1h), 48)
+    q += rc
+    const l4_0 = v128.load(q, 0)
+    const h4_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l4_0, c4_0l), 0)
+    v128.store(q, f32x4.add(h4_0, c4_0h), 16)
+    const l4_1 = v128.load(q, 32)
+    const h4_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l4_1, c4_1l), 32)
+    v128.store(q, f32x4.add(h4_1, c4_1h), 48)
+    q += rc
+    const l5_0 = v128.load(q, 0)
+    const h5_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l5_0, c5_0l), 0)
+    v128.store(q, f32x4.add(h5_0, c5_0h), 16)
+    const l5_1 = v128.load(q, 32)
+    const h5_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l5_1, c5_1l), 32)
+    v128.store(q, f32x4.add(h5_1, c5_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+    v128.store(q, c2_0l, 0)
+    v128.store(q, c2_0h, 16)
+    v128.store(q, c2_1l, 32)
+    v128.store(q, c2_1h, 48)
+    q += rc
+    v128.store(q, c3_0l, 0)
+    v128.store(q, c3_0h, 16)
+    v128.store(q, c3_1l, 32)
+    v128.store(q, c3_1h, 48)
+    q += rc
+    v128.store(q, c4_0l, 0)
+    v128.store(q, c4_0h, 16)
+    v128.store(q, c4_1l, 32)
+    v128.store(q, c4_1h, 48)
+    q += rc
+    v128.store(q, c5_0l, 0)
+    v128.store(q, c5_0h, 16)
+    v128.store(q, c5_1l, 32)
+    v128.store(q, c5_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposed4x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  let c2_0l = f32x4.splat(0)
+  let c2_0h = f32x4.splat(0)
+  let c2_1l = f32x4.splat(0)
+  let c2_1h = f32x4.splat(0)
+  let c3_0l = f32x4.splat(0)
+  let c3_0h = f32x4.splat(0)
+  let c3_1l = f32x4.splat(0)
+  let c3_1h = f32x4.splat(0)
+  for (let m = 0; m < M; m++) {
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
+    const low1 = v128.load(b + 32)
+    const high1 = v128.load(b + 32, 16)
+    const x0 = v128.load32_splat(a, 0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a, 4)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    const x2 = v128.load32_splat(a, 8)
+    c2_0l = f32x4.relaxed_madd(x2, low0, c2_0l)
+    c2_0h = f32x4.relaxed_madd(x2, high0, c2_0h)
+    c2_1l = f32x4.relaxed_madd(x2, low1, c2_1l)
+    c2_1h = f32x4.relaxed_madd(x2, high1, c2_1h)
+    const x3 = v128.load32_splat(a, 12)
+    c3_0l = f32x4.relaxed_madd(x3, low0, c3_0l)
+    c3_0h = f32x4.relaxed_madd(x3, high0, c3_0h)
+    c3_1l = f32x4.relaxed_madd(x3, low1, c3_1l)
+    c3_1h = f32x4.relaxed_madd(x3, high1, c3_1h)
+    a += ra
+    b += rb
+  }
+  const accumulate = true
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+    const l2_0 = v128.load(q, 0)
+    const h2_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l2_0, c2_0l), 0)
+    v128.store(q, f32x4.add(h2_0, c2_0h), 16)
+    const l2_1 = v128.load(q, 32)
+    const h2_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l2_1, c2_1l), 32)
+    v128.store(q, f32x4.add(h2_1, c2_1h), 48)
+    q += rc
+    const l3_0 = v128.load(q, 0)
+    const h3_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l3_0, c3_0l), 0)
+    v128.store(q, f32x4.add(h3_0, c3_0h), 16)
+    const l3_1 = v128.load(q, 32)
+    const h3_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l3_1, c3_1l), 32)
+    v128.store(q, f32x4.add(h3_1, c3_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+    v128.store(q, c2_0l, 0)
+    v128.store(q, c2_0h, 16)
+    v128.store(q, c2_1l, 32)
+    v128.store(q, c2_1h, 48)
+    q += rc
+    v128.store(q, c3_0l, 0)
+    v128.store(q, c3_0h, 16)
+    v128.store(q, c3_1l, 32)
+    v128.store(q, c3_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposed2x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c1_0l = f32x4.splat(0)
+  let c1_0h = f32x4.splat(0)
+  let c1_1l = f32x4.splat(0)
+  let c1_1h = f32x4.splat(0)
+  for (let m = 0; m < M; m++) {
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
+    const low1 = v128.load(b + 32)
+    const high1 = v128.load(b + 32, 16)
+    const x0 = v128.load32_splat(a, 0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    const x1 = v128.load32_splat(a, 4)
+    c1_0l = f32x4.relaxed_madd(x1, low0, c1_0l)
+    c1_0h = f32x4.relaxed_madd(x1, high0, c1_0h)
+    c1_1l = f32x4.relaxed_madd(x1, low1, c1_1l)
+    c1_1h = f32x4.relaxed_madd(x1, high1, c1_1h)
+    a += ra
+    b += rb
+  }
+  const accumulate = true
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+    const l1_0 = v128.load(q, 0)
+    const h1_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l1_0, c1_0l), 0)
+    v128.store(q, f32x4.add(h1_0, c1_0h), 16)
+    const l1_1 = v128.load(q, 32)
+    const h1_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l1_1, c1_1l), 32)
+    v128.store(q, f32x4.add(h1_1, c1_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
+    q += rc
+    v128.store(q, c1_0l, 0)
+    v128.store(q, c1_0h, 16)
+    v128.store(q, c1_1l, 32)
+    v128.store(q, c1_1h, 48)
+    q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposed1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  for (let m = 0; m < M; m++) {
+    const low0 = v128.load(b + 0)
+    const high0 = v128.load(b + 0, 16)
+    const low1 = v128.load(b + 32)
+    const high1 = v128.load(b + 32, 16)
+    const x0 = v128.load32_splat(a, 0)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    a += ra
+    b += rb
+  }
+  const accumulate = true
+  let q = c
+  if (accumulate) {
+    const l0_0 = v128.load(q, 0)
+    const h0_0 = v128.load(q, 16)
+    v128.store(q, f32x4.add(l0_0, c0_0l), 0)
+    v128.store(q, f32x4.add(h0_0, c0_0h), 16)
+    const l0_1 = v128.load(q, 32)
+    const h0_1 = v128.load(q, 48)
+    v128.store(q, f32x4.add(l0_1, c0_1l), 32)
+    v128.store(q, f32x4.add(h0_1, c0_1h), 48)
+    q += rc
+  } else {
+    v128.store(q, c0_0l, 0)
+    v128.store(q, c0_0h, 16)
+    v128.store(q, c0_1l, 32)
+    v128.store(q, c0_1h, 48)
     q += rc
   }
 }

@@ -13,7 +13,7 @@ const modulePath = join(root, "src/numerics/KernelsWasm.gen.ts")
 const check = process.argv.includes("--check")
 
 const flags = [
-  "-O3 --noAssert --runtime stub --importMemory --sharedMemory --initialMemory 16 --maximumMemory 65536",
+  "-O3 --noAssert --runtime stub --memoryBase 64 --importMemory --sharedMemory --initialMemory 16 --maximumMemory 65536",
   "--enable simd --enable relaxed-simd --enable threads --enable bulk-memory"
 ].flatMap((line) => line.split(" "))
 

@@ -1,6 +1,10 @@
 /**
  * Writes the innermost loops of the matrix products. AssemblyScript has no macros, and only accumulators that are
- * local variables stay in registers: a tile of r rows by 8 columns is spelled out with 2r of them.
+ * local variables stay in registers: a tile of r rows by p panels of 8 columns is spelled out with 2rp of them.
+ *
+ * x64 has 16 vector registers, of which V8 keeps one. Six rows by one panel of 128-bit vectors, or by two panels of
+ * 256-bit ones, are 12 accumulators, and leave enough for one step of k; with two steps at a time accumulators would
+ * spill to the stack.
  */
 
 const range = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, i) => i)
@@ -9,102 +13,82 @@ const lines = (parts: ReadonlyArray<string>): string => parts.join("\n")
 const header = (name: string, parameters: string) =>
   `// @ts-ignore: decorator\n@inline\nexport function ${name}(${parameters}): void {`
 
-/** Four k per turn, then one by one. */
-const overDepth = (step: (offset: number) => string, advance: (k: number) => string): string =>
-  lines([
-    "  let k = K",
-    "  while (k >= 4) {",
-    lines([0, 1, 2, 3].map(step)),
-    `    ${advance(4)}`,
-    "    k -= 4",
-    "  }",
-    "  while (k > 0) {",
-    step(0),
-    `    ${advance(1)}`,
-    "    k--",
-    "  }"
-  ])
-
-const accumulators = (rows: number, panels = 1): string =>
+const accumulators = (rows: number, panels: number): string =>
   lines(
     range(rows).flatMap((i) =>
       range(panels).map((j) => `  let c${i}_${j}l = f32x4.splat(0)\n  let c${i}_${j}h = f32x4.splat(0)`)
     )
   )
 
-const store = (rows: number, panels: number): string =>
-  lines([
-    "  let q = c",
-    "  if (accumulate) {",
-    lines(
-      range(rows).map((i) =>
-        range(panels).flatMap((j) => [
-          `    v128.store(q, f32x4.add(v128.load(q, ${j * 32}), c${i}_${j}l), ${j * 32})`,
-          `    v128.store(q, f32x4.add(v128.load(q, ${j * 32 + 16}), c${i}_${j}h), ${j * 32 + 16})`
-        ]).concat("    q += rc").join("\n")
-      )
-    ),
-    "  } else {",
-    lines(
-      range(rows).map((i) =>
-        range(panels).flatMap((j) => [
-          `    v128.store(q, c${i}_${j}l, ${j * 32})`,
-          `    v128.store(q, c${i}_${j}h, ${j * 32 + 16})`
-        ]).concat("    q += rc").join("\n")
-      )
-    ),
-    "  }",
-    "}"
-  ])
+/** Both halves of a panel are loaded before either is stored: V8 joins no loads with a store between them. */
+const addPanel = (i: number, j: number): ReadonlyArray<string> => [
+  `    const l${i}_${j} = v128.load(q, ${j * 32})`,
+  `    const h${i}_${j} = v128.load(q, ${j * 32 + 16})`,
+  `    v128.store(q, f32x4.add(l${i}_${j}, c${i}_${j}l), ${j * 32})`,
+  `    v128.store(q, f32x4.add(h${i}_${j}, c${i}_${j}h), ${j * 32 + 16})`
+]
 
-const multiply = (i: number, j: number, x: string, low: string, high: string): string =>
-  `      c${i}_${j}l = f32x4.relaxed_madd(${x}, ${low}, c${i}_${j}l)\n` +
-  `      c${i}_${j}h = f32x4.relaxed_madd(${x}, ${high}, c${i}_${j}h)`
+const setPanel = (i: number, j: number): ReadonlyArray<string> => [
+  `    v128.store(q, c${i}_${j}l, ${j * 32})`,
+  `    v128.store(q, c${i}_${j}h, ${j * 32 + 16})`
+]
 
-const packed = (rows: number): string => {
-  const step = (u: number) =>
-    lines([
-      "    {",
-      `      const low = v128.load(b, ${u * 32})\n      const high = v128.load(b, ${u * 32 + 16})`,
-      lines(
-        range(rows).map((i) =>
-          `      const x${i} = v128.load32_splat(a${i}, ${u * 4})\n${multiply(i, 0, `x${i}`, "low", "high")}`
-        )
-      ),
-      "    }"
-    ])
-  const advance = (k: number) => [`b += ${k * 32}`, ...range(rows).map((i) => `a${i} += ${k * 4}`)].join("\n    ")
-  return lines([
-    header(`tile${rows}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32"),
-    accumulators(rows),
-    lines(range(rows).map((i) => `  let a${i} = a + ${i} * ra`)),
-    overDepth(step, advance),
-    store(rows, 1)
-  ])
+const store = (rows: number, panels: number): string => {
+  const row = (panel: typeof addPanel) =>
+    lines(range(rows).map((i) => range(panels).flatMap((j) => panel(i, j)).concat("    q += rc").join("\n")))
+  return lines(["  let q = c", "  if (accumulate) {", row(addPanel), "  } else {", row(setPanel), "  }", "}"])
 }
 
-const transposed = (rows: number): string =>
+/** One step of k: a row of the panels at `column` times a value of each row at `value`. */
+const step = (rows: number, panels: number, column: (j: number) => string, value: (i: number) => string): string =>
   lines([
-    header(`transposed${rows}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32"),
-    accumulators(rows),
+    ...range(panels).flatMap((j) => [
+      `    const low${j} = v128.load(${column(j)})`,
+      `    const high${j} = v128.load(${column(j)}, 16)`
+    ]),
+    ...range(rows).flatMap((i) => [
+      `    const x${i} = v128.load32_splat(${value(i)})`,
+      ...range(panels).flatMap((j) => [
+        `    c${i}_${j}l = f32x4.relaxed_madd(x${i}, low${j}, c${i}_${j}l)`,
+        `    c${i}_${j}h = f32x4.relaxed_madd(x${i}, high${j}, c${i}_${j}h)`
+      ])
+    ])
+  ])
+
+/** Rows of A by packed panels of B. */
+const tile = (rows: number, panels: number): string =>
+  lines([
+    header(`tile${rows}x${panels}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32"),
+    accumulators(rows, panels),
+    ...range(panels).map((j) => `  let b${j} = b + ${j} * (<usize> K << 5)`),
+    ...range(rows).map((i) => `  let a${i} = a + ${i} * ra`),
+    "  for (let k = 0; k < K; k++) {",
+    step(rows, panels, (j) => `b${j}`, (i) => `a${i}`),
+    ...range(panels).map((j) => `    b${j} += 32`),
+    ...range(rows).map((i) => `    a${i} += 4`),
+    "  }",
+    store(rows, panels)
+  ])
+
+/** Columns of A by columns of B, both in rows. */
+const transposed = (rows: number, panels: number): string =>
+  lines([
+    header(`transposed${rows}x${panels}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32"),
+    accumulators(rows, panels),
     "  for (let m = 0; m < M; m++) {",
-    "    const low = v128.load(b)\n    const high = v128.load(b, 16)",
-    lines(
-      range(rows).map((i) =>
-        `    const x${i} = v128.load32_splat(a, ${i * 4})\n${multiply(i, 0, `x${i}`, "low", "high")}`
-      )
-    ),
+    step(rows, panels, (j) => `b + ${j * 32}`, (i) => `a, ${i * 4}`),
     "    a += ra\n    b += rb\n  }",
     "  const accumulate = true",
-    store(rows, 1)
+    store(rows, panels)
   ])
 
 const heights = [6, 4, 2, 1]
+const widths = [1, 2]
 
 /** The text of `assembly/tiles.gen.ts`. */
 export const source = (): string =>
   lines([
     "// Written by scripts/kernels/Tiles.ts.",
-    ...heights.map(packed),
-    ...heights.map(transposed)
+    ...widths.flatMap((panels) => heights.map((rows) => tile(rows, panels))),
+    ...widths.flatMap((panels) => heights.map((rows) => transposed(rows, panels)))
   ]) + "\n"

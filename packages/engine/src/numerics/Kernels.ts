@@ -217,7 +217,10 @@ export interface Module {
 declare const ModuleTypeId: unique symbol
 
 declare const WebAssembly: {
-  readonly Module: new(bytes: Uint8Array) => Module
+  readonly Module: {
+    new(bytes: Uint8Array): Module
+    readonly customSections: (module: Module, name: string) => ReadonlyArray<ArrayBuffer>
+  }
   readonly Instance: new(module: Module, imports: { readonly env: object }) => { readonly exports: Kernels }
 }
 
@@ -229,6 +232,9 @@ const section = (name: string): Buffer => {
 
 export const compileBytes = (bytes: Uint8Array): Module => new WebAssembly.Module(bytes)
 
+/** The name of a compilation in which V8 joins 128-bit vectors to 256-bit ones, which tiles of two panels then fill. */
+export const wide = "wide"
+
 /**
  * Compiles the kernels; the module can be posted to workers, which then start without compiling. Compilations of
  * different names never share code.
@@ -236,6 +242,11 @@ export const compileBytes = (bytes: Uint8Array): Module => new WebAssembly.Modul
 export const compile = (name = "plain"): Module =>
   compileBytes(Buffer.concat([Buffer.from(base64, "base64"), section(name)]))
 
-/** Binds the kernels to a memory. Every thread has its own instance over the shared memory. */
-export const instantiate = (module: Module, memory: Memory): Kernels =>
-  new WebAssembly.Instance(module, { env: { memory } }).exports
+/**
+ * Binds the kernels to a memory and writes their constants to its first bytes. Every thread has its own instance over the
+ * shared memory, and each writes the same.
+ */
+export const instantiate = (module: Module, memory: Memory): Kernels => {
+  const panelsPerTile = WebAssembly.Module.customSections(module, wide).length > 0 ? 2 : 1
+  return new WebAssembly.Instance(module, { env: { memory, panelsPerTile } }).exports
+}

@@ -22,7 +22,7 @@ const pageBytes = 65_536
 const maximumPages = 65_536
 const alignment = 64
 
-/** The first bytes stay unused, so that no place has address 0. */
+/** The first bytes hold the constants of the kernels, so that no place has address 0. */
 const firstAddress = 1_024
 
 /** Bytes that a place of this size takes. */

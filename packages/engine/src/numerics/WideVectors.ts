@@ -45,7 +45,7 @@ export const compile = (): Kernels.Module | undefined => {
   const before = flags.map((flag) => [flag, givenValue(flag)] as const)
   for (const flag of flags) set(flag, flag.wanted)
   try {
-    return Kernels.compile("wide")
+    return Kernels.compile(Kernels.wide)
   } catch {
     return undefined
   } finally {

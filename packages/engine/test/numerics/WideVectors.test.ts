@@ -24,7 +24,7 @@ const traced = (program: string) => {
 const use = `
   const use = (module) => {
     const memory = new WebAssembly.Memory({ initial: 100, maximum: 65536, shared: true })
-    const { gemm } = new WebAssembly.Instance(module, { env: { memory } }).exports
+    const { gemm } = Kernels.instantiate(module, memory)
     for (let i = 0; i < 3000; i++) gemm(1 << 20, 1 << 21, 1 << 22, 48, 48, 48, 48, 48, 0)
   }
 `
