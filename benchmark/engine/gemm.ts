@@ -1,6 +1,7 @@
-/** The ceiling: what the engine's own matrix product reaches on its best shape, on every processor at the same time. */
+/** The ceiling: what the engine's own matrix product reaches on its best shape, with the vectors that an engine computes with, on every processor at the same time. */
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as KernelModule from "@effect-rl/engine/runtime/KernelModule"
 import { availableParallelism } from "node:os"
 import { isMainThread, parentPort, Worker } from "node:worker_threads"
 
@@ -12,7 +13,7 @@ const windowMillis = 500
 const measure = () => {
   const memory = Memory.make()
   const { allocate } = Memory.reserver(memory)
-  const kernels = Kernels.instantiate(Kernels.compile(), memory)
+  const kernels = Kernels.instantiate(KernelModule.compile(true).module, memory)
   const [a, b, c] = [allocate(size * size), allocate(size * size), allocate(size * size)]
   Memory.floats(memory, a, size * size).fill(0.5)
   Memory.floats(memory, c, size * size).fill(0.25)
