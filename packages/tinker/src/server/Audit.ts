@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import { Caller } from "./Caller.ts"
@@ -35,7 +36,8 @@ export interface Audit {
   readonly entries: Effect.Effect<ReadonlyArray<Entry>, Refusal, Caller>
 }
 
-const decode = Schema.decodeEffect(Line)
+/** None for a line that is cut off. */
+const decode = Schema.decodeOption(Line)
 
 /** The newest part of the file that is read. */
 const mostBytes = 16 * 1024 * 1024
@@ -47,7 +49,8 @@ export const make = Effect.fnUntraced(function*(folder: string) {
 
   const append = Effect.fnUntraced(function*(entry: Entry) {
     yield* fs.makeDirectory(folder, { recursive: true })
-    yield* fs.writeFileString(file, `${yield* Schema.encodeEffect(Line)(entry)}\n`, { flag: "a" })
+    // The line before may be unfinished.
+    yield* fs.writeFileString(file, `\n${yield* Schema.encodeEffect(Line)(entry)}\n`, { flag: "a" })
   })
 
   const note: Audit["note"] = Effect.fnUntraced(function*(event, subject) {
@@ -60,12 +63,14 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   })
 
   const newest = Effect.gen(function*() {
-    const { size } = yield* fs.stat(file)
-    const offset = Math.max(0, Number(size) - mostBytes)
-    const text = new TextDecoder().decode((yield* fs.readFile(file)).subarray(offset))
-    const lines = text.split("\n").slice(offset === 0 ? 0 : 1)
-    return yield* Effect.forEach(lines.filter((line) => line !== ""), (line) => decode(line))
+    const opened = yield* fs.open(file)
+    const { size } = yield* opened.stat
+    const length = Math.min(Number(size), mostBytes)
+    yield* opened.seek(size - BigInt(length), "start")
+    const bytes = Option.getOrElse(yield* opened.readAlloc(length), () => new Uint8Array())
+    return new TextDecoder().decode(bytes).split("\n").flatMap((line) => Option.toArray(decode(line)))
   }).pipe(
+    Effect.scoped,
     Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed([])),
     Effect.mapError(({ message }) => new Refusal({ status: 500, detail: message }))
   )

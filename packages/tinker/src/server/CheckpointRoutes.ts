@@ -17,8 +17,6 @@ import { Strictness } from "./Strictness.ts"
 
 type TrainingRun = typeof Administration.TrainingRun.Encoded
 
-const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string"
-
 /** A run as described by its model in use or, later, by its checkpoints; undefined without either. */
 const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts, folder: string) {
   const model = (yield* sessions.models).find(({ client }) => client.info.modelId === folder)
@@ -38,9 +36,7 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
     corrupted: false,
     lora_rank: model?.client.info.loraRank ?? stored?.lora_rank ?? null,
     last_request_time: model === undefined ? latest?.time ?? "" : new Date(model.lastRequestAt).toISOString(),
-    ...(model === undefined
-      ? {}
-      : { user_metadata: Object.fromEntries(Object.entries(model.userMetadata).filter(isText)) }),
+    ...(model === undefined ? {} : { user_metadata: model.userMetadata }),
     ...(last_checkpoint === undefined ? {} : { last_checkpoint }),
     ...(last_sampler_checkpoint === undefined ? {} : { last_sampler_checkpoint })
   } satisfies TrainingRun

@@ -45,7 +45,7 @@ export interface Checkpoints {
   readonly exists: (place: Place) => Effect.Effect<boolean, Refusal>
   readonly files: (place: Place) => Effect.Effect<ReadonlyArray<CheckpointFiles.File>, Refusal>
   readonly weights: (place: Place) => Effect.Effect<WeightsInfo, Refusal>
-  /** Notes what the backend has just saved, and when it expires. */
+  /** Notes what the backend has just saved, and when it expires; its run is kept already. */
   readonly saved: (place: Place, weights: WeightsInfo, options?: SavedOptions) => Effect.Effect<void, Refusal>
   /** Takes the files to another place; fails where there are none, or some already. */
   readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
@@ -239,7 +239,6 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
       public: false,
       ...(userMetadata === undefined ? {} : { userMetadata })
     }
-    yield* runs.keep(place.folder)
     yield* records.write(place, expiring(described, millis, now))
   })
 
@@ -264,6 +263,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
     copy: Effect.fnUntraced(function*(from, to, options) {
       const found = yield* find(from)
       if (found.files.length === 0) return yield* badRequest(`${paths.format(from)} has no files to copy`)
+      yield* runs.keep(to.folder)
       yield* files.copy(from, to)
       yield* saved(to, yield* weightsOf(from, found), options)
     }),

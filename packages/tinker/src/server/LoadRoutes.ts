@@ -4,6 +4,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import * as Wire from "../wire/Checkpoints.ts"
+import * as Note from "../wire/Note.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
@@ -112,7 +113,7 @@ const create = Effect.fnUntraced(function*(
   const make = value.optimizer === true
     ? tinker.createTrainingClientFromState(path)
     : fromWeights(parts, weights, path)
-  const model = { id, trains: trainsOf(weights), userMetadata: value.user_metadata ?? {} }
+  const model = { id, trains: trainsOf(weights), userMetadata: Note.texts(value.user_metadata) }
   const work = Effect.as(
     Saving.addModel(parts, session, model, make),
     Answer.Plain({ body: { type: "load_weights", path: value.path, model_id: id } })

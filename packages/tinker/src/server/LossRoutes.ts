@@ -2,6 +2,7 @@
 import { LossGraph, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as Scope from "effect/Scope"
 import * as Wire from "../wire/CustomLoss.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
@@ -12,30 +13,49 @@ import type { Session } from "./Session.ts"
 /** Losses of one session. */
 const mostLosses = 1000
 
-const keep = Effect.fnUntraced(function*({ losses }: Session, id: string, graph: LossGraph.LossGraph) {
-  yield* Effect.mapError(
-    Effect.fromResult(LossGraph.compile(graph)),
-    ({ message }) => new TinkerError.Rejected({ detail: message })
-  )
-  if (losses.size >= mostLosses) {
-    return yield* new TinkerError.Rejected({ detail: `the session has ${mostLosses} custom losses: begin another` })
-  }
-  losses.set(id, graph)
-  return Answer.Plain({ body: { type: "create_custom_loss", loss_id: id } })
-})
+/** Characters of one loss, and of all that a tenant's sessions have. */
+const mostCharacters = 262_144
+const mostCharactersOfTenant = 64 * mostCharacters
 
-const create = (parts: Parts) =>
+const rejected = (detail: string) => new TinkerError.Rejected({ detail })
+
+/** Keeps a loss of `characters` for its session, where there is room. */
+const keeper = () => {
+  const heldBy = new Map<string | undefined, number>()
+  const hold = (tenant: string | undefined, characters: number) =>
+    Effect.sync(() => heldBy.set(tenant, (heldBy.get(tenant) ?? 0) + characters))
+
+  return Effect.fnUntraced(function*(session: Session, id: string, graph: LossGraph.LossGraph, characters: number) {
+    const { losses, scope, tenant } = session
+    if (characters > mostCharacters) {
+      return yield* rejected(`the loss has ${characters} characters, expected at most ${mostCharacters}`)
+    }
+    yield* Effect.mapError(Effect.fromResult(LossGraph.compile(graph)), ({ message }) => rejected(message))
+    if (losses.size >= mostLosses) {
+      return yield* rejected(`the session has ${mostLosses} custom losses: begin another`)
+    }
+    if ((heldBy.get(tenant) ?? 0) + characters > mostCharactersOfTenant) {
+      return yield* rejected(`your sessions have losses of ${mostCharactersOfTenant} characters: finish some`)
+    }
+    losses.set(id, graph)
+    yield* hold(tenant, characters)
+    yield* Scope.addFinalizer(scope, hold(tenant, -characters))
+    return Answer.Plain({ body: { type: "create_custom_loss", loss_id: id } })
+  })
+}
+
+const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
   Effect.gen(function*() {
     const { text, value } = yield* Body.json(Wire.CreateCustomLossRequest)
     const { custom_loss_seq_id, graph, inputs, name, session_id } = value
     const session = yield* parts.sessions.touch(session_id)
     const id = `${session.id}:loss:${custom_loss_seq_id}`
     const request_id = yield* parts.futures.begin({
-      work: Accept.named("createCustomLoss")(keep(session, id, { name, inputs, graph })),
+      work: Accept.named("createCustomLoss")(keep(session, id, { name, inputs, graph }, text.length)),
       session: session.id,
       once: { key: `custom loss ${id}`, content: Accept.digest(text) }
     })
     return Accept.promised({ request_id })
   })
 
-export const routes = (parts: Parts) => [HttpRouter.route("POST", "/create_custom_loss", create(parts))]
+export const routes = (parts: Parts) => [HttpRouter.route("POST", "/create_custom_loss", create(parts, keeper()))]

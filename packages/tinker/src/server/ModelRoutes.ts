@@ -3,6 +3,7 @@ import type { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Note from "../wire/Note.ts"
 import * as Training from "../wire/Training.ts"
 import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
@@ -42,7 +43,7 @@ const createModel = (parts: Parts) =>
       Effect.andThen(Saving.addModel(
         parts,
         session,
-        { id, trains: trains(value), userMetadata: value.user_metadata ?? {} },
+        { id, trains: trains(value), userMetadata: Note.texts(value.user_metadata) },
         tinker.createLoraTrainingClient(loraOptions(value))
       )),
       Effect.as(Answer.Plain({ body: { type: "create_model", model_id: id } }))

@@ -39,6 +39,7 @@ const saveWeights = (parts: Parts) =>
         Effect.andThen(Saving.isLifetime(strictness, value)),
         Effect.andThen(isFree(parts, place, value.overwrite ?? false)),
         Accept.named(operation),
+        Effect.andThen(Saving.keepRun(parts, model, operation)),
         Effect.andThen(model.client.saveState(value.path, Saving.ttl(value))),
         Effect.map(Saving.saved(parts, model, { operation, type: "save_weights" }, value))
       )
@@ -59,6 +60,7 @@ const saveNamed = (
   Saving.isName(name).pipe(
     Effect.andThen(Saving.isLifetime(strictness, options)),
     Accept.named(operation),
+    Effect.andThen(Saving.keepRun(parts, model, operation)),
     Effect.andThen(model.client.saveWeightsForSampler(name, Saving.ttl(options))),
     Effect.map(Saving.saved(parts, model, { operation, type }, options))
   )
@@ -153,6 +155,7 @@ const saveExternal = (parts: Parts) =>
           Saving.check(isPlain, "age_encryption_recipients has names, expected none: files are not encrypted here")
         ),
         Accept.named(operation),
+        Effect.andThen(Saving.keepRun(parts, model, operation)),
         Effect.andThen(exported(parts, model, value.path, value))
       )
     })

@@ -93,6 +93,10 @@ export const orNotFound = (operation: string, name: string) =>
     })
   )
 
+/** Writes down whose run it is before its first checkpoint is there: a server that is killed in between leaves none without an owner. */
+export const keepRun = ({ checkpoints }: Parts, { client }: Model, operation: string) =>
+  asFailure(operation)(checkpoints.runs.keep(client.info.modelId))
+
 /** Notes a saved checkpoint, and answers with the path that clients know. */
 export const saved = (
   { checkpoints }: Parts,

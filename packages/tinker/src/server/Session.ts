@@ -22,7 +22,7 @@ export interface Model {
   /** Weights that its inflight samplers use. */
   inflight: Inflight.Published | undefined
   readonly trains: Trains
-  readonly userMetadata: Readonly<Record<string, unknown>>
+  readonly userMetadata: Readonly<Record<string, string>>
   lastRequestAt: number
 }
 

@@ -43,10 +43,17 @@ export const make = (): SessionLog => {
   }
 }
 
+/** Characters of an outcome's detail that are kept. */
+const mostCharacters = 16_384
+
+/** A copy, as a slice would keep all of the text in memory. */
+const shortened = (text: string | null) =>
+  text === null || text.length <= mostCharacters ? text : Buffer.from(text.slice(0, mostCharacters)).toString()
+
 /** The first outcome that a client reports stays. */
 export const finish = (entry: Entry, { detail = null, reason }: Wire.FinishRequest) => {
   if (entry.status?.type !== "client_finished") {
-    entry.status = { type: "client_finished", reason: reason ?? { type: "success" }, detail }
+    entry.status = { type: "client_finished", reason: reason ?? { type: "success" }, detail: shortened(detail) }
   }
 }
 

@@ -3,9 +3,8 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Predicate from "effect/Predicate"
-import * as Record from "effect/Record"
 import type * as Administration from "../wire/Administration.ts"
+import * as Note from "../wire/Note.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as Wire from "../wire/Session.ts"
 import * as Body from "./Body.ts"
@@ -24,7 +23,7 @@ const createSession = ({ sessions, uniqueId }: Parts) =>
     const { id } = yield* sessions.create(uniqueId(), {
       idempotencyKey: headers["x-idempotency-key"],
       displayName: value.display_name ?? undefined,
-      userMetadata: Record.filter(value.user_metadata ?? {}, Predicate.isString)
+      userMetadata: Note.texts(value.user_metadata)
     })
     const warning = typeof value.project_id === "string" ? { warning_message: noProjects } : {}
     return HttpServerResponse.jsonUnsafe(

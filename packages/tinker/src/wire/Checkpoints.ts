@@ -1,12 +1,13 @@
 /** Bodies about saved weights. */
 import * as Schema from "effect/Schema"
 import { SequenceId } from "./Json.ts"
+import * as Note from "./Note.ts"
 import { OptimizerConfig } from "./Training.ts"
 
 const type = Schema.optionalKey(Schema.String)
 const seq_id = Schema.optionalKey(Schema.NullOr(SequenceId))
 const ttl_seconds = Schema.optionalKey(Schema.NullOr(Schema.Int))
-const user_metadata = Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String)))
+const user_metadata = Schema.optionalKey(Schema.NullOr(Note.Metadata))
 
 export const SaveWeightsRequest = Schema.Struct({
   model_id: Schema.String,
@@ -71,7 +72,7 @@ export const CreateByLoadingRequest = Schema.Struct({
   path: Schema.String,
   optimizer: Schema.optionalKey(Schema.Boolean),
   optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
-  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Note.LooseMetadata)),
   weights_access_token: Schema.optionalKey(Schema.NullOr(Schema.String)),
   type
 })

@@ -27,7 +27,13 @@ const mayHoldLarge = /(?:[[:,\s]|^)-?\d{16}/
 
 const marked = (text: string) => text.replace(stringOrLarge, (found) => found[0] === "\"" ? found : `"${mark}${found}"`)
 
+/** Reading a number of millions of digits takes minutes; a client's largest are seeds and ids of 64 bits. */
+const mostDigits = 40
+
 const toNumber = (digits: string) => {
+  if (digits.length > mostDigits) {
+    throw new RangeError(`a whole number of ${digits.length} digits, expected at most ${mostDigits}`)
+  }
   const value = BigInt(digits)
   return Number.isSafeInteger(Number(value)) ? Number(value) : value
 }

@@ -1,6 +1,7 @@
 /** Bodies about the service, its models and sessions. */
 import { Capabilities, type Loss, type Sampling } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
+import * as Note from "./Note.ts"
 
 /** The service's configuration of its clients; every key may be absent. */
 export const ClientConfigResponse = Schema.Struct({
@@ -34,10 +35,10 @@ export const AuthTokenResponse = Schema.Struct({ jwt: Schema.String })
 
 export const CreateSessionRequest = Schema.Struct({
   tags: Schema.optionalKey(Schema.Array(Schema.String)),
-  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Note.LooseMetadata)),
   sdk_version: Schema.optionalKey(Schema.String),
   project_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  display_name: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  display_name: Schema.optionalKey(Schema.NullOr(Note.Name)),
   type: Schema.optionalKey(Schema.String)
 })
 
@@ -68,10 +69,15 @@ export const SessionStatus = Schema.Union([
 ])
 export type SessionStatus = typeof SessionStatus.Type
 
+/** More than there are kinds of statuses and reasons. */
+const mostStatuses = 20
+
 const StatusQuery = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("client_finished"),
-    reasons: Schema.optionalKey(Schema.NullOr(Schema.Array(Outcome.fields.type)))
+    reasons: Schema.optionalKey(
+      Schema.NullOr(Schema.Array(Outcome.fields.type).check(Schema.isMaxLength(mostStatuses)))
+    )
   }),
   Schema.Struct({ type: Schema.Literals(["active", "cancelled", "failed"]) })
 ])
@@ -82,15 +88,17 @@ const SearchCursor = Schema.Struct({ last_created_at: Schema.String, last_sessio
 export const SearchRequest = Schema.Struct({
   session_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   project_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
-  user_metadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
-  display_name: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyString)),
+  user_metadata: Schema.optionalKey(Note.Metadata),
+  display_name: Schema.optionalKey(Schema.NullOr(Note.Name.check(Schema.isNonEmpty()))),
   owner: Schema.optionalKey(
     Schema.Struct({
       type: Schema.Literals(["own", "accessible", "user"]),
       owner_urns: Schema.optionalKey(Schema.Unknown)
     })
   ),
-  statuses: Schema.optionalKey(Schema.NullOr(Schema.NonEmptyArray(StatusQuery))),
+  statuses: Schema.optionalKey(
+    Schema.NullOr(Schema.NonEmptyArray(StatusQuery).check(Schema.isMaxLength(mostStatuses)))
+  ),
   limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 200 }))),
   cursor: Schema.optionalKey(Schema.NullOr(SearchCursor))
 })

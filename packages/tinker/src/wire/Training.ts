@@ -1,6 +1,7 @@
 /** Bodies about models in training, apart from passes. */
 import * as Schema from "effect/Schema"
 import { SequenceId } from "./Json.ts"
+import * as Note from "./Note.ts"
 
 const type = Schema.optionalKey(Schema.String)
 
@@ -23,7 +24,7 @@ export const CreateModelRequest = Schema.Struct({
   base_model: Schema.String,
   lora_config: Schema.optionalKey(Schema.NullOr(LoraConfig)),
   optimizer_config: Schema.optionalKey(Schema.NullOr(OptimizerConfig)),
-  user_metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  user_metadata: Schema.optionalKey(Schema.NullOr(Note.LooseMetadata)),
   type
 })
 

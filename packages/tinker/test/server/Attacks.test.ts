@@ -3,7 +3,7 @@ import { type Sampling, TinkerError } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, FileSystem, Ref } from "effect"
+import { Deferred, Effect, FileSystem, Logger, Ref } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { zstdCompressSync } from "node:zlib"
@@ -21,6 +21,14 @@ const sample = (sampling_session_id: string, seq_id: number, more: Api.Body = {}
   })
 
 const detail = ({ body }: { readonly body: Api.Body }) => String(body["detail"])
+
+/** The lines that are logged meanwhile. */
+const logged = Effect.fnUntraced(function*<A, E, R>(use: Effect.Effect<A, E, R>) {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  yield* Effect.provide(use, Logger.layer([logger]))
+  return lines
+})
 
 const statuses = (answers: ReadonlyArray<{ readonly status: number }>) => answers.map(({ status }) => status)
 
@@ -171,6 +179,38 @@ describe("a request to sample", () => {
   })
 })
 
+describe("a name and metadata, which a server keeps,", () => {
+  layer(Api.server())((it) => {
+    it.effect("have bounded lengths", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const long = { note: "x".repeat(20_000) }
+        const metadata = [
+          yield* Api.post("/create_session", { user_metadata: long }),
+          yield* Api.createModel(session_id, { model_seq_id: 1, user_metadata: long }),
+          yield* Api.post("/save_weights", { model_id, seq_id: 1, path: "a", user_metadata: long }),
+          yield* Api.saveForSampler(model_id, 2, { path: "a", user_metadata: long })
+        ]
+        for (const refused of metadata) {
+          assert.strictEqual(refused.status, 422)
+          assert.include(detail(refused), "Expected at most 16384 characters")
+        }
+        const display_name = "x".repeat(1001)
+        for (const path of ["/create_session", "/sessions/search"]) {
+          const refused = yield* Api.post(path, { display_name })
+          assert.strictEqual(refused.status, 422)
+          assert.include(detail(refused), "display_name")
+        }
+        const statuses = Array.from({ length: 21 }, () => ({ type: "active" }))
+        assert.strictEqual((yield* Api.post("/sessions/search", { statuses })).status, 422)
+        yield* Api.post(`/sessions/${session_id}/finish`, { detail: "y".repeat(20_000) })
+        const { body } = yield* Api.post("/sessions/search", { session_id })
+        const [found] = body["sessions"] as ReadonlyArray<{ status: { detail: string } }>
+        assert.lengthOf(found?.status.detail ?? "", 16_384)
+      }))
+  })
+})
+
 describe("a body", () => {
   layer(Api.server({ maxBodySize: 64 * 1024 * 1024 }))((it) => {
     it.effect("unpacks to a bounded multiple of its size", () =>
@@ -267,32 +307,48 @@ describe("a lifetime", () => {
         assert.strictEqual(status, 200)
         assert.lengthOf(body["checkpoints"] as ReadonlyArray<unknown>, 1)
       }))
+  })
+})
 
-    it.effect("of the server itself ends with its backend: answers say so, and the log says it once", () =>
+describe("a backend that has failed", () => {
+  layer(NodeServices.layer)((it) => {
+    it.effect("is named by every answer to /healthz, and once by the log", () =>
       Effect.gen(function*() {
         const isWell = yield* Ref.make(true)
         const failed = new TinkerError.Unavailable({ detail: "a compute thread crashed" })
         const health = Effect.flatMap(Ref.get(isWell), (isWell) => isWell ? Effect.void : Effect.fail(failed))
-        yield* Effect.gen(function*() {
-          assert.strictEqual((yield* Api.get("/healthz")).status, 200)
-          yield* Ref.set(isWell, false)
-          const { body, status } = yield* Api.get("/healthz")
-          assert.strictEqual(status, 503)
-          assert.deepStrictEqual(body, { status: "failed", detail: "a compute thread crashed" })
-        }).pipe(Effect.provide(Api.server({ script: { health } })))
+        const lines = yield* logged(
+          Effect.gen(function*() {
+            assert.strictEqual((yield* Api.get("/healthz")).status, 200)
+            yield* Ref.set(isWell, false)
+            for (let minute = 0; minute < 3; minute++) {
+              yield* TestClock.adjust("1 minute")
+              const { body, status } = yield* Api.get("/healthz")
+              assert.strictEqual(status, 503)
+              assert.deepStrictEqual(body, { status: "failed", detail: "a compute thread crashed" })
+            }
+          }).pipe(Effect.provide(Api.server({ script: { health } })))
+        )
+        assert.deepStrictEqual(lines, ["the backend has failed, and this server with it: a compute thread crashed"])
       }))
   })
 })
 
 describe("silent sessions", () => {
-  layer(Api.server())((it) => {
-    it.effect("end together", () =>
+  layer(NodeServices.layer)((it) => {
+    it.effect("end together, with one line in the log", () =>
       Effect.gen(function*() {
-        const sessions = yield* Effect.forEach(Array.from({ length: 20 }), () => Api.session)
-        yield* TestClock.adjust("6 minutes")
-        for (const session_id of sessions) {
-          assert.strictEqual((yield* Api.post("/session_heartbeat", { session_id })).status, 404)
-        }
+        const lines = yield* logged(
+          Effect.gen(function*() {
+            const sessions = yield* Effect.forEach(Array.from({ length: 20 }), () => Api.session)
+            yield* TestClock.adjust("6 minutes")
+            for (const session_id of sessions) {
+              assert.strictEqual((yield* Api.post("/session_heartbeat", { session_id })).status, 404)
+            }
+          }).pipe(Effect.provide(Api.server()))
+        )
+        assert.lengthOf(lines, 1)
+        assert.match(lines[0] ?? "", /^ended sessions that were silent for five minutes: (\S+, ){4}\S+ and 15 more$/)
       }))
   })
 })

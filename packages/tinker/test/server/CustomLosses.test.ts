@@ -179,6 +179,25 @@ describe("a custom loss", () => {
         assert.property((yield* passOf(model_id, 2, small, {}, "/forward_backward", 9))["metrics"], "loss:sum")
       }))
 
+    it.effect("has a bounded number of characters, however few of them are computed", () =>
+      Effect.gen(function*() {
+        const session_id = yield* Api.session
+        const refused = yield* create(session_id, { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(300_000) })
+        assert.match(text(refused, "error"), /the loss has 30\d{4} characters, expected at most 262144/)
+        const large = { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(250_000) }
+        for (let count = 1; count <= 64; count++) {
+          assert.property(yield* create(session_id, large, count), "loss_id")
+        }
+        const other = yield* Api.session
+        const full = [yield* create(other, large, 1), yield* create(other, large, 2), yield* create(other, large, 3)]
+        assert.include(
+          text(full.at(-1) ?? {}, "error"),
+          "your sessions have losses of 16777216 characters: finish some"
+        )
+        yield* Api.post(`/sessions/${session_id}/finish`, {})
+        assert.property(yield* create(other, large, 4), "loss_id")
+      }))
+
     it.effect("called gspo goes over the tokens of sequence_ratio_mask", () =>
       Effect.gen(function*() {
         const { model_id } = yield* Api.model

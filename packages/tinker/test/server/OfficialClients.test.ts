@@ -51,7 +51,7 @@ describe("the server, to official clients", () => {
         assert.include(yield* failure(promise), "chunks[1] is an image without expected_tokens: give the number")
       }))
 
-    it.effect("names an optimizer that it does not have, for a model and for a step", () =>
+    it.effect("names an optimizer that it does not have, for a model, for a step and for a state to load", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
         const created = yield* Api.createModel(session_id, { model_seq_id: 1, optimizer_config: { type: "dimuon" } })
@@ -62,6 +62,13 @@ describe("the server, to official clients", () => {
           optimizer_params: { type: "dimuon", learning_rate: 1e-3 }
         })
         assert.include(yield* failure(step), "optimizer_params.type is \"dimuon\", expected adam_params")
+        const { path } = yield* Api.saved(model_id, 2, "state")
+        const optimizer = { path, optimizer_config: { type: "dimuon" } }
+        const late = yield* Api.post("/load_weights", { model_id, seq_id: 3, ...optimizer })
+        assert.include(yield* failure(late), "optimizer_config.type is \"dimuon\", expected \"adamw\"")
+        const loaded = yield* Api.post("/load_weights", { session_id, model_seq_id: 2, ...optimizer })
+        assert.strictEqual(loaded.status, 400)
+        assert.include(detail(loaded), "optimizer_config.type is \"dimuon\", expected \"adamw\"")
       }))
 
     it.effect("takes the base model beside a checkpoint's path, and refuses any other by both names", () =>
@@ -189,6 +196,39 @@ describe("the server, to official clients", () => {
         const error = yield* failure(promise)
         assert.include(error, `tinker://${model_id}/weights/state has rank 128`)
         assert.notInclude(error, "engine://")
+      }))
+
+    it.effect("answers K targets of each position with log-probabilities (N, K) and losses (N)", () =>
+      Effect.gen(function*() {
+        const created = yield* Api.createModel(yield* Api.session, { base_model, lora_config: { rank: 4 } })
+        const model_id = String((yield* Api.result(created))["model_id"])
+        const outputs = Effect.fnUntraced(
+          function*(seq_id: number, shape: ReadonlyArray<number>, targets: object, weights: object) {
+            const loss_fn_inputs = {
+              target_tokens: { data: targets, dtype: "int64", shape },
+              weights: { data: weights, dtype: "float32", shape }
+            }
+            const data = [{ model_input: { chunks: [{ tokens: [1, 2, 3] }] }, loss_fn_inputs }]
+            const body = yield* Api.result(
+              yield* Api.post("/forward", { model_id, seq_id, forward_input: { data, loss_fn: "cross_entropy" } })
+            )
+            return (body["loss_fn_outputs"] as ReadonlyArray<
+              Record<string, { data: Array<number>; shape: Array<number> }>
+            >)[0]
+          }
+        )
+        const weights = [0.25, 0.75, 1, 0, 0.5, 0.5]
+        const both = yield* outputs(1, [3, 2], [4, 5, 6, 7, 8, 9], weights)
+        const first = yield* outputs(2, [3], [4, 6, 8], [1, 1, 1])
+        const second = yield* outputs(3, [3], [5, 7, 9], [1, 1, 1])
+        assert.deepStrictEqual(both?.["logprobs"]?.shape, [3, 2])
+        const logprobs = both?.["logprobs"]?.data ?? []
+        const expected = [0, 1, 2].flatMap((t) => [first?.["logprobs"]?.data[t], second?.["logprobs"]?.data[t]])
+        logprobs.forEach((logprob, i) => assert.closeTo(logprob, expected[i] ?? NaN, 1e-5))
+        assert.deepStrictEqual(both?.["elementwise_loss"]?.shape, [3])
+        const lossAt = (t: number) =>
+          -[0, 1].reduce((sum, k) => sum + (weights[2 * t + k] ?? NaN) * (logprobs[2 * t + k] ?? NaN), 0)
+        both?.["elementwise_loss"]?.data.forEach((loss, t) => assert.closeTo(loss, lossAt(t), 1e-5))
       }))
   })
 })

@@ -1,6 +1,8 @@
-import { Script } from "@effect-rl/core/testing"
+import { TinkerError } from "@effect-rl/core"
+import { Fault, Script } from "@effect-rl/core/testing"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, FileSystem } from "effect"
 import { HttpClientRequest } from "effect/http"
 import * as Api from "./Api.ts"
 
@@ -135,6 +137,50 @@ describe("a tenant", () => {
         assert.deepStrictEqual(list((yield* bob.send("GET", "/audit")).body, "entries"), [])
         const elsewhen = yield* alice.send("GET", "/audit?event_type=checkpoints&day=1999-01-01")
         assert.deepStrictEqual(list(elsewhen.body, "entries"), [])
+      }))
+  })
+
+  layer(NodeServices.layer)((it) => {
+    const apiKeys = Api.keys("alice=tml-alice,bob=tml-bob")
+
+    it.effect("owns a checkpoint that its server was about to note when it was killed", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        const faults = [Fault.every("SaveState", Fault.fail(new TinkerError.Unavailable({ detail: "killed" })))]
+        const { model_id, path } = yield* Effect.provide(work, Api.server({ apiKeys, folder, script: { faults } }))
+        assert.strictEqual(path, "undefined")
+        const place = `${folder}/model-0/weights/final`
+        yield* fs.makeDirectory(place, { recursive: true })
+        const config = { base_model_name_or_path: Script.defaultModel, r: 4, target_modules: ["q_proj"] }
+        yield* fs.writeFileString(`${place}/adapter_config.json`, JSON.stringify(config))
+        yield* Effect.gen(function*() {
+          const paths = ({ body }: { readonly body: Api.Body }) =>
+            list(body, "checkpoints").map(({ tinker_path }) => tinker_path)
+          const saved = `tinker://${model_id}/weights/final`
+          assert.deepStrictEqual(paths(yield* alice.send("GET", "/checkpoints")), [saved])
+          assert.deepStrictEqual(paths(yield* bob.send("GET", "/checkpoints")), [])
+          for (const tinker_path of [saved, "tinker://model-0/weights/final"]) {
+            assert.strictEqual(yield* status(bob.post("/weights_info", { tinker_path })), 404)
+          }
+        }).pipe(Effect.provide(Api.server({ apiKeys, folder })))
+      }))
+
+    it.effect("reads its audit log past a line that a server did not finish", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const folder = yield* fs.makeTempDirectoryScoped()
+        yield* Effect.gen(function*() {
+          const { model_id } = yield* work
+          yield* alice.send("POST", `${state(model_id)}/publish`)
+          yield* fs.writeFileString(`${folder}/.tinker/.audit.jsonl`, `{"timestamp":"2026-`, { flag: "a" })
+          yield* alice.send("DELETE", `${state(model_id)}/publish`)
+          const { body } = yield* alice.send("GET", "/audit")
+          assert.deepStrictEqual(list(body, "entries").map(({ event }) => event), [
+            "checkpoint_published",
+            "checkpoint_unpublished"
+          ])
+        }).pipe(Effect.provide(Api.server({ apiKeys, folder })))
       }))
   })
 

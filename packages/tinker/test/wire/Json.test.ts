@@ -1,5 +1,5 @@
 import * as Json from "@effect-rl/tinker/wire/Json"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 
 const decode = Json.decodeText(Schema.Struct({ seq_id: Json.SequenceId }))
@@ -41,6 +41,23 @@ describe("JSON bodies", () => {
         )
       })
   )
+
+  it.effect("with a large number are read in two passes over the text, without a call for each value", () =>
+    Effect.gen(function*() {
+      const parse = vi.spyOn(JSON, "parse")
+      yield* Json.parse(`[12345678901234567890,${JSON.stringify(Array.from({ length: 1000 }, String))}]`)
+      const calls = parse.mock.calls
+      parse.mockRestore()
+      assert.deepStrictEqual(calls.map((given) => given.length), [1, 1])
+    }))
+
+  it.effect("have whole numbers of at most 40 digits: reading millions of them takes minutes", () =>
+    Effect.gen(function*() {
+      const longest = "9".repeat(40)
+      assert.deepStrictEqual(yield* Json.parse(`[${longest}]`), [BigInt(longest)])
+      const { message } = yield* Effect.flip(decode(`{"seq_id":${"9".repeat(1_000_000)}}`))
+      assert.include(message, "a whole number of 1000000 digits, expected at most 40")
+    }))
 
   it.effect("that are torn or of another shape cannot be read", () =>
     Effect.gen(function*() {
