@@ -18,7 +18,7 @@ const config: ModelConfig = {
   layers: 2,
   heads: 2,
   keyHeads: 1,
-  headSize: 24,
+  headSize: 40,
   biases: [],
   normEpsilon: 1e-6,
   ropeTheta: 10_000,
