@@ -87,14 +87,18 @@ export interface Configured<out E, out R> extends BaseSettings {
   readonly build: (model: ChatModel.ChatModel) => Effect.Effect<Task<E, R>, E, R>
 }
 
-/** A short run of a recipe whose default model the embedded engine does not have. */
-export interface OnEngine {
-  /** A sentence that says what to expect of the run. */
+/** A run of a few minutes at most, with a model of the embedded engine. */
+export interface ShortRun {
+  /** What to expect of the run. */
   readonly says: string
   /** Settings that, with those of `sample`, replace the recipe's defaults where no model is named. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Settings that override these where the machine has SmolLM2. */
-  readonly withSmolLm2: Readonly<Record<string, unknown>>
+}
+
+/** The short run of a recipe whose default model the embedded engine does not have. */
+export interface OnEngine extends ShortRun {
+  /** Where the machine has SmolLM2; its settings override the others. */
+  readonly withSmolLm2: ShortRun
 }
 
 /** A task with its settings. Its errors and requirements are its own. */

@@ -18,9 +18,12 @@ export const settings = Effect.fnUntraced(function*(
 ) {
   if (backend === "mock") return sample
   if (backend !== "engine" || model !== undefined || onEngine === undefined) return {}
-  return { ...sample, ...onEngine.settings, ...((yield* hasSmolLm2) ? onEngine.withSmolLm2 : {}) }
+  return { ...sample, ...onEngine.settings, ...((yield* hasSmolLm2) ? onEngine.withSmolLm2.settings : {}) }
 })
 
-/** Logs what a short run can be expected to reach, where the model is the one that short runs train. */
-export const say = ({ onEngine }: Pick<Recipe.Recipe, "onEngine">, model: string) =>
-  onEngine === undefined || model !== onEngine.settings["model"] ? Effect.void : Effect.logWarning(onEngine.says)
+/** Logs what a short run can be expected to reach, where the model is one that short runs train. */
+export const say = ({ onEngine }: Pick<Recipe.Recipe, "onEngine">, model: string) => {
+  const runs = onEngine === undefined ? [] : [onEngine, onEngine.withSmolLm2]
+  const short = runs.find(({ settings }) => settings["model"] === model)
+  return short === undefined ? Effect.void : Effect.logWarning(short.says)
+}

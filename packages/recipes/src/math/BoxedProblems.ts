@@ -108,7 +108,7 @@ export const build = <E, R>(load: (from: string) => Effect.Effect<Split, E, R>) 
 /** Takes the made-up problems. */
 export const sample = { data: sampleName }
 
-/** A run of a few minutes at most on problems that a tiny model cannot solve; SmolLM2 solves some. */
+/** No tiny model can solve the problems, and SmolLM2 few of them. */
 export const onEngine: Recipe.OnEngine = {
   says:
     "a short run on effect-rl/tiny-128 shows how the recipe works; its problems are beyond this model, and it will not learn. " +
@@ -121,5 +121,10 @@ export const onEngine: Recipe.OnEngine = {
     maxTokens: 64,
     evalEvery: 0
   },
-  withSmolLm2: { model: "smollm2", learningRate: 3e-4 }
+  withSmolLm2: {
+    says:
+      "a short run on SmolLM2 shows how the recipe works; it solves few of these problems, and rewards will hardly move. " +
+      "It learns sums: train arithmetic --model smollm2",
+    settings: { model: "smollm2", learningRate: 3e-4 }
+  }
 }
