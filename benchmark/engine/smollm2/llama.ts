@@ -1,7 +1,7 @@
-/** Prints how many tokens per second llama.cpp samples; the first argument names the folder whose `node_modules` has node-llama-cpp. */
-import { SmolLm2 } from "@effect-rl/engine"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect } from "effect"
+/**
+ * Prints how many tokens per second llama.cpp samples; the first argument names the model's file, the second the folder whose
+ * `node_modules` has node-llama-cpp.
+ */
 import { createRequire } from "node:module"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
@@ -22,11 +22,10 @@ interface Sequence {
   readonly clearHistory: () => Promise<void>
 }
 
-const [, , folder = ""] = process.argv
+const [, , modelPath = "", folder = ""] = process.argv
 const path = createRequire(join(folder, "package.json")).resolve("node-llama-cpp")
 const { getLlama }: Module = await import(pathToFileURL(path).href)
 const llama = await getLlama({ gpu: false, build: "never", logLevel: "error" })
-const modelPath = await Effect.runPromise(SmolLm2.file.pipe(Effect.provide(NodeServices.layer)))
 const model = await llama.loadModel({ modelPath })
 const context = await model.createContext({
   sequences: Prompts.count,

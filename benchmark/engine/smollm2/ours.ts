@@ -1,13 +1,14 @@
-/** Prints how many tokens per second the engine samples. */
+/** Prints how many tokens per second the engine samples; the first argument names the model's file. */
 import { ModelInput, Tinker } from "@effect-rl/core"
-import { SmolLm2 } from "@effect-rl/engine"
 import { Array, Clock, Effect } from "effect"
 import * as OnEngine from "../../OnEngine.ts"
 import * as Prompts from "./Prompts.ts"
 
+const [, , file = ""] = process.argv
+
 const program = Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
-  const sampling = yield* tinker.createSamplingClient({ baseModel: SmolLm2.name })
+  const sampling = yield* tinker.createSamplingClient({ baseModel: file })
   const sample = Effect.forEach(
     Array.range(0, Prompts.count - 1),
     (seed) =>
@@ -25,4 +26,4 @@ const program = Effect.gen(function*() {
   process.stdout.write(String(sampled / seconds))
 })
 
-OnEngine.runMain(program, [SmolLm2.name])
+OnEngine.runMain(program, [file])
