@@ -61,6 +61,7 @@ const mixedAnswers = (seed: number): ReadonlyArray<SupervisedDataset.Conversatio
 
 const supervised = {
   name: Recipes.supervised.name,
+  control: "answers of other questions",
   kinds: {
     ...usual(Recipes.supervised),
     "answers of other questions": Effect.fnUntraced(function*(seed: number) {
@@ -75,6 +76,7 @@ const supervised = {
 
 const dpo = {
   name: Recipes.dpo.name,
+  control: "preferences by chance",
   kinds: {
     ...usual(Recipes.dpo),
     "preferences by chance": Effect.fnUntraced(function*(seed: number) {
@@ -99,6 +101,7 @@ const guessed = ({ chosen, rejected }: Preferences.Preference, verdict: string):
 
 const preferenceModel = {
   name: Recipes.preferenceModel.name,
+  control: "verdicts by chance",
   kinds: {
     ...usual(Recipes.preferenceModel),
     "verdicts by chance": Effect.fnUntraced(function*(seed: number) {
@@ -129,8 +132,9 @@ const distilled = (changed: object) =>
   })
 
 /** The control is taught by the preset itself. */
-const distill = {
+export const distill = {
   name: Recipes.distill.name,
+  control: "taught by itself",
   kinds: {
     trained: distilled({}),
     "learning rate 10⁻¹²": distilled(still),
@@ -138,5 +142,5 @@ const distill = {
   }
 }
 
-/** What is trained, and how. */
-export const subjects = [supervised, dpo, preferenceModel, distill]
+/** What is trained on examples, and how. */
+export const onExamples = [supervised, dpo, preferenceModel]

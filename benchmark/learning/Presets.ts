@@ -12,6 +12,7 @@ import * as Report from "../Report.ts"
 import * as Controls from "./Controls.ts"
 import * as Figure from "./Figure.ts"
 import * as Kept from "./Kept.ts"
+import type * as Picture from "./Picture.ts"
 import * as PresetExamples from "./PresetExamples.ts"
 import * as RecipeRun from "./RecipeRun.ts"
 
@@ -20,6 +21,8 @@ const name = "presets"
 /** What is trained, and how: as it is first, then its controls. */
 interface Subject {
   readonly name: string
+  /** The control that is drawn. */
+  readonly control: string
   readonly kinds: Readonly<
     Record<string, (seed: number) => Effect.Effect<ReadonlyArray<RunRecord.RunRecord>, unknown, OnEngine.Services>>
   >
@@ -34,6 +37,7 @@ const rewarded = <E, R>(recipe: Recipe.Recipe<E, R>) => {
     }, Effect.provide(RunStore.RunStore.layerMemory, { local: true }))
   return {
     name: recipe.name,
+    control: "rewards shuffled",
     kinds: {
       trained: train(Controls.none),
       "rewards shuffled": train(Controls.shuffledRewards),
@@ -135,12 +139,35 @@ const curves = (outcomes: Titled) =>
     ...shares.map((share) => (curve[Math.round(share * (curve.length - 1))] ?? NaN).toFixed(2))
   ])
 
-const labels = {
-  title: "What the preset tiny-tasks learns by reinforcement",
-  value: "mean reward by iteration",
-  control: "rewards shuffled in each group; means below −1 lie on the edge",
-  least: -1
+interface Drawing extends Picture.Labels {
+  readonly name: string
+  readonly subjects: ReadonlyArray<Subject>
 }
+
+const drawings: ReadonlyArray<Drawing> = [{
+  name,
+  title: "What the preset tiny-tasks learns from what it samples",
+  value: "mean reward by iteration",
+  control: "rewards shuffled in each group, distill taught by itself; means below −1 lie on the edge",
+  least: -1,
+  subjects: [...rewardedRecipes, PresetExamples.distill]
+}, {
+  name: `${name}-examples`,
+  title: "What the preset tiny-tasks learns from examples",
+  value: "held-out share that is right, by evaluation",
+  control: "answers of other questions, preferences and verdicts by chance",
+  subjects: PresetExamples.onExamples
+}]
+
+const draw = ({ name: picture, subjects, ...labels }: Drawing, { rows }: Kept.Kept) =>
+  Figure.save(
+    picture,
+    labels,
+    subjects.flatMap(({ control, name: title }) => {
+      const { [control]: untaught = [], trained: measured = [] } = rows[title] ?? {}
+      return measured.length === 0 ? [] : [{ title, measured, control: untaught }]
+    })
+  )
 
 const publish = Effect.fnUntraced(function*(subjects: ReadonlyArray<Subject>) {
   const kept = yield* Kept.read(name)
@@ -152,26 +179,21 @@ shares of right answers to held-out problems, sampled at temperature 1, with 95 
 random opponent, from −2 for an illegal move to 1; its curves are of matches against itself, where one side's win is the other's loss. Those
 of preference-model are shares of right verdicts on held-out comparisons: the untrained model gives no verdict, and half are right by chance.
 The interval of guess-number is wide because four numbers are held out, each played 64 times. Seconds are those of training, in distill of
-teacher and student; other programs shared the two processors meanwhile, where the load is above 2 or was not written down.`,
-    `![Rewards of the five recipes rise; with rewards shuffled in each group none does](../../docs/images/curves/${name}.svg)`,
+teacher and student; other programs shared the two processors meanwhile, where the load is above 3 or was not written down.`,
+    ...drawings.map(({ name, title }) =>
+      `![${title}: every curve rises above its control](../../docs/images/curves/${name}.svg)`
+    ),
     Report.table(["", "before [95 %]", "after [95 %]", "iterations", "s", "load"], cells(outcomes)),
     "The curves: mean rewards of iterations; of supervised, dpo and preference-model the share that is right at five evaluations.",
     Report.table(["", "first", "at 1/4", "at 1/2", "at 3/4", "last"], curves(outcomes))
   ])
-  yield* Figure.save(
-    name,
-    labels,
-    rewardedRecipes.flatMap(({ name: title }) => {
-      const { "rewards shuffled": control = [], trained: measured = [] } = kept.rows[title] ?? {}
-      return measured.length === 0 ? [] : [{ title, measured, control }]
-    })
-  )
+  yield* Effect.forEach(drawings, (drawing) => draw(drawing, kept), { discard: true })
 })
 
 const program = Effect.gen(function*() {
   const given = process.argv.slice(2)
   const named = given.filter((argument) => argument !== "--again")
-  const subjects: ReadonlyArray<Subject> = [...rewardedRecipes, ...PresetExamples.subjects]
+  const subjects: ReadonlyArray<Subject> = [...rewardedRecipes, ...PresetExamples.onExamples, PresetExamples.distill]
   const chosen = named.length === 0 ? subjects : subjects.filter(({ name }) => named.includes(name))
   if (given.includes("--again")) yield* Kept.forget(name, chosen.map(({ name }) => name), "trained")
   yield* Kept.measure({ name, seeds: [0, 1, 2], rows: chosen.map(rowOf) })
