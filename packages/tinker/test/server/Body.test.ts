@@ -1,0 +1,57 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { HttpServer } from "effect/http"
+import { TestClock } from "effect/testing"
+import { connect } from "node:net"
+import * as Api from "./Api.ts"
+
+/** A request whose body never comes, once the server has read its head; it is given up with the scope. */
+const slow = Effect.fnUntraced(function*(key: string) {
+  const { address } = yield* HttpServer.HttpServer
+  const { port } = new URL(HttpServer.formatAddress(address))
+  const head = `POST /api/v1/create_session HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\n` +
+    "Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+  return yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof connect>>((resume) => {
+      const socket = connect(Number(port), "127.0.0.1", () => socket.write(head))
+      socket.on("error", () => undefined).once("data", () => resume(Effect.succeed(socket)))
+    }),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+})
+
+const create = (key: string) => Api.post("/create_session", {}, { "x-api-key": key })
+
+describe("bodies that are being received", () => {
+  const apiKeys = Api.keys("alice=tml-alice,bob=tml-bob")
+
+  layer(Api.server({ apiKeys, maxBodySize: 1000 }))((it) => {
+    it.effect("share their room: a caller who sends slowly waits for its own, and others do not", () =>
+      Effect.gen(function*() {
+        const first = yield* slow("tml-alice")
+        yield* slow("tml-alice")
+        const waiting = yield* Effect.forkChild(create("tml-alice"), { startImmediately: true })
+        for (let count = 0; count < 10; count++) assert.strictEqual((yield* create("tml-bob")).status, 200)
+        assert.isUndefined(waiting.pollUnsafe())
+        first.destroy()
+        assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
+      }))
+  })
+
+  layer(Api.server({ maxBodySize: 1000 }))((it) => {
+    it.effect("have a minute to arrive, after which their connection is closed", () =>
+      Effect.gen(function*() {
+        const socket = yield* slow("")
+        const closed = yield* Effect.forkChild(
+          Effect.callback<void>((resume) => {
+            socket.once("close", () => resume(Effect.void))
+          }),
+          { startImmediately: true }
+        )
+        assert.strictEqual((yield* Api.post("/create_session", {})).status, 200)
+        assert.isUndefined(closed.pollUnsafe())
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(closed)
+      }))
+  })
+})
