@@ -11,7 +11,7 @@ import { arithmetic } from "./arithmetic/Arithmetic.ts"
 import { preferenceModel } from "./arithmetic/ComparedSums.ts"
 import { distill } from "./arithmetic/DistilledSums.ts"
 import { preferenceRl } from "./arithmetic/JudgedSums.ts"
-import { onPolicyDistillation } from "./arithmetic/OnPolicyDistillation.ts"
+import { onPolicyDistill } from "./arithmetic/OnPolicyDistillation.ts"
 import { plainArithmetic } from "./arithmetic/PlainArithmetic.ts"
 import { dpo } from "./arithmetic/PreferredSums.ts"
 import { rlhf } from "./arithmetic/RlhfSums.ts"
@@ -40,7 +40,7 @@ export {
   guessNumber,
   lookup,
   math,
-  onPolicyDistillation,
+  onPolicyDistill,
   plainArithmetic,
   preferenceModel,
   preferenceRl,
@@ -57,7 +57,7 @@ export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = 
   plainArithmetic,
   supervised,
   dpo,
-  onPolicyDistillation,
+  onPolicyDistill,
   preferenceModel,
   preferenceRl,
   rlLoop,

@@ -70,11 +70,11 @@ describe("effect-rl train dpo", () => {
     }))
 })
 
-describe("effect-rl train on-policy-distillation", () => {
+describe("effect-rl train on-policy-distill", () => {
   it.effect("trains a student on its own answers, judged by its teacher", () =>
     Effect.gen(function*() {
       const out = yield* iterationOf(
-        "on-policy-distillation",
+        "on-policy-distill",
         ...small,
         "--groups-per-batch",
         "4",
@@ -90,7 +90,7 @@ describe("effect-rl train on-policy-distillation", () => {
     Effect.gen(function*() {
       const { errors, exit } = yield* run(
         "train",
-        "on-policy-distillation",
+        "on-policy-distill",
         ...small,
         "--teacher",
         "nobody",
@@ -104,7 +104,7 @@ describe("effect-rl train on-policy-distillation", () => {
   it.effect("refuses a teacher with another tokenizer, and names the pipeline that trains one", () =>
     Effect.gen(function*() {
       const student = ["--model", "effect-rl/tiny-tasks", "--workers", "1"]
-      const { errors, exit } = yield* run("train", "on-policy-distillation", ...student, "--log-path", yield* runFolder)
+      const { errors, exit } = yield* run("train", "on-policy-distill", ...student, "--log-path", yield* runFolder)
       assert.isTrue(Exit.isFailure(exit))
       assert.include(
         errors.join("\n"),

@@ -2,7 +2,7 @@
 import { RunOptions, Setting } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 import * as Pipeline from "../Pipeline.ts"
-import { onPolicyDistillation } from "./OnPolicyDistillation.ts"
+import { onPolicyDistill } from "./OnPolicyDistillation.ts"
 import type * as SumsToAnswer from "./SumsToAnswer.ts"
 import { supervised } from "./SupervisedSums.ts"
 
@@ -28,7 +28,7 @@ const settings = Schema.Struct({
 export const distill = Pipeline.make({
   name: "distill",
   description:
-    "Two stages on sums: trains a teacher on worked ones, then a student on its own answers, as likely as the teacher finds them",
+    "Two stages on sums: trains a teacher on worked ones, then a student on its own answers, which the teacher scores",
   settings,
   stages: ({ iterations, maxTokens, model, seed, teacherIterations }): ReadonlyArray<
     Pipeline.Stage<SumsToAnswer.Error>
@@ -38,7 +38,7 @@ export const distill = Pipeline.make({
       { name: "teacher", recipe: supervised, settings: () => lasting(teacherIterations) },
       {
         name: "student",
-        recipe: onPolicyDistillation,
+        recipe: onPolicyDistill,
         settings: (of) => ({ ...lasting(iterations), teacher: of("teacher").samplerPath })
       }
     ]

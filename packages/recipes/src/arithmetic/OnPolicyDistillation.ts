@@ -50,8 +50,8 @@ const samplerOf = Effect.fnUntraced(function*(teacher: string, student: ChatMode
  *
  * @see tinker-cookbook `recipes/distillation/on_policy_distillation.py`
  */
-export const onPolicyDistillation = Recipe.make({
-  name: "on-policy-distillation",
+export const onPolicyDistill = Recipe.make({
+  name: "on-policy-distill",
   description: "Learns from a teacher's log-probabilities of the student's own answers to sums",
   settings,
   build: Effect.fnUntraced(function*(model, settings) {
