@@ -23,13 +23,18 @@ export class Strictness extends Context.Service<Strictness, {
 /** Warnings that are remembered so as not to be repeated. */
 const mostWarnings = 1000
 
+/** Characters of a warning: names of fields are as long as a client makes them. */
+const longestWarning = 300
+
 /** All requests of the official SDK are of a type that allows no other fields. */
 const exactFields = "tinker 0.38.0, _models.py: StrictBase forbids extra fields"
 
 export const make = (isStrict: boolean): Strictness["Service"] => {
   const warned = new Set<string>()
-  const warn = (detail: string) =>
+  const warn = (text: string) =>
     Effect.suspend(() => {
+      // A copy, as a slice would keep all of the text in memory.
+      const detail = Buffer.from(text.slice(0, longestWarning)).toString()
       if (warned.has(detail) || warned.size >= mostWarnings) return Effect.void
       warned.add(detail)
       return Effect.logWarning(detail)

@@ -67,6 +67,13 @@ describe("a request to sample", () => {
         assert.include(detail(large), "num_samples 10000 and max_tokens 1000")
         const unsaid = yield* sample(sampler, 1, { num_samples: 10_000 }, { max_tokens: null })
         assert.include(detail(unsaid), "num_samples 10000 and max_tokens 509")
+        const prompts = { prompt: { chunks: [{ tokens: Array.from({ length: 250_000 }, () => 1) }] } }
+        const candidates = yield* sample(sampler, 2, { ...prompts, prompt_logprobs: true, topk_prompt_logprobs: 20 })
+        assert.include(detail(candidates), "a prompt of 250000 tokens ask for 52")
+        const ofSamples = yield* sample(sampler, 2, { num_samples: 5000, topk_sample_logprobs: 20 }, {
+          max_tokens: 100
+        })
+        assert.include(detail(ofSamples), "num_samples 5000 and max_tokens 100")
         const scored = yield* sample(sampler, 2, { prompt_logprobs: true, topk_prompt_logprobs: 2_000_000_000 })
         assert.strictEqual(scored.status, 400)
         assert.include(detail(scored), "topk_prompt_logprobs is 2000000000, expected 0 to 20")
@@ -131,6 +138,16 @@ describe("a request to sample", () => {
           const alice = statuses(yield* ask("tml-alice", 6))
           assert.deepStrictEqual(alice, [200, 200, 200, 200, 429, 429])
           assert.deepStrictEqual(statuses(yield* ask("tml-bob", 1)), [200])
+          const headers = { "x-api-key": "tml-alice" }
+          const session_id = String((yield* Api.post("/create_session", {}, headers)).body["session_id"])
+          const created = { session_id, model_seq_id: 0, base_model: Script.defaultModel, lora_config: { rank: 4 } }
+          const { body: { model_id } } = yield* Api.post("/create_model", created, headers)
+          const step = { model_id, seq_id: 1, adam_params: { learning_rate: 1 } }
+          assert.strictEqual((yield* Api.post("/optim_step", step, headers)).status, 200)
+          const pass = JSON.stringify(Api.passBody(String(model_id), 2, [1, 2]))
+          const padded = yield* Api.postText("/forward_backward", pass + " ".repeat(8_000_000), headers)
+          assert.strictEqual(padded.status, 429)
+          assert.strictEqual((yield* Api.postText("/forward_backward", pass, headers)).status, 200)
         }).pipe(
           Effect.ensuring(Deferred.succeed(gate, undefined)),
           Effect.provide(Api.server({ apiKeys, script: slow(gate) }))

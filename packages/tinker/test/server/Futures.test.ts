@@ -149,7 +149,7 @@ describe("Futures", () => {
       assert.isTrue(Option.isSome(yield* as("alice")(futures.poll(id))))
     }))
 
-  it.effect("one tenant holds half of the tokens, and others are still served", () =>
+  it.effect("one tenant holds half of the tokens, others are still served, and all hold no more than there are", () =>
     Effect.gen(function*() {
       const futures = yield* Futures.make("here")
       const tokens = Futures.mostTokensOfTenant / 2
@@ -160,6 +160,8 @@ describe("Futures", () => {
       assert.strictEqual(refusal.status, 429)
       assert.isAbove(Number(refusal.headers?.["retry-after"]), 0)
       yield* begin("bob", tokens)
+      yield* begin("bob", tokens)
+      assert.strictEqual((yield* Effect.flip(begin("carol", 1))).status, 429)
       yield* as("alice")(futures.cancel(second))
       yield* begin("alice", 1)
     }))

@@ -1,5 +1,6 @@
 import * as Strictness from "@effect-rl/tinker/server/Strictness"
 import * as StrictRules from "@effect-rl/tinker/server/StrictRules"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Logger, Result } from "effect"
 import * as Api from "./Api.ts"
@@ -16,6 +17,12 @@ describe("a field that a server does not read", () => {
       const { unread } = Strictness.make(false)
       const lines = yield* logging(Effect.andThen(unread("colour"), unread("colour")))
       assert.deepStrictEqual(lines, ["a request has a field that this server ignores: colour"])
+    }))
+
+  it.effect("is logged by the beginning of its name where that is long", () =>
+    Effect.gen(function*() {
+      const [line = ""] = yield* logging(Strictness.make(false).unread("x".repeat(1_000_000)))
+      assert.lengthOf(line, 300)
     }))
 
   it.effect("is refused by a strict server, with the source of the rule", () =>
@@ -55,6 +62,23 @@ describe("a field that a server does not read", () => {
 })
 
 describe("a strict server", () => {
+  layer(NodeServices.layer)((it) => {
+    it.effect("warns of a sampler of a state, which the hosted service may refuse", () =>
+      Effect.gen(function*() {
+        const lines = yield* logging(
+          Effect.gen(function*() {
+            const { model_id, session_id } = yield* Api.model
+            const { path } = yield* Api.saved(model_id, 1, "state")
+            const sampler = { session_id, sampling_session_seq_id: 0, model_path: path }
+            assert.strictEqual((yield* Api.post("/create_sampling_session", sampler)).status, 200)
+            return path
+          }).pipe(Effect.provide(Api.server({ strict: true })))
+        )
+        assert.lengthOf(lines, 1)
+        assert.match(lines[0] ?? "", /^the hosted service may refuse this: model_path is ".*weights\/state"/)
+      }))
+  })
+
   layer(Api.server({ strict: true }))((it) => {
     it.effect("refuses unknown keys by name", () =>
       Effect.gen(function*() {
@@ -104,6 +128,10 @@ describe("a strict server", () => {
           String(refused.body["detail"]),
           "expected a state of save_state to train from (strict: tinker-docs"
         )
+        const late = yield* Api.createModel(session_id, { model_seq_id: 2 })
+        const other = String((yield* Api.result(late))["model_id"])
+        const into = yield* Api.post("/load_weights", { model_id: other, seq_id: 1, path: saved["path"] })
+        assert.include(String((yield* Api.result(into))["error"]), "expected a state of save_state to train from")
         const { path } = yield* Api.saved(model_id, 2, "state")
         const sampler = { session_id, sampling_session_seq_id: 0, model_path: path }
         assert.strictEqual((yield* Api.post("/create_sampling_session", sampler)).status, 200)

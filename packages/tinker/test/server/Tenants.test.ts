@@ -83,6 +83,8 @@ describe("a tenant", () => {
           bob.post("/asample", sample),
           bob.post("/retrieve_future", { request_id: step.body["request_id"] }),
           bob.post("/cancel_future", { request_id: step.body["request_id"] }),
+          bob.post("/retrieve_futures", { target: { type: "sampling_session", sampling_session_id }, timeout: 0 }),
+          bob.post("/join_sampling_session", { sampling_session_id }),
           bob.post("/weights_info", { tinker_path: path }),
           bob.send("GET", `/training_runs/${model_id}`),
           bob.send("GET", `/training_runs/${model_id}/checkpoints`),
@@ -93,6 +95,29 @@ describe("a tenant", () => {
         ]
         for (const [index, request] of requests.entries()) assert.strictEqual(yield* status(request), 404, `${index}`)
         assert.property(yield* alice.result(step), "metrics")
+      }))
+
+    it.effect("forgets no result of another's", () =>
+      Effect.gen(function*() {
+        const { step } = yield* work
+        const { session_id } = (yield* bob.post("/create_session", {})).body
+        const sampler = { session_id, sampling_session_seq_id: 0, base_model: Script.defaultModel }
+        const { sampling_session_id } = (yield* bob.post("/create_sampling_session", sampler)).body
+        const target = { type: "sampling_session", sampling_session_id }
+        const retrieved_request_ids = [step.body["request_id"]]
+        assert.property(yield* alice.result(step), "metrics")
+        yield* bob.post("/retrieve_futures", { target, retrieved_request_ids, timeout: 0 })
+        assert.property(yield* alice.result(step), "metrics")
+      }))
+
+    it.effect("has a session of its own, whichever idempotency key another sent", () =>
+      Effect.gen(function*() {
+        const create = (key: string) =>
+          Api.post("/create_session", {}, { "x-api-key": `tml-${key}`, "x-idempotency-key": "once" })
+        const id = ({ body }: { readonly body: Api.Body }) => body["session_id"]
+        const first = id(yield* create("alice"))
+        assert.strictEqual(id(yield* create("alice")), first)
+        assert.notStrictEqual(id(yield* create("bob")), first)
       }))
 
     it.effect("cannot load another's weights, and learns nothing of their names", () =>
