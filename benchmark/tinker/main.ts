@@ -40,9 +40,9 @@ const codecRows = Object.keys(ourRates).map((name) => [
   shown(ratio(name), 1, "×")
 ])
 
-const serve = () =>
+const serve = (...args: ReadonlyArray<string>) =>
   new Promise<{ readonly url: string; readonly stop: () => void }>((resolve) => {
-    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", here("service.ts")], {
+    const child = spawn(process.execPath, ["--conditions=@effect-rl/source", here("service.ts"), ...args], {
       stdio: ["ignore", "pipe", "inherit"]
     })
     child.stdout.once("data", (text: Buffer) => resolve({ url: text.toString().trim(), stop: () => child.kill() }))
@@ -61,6 +61,9 @@ fly(small, () => Process.node(...smallHeap, here("inFlight.ts"), url, "10000"))
 fly("effect-rl over fetch, 10,000", () => Process.node(here("inFlight.ts"), url, "10000", "fetch"))
 if (version !== undefined) fly("Python, 10,000", () => theirs("in_flight.py", url, "10000"))
 stop()
+const oneByOne = await serve("one-by-one")
+fly("effect-rl polling one by one, 10,000", () => Process.node(here("inFlight.ts"), oneByOne.url, "10000"))
+oneByOne.stop()
 
 const requests = (name: string) => Number(name.split(", ")[1]?.replaceAll(",", ""))
 const rate = (name: string) => requests(name) / (flights.get(name)?.seconds ?? NaN)
@@ -83,7 +86,8 @@ Report.publish("tinker", "The Tinker client", [
 values: lists of tokens and NumPy arrays. Its releases since 0.25 read no training results as JSON.`,
   Report.table(["body", "effect-rl MB/s", "Python MB/s", "effect-rl to it"], codecRows),
   `Samples in flight: all asked for at once at a service on loopback in another process, which answers each after 200 ms.
-A sample is two requests, over undici unless said otherwise, as the command line sends them. Memory is the most the
+A sample is two requests, over undici unless said otherwise, as the command line sends them, and one poll waits for all samples
+that are under way; a service without that call is polled for each. Memory is the most the
 process had; processor time is the client's alone. Node collects garbage when its heap has grown to a multiple of what is
 in use, which takes memory to save time; \`node ${smallHeap.join(" ")}\` keeps it small, without a
 limit to what may be in use.`,

@@ -1,4 +1,7 @@
-/** A service on loopback that answers every sample after 200 ms; prints its address. */
+/**
+ * A service on loopback that finishes every sample after 200 ms; prints its address. It lists finished samples unless `argv[2]` is
+ * "one-by-one".
+ */
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import * as Report from "../Report.ts"
@@ -14,8 +17,29 @@ const answer = SampleResult.encode({
   }]
 })
 
+const listsFinished = process.argv[2] !== "one-by-one"
+
 const readyAt = new Map<string, number>()
 let nextId = 0
+
+/** Of the newest sampler, in the order in which they were finished. */
+let finished: Array<string> = []
+/** The polls that are held until another sample is finished. */
+let held: Array<() => void> = []
+
+const finishLater = (id: string) =>
+  setTimeout(() => {
+    finished.push(id)
+    const polls = held
+    held = []
+    for (const answer of polls) answer()
+  }, work)
+
+const list = (response: ServerResponse, cursor: number) => {
+  if (cursor >= finished.length) return held.push(() => list(response, cursor))
+  const completions = finished.slice(cursor).map((request_id) => ({ request_id, state: "finished" }))
+  return json(response, { completions, cursor: finished.length })
+}
 
 const json = (response: ServerResponse, body: object) => {
   response.setHeader("content-type", "application/json")
@@ -28,26 +52,33 @@ const finish = (response: ServerResponse) => {
 }
 
 const fixed: Readonly<Record<string, object>> = {
-  "/client/config": { sample_max_concurrent_requests: 20_000 },
+  "/client/config": { sample_max_concurrent_requests: 20_000, sample_use_retrieve_futures: listsFinished },
   "/client/dynamic_config": { refresh_interval_sec: 300 },
   "/create_session": { session_id: "session", type: "create_session" },
   "/session_heartbeat": { type: "session_heartbeat" },
-  "/get_server_capabilities": { supported_models: [{ model_name: "model", max_context_length: 32_768 }] },
-  "/create_sampling_session": { sampling_session_id: "sampler", type: "create_sampling_session" }
+  "/get_server_capabilities": { supported_models: [{ model_name: "model", max_context_length: 32_768 }] }
 }
 
 const respond = (path: string, body: string, response: ServerResponse) => {
   const known = fixed[path]
   if (known !== undefined) return json(response, known)
+  if (path === "/create_sampling_session") {
+    finished = []
+    return json(response, { sampling_session_id: `sampler-${nextId++}`, type: "create_sampling_session" })
+  }
   if (path === "/asample") {
     const request_id = `sample-${nextId++}`
     readyAt.set(request_id, performance.now() + work)
+    if (listsFinished) finishLater(request_id)
     return json(response, { request_id, sample_sequence_ids: [`${request_id}:0`] })
   }
   if (path === "/retrieve_future") {
     const id = /"request_id":\s*"([^"]+)"/.exec(body)?.[1] ?? ""
     setTimeout(() => finish(response), Math.max((readyAt.get(id) ?? 0) - performance.now(), 0))
     return readyAt.delete(id)
+  }
+  if (path === "/retrieve_futures") {
+    return list(response, Number(/"prev_cursor":\s*(\d+)/.exec(body)?.[1] ?? 0))
   }
   response.statusCode = 404
   return json(response, { detail: "Not Found" })

@@ -34,6 +34,8 @@ export interface Negotiated {
   readonly createsByLoading: boolean
   /** Says from which numbers a further client of a sampler counts. */
   readonly joinsSamplers: boolean
+  /** Lists the finished samples of a sampler, so that one poll waits for all of them. */
+  readonly listsFinished: boolean
   /** Loss graphs are kept by the service, and computed there. */
   readonly computesGraphs: boolean
 }
@@ -57,10 +59,13 @@ export const fromResponse = (config: Wire.ClientConfigResponse): Negotiated => (
   billingPause: Duration.seconds(Math.max(config.billing_exception_max_pause_duration_sec ?? 3600, 0)),
   createsByLoading: config.create_model_via_load_weights ?? false,
   joinsSamplers: config.sample_join_sampling_session ?? false,
+  listsFinished: config.sample_use_retrieve_futures ?? false,
   computesGraphs: config.custom_loss_server_side ?? false
 })
 
-const isAbsent = (error: WireError.WireError) => WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
+/** The service does not have the call at all. */
+export const isAbsent = (error: WireError.WireError) =>
+  WireError.hasStatus(error, 404) || WireError.hasStatus(error, 405)
 
 /** Servers older than the endpoint need no configuration. */
 export const negotiate = (connection: Connection.Connection) =>

@@ -118,17 +118,22 @@ export const quietly = <A, E>(requests: Effect.Effect<A, E>): Effect.Effect<A, E
     return Effect.provideContext(requests, isTraced ? discreet : untraced)
   })
 
+const late = (limit: Duration.Duration, last: () => WireError.WireError | undefined) => () => {
+  const error = last()
+  const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
+  return WireError.make(new WireError.NoAnswer({ detail }))
+}
+
 /** Fails work that takes longer than the limit, with its last error. */
 export const within = (
   { deadlines }: Pick<Options, "deadlines">,
   limit: Duration.Duration,
   last: () => WireError.WireError | undefined = () => undefined
-) =>
-  deadlines.within(limit, () => {
-    const error = last()
-    const detail = `no answer within ${Duration.format(limit)}${error === undefined ? "" : `: ${error.message}`}`
-    return WireError.make(new WireError.NoAnswer({ detail }))
-  })
+) => deadlines.within(limit, late(limit, last))
+
+/** Watches work that is to end within the limit from now on. */
+export const deadline = ({ deadlines }: Pick<Options, "deadlines">, limit: Duration.Duration) =>
+  deadlines.watch(limit, late(limit, () => undefined))
 
 /** The attempt from which a failure is worth a warning. */
 const worryingAttempt = 3

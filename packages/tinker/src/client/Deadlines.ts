@@ -2,11 +2,13 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { endable } from "./Endable.ts"
+import { endable, type Watch } from "./Endable.ts"
 import type { WireError } from "./WireError.ts"
 
 export interface Deadlines {
-  /** Fails work that takes longer than `limit` with the error evaluated at that moment. */
+  /** Ends work that takes longer than `limit`, from now on, with the error evaluated at that moment. */
+  readonly watch: (limit: Duration.Duration, error: () => WireError) => Effect.Effect<Watch<WireError>>
+  /** Fails work that takes longer. */
   readonly within: (
     limit: Duration.Duration,
     error: () => WireError
@@ -36,10 +38,10 @@ export const make = Effect.gen(function*() {
     return limit
   }
 
-  const watch = (waits: Set<Wait>, limit: number, pause: number): Effect.Effect<never> =>
+  const endLate = (waits: Set<Wait>, limit: number, pause: number): Effect.Effect<never> =>
     Effect.sleep(pause).pipe(
       Effect.andThen(Clock.currentTimeMillis),
-      Effect.flatMap((now) => watch(waits, limit, endDue(waits, limit, now)))
+      Effect.flatMap((now) => endLate(waits, limit, endDue(waits, limit, now)))
     )
 
   const queue = (limit: number) =>
@@ -48,24 +50,28 @@ export const make = Effect.gen(function*() {
       if (known !== undefined) return Effect.succeed(known)
       const waits = new Set<Wait>()
       queues.set(limit, waits)
-      return Effect.as(Effect.forkIn(watch(waits, limit, limit), scope), waits)
+      return Effect.as(Effect.forkIn(endLate(waits, limit, limit), scope), waits)
     })
 
-  const within: Deadlines["within"] = (duration, error) => (work) => {
-    if (!Duration.isFinite(duration)) return work
+  const never: Watch<WireError> = () => () => {}
+
+  const watch: Deadlines["watch"] = (duration, error) => {
+    if (!Duration.isFinite(duration)) return Effect.succeed(never)
     const limit = Math.ceil(Duration.toMillis(duration))
     return Effect.flatMap(
       queue(limit),
       (waits) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          endable<WireError>((end) => {
-            const wait: Wait = { until: now + limit, end: () => end(error()) }
-            waits.add(wait)
-            return () => waits.delete(wait)
-          })(work))
+        Effect.map(Clock.currentTimeMillis, (now): Watch<WireError> => (end) => {
+          const wait: Wait = { until: now + limit, end: () => end(error()) }
+          waits.add(wait)
+          return () => waits.delete(wait)
+        })
     )
   }
 
-  const deadlines: Deadlines = { within }
+  const within: Deadlines["within"] = (limit, error) => (work) =>
+    Duration.isFinite(limit) ? Effect.flatMap(watch(limit, error), (late) => endable(late)(work)) : work
+
+  const deadlines: Deadlines = { watch, within }
   return deadlines
 })

@@ -7,6 +7,12 @@ import * as Fiber from "effect/Fiber"
 /** Receives the function that ends the work with an error, and returns the clean-up for when the work is over. */
 export type Watch<E> = (end: (error: E) => void) => () => void
 
+/** All of them at once. */
+export const all = <E>(watches: ReadonlyArray<Watch<E>>): Watch<E> => (end) => {
+  const over = watches.map((watch) => watch(end))
+  return () => over.forEach((over) => over())
+}
+
 /** One fiber for the work: racing it against what may end it would take two, and interrupt one of them every time. */
 export const endable = <E2>(watch: Watch<E2>) => <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
   Effect.contextWith((context: Context.Context<R>) =>

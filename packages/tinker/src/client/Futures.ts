@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { Failed, Metadata, Promised, TryAgain } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
@@ -10,6 +9,7 @@ import { Event } from "./Activity.ts"
 import * as Answer from "./Answer.ts"
 import type { Budget } from "./Budget.ts"
 import * as Connection from "./Connection.ts"
+import * as Polling from "./Polling.ts"
 import * as Promises from "./Promises.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import * as Said from "./Said.ts"
@@ -105,26 +105,6 @@ const interpret = Effect.fnUntraced(function*<A>(
   return ready(yield* read({ json }))
 })
 
-/** Longer than services hold a request, which is 40 seconds. */
-const hold = "60 seconds"
-
-/** Between two answers of "not yet" that came at once: services wait themselves before they say so. */
-const pause = "100 millis"
-const atOnce = 1000
-
-/** How often in a row an unreadable answer, or a 400 that may be a proxy's, is asked for again. */
-const noise = 3
-
-const isNoise = ({ reason }: WireError.WireError) =>
-  reason._tag === "Unreadable" || (reason._tag === "Refused" && reason.status === 400 && reason.said === undefined)
-
-const throughNoise = RetryPolicy.retry(() =>
-  Schedule.recurs(noise).pipe(
-    Schedule.setInputType<WireError.WireError>(),
-    Schedule.while(({ input }) => isNoise(input))
-  )
-)
-
 /** A promise that the service has dropped, or does not know, will never have a result. */
 const lost = (error: WireError.WireError) => {
   const status = [404, 410].find((status) => WireError.hasStatus(error, status))
@@ -133,12 +113,13 @@ const lost = (error: WireError.WireError) => {
     : WireError.make(new WireError.PromiseLost({ status, detail: error.message }))
 }
 
-/** The result of a promise, asked for until it is there or the deadline has passed. */
+/** The result of a promise, of `size` bytes where that is known, asked for until it is there or the deadline has passed. */
 export const retrieve = <A>(
   { connection, responseBytes }: Futures,
   kind: Kind,
   requestId: string,
-  read: Read<A>
+  read: Read<A>,
+  size?: number
 ): Effect.Effect<A, WireError.WireError> => {
   let iteration = 0
   let last: WireError.WireError | undefined
@@ -153,11 +134,11 @@ export const retrieve = <A>(
     )
 
   const poll = (allowMetadata: boolean) =>
-    Effect.suspend(() => connection.exchange(request(allowMetadata), hold)).pipe(
+    Effect.suspend(() => connection.exchange(request(allowMetadata), Polling.hold)).pipe(
       Effect.flatMap((answer) => interpret(connection, kind, answer, read)),
       Effect.mapError((error) => error._tag === "MalformedBody" ? Answer.unreadable(error) : lost(error)),
       Effect.catchIf(({ reason }) => reason._tag === "NoAnswer", () => Effect.succeed(notYet)),
-      throughNoise,
+      Polling.throughNoise,
       Effect.tapError((error) =>
         Effect.sync(() => {
           last = error
@@ -169,26 +150,20 @@ export const retrieve = <A>(
   const persistent = (allowMetadata: boolean) =>
     connection.retry(RetryPolicy.polling, `result of ${kind}`, poll(allowMetadata))
 
-  const again = (started: number): Effect.Effect<A, WireError.WireError> =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (now) => now - started < atOnce ? Effect.delay(wait(true), pause) : wait(true)
-    )
-
-  const wait = (allowMetadata: boolean): Effect.Effect<A, WireError.WireError> =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (started) =>
-        Effect.flatMap(persistent(allowMetadata), (polled): Effect.Effect<A, WireError.WireError> => {
+  const wait = (size?: number): Effect.Effect<A, WireError.WireError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (started) =>
+      Effect.flatMap(
+        size === undefined ? persistent(true) : responseBytes.use(size)(persistent(false)),
+        (polled): Effect.Effect<A, WireError.WireError> => {
           if (polled._tag === "Ready") return Effect.succeed(polled.value)
-          return polled._tag === "Large" && allowMetadata
-            ? responseBytes.use(polled.size)(wait(false))
-            : again(started)
-        })
-    )
+          return polled._tag === "Large" && size === undefined
+            ? wait(polled.size)
+            : Effect.andThen(Polling.rest(started), wait())
+        }
+      ))
 
   return Connection.within(connection.options, connection.options.deadline, () => last)(
-    Effect.suspend(() => wait(true))
+    Effect.suspend(() => wait(size))
   )
 }
 

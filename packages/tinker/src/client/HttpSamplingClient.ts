@@ -7,6 +7,7 @@ import * as Json from "../wire/Json.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as SampleResult from "../wire/SampleResult.ts"
 import type { Budget } from "./Budget.ts"
+import * as Completions from "./Completions.ts"
 import * as Connection from "./Connection.ts"
 import * as Futures from "./Futures.ts"
 import * as Logprob from "./Logprob.ts"
@@ -23,6 +24,7 @@ export interface Shared {
   readonly deadline: Duration.Duration
   /** Limits the samples under way: each has at most one request open. */
   readonly places: Budget
+  readonly support: Completions.Support
   readonly dispatch: SampleDispatch.SampleDispatch
   readonly watchdog: Watchdog
   /** A sample whose result the service lost is requested again. */
@@ -37,8 +39,8 @@ export interface Parts extends Shared {
   readonly limits: RequestRules.Limits
   readonly sessionId: string
   readonly modelPath: string
-  /** Clients that share a sampler each number their requests from elsewhere; 0 unless given. */
-  readonly firstSeqId?: number
+  /** Clients that share a sampler each have a block of numbers for their requests; 0 unless given. */
+  readonly block?: number
 }
 
 const decodeJson = Json.decode(SampleResult.Body)
@@ -152,13 +154,15 @@ const post = (request: Sampling.SampleRequest, sessionId: string, seqId: number)
     "1"
   )
 
+const blockSize = 1_000_000_000
+
 /** Can be used until its scope closes. */
 export const make = Effect.fnUntraced(function*(parts: Parts) {
   const {
+    block = 0,
     cancels,
     deadline,
     dispatch,
-    firstSeqId = 0,
     futures,
     limits,
     modelPath,
@@ -166,11 +170,12 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     places,
     resamples,
     sessionId,
+    support,
     watchdog
   } = parts
   let isClosed = false
   let isWarned = !needsStops
-  let nextSeqId = firstSeqId
+  let nextSeqId = block * blockSize
   const scope = yield* Effect.scope
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -178,13 +183,15 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     })
   )
 
+  const completions = yield* Completions.make(futures.connection, { samplerId: sessionId, block }, support)
+
   const once = (request: Sampling.SampleRequest) =>
     Effect.suspend(() => {
       const submit = Futures.submit(futures, post(request, sessionId, nextSeqId++), RetryPolicy.sampling)
       return Effect.flatMap(
         dispatch.post(SampleDispatch.sizeOf(request), submit),
         ({ request_id, sample_sequence_ids: ids }) =>
-          Futures.retrieve(futures, "Sample", request_id, read).pipe(
+          completions.result(request_id, (size) => Futures.retrieve(futures, "Sample", request_id, read, size)).pipe(
             Effect.map((result): Sampled => ({ result, ids })),
             Effect.onInterrupt(() =>
               cancels() ? Effect.forkIn(Futures.cancel(futures, request_id), scope) : Effect.void
@@ -197,15 +204,13 @@ export const make = Effect.fnUntraced(function*(parts: Parts) {
     RetryPolicy.observed(RetryPolicy.resampling, "sample", futures.connection.options.observe)
   )
 
+  const deadlineFromNow = Connection.deadline(futures.connection.options, deadline)
+
   const whilePlaced = (request: Sampling.SampleRequest) =>
-    Effect.suspend(() =>
-      once(request).pipe(
-        resamples ? anew : (same) => same,
-        Connection.within(futures.connection.options, deadline),
-        watchdog.watch,
-        Connection.quietly
-      )
-    )
+    Effect.flatMap(deadlineFromNow, (late) => {
+      const sampled = once(request)
+      return Connection.quietly(watchdog.watch(resamples ? anew(sampled) : sampled, late))
+    })
 
   /** Nothing is allocated for a request before it has a place: thousands may wait. */
   const ask = (request: Sampling.SampleRequest) =>

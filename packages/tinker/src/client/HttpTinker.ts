@@ -11,6 +11,7 @@ import * as Checkpoints from "../wire/Checkpoints.ts"
 import * as Sample from "../wire/Sample.ts"
 import * as Training from "../wire/Training.ts"
 import * as Budget from "./Budget.ts"
+import * as Completions from "./Completions.ts"
 import * as Connection from "./Connection.ts"
 import * as CustomLosses from "./CustomLosses.ts"
 import * as Dialect from "./Dialect.ts"
@@ -59,6 +60,7 @@ const open = Effect.fnUntraced(function*(options: Options) {
     futures: { ...futures, connection: Connection.unhurried(connection) },
     deadline: connection.options.deadline,
     places,
+    support: Completions.support(config.listsFinished),
     dispatch: SampleDispatch.make(config.sampleBytes, observe),
     watchdog: config.watchesSamples ? yield* Watchdog.make(options.progressTimeout, places.dismiss) : Watchdog.none,
     resamples: config.resamples,

@@ -71,10 +71,7 @@ const unreadable = rejected("the handle cannot be read, expected one of handleOf
 
 const withoutSlash = (url: string) => url.replace(/\/+$/, "")
 
-/** Each client of a sampler numbers its requests within a block of its own. */
-const blockSize = 1_000_000_000
-
-/** Blocks whose numbers a double can tell apart. */
+/** Blocks of requests whose numbers a double can tell apart. */
 const blocks = 9_000_000
 
 interface Parts {
@@ -136,7 +133,6 @@ export const make = ({ connection, joinsSamplers, models, sampling }: Parts) => 
     const sampler = Connection.call(connection, HttpClientRequest.get(`/samplers/${samplerId}`), Administration.Sampler)
     const { baseModel, modelPath } = yield* sampler
     const limits = yield* models.limits(baseModel, "sampleable")
-    const firstSeqId = blockSize * (yield* block(samplerId))
     yield* Session.heartbeat(connection, sessionId)
     return yield* tracked(
       { baseModel, samplerId, sessionId },
@@ -145,7 +141,7 @@ export const make = ({ connection, joinsSamplers, models, sampling }: Parts) => 
         limits,
         modelPath: modelPath ?? baseModel,
         sessionId: samplerId,
-        firstSeqId
+        block: yield* block(samplerId)
       })
     )
   })

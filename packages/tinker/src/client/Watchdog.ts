@@ -2,12 +2,15 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { endable } from "./Endable.ts"
+import { all, endable, type Watch } from "./Endable.ts"
 import * as WireError from "./WireError.ts"
 
 export interface Watchdog {
-  /** Fails as `Stuck` when no watched work has succeeded for the whole time. */
-  readonly watch: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E | WireError.WireError>
+  /** Fails as `Stuck` when no watched work has succeeded for the whole time, and where the other watches end it. */
+  readonly watch: <A, E>(
+    work: Effect.Effect<A, E>,
+    ...others: ReadonlyArray<Watch<WireError.WireError>>
+  ) => Effect.Effect<A, E | WireError.WireError>
 }
 
 /**
@@ -41,20 +44,22 @@ export const make = Effect.fnUntraced(function*(
 
   yield* Effect.flatMap(look, Effect.sleep).pipe(Effect.forever, Effect.forkScoped)
 
-  const watched = endable<WireError.WireError>((end) => {
+  const stuck: Watch<WireError.WireError> = (end) => {
     underWay.add(end)
     return () => underWay.delete(end)
-  })
+  }
 
   const watchdog: Watchdog = {
-    watch: (work) =>
+    watch: (work, ...others) =>
       Effect.andThen(
         Effect.suspend(() => underWay.size === 0 ? progress : Effect.void),
-        watched(Effect.tap(work, progress))
+        endable(all([stuck, ...others]))(Effect.tap(work, progress))
       )
   }
   return watchdog
 })
 
-/** Never ends work. */
-export const none: Watchdog = { watch: (work) => work }
+/** Never finds work stuck. */
+export const none: Watchdog = {
+  watch: (work, ...others) => others.length === 0 ? work : endable(all(others))(work)
+}

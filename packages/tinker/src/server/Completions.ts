@@ -14,33 +14,39 @@ export interface Page {
 }
 
 export interface Completions {
-  readonly begun: (target: string, id: string) => void
   readonly finished: (target: string, id: string, state: Completion["state"]) => Effect.Effect<void>
   readonly forgotten: (target: string, id: string) => void
-  /** What was finished after `cursor`; waits until there is something, or `patience` is over. */
+  /**
+   * What was finished after `cursor`; waits until there is something, or `patience` is over. What was finished before is not told
+   * again: the client has seen it.
+   */
   readonly after: (target: string, cursor: number, patience: Effect.Effect<unknown>) => Effect.Effect<Page>
 }
 
 interface Kept {
-  /** Undefined while it is under way. */
-  readonly place: number | undefined
-  readonly state: Completion["state"]
+  readonly place: number
+  readonly completion: Completion
 }
 
 export const make = (): Completions => {
+  /** In the order of their places. */
   const targets = new Map<string, Map<string, Kept>>()
   const waiting = new Map<string, Deferred.Deferred<void>>()
   let newest = 0
 
+  const forgotten: Completions["forgotten"] = (target, id) => {
+    const kept = targets.get(target)
+    kept?.delete(id)
+    if (kept?.size === 0) targets.delete(target)
+  }
+
   const page = (target: string, cursor: number): Page => {
-    const found = [...targets.get(target) ?? []].flatMap(([request_id, { place = 0, state }]) =>
-      place > cursor ? [{ request_id, state, place }] : []
-    )
-    found.sort((left, right) => left.place - right.place)
-    return {
-      completions: found.map(({ request_id, state }) => ({ request_id, state })),
-      cursor: found.at(-1)?.place ?? cursor
+    for (const [id, { place }] of targets.get(target) ?? []) {
+      if (place > cursor) break
+      forgotten(target, id)
     }
+    const kept = Array.from(targets.get(target)?.values() ?? [])
+    return { completions: kept.map(({ completion }) => completion), cursor: kept.at(-1)?.place ?? cursor }
   }
 
   const next = (target: string) => {
@@ -50,22 +56,15 @@ export const make = (): Completions => {
   }
 
   return {
-    begun: (target, id) => {
-      const all = targets.get(target) ?? new Map<string, Kept>()
-      targets.set(target, all.set(id, { place: undefined, state: "finished" }))
-    },
-    finished: (target, id, state) =>
+    forgotten,
+    finished: (target, request_id, state) =>
       Effect.suspend(() => {
-        targets.get(target)?.set(id, { place: ++newest, state })
+        const kept = targets.get(target) ?? new Map<string, Kept>()
+        targets.set(target, kept.set(request_id, { place: ++newest, completion: { request_id, state } }))
         const waiters = waiting.get(target)
         waiting.delete(target)
         return waiters === undefined ? Effect.void : Effect.asVoid(Deferred.succeed(waiters, undefined))
       }),
-    forgotten: (target, id) => {
-      const all = targets.get(target)
-      all?.delete(id)
-      if (all?.size === 0) targets.delete(target)
-    },
     after: (target, cursor, patience) =>
       Effect.suspend(() => {
         const now = page(target, cursor)

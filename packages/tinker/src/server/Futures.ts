@@ -168,10 +168,10 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     entry.fiber = undefined
     entry.finishedAt = yield* Clock.currentTimeMillis
     unfinished--
-    yield* Deferred.done(entry.done, result)
     if (entry.target !== undefined) {
       yield* completions.finished(entry.target, id, Exit.isSuccess(result) ? "finished" : "failed")
     }
+    yield* Deferred.done(entry.done, result)
   })
 
   const start = Effect.fnUntraced(function*(id: string, entry: Entry, work: Work, scope: Scope.Scope) {
@@ -210,7 +210,6 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
     entries.set(id, entry)
     if (session !== undefined) ofSession.set(session, (ofSession.get(session) ?? new Set()).add(id))
     hold(tenant, tokens)
-    if (target !== undefined) completions.begun(target, id)
     unfinished++
     yield* start(id, entry, work, scope)
     return id

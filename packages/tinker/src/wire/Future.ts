@@ -2,6 +2,9 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Schema from "effect/Schema"
 
+/** Bytes of a result, for which a client makes room before it asks for all of it. */
+const Size = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
 /** The answer to every submission. */
 export const Promised = Schema.Struct({
   request_id: Schema.String,
@@ -32,7 +35,11 @@ export const RetrieveManyRequest = Schema.Struct({
 
 export const RetrieveManyResponse = Schema.Struct({
   completions: Schema.Array(
-    Schema.Struct({ request_id: Schema.String, state: Schema.Literals(["finished", "failed"]) })
+    Schema.Struct({
+      request_id: Schema.String,
+      state: Schema.Literals(["finished", "failed"]),
+      response_payload_uncompressed_size: Schema.optionalKey(Schema.NullOr(Size))
+    })
   ),
   cursor: Schema.Int
 })
@@ -51,7 +58,7 @@ export const TryAgain = Schema.Struct({
 export const Metadata = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   status: Schema.Literal("complete_metadata"),
-  response_payload_size: Schema.Int
+  response_payload_size: Size
 })
 
 /** A failure that is a result; only servers of this project send `reason`. */

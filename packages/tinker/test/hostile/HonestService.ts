@@ -3,6 +3,7 @@
  * so when it comes, whatever the numbers before it do, so that order is the client's alone to keep; `OwnServer` waits for them.
  */
 import type { ModelInput, Sampling } from "@effect-rl/core"
+import * as Future from "@effect-rl/tinker/wire/Future"
 import * as Json from "@effect-rl/tinker/wire/Json"
 import * as PassData from "@effect-rl/tinker/wire/PassData"
 import * as PassRequest from "@effect-rl/tinker/wire/PassRequest"
@@ -81,6 +82,7 @@ const notFound = (what: string) => json({ detail: `no ${what}` }, 404)
 
 const Body = Schema.Record(Schema.String, Schema.Unknown)
 const decodeBody = Json.decodeText(Body)
+const decodeMany = Json.decodeText(Future.RetrieveManyRequest)
 const decodeSample = Json.decodeText(Sample.SampleRequest)
 
 /** Small numbers, so that a handful of requests is enough to reach them. */
@@ -90,6 +92,7 @@ const limits = { fwdbwd_max_chunk_len: 2, sample_max_concurrent_requests: 3 }
 export interface Wishes {
   readonly parallel_fwdbwd_chunks?: boolean
   readonly proto_compress_fwdbwd?: boolean
+  readonly sample_use_retrieve_futures?: boolean
 }
 
 export const make = (wishes: Wishes = {}): HonestService => {
@@ -97,6 +100,8 @@ export const make = (wishes: Wishes = {}): HonestService => {
   const futures = new Map<string, Reply>()
   const accepted = new Map<string, string>()
   const saved = new Set<string>()
+  /** Ids of samples by their sampler, in the order in which they came. */
+  const finished = new Map<string, Array<string>>()
   let created = 0
 
   /** Carried out the first time this key is seen. */
@@ -128,10 +133,11 @@ export const make = (wishes: Wishes = {}): HonestService => {
   const sample = Effect.fnUntraced(function*(text: string) {
     const request = yield* decodeSample(text)
     const asked = yield* Sample.toRequest(request, contextLength)
-    return once(
-      `sample ${request.sampling_session_id} ${request.seq_id}`,
-      () => ({ status: 200, protobuf: "sample", body: SampleResult.encode(responseTo(asked)) })
-    )
+    const sampler = request.sampling_session_id ?? ""
+    return once(`sample ${sampler} ${request.seq_id}`, () => {
+      finished.set(sampler, [...finished.get(sampler) ?? [], `future-${futures.size}`])
+      return { status: 200, protobuf: "sample", body: SampleResult.encode(responseTo(asked)) }
+    })
   })
 
   const training = (body: Readonly<Record<string, unknown>>, what: string, result: object) => {
@@ -151,6 +157,12 @@ export const make = (wishes: Wishes = {}): HonestService => {
     const id = `weights/${String(body["path"])}`
     saved.add(id)
     return training(body, `save ${String(body["path"])}`, { path: `tinker://${String(body["model_id"])}/${id}` })
+  }
+
+  const listed = ({ prev_cursor = 0, target }: typeof Future.RetrieveManyRequest.Type) => {
+    const ids = finished.get(target.sampling_session_id) ?? []
+    const completions = ids.slice(prev_cursor).map((request_id) => ({ request_id, state: "finished" }))
+    return json({ completions, cursor: ids.length })
   }
 
   const plain = (path: string, body: Readonly<Record<string, unknown>>): Reply => {
@@ -197,6 +209,7 @@ export const make = (wishes: Wishes = {}): HonestService => {
     if (isProtobuf) return yield* pass(body)
     const text = new TextDecoder().decode(body)
     if (path === "/asample") return yield* sample(text)
+    if (path === "/retrieve_futures") return listed(yield* decodeMany(text))
     return plain(path, text === "" ? {} : yield* decodeBody(text))
   }, Effect.orDie)
 

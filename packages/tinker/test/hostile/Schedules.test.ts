@@ -36,7 +36,11 @@ const died = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isFailure(exit) && exit.cause.reasons.some(Cause.isDieReason) ? [Cause.pretty(exit.cause)] : []
 
 const simulate = Effect.fnUntraced(function*(seed: number): Effect.fn.Return<Outcome> {
-  const service = HonestService.make({ parallel_fwdbwd_chunks: Draw.make(seed, "wishes").chance(0.5) })
+  const wishes = Draw.make(seed, "wishes")
+  const service = HonestService.make({
+    parallel_fwdbwd_chunks: wishes.chance(0.5),
+    sample_use_retrieve_futures: wishes.chance(0.5)
+  })
   const encounter = Encounter.make(service, Mischief.schedule(seed))
   const network = VirtualNetwork.make(encounter)
   const program = Workload.workload.pipe(

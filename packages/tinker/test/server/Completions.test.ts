@@ -6,7 +6,6 @@ describe("a poll for all requests of a target", () => {
   it.effect("is held until one is finished", () =>
     Effect.gen(function*() {
       const completions = Completions.make()
-      completions.begun("target", "one")
       const waiting = yield* Effect.forkChild(completions.after("target", 0, Effect.never))
       yield* Effect.yieldNow
       assert.isUndefined(waiting.pollUnsafe())
@@ -24,10 +23,23 @@ describe("a poll for all requests of a target", () => {
       assert.deepStrictEqual(page, { completions: [], cursor: 7 })
     }))
 
+  it.effect("does not find again what its cursor has passed", () =>
+    Effect.gen(function*() {
+      const completions = Completions.make()
+      for (const id of ["one", "two", "three"]) yield* completions.finished("target", id, "finished")
+      const idsAfter = (cursor: number) =>
+        Effect.map(
+          completions.after("target", cursor, Effect.void),
+          (page) => page.completions.map(({ request_id }) => request_id)
+        )
+      assert.deepStrictEqual(yield* idsAfter(0), ["one", "two", "three"])
+      assert.deepStrictEqual(yield* idsAfter(2), ["three"])
+      assert.deepStrictEqual(yield* idsAfter(0), ["three"])
+    }))
+
   it.effect("finds nothing of results that are forgotten", () =>
     Effect.gen(function*() {
       const completions = Completions.make()
-      completions.begun("target", "one")
       yield* completions.finished("target", "one", "finished")
       completions.forgotten("target", "one")
       assert.deepStrictEqual(yield* completions.after("target", 0, Effect.void), { completions: [], cursor: 0 })

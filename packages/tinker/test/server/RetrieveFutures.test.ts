@@ -1,5 +1,9 @@
+import { ModelInput, Tinker } from "@effect-rl/core"
+import { Script } from "@effect-rl/core/testing"
+import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Redacted } from "effect"
+import { FetchHttpClient, HttpClient, HttpServer } from "effect/http"
 import * as Api from "./Api.ts"
 
 const poll = (sampling_session_id: string, more: object = {}) =>
@@ -56,6 +60,34 @@ describe("one poll for all requests of a sampling session", () => {
         yield* Api.result(sent)
         yield* poll(sampler, { retrieved_request_ids: [sent.body["request_id"]], timeout: 0 })
         assert.strictEqual((yield* Api.poll(sent)).status, 410)
+      }))
+
+    it.effect("is how this project's client waits for its samples", () =>
+      Effect.gen(function*() {
+        const paths: Array<string> = []
+        const { address } = yield* HttpServer.HttpServer
+        const client = Layer.provide(
+          TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }),
+          Layer.effect(
+            HttpClient.HttpClient,
+            Effect.map(HttpClient.HttpClient, HttpClient.tapRequest(({ url }) => Effect.sync(() => paths.push(url))))
+          )
+        ).pipe(Layer.provide(FetchHttpClient.layer))
+        const asked = (path: string) => paths.filter((url) => url.endsWith(path)).length
+        const sampled = Effect.gen(function*() {
+          const tinker = yield* Tinker.Tinker
+          const { sample } = yield* tinker.createSamplingClient({ baseModel: Script.defaultModel })
+          return yield* Effect.forEach(
+            Array.from({ length: 20 }),
+            () => sample({ prompt: ModelInput.fromTokens([1, 2]), params: { maxTokens: 2 } }),
+            { concurrency: "unbounded" }
+          )
+        })
+        const samples = yield* Effect.scoped(Effect.provide(sampled, client))
+        assert.strictEqual(samples.length, 20)
+        assert.strictEqual(asked("/asample"), 20)
+        assert.strictEqual(asked("/retrieve_future"), 20)
+        assert.isAbove(asked("/retrieve_futures"), 0)
       }))
 
     it.effect("of a session that is not there is refused", () =>

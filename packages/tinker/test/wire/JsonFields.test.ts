@@ -141,7 +141,6 @@ const elsewhere: Readonly<Record<string, string>> = {
 /** Fields that have no meaning outside the SDK, or another name on the wire. */
 const exceptions: Readonly<Record<string, string>> = {
   "ClientConfigResponse.use_pyqwest_transport": "chooses among Python's HTTP clients",
-  "FutureFinished.response_payload_uncompressed_size": "optional; a client that misses it reserves no room beforehand",
   "OptimStepRequest.optim_params": "adam_params or optimizer_params on the wire"
 }
 
