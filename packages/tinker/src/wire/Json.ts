@@ -53,6 +53,22 @@ const unmarked = (value: unknown): unknown => {
   return value
 }
 
+/** Arrays and objects in one text: a text of three bytes becomes an object of fifty. */
+const mostNested = 2_000_000
+
+const [brace, bracket] = [123, 91]
+
+/** Counts those in strings too: few texts are so long, and none has so many. */
+const isNestedTooOften = (text: string) => {
+  if (text.length <= mostNested) return false
+  let count = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === brace || code === bracket) count++
+  }
+  return count > mostNested
+}
+
 /**
  * Any JSON value, with whole numbers beyond 2^53 as bigints. Takes time in proportion to the text: a reviver, which is called for
  * every value, takes twenty times as long.
@@ -60,6 +76,7 @@ const unmarked = (value: unknown): unknown => {
 export const parse = (text: string): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
     try: (): unknown => {
+      if (isNestedTooOften(text)) throw new RangeError(`more than ${mostNested} arrays and objects`)
       const value: unknown = JSON.parse(text)
       return mayHoldLarge.test(text) ? unmarked(JSON.parse(marked(text))) : value
     },

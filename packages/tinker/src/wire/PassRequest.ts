@@ -12,6 +12,7 @@ import {
 } from "./gen/TinkerPublic.gen.ts"
 import { MalformedBody } from "./Json.ts"
 import * as Provenance from "./Provenance.ts"
+import * as Size from "./Size.ts"
 
 /** A protobuf message, equal whether it came as protobuf or JSON. */
 export type PassRequest = ForwardBackwardRequest
@@ -113,8 +114,14 @@ export const fromPass = ({ data, forwardOnly, loss, modelId, seqId }: Pass, send
 
 export const encode = (request: PassRequest): Uint8Array => toBinary(ForwardBackwardRequestSchema, request)
 
+/** Fields of a pass: datums, their chunks, tensors and settings. */
+const mostFields = 500_000
+
 export const decode = (bytes: Uint8Array): Effect.Effect<PassRequest, MalformedBody> =>
   Effect.try({
-    try: () => fromBinary(ForwardBackwardRequestSchema, bytes),
+    try: () => {
+      Size.check(ForwardBackwardRequestSchema, bytes, mostFields)
+      return fromBinary(ForwardBackwardRequestSchema, bytes)
+    },
     catch: (cause) => new MalformedBody({ detail: String(cause) })
   })

@@ -59,6 +59,13 @@ describe("JSON bodies", () => {
       assert.include(message, "a whole number of 1000000 digits, expected at most 40")
     }))
 
+  it.effect("have at most two million arrays and objects, each of which takes more memory than text", () =>
+    Effect.gen(function*() {
+      const { message } = yield* Effect.flip(Json.parse(`[${"{},".repeat(2_000_000)}{}]`))
+      assert.include(message, "more than 2000000 arrays and objects")
+      assert.lengthOf((yield* Json.parse(`[${"{},".repeat(1_000_000)}{}]`)) as ReadonlyArray<unknown>, 1_000_001)
+    }))
+
   it.effect("that are torn or of another shape cannot be read", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(decode("{\"seq_id\":")))._tag, "MalformedBody")

@@ -95,6 +95,28 @@ describe("a training pass", () => {
       }))
   })
 
+  it.effect("has at most half a million fields, each of which takes more memory than it is sent in", () =>
+    Effect.gen(function*() {
+      const repeated = (count: number, ...bytes: ReadonlyArray<number>) =>
+        Uint8Array.from({ length: count * bytes.length }, (_, index) => bytes[index % bytes.length] ?? 0)
+      const within = (field: number, content: Uint8Array) => {
+        const length = [0, 7, 14, 21].map((shift, index) => ((content.length >> shift) & 127) | (index < 3 ? 128 : 0))
+        const all = new Uint8Array(content.length + 5)
+        all.set([8 * field + 2, ...length])
+        all.set(content, 5)
+        return all
+      }
+      const datums = repeated(600_000, 0x1a, 0)
+      const chunks = within(3, repeated(600_000, 0x0a, 0))
+      const unknown = within(3, within(1, repeated(600_000, 0x78, 0)))
+      const shape = within(3, within(2, within(2, within(4, repeated(600_000, 1)))))
+      for (const bytes of [datums, chunks, unknown, shape]) {
+        const refused = yield* Effect.flip(PassRequest.decode(bytes))
+        assert.include(refused.message, "it has more than 500000 fields")
+      }
+      assert.lengthOf((yield* PassRequest.decode(repeated(1000, 0x1a, 0))).data, 1000)
+    }))
+
   it.effect("that is cut off cannot be read", () =>
     Effect.gen(function*() {
       const torn = yield* Effect.flip(PassRequest.decode(Vectors.bytes(specified).subarray(0, 100)))
