@@ -407,6 +407,21 @@ def _():
     assert found[0].status.reason.type == "errored" and found[0].status.detail == "as planned", found
 
 
+@check("user metadata that this project's client gave to its session, run and checkpoint")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK has no search"
+    rest = tinker.RestClient()
+    query = types.SessionSearchRequest(user_metadata={"recipe": "sums"}, owner=types.AccessibleSearchOwner())
+    [session] = rest.search_sessions(query).result().sessions
+    assert session.display_name == "written by effect-rl", session
+    assert session.user_metadata == {"recipe": "sums"}, session
+    [run] = rest.get_session(session.session_id).result().training_run_ids
+    assert rest.get_training_run(run).result().user_metadata == {"commit": "a1b2"}, run
+    [checkpoint] = rest.list_checkpoints(run).result().checkpoints
+    assert checkpoint.user_metadata == {"iteration": "3"}, checkpoint
+
+
 ADAPTER = {"adapter_config.json", "adapter_model.safetensors"}
 
 

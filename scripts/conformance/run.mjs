@@ -39,6 +39,8 @@ const installed = (version) => {
 const prepared = versions.map(installed)
 const checkpoints = mkdtempSync(join(tmpdir(), "conformance-checkpoints-"))
 const { stop, url } = await serve(checkpoints)
+const program = ["--conditions=@effect-rl/source", "scripts/conformance/written.ts", url, model]
+execFileSync(process.execPath, program, { stdio: "inherit" })
 const results = prepared.map(({ python, version }) => {
   const [head, ...checks] = check(python, url)
   return { sdk: head?.sdk ?? `${version} did not start`, checks }

@@ -65,12 +65,12 @@ const resumable = (model: string) =>
   Effect.map(Tinker.Tinker, (tinker) =>
     Tinker.Tinker.of({
       ...tinker,
-      createTrainingClientFromState: (path) =>
+      createTrainingClientFromState: (path, options) =>
         Effect.catchReason(
-          tinker.createTrainingClientFromState(path),
+          tinker.createTrainingClientFromState(path, options),
           "TinkerError",
           "NotFound",
-          () => tinker.createLoraTrainingClient({ baseModel: model })
+          () => tinker.createLoraTrainingClient({ ...options, baseModel: model })
         )
     }))
 

@@ -5,7 +5,7 @@ import type * as Scope from "effect/Scope"
 import type { Capabilities } from "./Capabilities.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
-import type { TrainingClient } from "./TrainingClient.ts"
+import type { TrainingClient, UserMetadata } from "./TrainingClient.ts"
 
 /** `loraRank` 32, everything trained; equal seeds give equal initial adapters where the backend has seeds. */
 export interface LoraOptions {
@@ -15,6 +15,8 @@ export interface LoraOptions {
   readonly trainMlp?: boolean
   readonly trainAttn?: boolean
   readonly trainUnembed?: boolean
+  /** Of the training run, where the backend lists runs. */
+  readonly userMetadata?: UserMetadata
 }
 
 /**
@@ -37,7 +39,10 @@ export class Tinker extends Context.Service<Tinker, {
   readonly capabilities: (model: string) => Effect.Effect<Capabilities, TinkerError>
   readonly createLoraTrainingClient: (options: LoraOptions) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
   /** A training client that goes on from `saveState`, with its optimizer. */
-  readonly createTrainingClientFromState: (path: string) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
+  readonly createTrainingClientFromState: (
+    path: string,
+    options?: Pick<LoraOptions, "userMetadata">
+  ) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
   readonly createSamplingClient: (
     from: { readonly baseModel: string } | { readonly modelPath: string }
   ) => Effect.Effect<SamplingClient, TinkerError, Scope.Scope>

@@ -69,13 +69,19 @@ export interface GraphDatum {
   readonly counted?: Uint8Array
 }
 
-/** Retention of a checkpoint on backends that expire them; forever unless given. */
+/** Texts by name that say who or what made something, as the listings of a service return them. */
+export type UserMetadata = Readonly<Record<string, string>>
+
+/** How a checkpoint is kept and found again. */
 export interface SaveOptions {
+  /** Retention of the checkpoint on backends that expire them; forever unless given. */
   readonly ttl?: Duration.Input
+  /** Of the checkpoint, where the backend lists checkpoints. */
+  readonly userMetadata?: UserMetadata
 }
 
 /** Besides its retention, who can read the files: age recipients, native keys or SSH public keys; anyone unless given. */
-export interface ExternalSaveOptions extends SaveOptions {
+export interface ExternalSaveOptions extends Pick<SaveOptions, "ttl"> {
   readonly ageEncryptionRecipients?: ReadonlyArray<string>
 }
 

@@ -4,6 +4,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { UserMetadata } from "../backend/TrainingClient.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type * as Datum from "../model/Datum.ts"
 import type * as Loss from "../model/Loss.ts"
@@ -20,12 +21,22 @@ interface Save {
   readonly client: string
   readonly name: string
   readonly ttl: Duration.Duration | undefined
+  readonly userMetadata?: UserMetadata
 }
 
 /** `client` is the `modelId` of the training client. */
 export type Call = Data.TaggedEnum<{
-  CreateTrainingClient: { readonly client: string; readonly baseModel: string; readonly loraRank: number }
-  CreateTrainingClientFromState: { readonly client: string; readonly path: string }
+  CreateTrainingClient: {
+    readonly client: string
+    readonly baseModel: string
+    readonly loraRank: number
+    readonly userMetadata?: UserMetadata
+  }
+  CreateTrainingClientFromState: {
+    readonly client: string
+    readonly path: string
+    readonly userMetadata?: UserMetadata
+  }
   CreateSamplingClient: { readonly modelPath: string }
   Sample: { readonly modelPath: string; readonly request: Sampling.SampleRequest }
   ComputeLogprobs: { readonly modelPath: string; readonly prompt: ModelInput.ModelInput }

@@ -11,6 +11,9 @@ import * as ScriptedSampling from "./ScriptedSampling.ts"
 import * as ScriptedTraining from "./ScriptedTraining.ts"
 import { noOptimizer } from "./ToyModel.ts"
 
+const metadataOf = ({ userMetadata }: Pick<LoraOptions, "userMetadata"> = {}) =>
+  userMetadata === undefined ? {} : { userMetadata }
+
 const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
   const machine = yield* Machine.make(script)
 
@@ -35,19 +38,21 @@ const makeTinker = Effect.fnUntraced(function*(script: Script.Script) {
     capabilities: Effect.fnUntraced(function*(name) {
       return (yield* machine.model(name)).capabilities
     }, Machine.failing("capabilities")),
-    createLoraTrainingClient: Effect.fnUntraced(function*({ baseModel, loraRank = 32 }: LoraOptions) {
+    createLoraTrainingClient: Effect.fnUntraced(function*({ baseModel, loraRank = 32, ...options }: LoraOptions) {
       const model = yield* machine.model(baseModel)
       yield* RequestRules.loraRank(loraRank, model.capabilities)
       const modelId = yield* nextModelId
-      yield* begin(Call.CreateTrainingClient({ client: modelId, baseModel, loraRank }), "CreateTrainingClient")
+      const call = Call.CreateTrainingClient({ client: modelId, baseModel, loraRank, ...metadataOf(options) })
+      yield* begin(call, "CreateTrainingClient")
       const checkpoint = { baseModel, loraRank, step: 0, weights: new Map(), optimizer: noOptimizer }
       return yield* train({ modelId, model, checkpoint })
     }, Machine.failing("createLoraTrainingClient")),
-    createTrainingClientFromState: Effect.fnUntraced(function*(path) {
+    createTrainingClientFromState: Effect.fnUntraced(function*(path, options) {
       const checkpoint = yield* machine.load(path)
       const model = yield* machine.model(checkpoint.baseModel)
       const modelId = yield* nextModelId
-      yield* begin(Call.CreateTrainingClientFromState({ client: modelId, path }), "CreateTrainingClientFromState")
+      const call = Call.CreateTrainingClientFromState({ client: modelId, path, ...metadataOf(options) })
+      yield* begin(call, "CreateTrainingClientFromState")
       return yield* train({ modelId, model, checkpoint })
     }, Machine.failing("createTrainingClientFromState")),
     createSamplingClient: Effect.fnUntraced(function*(from) {

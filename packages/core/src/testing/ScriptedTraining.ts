@@ -27,8 +27,10 @@ export interface Start {
   readonly checkpoint: Machine.Checkpoint
 }
 
-const ttlOf = (options: SaveOptions | undefined) =>
-  options?.ttl === undefined ? undefined : Duration.fromInputUnsafe(options.ttl)
+const given = ({ ttl, userMetadata }: SaveOptions = {}) => ({
+  ttl: ttl === undefined ? undefined : Duration.fromInputUnsafe(ttl),
+  ...(userMetadata === undefined ? {} : { userMetadata })
+})
 
 /** Trains until the surrounding scope closes or the client is unloaded. */
 export const make = Effect.fnUntraced(
@@ -95,12 +97,12 @@ export const make = Effect.fnUntraced(
       optimStep: (adam) => submit(Call.OptimStep({ client, adam }), (at) => trained.optimStep(adam, at)),
       saveState: (name, options) =>
         submit(
-          Call.SaveState({ client, name, ttl: ttlOf(options) }),
+          Call.SaveState({ client, name, ...given(options) }),
           () => trained.save(`scripted://${modelId}/weights/${name}`, true)
         ),
       saveWeightsForSampler: (name, options) =>
         submit(
-          Call.SaveWeightsForSampler({ client, name, ttl: ttlOf(options) }),
+          Call.SaveWeightsForSampler({ client, name, ...given(options) }),
           () => trained.save(`scripted://${modelId}/sampler_weights/${name}`, false)
         ),
       saveWeightsAndGetSamplingClient: snapshot,

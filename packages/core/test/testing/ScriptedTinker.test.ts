@@ -111,6 +111,20 @@ describe("the log of calls", () => {
       assert.deepStrictEqual(steps.map(({ adam }) => adam), [{ learningRate: 1, beta1: 0.5 }])
     }).pipe(Effect.provide(ScriptedTinker.layer())))
 
+  it.effect("keeps the metadata of clients and saves", () =>
+    Effect.gen(function*() {
+      const tinker = yield* Tinker.Tinker
+      const userMetadata = { commit: "a1b2" }
+      const first = yield* tinker.createLoraTrainingClient({ baseModel: Script.defaultModel, userMetadata })
+      const { path } = yield* Effect.flatMap(first.saveState("state", { userMetadata }), (pending) => pending.await)
+      yield* tinker.createTrainingClientFromState(path, { userMetadata })
+      const { calls } = yield* Call.CallLog
+      assert.deepStrictEqual(
+        (yield* calls).map((call) => "userMetadata" in call ? call.userMetadata : undefined),
+        [userMetadata, userMetadata, userMetadata]
+      )
+    }).pipe(Effect.provide(ScriptedTinker.layer())))
+
   it.effect("is separate from that of another backend", () =>
     Effect.gen(function*() {
       yield* samplingClient

@@ -39,7 +39,10 @@ export const capabilities = (model: string) => make(Operation.capabilities, { mo
 export const createLoraTrainingClient = (options: Tinker.LoraOptions) =>
   make(Operation.createLoraTrainingClient, Request.lora(options))
 
-export const createTrainingClientFromState = (path: string) => make(Operation.createTrainingClientFromState, { path })
+export const createTrainingClientFromState = (
+  path: string,
+  { userMetadata }: Pick<Tinker.LoraOptions, "userMetadata"> = {}
+) => make(Operation.createTrainingClientFromState, { path, ...(userMetadata === undefined ? {} : { userMetadata }) })
 
 export const createSamplingClient = (from: { readonly baseModel: string } | { readonly modelPath: string }) =>
   make(Operation.createSamplingClient, from)
@@ -54,8 +57,9 @@ export const computeLogprobs = (weights: string, prompt: ModelInput.ModelInput) 
 type Data = ReadonlyArray<Datum.Datum<Datum.Kind>>
 type AnyLoss = Loss.Loss<Datum.Kind>
 
-const save = (name: string, { ttl }: TrainingClient.SaveOptions): JsonObject => ({
+const save = (name: string, { ttl, userMetadata }: TrainingClient.SaveOptions): JsonObject => ({
   name,
+  ...(userMetadata === undefined ? {} : { userMetadata }),
   ...(ttl === undefined ? {} : { ttl: Duration.format(Duration.fromInputUnsafe(ttl)) })
 })
 

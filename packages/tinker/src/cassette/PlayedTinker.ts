@@ -22,11 +22,11 @@ export const make = (deck: Deck<Tinker.Tinker["Service"]>): Tinker.Tinker["Servi
         deck.make(Call.createLoraTrainingClient(options), (live) => live.createLoraTrainingClient(options), infoOf),
         trainingClient
       ),
-    createTrainingClientFromState: (path) =>
+    createTrainingClientFromState: (path, options) =>
       Effect.flatMap(
         deck.make(
-          Call.createTrainingClientFromState(path),
-          (live) => live.createTrainingClientFromState(path),
+          Call.createTrainingClientFromState(path, options),
+          (live) => live.createTrainingClientFromState(path, options),
           infoOf
         ),
         trainingClient

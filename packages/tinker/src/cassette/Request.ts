@@ -87,5 +87,6 @@ export const lora = (options: Tinker.LoraOptions): JsonObject => ({
   ...field("seed", options.seed),
   ...field("trainMlp", options.trainMlp, true),
   ...field("trainAttn", options.trainAttn, true),
-  ...field("trainUnembed", options.trainUnembed, true)
+  ...field("trainUnembed", options.trainUnembed, true),
+  ...(options.userMetadata === undefined ? {} : { userMetadata: options.userMetadata })
 })

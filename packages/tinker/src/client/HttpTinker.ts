@@ -39,6 +39,9 @@ export interface Options extends Session.Labels, Dialect.Options {
 /** How long the last requests to the service may take. */
 const goodbye = "5 seconds"
 
+const metadataOf = ({ userMetadata }: Pick<Tinker.LoraOptions, "userMetadata">) =>
+  userMetadata === undefined ? {} : { user_metadata: userMetadata }
+
 type Lora = Readonly<{
   rank: number
   seed?: number
@@ -138,19 +141,19 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     named("createSamplingClient")
   )
 
-  const createModel = (base_model: string, lora_config: Lora) =>
+  const createModel = (base_model: string, lora_config: Lora, metadata: object) =>
     Effect.suspend(() => {
-      const head = { session_id: sessionId, model_seq_id: nextModelId++ }
+      const head = { session_id: sessionId, model_seq_id: nextModelId++, ...metadata }
       const request = Connection.post("/create_model", { ...head, base_model, lora_config, type: "create_model" })
       const read = Futures.json(Training.CreateModelResult)
       return Effect.flatten(Futures.promised(futures, "CreateModel", request, read))
     }).pipe(Effect.map(({ model_id }) => model_id))
 
   /** The service names the model itself, by a rule. */
-  const createByLoading = (path: string) =>
+  const createByLoading = (path: string, metadata: object) =>
     Effect.suspend(() => {
       const model_seq_id = nextModelId++
-      const head = { session_id: sessionId, model_seq_id }
+      const head = { session_id: sessionId, model_seq_id, ...metadata }
       const request = Connection.post("/load_weights", { ...head, path, optimizer: true, type: "load_weights" })
       const read = Futures.json(Checkpoints.LoadWeightsResult)
       return Effect.as(
@@ -198,7 +201,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const trains = { train_unembed: trainUnembed, train_mlp: trainMlp, train_attn: trainAttn }
     yield* dialect.lora(trains)
     const lora = { rank: loraRank, ...(seed === undefined ? {} : { seed }), ...trains }
-    return yield* trainingClient(baseModel, loraRank, createModel(baseModel, lora))
+    return yield* trainingClient(baseModel, loraRank, createModel(baseModel, lora, metadataOf(options)))
   }, named("createLoraTrainingClient"))
 
   const describe = (path: string) =>
@@ -206,19 +209,23 @@ export const make = Effect.fnUntraced(function*(options: Options) {
       Connection.call(connection, Connection.post("/weights_info", { tinker_path: path }), Checkpoints.WeightsInfo)
     )
 
-  const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
+  const createTrainingClientFromState = Effect.fn("Tinker.createTrainingClientFromState")(function*(
+    path: string,
+    options: Pick<Tinker.LoraOptions, "userMetadata"> = {}
+  ) {
+    const metadata = metadataOf(options)
     const operation = named("createTrainingClientFromState")
     yield* operation(dialect.path(path, "training"))
     const found = yield* operation(describe(path))
     const rank = found.lora_rank ?? 32
     const create = config.createsByLoading
-      ? orNotFound("checkpoint", path)(createByLoading(path))
+      ? orNotFound("checkpoint", path)(createByLoading(path, metadata))
       : createModel(found.base_model, {
         rank,
         train_unembed: found.train_unembed ?? true,
         train_mlp: found.train_mlp ?? true,
         train_attn: found.train_attn ?? true
-      })
+      }, metadata)
     const client = yield* operation(trainingClient(found.base_model, rank, create))
     if (!config.createsByLoading) {
       yield* Effect.flatMap(client.loadState(path, { optimizer: true }), (pending) => pending.await)

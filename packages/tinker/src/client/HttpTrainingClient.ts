@@ -81,7 +81,8 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
     )
 
   const save =
-    (operation: string, kind: Saves.Kind) => (name: string, options: TrainingClient.ExternalSaveOptions = {}) =>
+    (operation: string, kind: Saves.Kind) =>
+    (name: string, options: TrainingClient.SaveOptions & TrainingClient.ExternalSaveOptions = {}) =>
       Effect.andThen(
         named(operation)(dialect.save(name, options.ttl !== undefined)),
         queue.submit({

@@ -41,8 +41,11 @@ const findRepeated = (connection: Connection.Connection, modelId: string, id: st
     })
     : Effect.fail(failure)
 
-const optionsOf = ({ ageEncryptionRecipients, ttl }: TrainingClient.ExternalSaveOptions) => ({
+type Options = TrainingClient.SaveOptions & TrainingClient.ExternalSaveOptions
+
+const optionsOf = ({ ageEncryptionRecipients, ttl, userMetadata }: Options) => ({
   ...(ttl === undefined ? {} : { ttl_seconds: Math.ceil(Duration.toSeconds(ttl)) }),
+  ...(userMetadata === undefined ? {} : { user_metadata: userMetadata }),
   ...(ageEncryptionRecipients === undefined ? {} : { age_encryption_recipients: ageEncryptionRecipients })
 })
 
@@ -51,7 +54,7 @@ export const submission = (
   modelId: string,
   kind: Kind,
   name: string,
-  options: TrainingClient.ExternalSaveOptions
+  options: Options
 ): Submission<TrainingClient.Checkpoint> => {
   const { endpoint, kind: promised, type } = kinds[kind]
   const overwrite = kind === "weights" ? { overwrite: true } : {}

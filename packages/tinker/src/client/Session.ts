@@ -14,6 +14,8 @@ import * as WireError from "./WireError.ts"
 export interface Labels {
   readonly projectId?: string
   readonly tags?: ReadonlyArray<string>
+  readonly displayName?: string
+  readonly userMetadata?: Readonly<Record<string, string>>
 }
 
 const interval = "10 seconds"
@@ -65,14 +67,15 @@ const notThere = (baseUrl: string) => (error: WireError.WireError) =>
 /** Gives the session's id. */
 export const open = Effect.fnUntraced(function*(
   connection: Connection.Connection,
-  { projectId, tags = [] }: Labels
+  { displayName, projectId, tags = [], userMetadata = {} }: Labels
 ) {
   const key = `effect-rl-${Math.abs(yield* Random.nextInt)}`
   const request = Connection.post("/create_session", {
     tags: [...new Set(tags)],
-    user_metadata: {},
+    user_metadata: userMetadata,
     sdk_version,
     ...(projectId === undefined ? {} : { project_id: projectId }),
+    ...(displayName === undefined ? {} : { display_name: displayName }),
     type: "create_session"
   }).pipe(HttpClientRequest.setHeader("x-idempotency-key", key))
   const { error_message, info_message, session_id, warning_message } = yield* Connection.call(

@@ -20,6 +20,9 @@ export interface TinkerHttpOptions {
   /** Of the session at the service. */
   readonly projectId?: string
   readonly tags?: ReadonlyArray<string>
+  /** What the session is called, and texts by name: `RestClient.searchSessions` finds it by them. */
+  readonly displayName?: string
+  readonly userMetadata?: Readonly<Record<string, string>>
   /** What kind of server it is; found out unless given. */
   readonly server?: Dialect.Kind
   /** Trains with policy losses even where prompt tokens are counted; default false. */

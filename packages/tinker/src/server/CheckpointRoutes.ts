@@ -25,7 +25,7 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
   const stored = latest === undefined ? undefined : yield* checkpoints.weights({ folder, id: latest.checkpoint_id })
   const base_model = model?.client.info.baseModel ?? stored?.base_model
   if (base_model === undefined) return undefined
-  const { id, tenant } = checkpoints.runs.inFolder(folder)
+  const { id, tenant, userMetadata } = checkpoints.runs.inFolder(folder)
   const last_checkpoint = all.find(({ checkpoint_type }) => checkpoint_type === "training")
   const last_sampler_checkpoint = all.find(({ checkpoint_type }) => checkpoint_type === "sampler")
   return {
@@ -36,7 +36,7 @@ const describeRun = Effect.fnUntraced(function*({ checkpoints, sessions }: Parts
     corrupted: false,
     lora_rank: model?.client.info.loraRank ?? stored?.lora_rank ?? null,
     last_request_time: model === undefined ? latest?.time ?? "" : new Date(model.lastRequestAt).toISOString(),
-    ...(model === undefined ? {} : { user_metadata: model.userMetadata }),
+    ...(userMetadata === undefined ? {} : { user_metadata: userMetadata }),
     ...(last_checkpoint === undefined ? {} : { last_checkpoint }),
     ...(last_sampler_checkpoint === undefined ? {} : { last_sampler_checkpoint })
   } satisfies TrainingRun

@@ -12,7 +12,9 @@ const Run = Schema.Struct({
   /** The id that the backend uses: the folder of its checkpoints. */
   folder: Schema.String,
   /** The tenant whose run it is; a run of a server without keys has none. */
-  tenant: Schema.optionalKey(Schema.String)
+  tenant: Schema.optionalKey(Schema.String),
+  /** What its client said of it. */
+  userMetadata: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
 })
 export type Run = typeof Run.Type
 

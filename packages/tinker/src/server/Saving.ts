@@ -7,6 +7,7 @@ import * as CheckpointPath from "./CheckpointPath.ts"
 import type { SavedOptions } from "./Checkpoints.ts"
 import type { Parts } from "./Parts.ts"
 import type { Refusal } from "./Refusal.ts"
+import type { Run } from "./Runs.ts"
 import { type Model, type Session, weightsOf } from "./Session.ts"
 import type { Strictness } from "./Strictness.ts"
 import * as StrictRules from "./StrictRules.ts"
@@ -70,14 +71,19 @@ export const asFailure = (operation: string) =>
 export const addModel = (
   { checkpoints, sessions }: Parts,
   session: Session,
-  model: Pick<Model, "id" | "trains" | "userMetadata">,
+  { userMetadata, ...model }: Pick<Model, "id" | "trains"> & Pick<Run, "userMetadata">,
   make: Effect.Effect<TrainingClient.TrainingClient, TinkerError.TinkerError, Scope.Scope>
 ) =>
   asFailure("createModel")(sessions.claimId(session, model.id)).pipe(
     Effect.andThen(sessions.addModel(session, model, make)),
     Effect.tap(({ client, id, scope }) => {
       const folder = client.info.modelId
-      checkpoints.runs.add({ id, folder, ...(session.tenant === undefined ? {} : { tenant: session.tenant }) })
+      checkpoints.runs.add({
+        id,
+        folder,
+        ...(session.tenant === undefined ? {} : { tenant: session.tenant }),
+        ...(userMetadata === undefined ? {} : { userMetadata })
+      })
       return Scope.addFinalizer(scope, Effect.sync(() => checkpoints.runs.end(folder)))
     })
   )

@@ -22,7 +22,6 @@ export interface Model {
   /** Weights that its inflight samplers use. */
   inflight: Inflight.Published | undefined
   readonly trains: Trains
-  readonly userMetadata: Readonly<Record<string, string>>
   lastRequestAt: number
 }
 

@@ -29,7 +29,7 @@ export interface Sessions {
   readonly claimId: (session: Session, id: string) => Effect.Effect<void, Refusal>
   readonly addModel: (
     session: Session,
-    model: Pick<Model, "id" | "trains" | "userMetadata">,
+    model: Pick<Model, "id" | "trains">,
     make: Made<TrainingClient.TrainingClient>
   ) => Effect.Effect<Model, TinkerError.TinkerError>
   readonly addSampler: (

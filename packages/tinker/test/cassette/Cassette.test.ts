@@ -127,6 +127,17 @@ layer(NodeServices.layer)("a cassette", (it) => {
         assert.include(after.message, "learningRate")
       }))
 
+    it.effect("a save with other metadata", () =>
+      Effect.gen(function*() {
+        const file = yield* temporary
+        const saved = (step: string) =>
+          Effect.flatMap(trainer, (client) => run(client.saveState("state", { userMetadata: { step } })))
+        const recorded = yield* record(file, saved("1"))
+        assert.deepStrictEqual(yield* replay(file, saved("1")), recorded)
+        const missed = yield* Effect.flip(replay(file, saved("2")))
+        assert.strictEqual(expectUnrecorded(missed).differences.length, 1)
+      }))
+
     it.effect("the same pass at another time", () =>
       Effect.gen(function*() {
         const file = yield* temporary

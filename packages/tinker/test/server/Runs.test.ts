@@ -5,7 +5,12 @@ import { Effect, FileSystem } from "effect"
 
 const temporary = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
-const run = (name: string) => ({ id: `${name} of a client`, folder: name, tenant: "alice" })
+const run = (name: string) => ({
+  id: `${name} of a client`,
+  folder: name,
+  tenant: "alice",
+  userMetadata: { who: "her" }
+})
 
 describe("training runs", () => {
   it.effect("are remembered while they are used and once they have a checkpoint; of all others the latest thousand", () =>
