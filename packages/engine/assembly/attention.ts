@@ -79,6 +79,8 @@ function soften(scores: usize, count: i32, maximum: f32, maximumAndSum: usize): 
  * Writes the place and the number of keys of every segment on the way from the root to segment `index`, two i32 each, and
  * returns how many there are. Of the last one the keys in front of its rows are counted.
  */
+// @ts-ignore: decorator
+@inline
 function trace(path: usize, segments: usize, index: i32): i32 {
   let levels = 0
   for (let i = index; i >= 0; i = i32.load(segments + (<usize> i << 4), 12)) levels++

@@ -56,6 +56,8 @@ function shifted(codes: v128, scale: v128, offset: v128, out: usize, stride: usi
   v128.store(out + stride, f32x4.add(d, offset), 16)
 }
 
+// @ts-ignore: decorator
+@inline
 function blockF16(row: usize, out: usize, stride: usize): void {
   for (let i: usize = 0; i < 4; i++, row += 16, out += stride) {
     v128.store(out, halves(v128.load16x4_u(row)))
@@ -63,6 +65,8 @@ function blockF16(row: usize, out: usize, stride: usize): void {
   }
 }
 
+// @ts-ignore: decorator
+@inline
 function blockBf16(row: usize, out: usize, stride: usize): void {
   for (let i: usize = 0; i < 4; i++, row += 16, out += stride) {
     v128.store(out, i32x4.shl(v128.load16x4_u(row), 16))
@@ -70,6 +74,8 @@ function blockBf16(row: usize, out: usize, stride: usize): void {
   }
 }
 
+// @ts-ignore: decorator
+@inline
 function blockF32(row: usize, out: usize, stride: usize): void {
   for (let i: usize = 0; i < 4; i++, row += 32, out += stride) {
     v128.store(out, v128.load(row))
@@ -77,6 +83,8 @@ function blockF32(row: usize, out: usize, stride: usize): void {
   }
 }
 
+// @ts-ignore: decorator
+@inline
 function blockQ4_0(block: usize, out: usize, stride: usize): void {
   const scale = f32x4.splat(half(block))
   const codes = v128.load(block, 2)
@@ -85,6 +93,8 @@ function blockQ4_0(block: usize, out: usize, stride: usize): void {
   scaled(i8x16.sub(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), eight), scale, out + 2 * stride, stride)
 }
 
+// @ts-ignore: decorator
+@inline
 function blockQ4_1(block: usize, out: usize, stride: usize): void {
   const scale = f32x4.splat(half(block))
   const offset = f32x4.splat(half(block + 2))
@@ -93,6 +103,8 @@ function blockQ4_1(block: usize, out: usize, stride: usize): void {
   shifted(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), scale, offset, out + 2 * stride, stride)
 }
 
+// @ts-ignore: decorator
+@inline
 function blockQ8_0(block: usize, out: usize, stride: usize): void {
   const scale = f32x4.splat(half(block))
   scaled(v128.load(block, 2), scale, out, stride)
@@ -100,6 +112,8 @@ function blockQ8_0(block: usize, out: usize, stride: usize): void {
 }
 
 /** Part `part` of eight of a block of 256: scales and offsets have six bits each, spread over twelve bytes. */
+// @ts-ignore: decorator
+@inline
 function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
   const scales = block + 4
   let scale: u32
@@ -121,6 +135,8 @@ function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
 }
 
 /** Part `part` of eight of a block of 256: four low bits and two high ones, and a scale for every sixteen values. */
+// @ts-ignore: decorator
+@inline
 function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
   const quarter = part & 3
   const low = block + ((part >> 2) << 6) + ((quarter & 1) << 5)
@@ -136,6 +152,8 @@ function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
 }
 
 /** Values 32·index and following of a row, the four groups of eight each `stride` bytes after the one before. */
+// @ts-ignore: decorator
+@inline
 export function block32(type: i32, row: usize, index: usize, out: usize, stride: usize): void {
   if (type == typeQ4_1) blockQ4_1(row + index * 20, out, stride)
   else if (type == typeQ8_0) blockQ8_0(row + index * 34, out, stride)
@@ -148,6 +166,8 @@ export function block32(type: i32, row: usize, index: usize, out: usize, stride:
 }
 
 /** `count` values of one type as f32: any number of F32, F16 and BF16, whole blocks of the others. */
+// @ts-ignore: decorator
+@inline
 export function dequantize(target: usize, source: usize, type: i32, count: i32): void {
   const blocks = count >> 5
   for (let i = 0; i < blocks; i++) block32(type, source, <usize> i, target + (<usize> i << 7), 32)

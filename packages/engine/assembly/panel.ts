@@ -196,6 +196,8 @@ function transpose4(source: usize, target: usize): void {
 }
 
 /** Rows of F32, F16 and BF16, by way of a piece of eight rows by 32 values. */
+// @ts-ignore: decorator
+@inline
 function floats(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32, piece: usize): void {
   for (let block = 0; block < K >> 5; block++) {
     for (let j: usize = 0; j < 8; j++) block32(type, rows + j * rowBytes, <usize> block, piece + (j << 7), 32)
@@ -207,6 +209,8 @@ function floats(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32, p
 }
 
 /** Eight rows of K values, K % 32 = 0, as a panel; `piece` has room for 256 floats. */
+// @ts-ignore: decorator
+@inline
 export function panelOfRows(panel: usize, rows: usize, type: i32, rowBytes: usize, K: i32, piece: usize): void {
   if (type == typeQ4_1) quantised(typeQ4_1, panel, rows, rowBytes, K)
   else if (type == typeQ8_0) quantised(typeQ8_0, panel, rows, rowBytes, K)

@@ -66,6 +66,8 @@ function precedes(values: usize, a: i32, b: i32): bool {
   return x > y || (x == y && a < b)
 }
 
+// @ts-ignore: decorator
+@inline
 function siftDown(heap: usize, count: i32, start: i32, values: usize): void {
   let parent = start
   const moving = i32.load(heap + (<usize> parent << 2))
@@ -87,6 +89,8 @@ function siftDown(heap: usize, count: i32, start: i32, values: usize): void {
   i32.store(heap + (<usize> parent << 2), moving)
 }
 
+// @ts-ignore: decorator
+@inline
 function buildHeap(heap: usize, count: i32, values: usize): void {
   for (let i = 0; i < count; i++) i32.store(heap + (<usize> i << 2), i)
   for (let i = (count >> 1) - 1; i >= 0; i--) siftDown(heap, count, i, values)

@@ -5,36 +5,44 @@
 import * as v8 from "node:v8"
 import * as Kernels from "./Kernels.ts"
 
-/** A boolean flag of V8 that compiling needs, and its default. */
+/** A flag of V8 that compiling needs, and its default. */
 interface Flag {
   readonly name: string
-  readonly wanted: boolean
-  readonly usual: boolean
+  readonly wanted: boolean | number
+  readonly usual: boolean | number
 }
 
-/** All functions are compiled by the optimizing compiler at once, while the first flag is set. */
+/**
+ * While the first is set, the optimizing compiler takes all functions that the bits of the last stand for, 32 at most, at
+ * once. V8 14 aborts the process where `liftoff` is switched off instead while another module is being optimized.
+ */
 const flags: ReadonlyArray<Flag> = [
   { name: "experimental-wasm-revectorize", wanted: true, usual: false },
-  { name: "liftoff", wanted: false, usual: true },
   { name: "wasm-lazy-compilation", wanted: false, usual: true },
-  { name: "wasm-dynamic-tiering", wanted: false, usual: true }
+  { name: "wasm-tier-mask-for-testing", wanted: -1, usual: 0 }
 ]
 
+const optionOf = (name: string, value: boolean | number): string =>
+  typeof value === "number" ? `--${name}=${value}` : value ? `--${name}` : `--no-${name}`
+
 /** The value that the process was started with. */
-const givenValue = ({ name, usual }: Flag): boolean => {
+const givenValue = ({ name, usual }: Flag): boolean | number => {
   const options = [...(process.env["NODE_OPTIONS"] ?? "").split(/\s+/), ...process.execArgv]
   const values = options.flatMap((option) => {
-    const plain = option.replaceAll("_", "-")
-    if (plain === `--${name}`) return [true]
+    const [plain = "", number] = option.replaceAll("_", "-").split("=")
+    if (plain === `--${name}`) return [number === undefined ? true : Number(number)]
     return plain === `--no-${name}` || plain === `--no${name}` ? [false] : []
   })
   return values.at(-1) ?? usual
 }
 
-const set = ({ name }: Flag, value: boolean) => v8.setFlagsFromString(value ? `--${name}` : `--no-${name}`)
+const set = ({ name }: Flag, value: boolean | number) => v8.setFlagsFromString(optionOf(name, value))
 
-/** The first V8 that has the flag, and the only architecture that it does anything for. */
-const isSupported = () => process.arch === "x64" && Number.parseInt(process.versions.v8, 10) >= 12
+/** Major versions of V8, those of Node 24 to 26, in which this was tried: where V8 itself aborts, nothing can be caught. */
+const versions = [13, 14]
+
+/** Of all architectures, the flag does something for one. */
+const isSupported = () => process.arch === "x64" && versions.includes(Number.parseInt(process.versions.v8, 10))
 
 /**
  * Compiles the kernels while V8's flags are set and sets them back before it returns, so that no other module of the

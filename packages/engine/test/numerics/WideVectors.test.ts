@@ -3,6 +3,7 @@ import * as Engine from "@effect-rl/engine/Engine"
 import * as KernelCheck from "@effect-rl/engine/model/KernelCheck"
 import * as Kernels from "@effect-rl/engine/numerics/Kernels"
 import { base64 } from "@effect-rl/engine/numerics/KernelsWasm.gen"
+import * as Memory from "@effect-rl/engine/numerics/Memory"
 import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
 import * as KernelModule from "@effect-rl/engine/runtime/KernelModule"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -11,7 +12,7 @@ import { Array, ConfigProvider, Effect, Logger } from "effect"
 import { spawnSync } from "node:child_process"
 import * as TestEngine from "../runtime/TestEngine.ts"
 
-const isPossible = process.arch === "x64"
+const isPossible = process.arch === "x64" && ["13", "14"].includes(process.versions.v8.split(".")[0] ?? "")
 
 /** What V8 says of joining vectors while this program runs, and the program's own lines. */
 const traced = (program: string) => {
@@ -31,7 +32,8 @@ const use = `
 
 const imports = `
   import * as Kernels from "@effect-rl/engine/numerics/Kernels"
-  import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
+  import * as Memory from "@effect-rl/engine/numerics/Memory"
+import * as WideVectors from "@effect-rl/engine/numerics/WideVectors"
 `
 
 /** An engine's first lines of log and the samples it draws. */
@@ -62,6 +64,15 @@ describe("wide vectors", () => {
     const module = WideVectors.compile()
     assert.strictEqual(module !== undefined, isPossible)
     if (module !== undefined) assert.isTrue(KernelCheck.agree(module, Kernels.compile()))
+  })
+
+  it("are in reach of the flag for every function, which has 32 bits", () => {
+    const kernels = Kernels.instantiate(Kernels.compile(), Memory.make())
+    const indices = Object.values(kernels).flatMap((kernel) =>
+      typeof kernel === "function" ? [Number(kernel.name)] : []
+    )
+    assert.isNotEmpty(indices)
+    assert.isBelow(Math.max(...indices), 32)
   })
 
   it("are refused where a constant of the kernels differs a little", () => {
