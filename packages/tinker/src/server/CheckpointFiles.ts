@@ -21,6 +21,8 @@ export interface CheckpointFiles {
   readonly move: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly copy: (from: Place, to: Place) => Effect.Effect<void, Refusal>
   readonly remove: (place: Place) => Effect.Effect<void, Refusal>
+  /** Removes the folder of a run that has no checkpoint, and none that is being written. */
+  readonly removeEmptyRun: (run: string) => Effect.Effect<void, Refusal>
   /** Read from the adapter's own configuration. */
   readonly weights: (place: Place) => Effect.Effect<typeof Wire.WeightsInfo.Type, Refusal>
 }
@@ -51,7 +53,16 @@ export const make = Effect.fnUntraced(function*(folder: string) {
       content: ({ end, start }) => fs.stream(join(folder, name), { offset: start, bytesToRead: end - start })
     }))
 
+  const removeEmptyRun = Effect.fnUntraced(function*(run: string) {
+    const at = join(folder, run)
+    if (!(yield* fs.exists(at))) return
+    const kinds = yield* fs.readDirectory(at)
+    const inside = yield* Effect.forEach(kinds, (kind) => fs.readDirectory(join(at, kind)))
+    if (inside.every((names) => names.length === 0)) yield* fs.remove(at, { recursive: true })
+  }, Effect.mapError(unavailable))
+
   return {
+    removeEmptyRun,
     runs: entries(folder),
     names: (run, kind) => entries(join(folder, run, kind)),
     list: (place) =>

@@ -221,7 +221,7 @@ export const make = Effect.fnUntraced(function*({ folder, scheme, ttl }: Checkpo
       yield* Effect.forEach(found, eraseIfExpired)
       if (found.length === 0) empty.add(folder)
     }
-    yield* runs.forgetEmpty(empty)
+    yield* runs.forgetEmpty(empty, files.removeEmptyRun)
   })
 
   yield* tidy.pipe(

@@ -27,8 +27,14 @@ export interface Runs {
   readonly end: (folder: string) => void
   /** Writes a run down before its first checkpoint, so that a restart knows it. */
   readonly keep: (folder: string) => Effect.Effect<void, Refusal>
-  /** Forgets all but the latest of the ended runs that have lost their checkpoints. */
-  readonly forgetEmpty: (folders: ReadonlySet<string>) => Effect.Effect<void, Refusal>
+  /**
+   * Forgets all but the latest of the ended runs that have lost their checkpoints. `clean` is called for the folder of each that is
+   * forgotten, and not before: a backend may give the name of a folder that is gone to another run.
+   */
+  readonly forgetEmpty: (
+    folders: ReadonlySet<string>,
+    clean: (folder: string) => Effect.Effect<void, Refusal>
+  ) => Effect.Effect<void, Refusal>
   /** Whether a run is written down: it had a checkpoint once. */
   readonly isKept: (folder: string) => boolean
   /** The run in a folder; one that no server noted is known by its folder and belongs to no tenant. */
@@ -100,15 +106,19 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
   }, Effect.mapError(unavailable))
 
-  const forgetEmpty = Effect.fnUntraced(function*(folders: ReadonlySet<string>) {
+  const forgetEmpty = Effect.fnUntraced(function*(
+    folders: ReadonlySet<string>,
+    clean: (folder: string) => Effect.Effect<void, Refusal>
+  ) {
     const empty = Array.from(endedKept).filter((of) => folders.has(of))
     for (const of of empty.slice(0, -mostEnded)) {
-      yield* fs.remove(join(folder, of), { recursive: true, force: true })
+      yield* Effect.mapError(fs.remove(join(folder, of), { recursive: true, force: true }), unavailable)
       kept.delete(of)
       endedKept.delete(of)
       forget(of)
+      yield* clean(of)
     }
-  }, Effect.mapError(unavailable))
+  })
 
   return {
     add,

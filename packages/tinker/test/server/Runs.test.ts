@@ -1,3 +1,4 @@
+import * as Checkpoints from "@effect-rl/tinker/server/Checkpoints"
 import * as Runs from "@effect-rl/tinker/server/Runs"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -52,7 +53,7 @@ describe("training runs", () => {
         yield* runs.keep(name)
         if (name !== "run-0" && name !== "run-1") runs.end(name)
       }
-      yield* runs.forgetEmpty(new Set(names.filter((name) => name !== "run-2")))
+      yield* runs.forgetEmpty(new Set(names.filter((name) => name !== "run-2")), () => Effect.void)
       assert.isFalse(runs.isKept("run-0"))
       assert.isFalse(yield* fs.exists(`${folder}/run-0`))
       assert.deepStrictEqual(runs.inFolder("run-0"), { id: "run-0", folder: "run-0" })
@@ -62,5 +63,28 @@ describe("training runs", () => {
       }
       const restarted = yield* Runs.make(folder)
       assert.deepStrictEqual([restarted.isKept("run-0"), restarted.isKept("run-1")], [false, true])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("leave no empty folder at the backend once they are forgotten, and keep one into which a save writes", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const fs = yield* FileSystem.FileSystem
+      const before = yield* Runs.make(`${folder}/.tinker`)
+      const names = Array.from({ length: 1020 }, (_, index) => `run-${index}`)
+      const isSaving = (name: string) => Number(name.slice("run-".length)) % 2 === 0
+      for (const name of names) {
+        before.add(run(name))
+        yield* before.keep(name)
+        yield* fs.makeDirectory(`${folder}/${name}/weights${isSaving(name) ? "/.state.partial" : ""}`, {
+          recursive: true
+        })
+      }
+      const { runs } = yield* Checkpoints.make({ folder, scheme: "engine" })
+      const left = Effect.suspend(() =>
+        Effect.filter(names.filter((name) => !runs.isKept(name)), (name) => fs.exists(`${folder}/${name}`))
+      )
+      while (names.filter(runs.isKept).length > 1000 || !(yield* left).every(isSaving)) yield* Effect.yieldNow
+      assert.deepStrictEqual(yield* left, names.filter((name) => !runs.isKept(name) && isSaving(name)))
+      assert.isTrue(yield* fs.exists(`${folder}/${names.find(runs.isKept)}`))
     }).pipe(Effect.provide(NodeServices.layer)))
 })
