@@ -54,21 +54,25 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   const { join } = yield* Path.Path
   const byFolder = new Map<string, Run>()
   const byId = new Map<string, Run>()
-  const kept = new Set<string>()
+  /** Ids by the folders in which they are written down. */
+  const kept = new Map<string, string>()
   /** Runs that ended without a checkpoint, and those that had one, in the order in which they ended. */
   const ended = new Set<string>()
   const endedKept = new Set<string>()
   const fileOf = (of: string) => join(folder, of, "run.json")
 
-  const add = (run: Run) => {
-    byFolder.set(run.folder, run)
-    byId.set(run.id, run)
-  }
-
   const forget = (of: string) => {
     byId.delete(byFolder.get(of)?.id ?? "")
     byFolder.delete(of)
     ended.delete(of)
+    endedKept.delete(of)
+  }
+
+  /** A backend gives the folder of a run that ended without a checkpoint to another. */
+  const add = (run: Run) => {
+    forget(run.folder)
+    byFolder.set(run.folder, run)
+    byId.set(run.id, run)
   }
 
   const end = (of: string) => {
@@ -86,7 +90,7 @@ export const make = Effect.fnUntraced(function*(folder: string) {
       Effect.flatMap(Schema.decodeEffect(File)),
       Effect.map((run) => {
         add(run)
-        kept.add(of)
+        kept.set(of, run.id)
         endedKept.add(of)
       }),
       Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
@@ -99,11 +103,12 @@ export const make = Effect.fnUntraced(function*(folder: string) {
   const keep = Effect.fnUntraced(function*(of: string) {
     const run = byFolder.get(of)
     if (run === undefined) return
-    kept.add(of)
+    if (kept.get(of) !== run.id) {
+      yield* fs.makeDirectory(join(folder, of), { recursive: true })
+      yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
+      kept.set(of, run.id)
+    }
     if (ended.delete(of)) endedKept.add(of)
-    if (yield* fs.exists(fileOf(of))) return
-    yield* fs.makeDirectory(join(folder, of), { recursive: true })
-    yield* fs.writeFileString(fileOf(of), yield* Schema.encodeEffect(File)(run))
   }, Effect.mapError(unavailable))
 
   const forgetEmpty = Effect.fnUntraced(function*(
@@ -114,7 +119,6 @@ export const make = Effect.fnUntraced(function*(folder: string) {
     for (const of of empty.slice(0, -mostEnded)) {
       yield* Effect.mapError(fs.remove(join(folder, of), { recursive: true, force: true }), unavailable)
       kept.delete(of)
-      endedKept.delete(of)
       forget(of)
       yield* clean(of)
     }

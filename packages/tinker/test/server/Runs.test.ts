@@ -40,6 +40,20 @@ describe("training runs", () => {
       assert.deepStrictEqual(restarted.inFolder("kept"), run("kept"))
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  it.effect("belong to whoever uses their folder, where one ended without a checkpoint and the backend gave its folder to another", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const runs = yield* Runs.make(folder)
+      runs.add(run("folder"))
+      yield* runs.keep("folder")
+      runs.end("folder")
+      const next = { id: "another run", folder: "folder", tenant: "bob" }
+      runs.add(next)
+      yield* runs.keep("folder")
+      const restarted = yield* Runs.make(folder)
+      assert.deepStrictEqual(restarted.inFolder("folder"), next)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("are forgotten, also on disk, where a thousand have ended and lost their checkpoints since", () =>
     Effect.gen(function*() {
       const folder = yield* temporary
