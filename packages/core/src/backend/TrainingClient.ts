@@ -139,6 +139,13 @@ export interface TrainingClient {
   ) => Effect.Effect<Pending<Checkpoint>, TinkerError>
   /** Weights as they are after every call submitted so far, kept until the scope closes. */
   readonly saveWeightsAndGetSamplingClient: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
+  /**
+   * The same weights, which later ones replace for all clients that this has returned: a sample may come from several, and does not
+   * say which. Absent where the backend has no such weights.
+   *
+   * @see tinker `save_weights_and_get_sampling_client(kind="inflight")`
+   */
+  readonly saveInflightWeightsAndGetSamplingClient?: Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
   /** Weights alone, or with the optimizer's state; drops gradients not yet used. */
   readonly loadState: (
     path: string,

@@ -70,6 +70,8 @@ export interface Dialect {
   readonly needsStops: boolean
   /** Weights can be saved in a format that other programs load. */
   readonly savesExternal: boolean
+  /** Weights can be shared by samplers that follow later ones. */
+  readonly savesInflight: boolean
   readonly loss: (
     loss: Loss.Loss<Datum.Kind>,
     data: ReadonlyArray<Datum.Datum<Datum.Kind>>,
@@ -97,6 +99,7 @@ const common = ({ allowUnmaskedLoss }: Options, sendsMask: boolean) =>
     sendsMask,
     needsStops: false,
     savesExternal: true,
+    savesInflight: true,
     loss: (loss, _, reduction) =>
       all([
         loss.kind === "PolicyTokens" && reduction === "sequence-mean" && !sendsMask && !allowUnmaskedLoss,
@@ -125,6 +128,7 @@ const skyRL: Omit<Dialect, "kind"> = {
   sendsMask: true,
   needsStops: true,
   savesExternal: false,
+  savesInflight: false,
   loss: (loss, data) =>
     all(
       [loss.name === "dro", "loss", "SkyRL has no dro, take importance_sampling, ppo or cispo"],

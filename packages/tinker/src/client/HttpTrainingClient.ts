@@ -93,25 +93,29 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
       )
 
   /** A repeated request would save later weights, so the number is drawn once. */
-  const snapshot = Effect.suspend(() => {
-    const body = { sampling_session_seq_id: nextSamplingId(), type: "save_weights_for_sampler" }
-    const operation = "saveWeightsAndGetSamplingClient"
-    return queue.submit({
-      operation,
-      change: "none",
-      submission: request(
-        "SaveWeightsForSampler",
-        "/save_weights_for_sampler",
-        body,
-        Checkpoints.SaveWeightsForSamplerResult
+  const sampler = (
+    operation: "saveWeightsAndGetSamplingClient" | "saveInflightWeightsAndGetSamplingClient",
+    kind: { readonly kind?: "inflight" }
+  ) =>
+    Effect.suspend(() => {
+      const body = { sampling_session_seq_id: nextSamplingId(), ...kind, type: "save_weights_for_sampler" }
+      return queue.submit({
+        operation,
+        change: "none",
+        submission: request(
+          "SaveWeightsForSampler",
+          "/save_weights_for_sampler",
+          body,
+          Checkpoints.SaveWeightsForSamplerResult
+        )
+      }).pipe(
+        Effect.flatMap((pending) => pending.await),
+        Effect.flatMap(({ sampling_session_id: id }) =>
+          id === undefined || id === null ? named(operation)(Effect.fail(noSession)) : sampleFrom(id)
+        ),
+        Effect.withSpan(`TrainingClient.${operation}`)
       )
-    }).pipe(
-      Effect.flatMap((pending) => pending.await),
-      Effect.flatMap(({ sampling_session_id: id }) =>
-        id === undefined || id === null ? named(operation)(Effect.fail(noSession)) : sampleFrom(id)
-      )
-    )
-  })
+    })
 
   const client: TrainingClient.TrainingClient = {
     info,
@@ -148,7 +152,14 @@ export const make = (parts: Parts): TrainingClient.TrainingClient => {
         )
       }
       : {}),
-    saveWeightsAndGetSamplingClient: Effect.withSpan(snapshot, "TrainingClient.saveWeightsAndGetSamplingClient"),
+    saveWeightsAndGetSamplingClient: sampler("saveWeightsAndGetSamplingClient", {}),
+    ...(dialect.savesInflight
+      ? {
+        saveInflightWeightsAndGetSamplingClient: sampler("saveInflightWeightsAndGetSamplingClient", {
+          kind: "inflight"
+        })
+      }
+      : {}),
     loadState: Effect.fn("TrainingClient.loadState")(function*(path, { optimizer = false } = {}) {
       yield* named("loadState")(dialect.load(queue.isFresh()))
       yield* named("loadState")(dialect.path(path, "training"))
