@@ -29,7 +29,7 @@ const most = Math.max(...ratiosM.flatMap((ratios) => [...ratios.values()]))
 Report.publish("engine-losses", "What a loss costs as a graph", [
   `A training step on the first batch of \`npm start\`, ${Workload.groups} prompts × ${Workload.groupSize} answers, adapter of rank ${Workload.rank}. Each loss is
 computed from its graph, in one pass, between two steps by the importance sampling that the engine knows by name. Below is the ratio of
-its time to their mean, the median of fifteen. ${Quiet.disturbance()}`,
+its time to their mean, the median of 45. ${Quiet.disturbance()}`,
   Report.table(
     ["loss", ...models.map((model) => `on ${model.split("/")[1]}`)],
     names.map((name) => [`\`${name}\``, ...ratiosM.map((ratios) => `${ratios.get(name)?.toFixed(3) ?? "–"}×`)])

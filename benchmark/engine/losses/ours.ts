@@ -10,7 +10,7 @@ import * as Rows from "../Rows.ts"
 import * as Workload from "../Workload.ts"
 
 const [, , baseModel = "", path = ""] = process.argv
-const rounds = 15
+const rounds = 45
 
 type Client = TrainingClient.TrainingClient
 type Pass = ReturnType<Client["forwardBackward"]>
