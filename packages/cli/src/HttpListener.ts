@@ -4,7 +4,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type { Server } from "node:http"
+import type { RequestListener, Server } from "node:http"
 
 /** The address is taken, or not this machine's. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
@@ -17,12 +17,29 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
   }
 }
 
-/** The server at an address; fails with `CannotListen` where the address is not available. */
+/** The answer while what the routes need is still being loaded; clients try again on their own. */
+const starting: RequestListener = (_, response) =>
+  response
+    .writeHead(503, { "content-type": "application/json", "retry-after": "1" })
+    .end(JSON.stringify({ detail: "the server is starting: try again in a second" }))
+
+/** Answers every request from the moment the server listens: Node drops those for which there is no listener. */
+const answering = (make: () => Server) => () => {
+  const server = make().on("request", starting)
+  return server.on("newListener", (event) => {
+    if (event === "request") server.off("request", starting)
+  })
+}
+
+/**
+ * The server at an address, which is claimed at once: requests get a 503 with `Retry-After` until there are routes. Fails with
+ * `CannotListen` where the address is not available.
+ */
 export const layer = (
   server: () => Server,
   options: { readonly host: string; readonly port: number; readonly gracefulShutdownTimeout: Duration.Input }
 ) =>
-  NodeHttpServer.layer(server, options).pipe(
+  NodeHttpServer.layer(answering(server), options).pipe(
     Layer.catchTag("ServeError", ({ cause }) => {
       const { host, port } = options
       return Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))

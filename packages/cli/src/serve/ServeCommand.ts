@@ -196,7 +196,9 @@ const run = Effect.fn("ServeCommand.run")(function*(options: Options) {
   if (apiKeys.length === 0 && !isLoopback(host)) return yield* new OpenServer({ host })
   yield* keep(folder)
   const server = TinkerServer.layer(serverOptions(options, folder, apiKeys))
-  return yield* Layer.launch(Layer.merge(server, Layer.effectDiscard(announce(apiKeys.length > 0)))).pipe(
+  return yield* Layer.effectDiscard(announce(apiKeys.length > 0)).pipe(
+    Layer.provide(server),
+    Layer.launch,
     Effect.provide(Layer.merge(engine(options, folder), http(host, port)))
   )
 }, Effect.scoped)

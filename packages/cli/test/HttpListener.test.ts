@@ -1,0 +1,66 @@
+import * as HttpListener from "@effect-rl/cli/HttpListener"
+import { ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
+import { TinkerServer } from "@effect-rl/tinker"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, FileSystem, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { createServer } from "node:http"
+
+const gracefulShutdownTimeout = "1 second"
+
+const at = (port: number) => HttpListener.layer(createServer, { host: "127.0.0.1", port, gracefulShutdownTimeout })
+
+const portOf = (services: Context.Context<HttpServer.HttpServer>) => {
+  const { address } = Context.get(services, HttpServer.HttpServer)
+  return Number(new URL(HttpServer.formatAddress(address)).port)
+}
+
+/** The Tinker API in front of a backend that is ready when the gate opens. */
+const server = (gate: Deferred.Deferred<void>) => {
+  const backend = Layer.unwrap(
+    Effect.as(Deferred.await(gate), Layer.merge(ScriptedTinker.layer(), TestTokenizer.layer()))
+  )
+  const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+  return Layer.unwrap(
+    Effect.map(folder, (folder) => TinkerServer.layer({ checkpoints: { folder, scheme: "scripted" } }))
+  ).pipe(Layer.provide(backend))
+}
+
+const ask = (port: number, path: string, init?: RequestInit) =>
+  Effect.promise(async () => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, init)
+    return { status: response.status, retryAfter: response.headers.get("retry-after"), text: await response.text() }
+  })
+
+describe("a server whose backend takes its time", () => {
+  it.live("answers at once, first that it is starting, and then as its routes do", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const http = yield* Layer.build(at(0))
+      const port = portOf(http)
+      const loading = yield* Effect.forkScoped(Layer.build(Layer.provide(server(gate), Layer.succeedContext(http))))
+      const health = ask(port, "/api/v1/healthz")
+      const body = JSON.stringify({ tags: ["x".repeat(200_000)] })
+      const create = ask(port, "/api/v1/create_session", { method: "POST", body })
+      for (const early of [health, create]) {
+        const { retryAfter, status, text } = yield* early
+        assert.deepStrictEqual([status, retryAfter], [503, "1"])
+        assert.include(text, "the server is starting: try again in a second")
+      }
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(loading)
+      assert.strictEqual((yield* health).status, 200)
+      assert.strictEqual((yield* create).status, 200)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.live("is refused a port that is taken without waiting for the backend", () =>
+    Effect.gen(function*() {
+      const port = portOf(yield* Layer.build(at(0)))
+      const neverLoaded = Layer.effectDiscard(Effect.never)
+      const refused = yield* Effect.flip(Layer.build(Layer.merge(neverLoaded, at(port))))
+      assert.strictEqual(refused._tag, "CannotListen")
+      assert.include(refused.message, `cannot listen on 127.0.0.1, port ${port}: `)
+      assert.include(refused.message, "choose another with --port")
+    }))
+})
