@@ -56,27 +56,44 @@ const unmarked = (value: unknown): unknown => {
 /** Arrays and objects in one text: a text of three bytes becomes an object of fifty. */
 const mostNested = 2_000_000
 
-const [brace, bracket] = [123, 91]
+/** Arrays and objects within each other, for each of which a function that reads them calls itself. */
+const mostLevels = 200
 
-/** Counts those in strings too: few texts are so long, and none has so many. */
-const isNestedTooOften = (text: string) => {
-  if (text.length <= mostNested) return false
+const [quote, backslash, openBracket, closeBracket, openBrace, closeBrace] = [34, 92, 91, 93, 123, 125]
+
+/** The position of the quote that ends the string which begins at `start`. */
+const endOfString = (text: string, start: number) => {
+  for (let index = start + 1; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === quote) return index
+    if (code === backslash) index++
+  }
+  return text.length
+}
+
+/** Throws where there are more than `most` arrays and objects, or where they are too deep. */
+const checkNesting = (text: string, most: number) => {
   let count = 0
+  let level = 0
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
-    if (code === brace || code === bracket) count++
+    if (code === quote) index = endOfString(text, index)
+    else if (code === closeBracket || code === closeBrace) level--
+    else if (code === openBracket || code === openBrace) {
+      if (++count > most) throw new RangeError(`more than ${most} arrays and objects`)
+      if (++level > mostLevels) throw new RangeError(`more than ${mostLevels} arrays and objects within each other`)
+    }
   }
-  return count > mostNested
 }
 
 /**
  * Any JSON value, with whole numbers beyond 2^53 as bigints. Takes time in proportion to the text: a reviver, which is called for
- * every value, takes twenty times as long.
+ * every value, takes twenty times as long. Fails where there are more than `most` arrays and objects.
  */
-export const parse = (text: string): Effect.Effect<unknown, MalformedBody> =>
+export const parse = (text: string, most = mostNested): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
     try: (): unknown => {
-      if (isNestedTooOften(text)) throw new RangeError(`more than ${mostNested} arrays and objects`)
+      checkNesting(text, most)
       const value: unknown = JSON.parse(text)
       return mayHoldLarge.test(text) ? unmarked(JSON.parse(marked(text))) : value
     },

@@ -105,9 +105,12 @@ export const ChatCompletion = Schema.Struct({
 })
 export type ChatCompletion = typeof ChatCompletion.Type
 
+/** The id of a token, which backends take as 32 bits. */
+const Token = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 }))
+
 export const Completion = Schema.Struct({
   ...sampling,
-  prompt: Schema.Union([Schema.String, Schema.Array(Schema.Int)]),
+  prompt: Schema.Union([Schema.String, Schema.Array(Token)]),
   /** The log-probabilities of the sampled tokens, and of this many of the most likely ones. */
   logprobs: nullable(TopLogprobs),
   best_of: nullable(Schema.Literal(1)),

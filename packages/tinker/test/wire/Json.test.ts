@@ -66,6 +66,18 @@ describe("JSON bodies", () => {
       assert.lengthOf((yield* Json.parse(`[${"{},".repeat(1_000_000)}{}]`)) as ReadonlyArray<unknown>, 1_000_001)
     }))
 
+  it.effect("have at most 200 arrays and objects within each other, not counting brackets in strings", () =>
+    Effect.gen(function*() {
+      const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
+      assert.deepStrictEqual(yield* Json.parse(nested(200)), JSON.parse(nested(200)))
+      for (const text of [nested(201), `${"{\"a\":".repeat(201)}1${"}".repeat(201)}`, "[".repeat(1_000_000)]) {
+        const { message } = yield* Effect.flip(Json.parse(text))
+        assert.include(message, "more than 200 arrays and objects within each other")
+      }
+      const strings = ["[".repeat(1000), "\\\"[{".repeat(1000), "{\\".repeat(1000)]
+      assert.deepStrictEqual(yield* Json.parse(JSON.stringify(strings)), strings)
+    }))
+
   it.effect("that are torn or of another shape cannot be read", () =>
     Effect.gen(function*() {
       assert.strictEqual((yield* Effect.flip(decode("{\"seq_id\":")))._tag, "MalformedBody")

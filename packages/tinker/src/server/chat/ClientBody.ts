@@ -9,8 +9,11 @@ import { invalid } from "../Refusal.ts"
 /** Longest value that a refusal repeats. */
 const longest = 200
 
+/** Messages, their parts, tools, and arrays and objects in these. */
+const mostNested = 100_000
+
 const shown = (value: unknown) => {
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(value, (_, inner) => typeof inner === "bigint" ? Number(inner) : inner)
   return text.length > longest ? `${text.slice(0, longest)}…` : text
 }
 
@@ -28,7 +31,7 @@ export const read = <S extends Known>(schema: S, refusals: Readonly<Record<strin
       : [`${field} is ${shown(value)}, expected none: ${reasonOf(field)}`]
   const decode = Json.decodeExact(schema)
   return Effect.gen(function*() {
-    const body = yield* Effect.flatMap(Body.text, Json.parse)
+    const body = yield* Effect.flatMap(Body.text, (text) => Json.parse(text, mostNested))
     const fields = Predicate.isObject(body) ? Object.entries(body) : []
     const [refused] = fields.flatMap(problem)
     if (refused !== undefined) return yield* invalid(refused)

@@ -2,7 +2,7 @@
 import {
   type ChatModel,
   type Message,
-  type ModelInput,
+  ModelInput,
   Renderer,
   type ResponseStream,
   type Sampling,
@@ -14,6 +14,7 @@ import type { Parts } from "../Parts.ts"
 import { badRequest, invalid } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Sampler } from "../Session.ts"
+import * as Length from "./Length.ts"
 import * as PlainReader from "./PlainReader.ts"
 
 /** Sampling options that every client can send; those that are absent or null are left to the sampler. */
@@ -81,6 +82,7 @@ const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { 
 
 /** The conversation as it is rendered, with its tools, and its prompt. */
 export const render = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, asked: Asked) {
+  yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
   const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, asked.messages)
   const prompt = yield* chatModel.renderer.generationPrompt(messages)
@@ -160,15 +162,21 @@ export const prompted = Effect.fnUntraced(function*(parts: Parts, model: string,
   } satisfies Prompted
 })
 
-/** Finds the weights and makes room for a continuation of text, which the model's own end of text ends. */
+const promptOf = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, prompt: string | ReadonlyArray<number>) {
+  if (typeof prompt !== "string") return ModelInput.fromTokens(prompt)
+  yield* Length.check(chatModel, "prompt", prompt.length)
+  return ModelInput.fromTokens(chatModel.tokenizer.encode(prompt))
+})
+
+/** Finds the weights and makes room for a continuation of text or of tokens, which the model's own end of text ends. */
 export const continued = Effect.fnUntraced(function*(
   parts: Parts,
   model: string,
-  promptOf: (chatModel: ChatModel.ChatModel) => ModelInput.ModelInput,
+  prompt: string | ReadonlyArray<number>,
   settings: Settings
 ) {
   const found = yield* source(parts, model)
-  const request = yield* requestOf(found, promptOf(found.chatModel), undefined, settings)
+  const request = yield* requestOf(found, yield* promptOf(found.chatModel, prompt), undefined, settings)
   yield* hold(parts, found, request, settings.stops)
   return {
     source: found,

@@ -1,5 +1,5 @@
 /** Completions: continuations of plain text. */
-import { type ChatModel, Message, ModelInput, type Sampling, type Tokenizer } from "@effect-rl/core"
+import { Message, type Sampling, type Tokenizer } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Stream from "effect/Stream"
@@ -11,9 +11,6 @@ import * as OpenAiAnswer from "./OpenAiAnswer.ts"
 import { settingsOf } from "./OpenAiChat.ts"
 import * as OpenAiStream from "./OpenAiStream.ts"
 import * as Reply from "./Reply.ts"
-
-const promptOf = ({ prompt }: Wire.Completion) => ({ tokenizer }: ChatModel.ChatModel) =>
-  ModelInput.fromTokens(typeof prompt === "string" ? tokenizer.encode(prompt) : prompt)
 
 /** Where each text begins, the first at `from`. */
 const offsets = (texts: ReadonlyArray<string>, from: number) => {
@@ -96,6 +93,6 @@ export const handler = (parts: Parts) =>
   Effect.gen(function*() {
     const value = yield* ClientBody.read(Wire.Completion, Wire.completionRefusals)
     const settings = { ...settingsOf(value), topLogprobs: value.logprobs }
-    const prompted = yield* Conversation.continued(parts, value.model, promptOf(value), settings)
+    const prompted = yield* Conversation.continued(parts, value.model, value.prompt, settings)
     return yield* value.stream === true ? streamed(parts, prompted, value) : whole(parts, prompted, value)
   })

@@ -1,5 +1,6 @@
 /** Conversations and replies as items of OpenAI's Responses API. */
 import { Message, type OpenAi } from "@effect-rl/core"
+import type * as Arr from "effect/Array"
 import type * as Wire from "../../wire/OpenAiResponse.ts"
 import type * as OpenAiAnswer from "./OpenAiAnswer.ts"
 
@@ -29,28 +30,30 @@ const toMessage = (item: Wire.Item): OpenAi.ChatMessage => {
   }
 }
 
-/** Reasoning, text and calls that follow each other are one message. */
-const merged = (left: OpenAi.ChatMessage, right: OpenAi.ChatMessage): OpenAi.ChatMessage => ({
-  ...left,
-  ...right,
-  tool_calls: [...left.tool_calls ?? [], ...right.tool_calls ?? []]
+/** Messages that become one. */
+type Run = Arr.NonEmptyArray<OpenAi.ChatMessage>
+
+const merged = (run: Run): OpenAi.ChatMessage => ({
+  ...run.reduce((all, one) => ({ ...all, ...one })),
+  ...(run.length === 1 ? {} : { tool_calls: run.flatMap(({ tool_calls }) => tool_calls ?? []) })
 })
 
-const continues = (last: OpenAi.ChatMessage | undefined, next: OpenAi.ChatMessage) =>
-  last?.role === "assistant" && next.role === "assistant" && (last.content === undefined || next.content === undefined)
+/** Reasoning, text and calls of the assistant that follow each other are one message, with one text. */
+const continues = (run: Run, next: OpenAi.ChatMessage) =>
+  run[0].role === "assistant" && next.role === "assistant" &&
+  (next.content === undefined || run.every(({ content }) => content === undefined))
 
 /** The conversation in the form of chat completions. */
 export const toMessages = ({ input, instructions }: Wire.Create): ReadonlyArray<OpenAi.ChatMessage> => {
-  const messages: Array<OpenAi.ChatMessage> = typeof instructions === "string"
-    ? [{ role: "system", content: instructions }]
-    : []
-  if (typeof input === "string") return [...messages, { role: "user", content: input }]
+  const first = typeof instructions === "string" ? [{ role: "system", content: instructions }] : []
+  if (typeof input === "string") return [...first, { role: "user", content: input }]
+  const runs: Array<Run> = []
   for (const next of input.map(toMessage)) {
-    const last = messages.at(-1)
-    if (last !== undefined && continues(last, next)) messages.splice(-1, 1, merged(last, next))
-    else messages.push(next)
+    const last = runs.at(-1)
+    if (last !== undefined && continues(last, next)) last.push(next)
+    else runs.push([next])
   }
-  return messages
+  return [...first, ...runs.map(merged)]
 }
 
 export const toTool = (

@@ -22,7 +22,9 @@ const first = (text: string, stops: ReadonlyArray<string>) => {
 
 /** Whether the end of the text is the beginning of a stop. */
 const endsWithBeginning = (text: string, stops: ReadonlyArray<string>) => {
-  const endings = Array.from(text, (_, index) => text.slice(index))
+  const longest = stops.reduce((length, stop) => Math.max(length, stop.length), 0) - 1
+  const from = Math.max(text.length - longest, 0)
+  const endings = Array.from({ length: text.length - from }, (_, index) => text.slice(from + index))
   return stops.some((stop) => endings.some((ending) => ending.length < stop.length && stop.startsWith(ending)))
 }
 

@@ -1,0 +1,23 @@
+/** Bounds the length of a chat client's request before it is rendered and tokenized, which takes time for every character. */
+import type { ChatModel } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import { badRequest } from "../Refusal.ts"
+
+/** Text has four characters per token on average; only runs of spaces and the like have more than this. */
+const perToken = 32
+
+/** Characters of what a renderer reads, as JSON without images. */
+export const of = (asked: object): number =>
+  JSON.stringify(asked, (_, value) => value instanceof Uint8Array ? null : value).length
+
+/** Fails where so many characters of `field` cannot fit into the model's context. */
+export const check = (
+  { capabilities: { contextLength }, name }: ChatModel.ChatModel,
+  field: string,
+  characters: number
+) => {
+  const most = perToken * contextLength
+  const detail =
+    `${field}: ${characters} characters, expected at most ${most} for the ${contextLength} tokens of ${name}`
+  return characters <= most ? Effect.void : Effect.fail(badRequest(detail))
+}

@@ -1,0 +1,143 @@
+/** Requests of chat clients that cost their sender little, or that make no sense. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Api from "../Api.ts"
+import * as Chat from "./Chat.ts"
+
+const { model } = Chat
+const text = (content: string) => [{ role: "user", content }]
+
+interface Endpoint {
+  readonly path: string
+  /** A request that says so. */
+  readonly saying: (content: string) => object
+  /** A conversation of so many texts. */
+  readonly talking?: (count: number) => object
+  /** Fields that are numbers. */
+  readonly numbers: ReadonlyArray<string>
+}
+
+const many = (count: number) => Array.from({ length: count }, () => text("x")).flat()
+
+const openAi = ["temperature", "top_p"]
+const ofCompletions = [...openAi, "n", "max_tokens", "top_k", "seed", "presence_penalty", "frequency_penalty"]
+
+const endpoints: ReadonlyArray<Endpoint> = [
+  {
+    path: "/oai/api/v1/chat/completions",
+    saying: (content) => ({ model, messages: text(content) }),
+    talking: (count) => ({ model, messages: many(count) }),
+    numbers: [...ofCompletions, "max_completion_tokens", "top_logprobs"]
+  },
+  {
+    path: "/oai/api/v1/completions",
+    saying: (prompt) => ({ model, prompt }),
+    numbers: [...ofCompletions, "best_of", "logprobs"]
+  },
+  {
+    path: "/oai/api/v1/responses",
+    saying: (input) => ({ model, input }),
+    talking: (count) => ({ model, input: many(count) }),
+    numbers: [...openAi, "max_output_tokens", "top_logprobs"]
+  },
+  {
+    path: "/anthropic/api/v1/messages",
+    saying: (content) => ({ model, max_tokens: 10, messages: text(content) }),
+    talking: (count) => ({ model, max_tokens: 10, messages: many(count) }),
+    numbers: [...openAi, "max_tokens", "top_k"]
+  },
+  {
+    path: "/anthropic/api/v1/messages/count_tokens",
+    saying: (content) => ({ model, messages: text(content) }),
+    talking: (count) => ({ model, messages: many(count) }),
+    numbers: []
+  }
+]
+
+/** Values of a field, as JSON. */
+const values = ["-1", "0.5", "1e308", "-1e308", "1e999", "9007199254740991", "9".repeat(30), "\"NaN\"", "{}", "[[]]"]
+
+/** The request with one more field, which replaces one of the same name. */
+const withField = (request: object, field: string, value: string) =>
+  `${JSON.stringify(request).slice(0, -1)},${JSON.stringify(field)}:${value}}`
+
+const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
+
+const ask = (path: string, text: string) =>
+  Effect.map(Api.send(Chat.requestText(path, text)), ({ body, status }) => {
+    const error = body["error"] as { readonly message: string } | undefined
+    return { status, message: error?.message ?? "" }
+  })
+
+const server = Effect.provide(Api.server({ script: Chat.answering("Hello<|im_end|>") }))
+
+describe("a request of a chat client", () => {
+  for (const { numbers, path, saying } of endpoints.filter(({ numbers }) => numbers.length > 0)) {
+    it.live(`to ${path}: numbers that make no sense are answered, or refused by the name of the field`, () =>
+      Effect.gen(function*() {
+        for (const field of numbers) {
+          for (const value of values) {
+            const { message, status } = yield* ask(path, withField(saying("Hi"), field, value))
+            assert.include([200, 400, 422], status, `${field} is ${value}: ${message}`)
+            if (status !== 200) assert.include(message.toLowerCase().replaceAll("_", ""), field.replaceAll("_", ""))
+          }
+        }
+      }).pipe(server))
+  }
+
+  for (const { path, saying, talking } of endpoints) {
+    it.live(`to ${path}: an unknown field is refused by name, whatever its number, and no value is too deep`, () =>
+      Effect.gen(function*() {
+        const large = yield* ask(path, withField(saying("Hi"), "odd", `{"a":[${"9".repeat(30)}]}`))
+        assert.strictEqual(large.status, 422)
+        assert.include(large.message, "odd is {\"a\":[1e+30]}, expected none")
+        for (const field of ["odd", "tools", "model"]) {
+          const { message, status } = yield* ask(path, withField(saying("Hi"), field, nested(100_000)))
+          assert.strictEqual(status, 422)
+          assert.include(message, "more than 200 arrays and objects within each other")
+        }
+      }).pipe(server))
+
+    it.live(`to ${path}: a text that cannot fit into the context is refused by its length`, () =>
+      Effect.gen(function*() {
+        const long = yield* ask(path, JSON.stringify(saying("x".repeat(3_000_000))))
+        assert.strictEqual(long.status, 400)
+        assert.match(long.message, /: 30000\d\d characters, expected at most 131072 for the 4096 tokens of Qwen/)
+        if (talking === undefined) return
+        const often = yield* ask(path, JSON.stringify(talking(50_000)))
+        assert.strictEqual(often.status, 400)
+        assert.match(often.message, /^messages and tools: \d+ characters, expected at most 131072/)
+      }).pipe(server))
+  }
+
+  it.live("may have ninety thousand calls of tools in a row, which take time in proportion", () =>
+    Effect.gen(function*() {
+      const call = { type: "function_call", call_id: "a", name: "add", arguments: "{}" }
+      const input = Array.from({ length: 90_000 }, () => call)
+      const { message, status } = yield* ask("/oai/api/v1/responses", JSON.stringify({ model, input }))
+      assert.strictEqual(status, 400)
+      assert.include(message, "characters, expected at most 131072")
+    }).pipe(server))
+
+  it.live("has at most a hundred thousand messages, parts and tools", () =>
+    Effect.gen(function*() {
+      const { message, status } = yield* ask(
+        "/oai/api/v1/chat/completions",
+        JSON.stringify({ model, messages: many(100_000) })
+      )
+      assert.strictEqual(status, 422)
+      assert.include(message, "more than 100000 arrays and objects")
+    }).pipe(server))
+
+  it.live("has tokens of 32 bits", () =>
+    Effect.gen(function*() {
+      for (const token of [-1, 2 ** 31, 2 ** 32 + 5, 2 ** 53]) {
+        const { message, status } = yield* ask(
+          "/oai/api/v1/completions",
+          JSON.stringify({ model, prompt: [1, token] })
+        )
+        assert.strictEqual(status, 422)
+        assert.include(message, "prompt")
+      }
+    }).pipe(server))
+})
