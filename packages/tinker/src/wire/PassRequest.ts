@@ -1,7 +1,7 @@
 /** A training pass as it is sent: the caller's data as protobuf. */
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import type { Datum, Loss, ModelInput, TrainingClient } from "@effect-rl/core"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import * as Bytes from "./Bytes.ts"
 import {
@@ -10,7 +10,7 @@ import {
   ForwardBackwardRequestSchema,
   type TensorSchema
 } from "./gen/TinkerPublic.gen.ts"
-import { MalformedBody } from "./Json.ts"
+import type { MalformedBody } from "./Json.ts"
 import * as Provenance from "./Provenance.ts"
 import * as Size from "./Size.ts"
 
@@ -118,10 +118,4 @@ export const encode = (request: PassRequest): Uint8Array => toBinary(ForwardBack
 const mostFields = 500_000
 
 export const decode = (bytes: Uint8Array): Effect.Effect<PassRequest, MalformedBody> =>
-  Effect.try({
-    try: () => {
-      Size.check(ForwardBackwardRequestSchema, bytes, mostFields)
-      return fromBinary(ForwardBackwardRequestSchema, bytes)
-    },
-    catch: (cause) => new MalformedBody({ detail: String(cause) })
-  })
+  Size.decode(ForwardBackwardRequestSchema, bytes, mostFields)

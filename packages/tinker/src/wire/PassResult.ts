@@ -1,5 +1,5 @@
 /** The answer to a training pass: named arrays per datum, and metrics. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -13,6 +13,7 @@ import {
   ForwardBackwardOutputSchema
 } from "./gen/TinkerPublic.gen.ts"
 import { MalformedBody } from "./Json.ts"
+import * as Size from "./Size.ts"
 
 /** One array of one datum; its last dimensions are the same for all datums. */
 export interface Field {
@@ -41,10 +42,16 @@ const values = (bytes: Uint8Array, dtype: DType): Result.Result<Float32Array | B
   }
 }
 
+/** Sizes of an array: every array of a tensor has its own list of them. */
+const mostAxes = 8
+
 const slice = (tensor: BatchedTensor, start: number, end: number): Result.Result<Field, string> => {
   const { data, dtype, trailingShape } = tensor
   if (!(start >= 0 && start <= end && end <= data.length)) {
     return Result.fail(`bytes ${start} to ${end} of ${data.length}`)
+  }
+  if (trailingShape.length >= mostAxes) {
+    return Result.fail(`${trailingShape.length} trailing sizes, expected fewer than ${mostAxes}`)
   }
   const trailing = trailingShape.map(Number)
   const cell = trailing.reduce((product, size) => product * size, 1)
@@ -71,14 +78,20 @@ const split = (name: string, tensor: BatchedTensor): Result.Result<ReadonlyArray
 
 const maximumDatums = 2 ** 20
 
+/** Arrays of one result: eight bytes that say where an array ends become an object of hundreds. */
+const mostArrays = 500_000
+
 /** The arrays of each name, all records one after another. */
 const columns = (records: ReadonlyArray<ArrayRecord>): Result.Result<Map<string, Array<Field>>, string> =>
   Result.gen(function*() {
     const found = new Map<string, Array<Field>>()
+    let bytesLeft = mostArrays * BigInt64Array.BYTES_PER_ELEMENT
     for (const { fields } of records) {
       for (const [name, tensor] of Object.entries(fields)) {
+        bytesLeft -= tensor.offsets.length
+        if (bytesLeft < 0) return yield* Result.fail(`it has more than ${mostArrays} arrays`)
         const column = found.get(name) ?? []
-        column.push(...(yield* split(name, tensor)))
+        for (const field of yield* split(name, tensor)) column.push(field)
         found.set(name, column)
       }
     }
@@ -117,14 +130,13 @@ const fromMessage = (message: ForwardBackwardOutput): Result.Result<PassResult, 
     (rows) => ({ type: typeOf(message), outputs: rows, metrics: message.metrics })
   )
 
+/** Records, their arrays' descriptions, and metrics. */
+const mostFields = 500_000
+
 export const decode = (bytes: Uint8Array): Effect.Effect<PassResult, MalformedBody> =>
-  Effect.try({
-    try: () => fromBinary(ForwardBackwardOutputSchema, bytes),
-    catch: (cause) => new MalformedBody({ detail: String(cause) })
-  }).pipe(
-    Effect.flatMap((message) =>
-      Effect.mapError(Effect.fromResult(fromMessage(message)), (detail) => new MalformedBody({ detail }))
-    )
+  Effect.flatMap(
+    Size.decode(ForwardBackwardOutputSchema, bytes, mostFields),
+    (message) => Effect.mapError(Effect.fromResult(fromMessage(message)), (detail) => new MalformedBody({ detail }))
   )
 
 const type = "TorchLossReturn"

@@ -1,5 +1,5 @@
 /** The answer to a request to sample, as protobuf and as JSON. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import type { Sampling } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -9,12 +9,14 @@ import {
   DType,
   type PromptAltTokens,
   type SampledSequence,
+  type SampleResponse,
   SampleResponseSchema,
   StopReason,
   type Tensor as TensorMessage,
   type TopkLogprobs
 } from "./gen/TinkerPublic.gen.ts"
 import { MalformedBody } from "./Json.ts"
+import * as Size from "./Size.ts"
 import * as Tensor from "./Tensor.ts"
 
 /** A server may leave the log-probabilities of a sequence out. */
@@ -100,31 +102,39 @@ const altTokens = (received: PromptAltTokens | undefined): Result.Result<
       : yield* Result.fail("prompt_alt_tokens has other numbers of tokens and of log-probabilities")
   })
 
-const parse = (bytes: Uint8Array): Effect.Effect<Result.Result<SampleResult, string>, MalformedBody> =>
-  Effect.try({
-    try: () => fromBinary(SampleResponseSchema, bytes),
-    catch: (cause) => new MalformedBody({ detail: String(cause) })
-  }).pipe(Effect.map((message) =>
-    Result.gen(function*() {
-      const promptLogprobs = yield* floats(message.promptLogprobs)
-      const topkPromptLogprobs = yield* topk("topk_prompt_logprobs", message.topkPromptLogprobs)
-      const targetPromptLogprobs = yield* targets(message.targetPromptLogprobs)
-      const promptAltTokens = yield* altTokens(message.promptAltTokens)
-      return {
-        sequences: yield* Result.all(message.sequences.map(sequence)),
-        ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
-        ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
-        ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs }),
-        ...(promptAltTokens === undefined ? {} : { promptAltTokens }),
-        promptCacheHitTokens: message.promptCacheHitTokens
-      }
-    })
-  ))
+/** Candidates of one answer, at all positions together: eight bytes become an object of eighty. */
+const mostCandidates = 2 ** 22
+
+const candidatesIn = ({ sequences, topkPromptLogprobs }: SampleResponse) =>
+  [topkPromptLogprobs, ...sequences.map(({ topkSampledLogprobs }) => topkSampledLogprobs)]
+    .reduce((sum, one) => sum + (one === undefined ? 0 : one.k * one.length), 0)
+
+const fromMessage = (message: SampleResponse): Result.Result<SampleResult, string> =>
+  Result.gen(function*() {
+    if (candidatesIn(message) > mostCandidates) {
+      return yield* Result.fail(`it has more than ${mostCandidates} candidates`)
+    }
+    const promptLogprobs = yield* floats(message.promptLogprobs)
+    const topkPromptLogprobs = yield* topk("topk_prompt_logprobs", message.topkPromptLogprobs)
+    const targetPromptLogprobs = yield* targets(message.targetPromptLogprobs)
+    const promptAltTokens = yield* altTokens(message.promptAltTokens)
+    return {
+      sequences: yield* Result.all(message.sequences.map(sequence)),
+      ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
+      ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
+      ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs }),
+      ...(promptAltTokens === undefined ? {} : { promptAltTokens }),
+      promptCacheHitTokens: message.promptCacheHitTokens
+    }
+  })
+
+/** Sequences with their stop reasons, tokens, log-probabilities and candidates: ten fields each. */
+const mostFields = 500_000
 
 export const decode = (bytes: Uint8Array): Effect.Effect<SampleResult, MalformedBody> =>
   Effect.flatMap(
-    parse(bytes),
-    (result) => Effect.mapError(Effect.fromResult(result), (detail) => new MalformedBody({ detail }))
+    Size.decode(SampleResponseSchema, bytes, mostFields),
+    (message) => Effect.mapError(Effect.fromResult(fromMessage(message)), (detail) => new MalformedBody({ detail }))
   )
 
 const topkBytes = (rows: Topk) => {

@@ -1,6 +1,8 @@
-/** A bound on the fields of a protobuf message, found before it is read: a field of two bytes becomes an object of a hundred. */
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf"
+/** Reads protobuf messages of a bounded number of fields: a field of two bytes becomes an object of a hundred. */
+import { type DescField, type DescMessage, fromBinary, type MessageShape, ScalarType } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import * as Effect from "effect/Effect"
+import { MalformedBody } from "./Json.ts"
 
 const isText = (scalar: ScalarType) => scalar === ScalarType.STRING || scalar === ScalarType.BYTES
 
@@ -9,7 +11,7 @@ const ofEntry = (field: DescField & { readonly fieldKind: "map" }, number: numbe
   number === 2 ? field.message : undefined
 
 /** Throws where the message has more than `most` fields and numbers in lists, or where the bytes are no message. */
-export const check = (schema: DescMessage, bytes: Uint8Array, most: number): void => {
+const check = (schema: DescMessage, bytes: Uint8Array, most: number): void => {
   let left = most
   const take = (count: number) => {
     left -= count
@@ -40,3 +42,17 @@ export const check = (schema: DescMessage, bytes: Uint8Array, most: number): voi
 
   inMessage(schema, bytes)
 }
+
+/** The message, whose fields and numbers in lists are counted before it is read; fails where it has more than `most`. */
+export const decode = <Desc extends DescMessage>(
+  schema: Desc,
+  bytes: Uint8Array,
+  most: number
+): Effect.Effect<MessageShape<Desc>, MalformedBody> =>
+  Effect.try({
+    try: () => {
+      check(schema, bytes, most)
+      return fromBinary(schema, bytes)
+    },
+    catch: (cause) => new MalformedBody({ detail: String(cause) })
+  })

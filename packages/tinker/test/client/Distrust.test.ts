@@ -1,5 +1,7 @@
+import { create, toBinary } from "@bufbuild/protobuf"
 import { Loss, ModelInput, type Sampling, type TinkerError } from "@effect-rl/core"
 import { WireError } from "@effect-rl/tinker"
+import { DType, ForwardBackwardOutputSchema, SampleResponseSchema } from "@effect-rl/tinker/wire/gen/TinkerPublic.gen"
 import * as PassResult from "@effect-rl/tinker/wire/PassResult"
 import * as SampleResult from "@effect-rl/tinker/wire/SampleResult"
 import { assert, describe, it } from "@effect/vitest"
@@ -87,6 +89,61 @@ describe("an answer without an end", () => {
       const error = yield* withTinker(service, Effect.flip(sample()), { maxResponseSize: "64 KiB" })
       assert.strictEqual(wireReason(error)._tag, "TooLarge")
     }))
+})
+
+/** As many empty fields with this number, of two bytes each. */
+const emptyFields = (count: number, number: number) =>
+  Uint8Array.from({ length: 2 * count }, (_, index) => index % 2 === 0 ? 8 * number + 2 : 0)
+
+/** 4,400,000 candidates, half of them of each of two sequences. */
+const candidates = () => {
+  const [k, length] = [20, 110_000]
+  const cells = new Uint8Array(4 * k * length)
+  const one = { tokens: cells.subarray(0, 8), topkSampledLogprobs: { tokenIds: cells, logprobs: cells, k, length } }
+  return toBinary(SampleResponseSchema, create(SampleResponseSchema, { sequences: [one, one] }))
+}
+
+/** Empty arrays of one name, each of which gets a list of its sizes. */
+const arrays = (count: number, sizes = 0) => {
+  const trailingShape = Array.from({ length: sizes }, () => 1n)
+  const logprobs = { offsets: new Uint8Array(8 * (count + 1)), dtype: DType.FLOAT32, trailingShape }
+  return toBinary(
+    ForwardBackwardOutputSchema,
+    create(ForwardBackwardOutputSchema, { lossFnOutputs: [{ fields: { logprobs } }] })
+  )
+}
+
+describe("an answer of many small parts, each of which takes more memory than it is sent in, is refused", () => {
+  const ofSample: ReadonlyArray<readonly [title: string, bytes: () => Uint8Array, message: string]> = [
+    ["600,000 sequences", () => emptyFields(600_000, 1), "it has more than 500000 fields"],
+    ["4,400,000 candidates", candidates, "it has more than 4194304 candidates"]
+  ]
+  for (const [title, bytes, message] of ofSample) {
+    it.effect(`to a request to sample: ${title}`, () =>
+      Effect.gen(function*() {
+        const error = yield* withTinker(answering(bytes()), Effect.flip(sample()))
+        assert.include(error.message, message)
+        assert.strictEqual(wireReason(error)._tag, "Unreadable")
+      }))
+  }
+
+  const ofPass: ReadonlyArray<readonly [title: string, bytes: () => Uint8Array, message: string]> = [
+    ["600,000 records", () => emptyFields(600_000, 2), "it has more than 500000 fields"],
+    ["600,000 arrays", () => arrays(600_000), "it has more than 500000 arrays"],
+    ["400,000 sizes of 1,000 arrays", () => arrays(1000, 400_000), "400000 trailing sizes, expected fewer than 8"]
+  ]
+  for (const [title, bytes, message] of ofPass) {
+    it.effect(`to a training pass: ${title}`, () =>
+      Effect.gen(function*() {
+        const answer = bytes()
+        const service = FakeService.make({
+          routes: { "/retrieve_future": ({ request_id }) => request_id === "future-0" ? undefined : protobuf(answer) }
+        })
+        const { error } = yield* withTinker(service, pass)
+        assert.include(error.message, message)
+        assert.strictEqual(wireReason(error)._tag, "Unreadable")
+      }))
+  }
 })
 
 describe("a sample is not trusted", () => {
