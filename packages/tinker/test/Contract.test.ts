@@ -1,25 +1,20 @@
 import type { Tinker, Tokenizer } from "@effect-rl/core"
 import { Contract, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
-import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
+import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Effect, FileSystem, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "./Client.ts"
 import * as Sockets from "./Sockets.ts"
-
-const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
-  TinkerHttp.layerOptions({
-    baseUrl: HttpServer.formatAddress(address),
-    apiKey: Redacted.make("tml-test")
-  })))
 
 /** Our client, a socket, our server, a backend. */
 const throughSockets = <E>(
   scheme: string,
   backend: (folder: string) => Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, E, NodeServices.NodeServices>
 ) =>
-  client.pipe(
+  Client.layer().pipe(
     Layer.provide(Layer.unwrap(Effect.gen(function*() {
       const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
       return TinkerServer.layer({ checkpoints: { folder, scheme } }).pipe(Layer.provide(backend(folder)))

@@ -1,22 +1,15 @@
 import { Tinker, type TrainingClient } from "@effect-rl/core"
 import * as Engine from "@effect-rl/engine/Engine"
-import { RestClient, TinkerHttp, TinkerServer } from "@effect-rl/tinker"
+import { RestClient, TinkerServer } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Redacted, Stream } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Effect, FileSystem, Layer, Stream } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "./Client.ts"
 import * as Sockets from "./Sockets.ts"
 
-const client = Layer.unwrap(
-  Effect.map(
-    HttpServer.HttpServer,
-    ({ address }) =>
-      TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") })
-  )
-)
-
 /** Our client, a socket, our server, the engine. */
-const engine = client.pipe(
+const engine = Client.layer().pipe(
   Layer.provide(Layer.unwrap(Effect.gen(function*() {
     const folder = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
     return TinkerServer.layer({ checkpoints: { folder, scheme: "engine" } }).pipe(

@@ -2,20 +2,13 @@
 import { Datum, Loss, ModelInput, Tinker } from "@effect-rl/core"
 import { Call, Script, ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import * as Engine from "@effect-rl/engine/Engine"
-import { TinkerHttp, TinkerServer } from "@effect-rl/tinker"
+import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Context, Effect, FileSystem, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "./Client.ts"
 import * as Sockets from "./Sockets.ts"
-
-const client = Layer.unwrap(
-  Effect.map(
-    HttpServer.HttpServer,
-    ({ address }) =>
-      TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") })
-  )
-)
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
@@ -24,7 +17,7 @@ const server = Layer.unwrap(
 ).pipe(Layer.provide(TestTokenizer.layer()))
 
 const between = <E>(backend: Layer.Layer<Tinker.Tinker, E>) =>
-  Layer.provide(client, Layer.provide(server, backend)).pipe(
+  Layer.provide(Client.layer(), Layer.provide(server, backend)).pipe(
     Layer.provide(FetchHttpClient.layer),
     Layer.provide(Sockets.layer),
     Layer.provide(NodeServices.layer)

@@ -8,20 +8,14 @@ import {
   Tinker
 } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
-import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
 /** Our client of the server. */
-const remote = Layer.unwrap(
-  Effect.map(
-    HttpServer.HttpServer,
-    ({ address }) =>
-      TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") })
-  )
-).pipe(Layer.provide(FetchHttpClient.layer))
+const remote = Layer.provide(Client.layer(), FetchHttpClient.layer)
 
 const datum = Datum.policyTokens(ModelInput.fromTokens([1, 2, 3, 4]), {
   targetTokens: Int32Array.of(2, 3, 4, 5),

@@ -1,10 +1,10 @@
 /** Weights that later ones replace for all of their samplers. */
 import { Datum, Loss, ModelInput, type SamplingClient, Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
-import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
 /** Each sample is the number of optimizer steps that led to its weights. */
@@ -14,11 +14,7 @@ const script: Script.Script = {
   })
 }
 
-const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
-  TinkerHttp.layerOptions({
-    baseUrl: HttpServer.formatAddress(address),
-    apiKey: Redacted.make("tml-test")
-  }))).pipe(Layer.provide(FetchHttpClient.layer))
+const client = Layer.provide(Client.layer(), FetchHttpClient.layer)
 
 const datum = Datum.weightedTokens(ModelInput.fromTokens([1]), {
   targetTokens: Int32Array.of(2),

@@ -1,9 +1,9 @@
 import { ModelInput, Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
-import { TinkerHttp } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpClient, HttpServer } from "effect/http"
+import { Effect, Layer } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
 const poll = (sampling_session_id: string, more: object = {}) =>
@@ -65,9 +65,8 @@ describe("one poll for all requests of a sampling session", () => {
     it.effect("is how this project's client waits for its samples", () =>
       Effect.gen(function*() {
         const paths: Array<string> = []
-        const { address } = yield* HttpServer.HttpServer
         const client = Layer.provide(
-          TinkerHttp.layerOptions({ baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }),
+          Client.layer(),
           Layer.effect(
             HttpClient.HttpClient,
             Effect.map(HttpClient.HttpClient, HttpClient.tapRequest(({ url }) => Effect.sync(() => paths.push(url))))

@@ -1,19 +1,17 @@
 /** What a client says of its session, runs and checkpoints, and what the server's listings return of it. */
 import { Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
-import { RestClient, TinkerHttp } from "@effect-rl/tinker"
+import { RestClient } from "@effect-rl/tinker"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
+import { Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
 
-const client = Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) =>
-  TinkerHttp.layerOptions({
-    baseUrl: HttpServer.formatAddress(address),
-    apiKey: Redacted.make("tml-test"),
-    displayName: "sums",
-    userMetadata: { recipe: "sums" }
-  }))).pipe(Layer.provide(FetchHttpClient.layer))
+const client = Layer.provide(
+  Client.layer({ displayName: "sums", userMetadata: { recipe: "sums" } }),
+  FetchHttpClient.layer
+)
 
 const listed = Effect.scoped(Effect.gen(function*() {
   const tinker = yield* Tinker.Tinker
