@@ -2,12 +2,10 @@
  * Runs of training programs. Opening and resuming, submitting and settling, records, evaluations, checkpoints, the budget and
  * interruption are the same for every program.
  */
-import * as Clock from "effect/Clock"
+import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Metering } from "../backend/Metering.ts"
 import type { Tinker } from "../backend/Tinker.ts"
@@ -15,40 +13,27 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunError, RunStore } from "../record/RunStore.ts"
-import * as Spent from "../record/Spent.ts"
 import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Finishing from "./Finishing.ts"
-import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
 import * as Halting from "./Halting.ts"
+import * as InFlight from "./InFlight.ts"
 import * as Opening from "./Opening.ts"
-import type { Iteration, Program, UpdateOutput } from "./Program.ts"
+import type { Iteration, Program } from "./Program.ts"
 import type { ResumeError } from "./ResumeError.ts"
 import type { RunOptions } from "./RunOptions.ts"
 import * as RunState from "./RunState.ts"
 import * as Saving from "./Saving.ts"
-import * as Submission from "./Submission.ts"
 
 /** What any run can fail with, beside the errors of its program and its evaluators. */
 export type Error = TinkerError | RunError | ResumeError | InvalidOption
 
-/** An iteration whose updates were submitted and not yet settled. */
-interface InFlight<Cursor, E, R> {
-  readonly iteration: Iteration<Cursor, E, R>
-  readonly submission: Submission.Submission<E>
-  readonly at: number
-}
-
-interface Running<Cursor, E, R, EE, ER> {
-  readonly program: Program<Cursor, E, R>
-  readonly run: RunState.RunState<EE, ER>
+interface Running<Cursor, E, R, EE, ER> extends InFlight.Running<Cursor, E, R, EE, ER> {
   /** Undefined where training waits for evaluations. */
   readonly beside: EvaluationsBeside.EvaluationsBeside<EE, ER> | undefined
-  /** Oldest first. */
-  readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
 }
 
 /**
@@ -74,14 +59,15 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
       program,
       run,
       beside: program.evaluatesBeside === true ? yield* EvaluationsBeside.make(run) : undefined,
-      inFlight: yield* Ref.make<ReadonlyArray<InFlight<Cursor, E, R>>>([])
+      inFlight: yield* Ref.make<ReadonlyArray<InFlight.InFlight<Cursor, E, R>>>([])
     }
-    yield* Effect.addFinalizer(() => Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
+    const saveLast = yield* Effect.cached(Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
+    yield* Effect.addFinalizer(() => saveLast)
     const stages = (running.beside?.resumed ?? Stream.empty).pipe(
       Stream.concat(evaluateWhenDue(running, run.start.iteration)),
       Stream.concat(train(running, cursor)),
       Stream.concat(finish(running)),
-      Stream.tapCause((cause) => RunState.fail(run, cause)),
+      Stream.catchCause((cause) => fail(run, saveLast, cause)),
       Stream.provideService(Executor, run.executor),
       Stream.provideService(Metering, run.budget)
     )
@@ -117,7 +103,7 @@ const iterate = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, i
     if (!(yield* run.budget.train(tokens))) return Stream.empty
     const ending = yield* Deferred.make<void>()
     const submitting = Finishing.finish(
-      submit(running, iteration, Deferred.await(ending)),
+      InFlight.submit(running, iteration, Deferred.await(ending)),
       run.settings.interruptTimeout,
       Deferred.succeed(ending, undefined)
     )
@@ -134,7 +120,7 @@ const conclude = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, 
     if (inFlight.at(-1)?.iteration !== iteration) return Stream.empty
     const submitted = (yield* Ref.get(run.status)).position.iteration + inFlight.length
     const isDue = Saving.due(run, submitted) !== undefined || Evaluations.isDue(run, submitted)
-    yield* inTime(running, settleDownTo(running, isDue ? 0 : program.ahead))
+    yield* inTime(running, InFlight.settleDownTo(running, isDue ? 0 : program.ahead))
     return Stream.make(undefined).pipe(
       Stream.concat(isDue ? saveWhenDue(running, submitted) : Stream.empty),
       Stream.concat(evaluateWhenDue(running, submitted))
@@ -148,106 +134,6 @@ const inTime = <Cursor, E, R, EE, ER, A, E2, R2>(
   effect: Effect.Effect<A, E2, R2>
 ) => Finishing.finish(effect, run.settings.interruptTimeout)
 
-const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
-  { inFlight, run }: Running<Cursor, E, R, EE, ER>,
-  iteration: Iteration<Cursor, E, R>,
-  ending: Effect.Effect<void>
-) {
-  const at = yield* Clock.currentTimeMillis
-  const submission = yield* Submission.submit(run.client, iteration.updates, {
-    stepping: RunState.stepping(run),
-    reserve: run.budget.train,
-    ending: Effect.raceFirst(run.halted, ending)
-  })
-  if (submission === undefined) return
-  yield* RcRef.invalidate(run.sampler)
-  yield* Ref.update(inFlight, (others) => [...others, { iteration, submission, at }])
-})
-
-const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
-  running: Running<Cursor, E, R, EE, ER>,
-  count: number
-) {
-  while (true) {
-    const [oldest, ...others] = yield* Ref.get(running.inFlight)
-    if (oldest === undefined || others.length < count) return
-    yield* settle(running, oldest, others)
-  }
-})
-
-/** Awaits an iteration's results, then records them. */
-const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
-  { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
-  { at, iteration: { cursor, measure, report }, submission }: InFlight<Cursor, E, R>,
-  others: ReadonlyArray<InFlight<Cursor, E, R>>
-) {
-  const outputs = yield* submission.settle
-  const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
-  const { failure, metrics, notes = [], payload, reward } = report(outputs)
-  const measured = measure === undefined
-    ? {}
-    : yield* Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {}))
-  yield* Effect.forEach(notes, run.ledger.append, { discard: true })
-  const { spent, usage } = yield* run.budget.account
-  const forecast = yield* forecastOf(run, iteration + 1, spent)
-  const settledAt = yield* Clock.currentTimeMillis
-  yield* run.ledger.append({
-    ...(payload === undefined ? {} : { payload }),
-    entry: {
-      _tag: "Updated",
-      iteration,
-      metrics: {
-        ...(Number.isFinite(run.iterations) ? { "progress/done_frac": (iteration + 1) / run.iterations } : {}),
-        ...metrics,
-        ...measured,
-        "tokens/total_prefilled": usage.prefilled,
-        "tokens/total_sampled": usage.sampled,
-        "tokens/total_trained": usage.trained,
-        "time/training": (settledAt - at) / 1000
-      },
-      ...(reward === undefined ? {} : { reward }),
-      updates: outputs.map(updateReport),
-      spent,
-      ...(forecast === undefined ? {} : { forecast })
-    }
-  })
-  yield* Ref.set(inFlight, others)
-  yield* RunState.update(run, {
-    position: {
-      iteration: iteration + 1,
-      optimizerSteps: optimizerSteps + outputs.length,
-      usage,
-      cursor: yield* Effect.orDie(Schema.encodeEffect(program.cursor)(cursor))
-    },
-    isWhole: others.length === 0
-  })
-  if (failure !== undefined) return yield* Effect.fail(failure)
-})
-
-/** What the run will have spent, where it has an end. */
-const forecastOf = Effect.fnUntraced(function*<EE, ER>(
-  { evaluated, evaluators, iterations, opened, settings: { evalEvery }, start }: RunState.RunState<EE, ER>,
-  done: number,
-  spent: Spent.Spent
-) {
-  if (!Number.isFinite(iterations)) return undefined
-  const evaluations = yield* Ref.get(evaluated)
-  const trained = Spent.since(evaluations.spent, Spent.since(opened, spent))
-  const left = Forecast.evaluationsAfter(done, { iterations, evalEvery, evaluators: evaluators.length })
-  return Forecast.total(
-    spent,
-    { iterations: { count: done - start.iteration, spent: trained }, evaluations },
-    { iterations: iterations - done, evaluations: left }
-  )
-})
-
-const updateReport = ({ adam, optimizer, passes, seconds }: UpdateOutput) => ({
-  learningRate: adam.learningRate,
-  passes: passes.map(({ datums, loss, metrics, route, tokens }) => ({ datums, loss, metrics, route, tokens })),
-  metrics: optimizer.metrics,
-  seconds
-})
-
 const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, done: number) => {
   const kind = Saving.due(running.run, done)
   return kind === undefined ? Stream.empty : Stream.fromEffect(inTime(running, Saving.save(running.run, kind)))
@@ -257,7 +143,7 @@ const saveWhenDue = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
 const finish = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Stream.unwrap(Effect.gen(function*() {
     const { run } = running
-    yield* inTime(running, settleDownTo(running, 0))
+    yield* inTime(running, InFlight.settleDownTo(running, 0))
     const { position: { iteration } } = yield* Ref.get(run.status)
     const reached = yield* run.budget.reached
     const isLastMeasured = run.isComplete || run.settings.evalEvery === 0 || reached !== undefined
@@ -279,12 +165,23 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   yield* RunState.update(run, { isOver: true })
 })
 
+/** Fails the stream once it has the records of the failure and of the last checkpoint. */
+const fail = <EE, ER, E, R>(
+  run: RunState.RunState<EE, ER>,
+  saveLast: Effect.Effect<void, never, R>,
+  cause: Cause.Cause<E>
+) =>
+  Stream.fromEffect(RunState.fail(run, cause)).pipe(
+    Stream.concat(Stream.fromEffect(Effect.uninterruptible(saveLast))),
+    Stream.concat(Stream.failCause(cause))
+  )
+
 /** Saves iterations that are not saved yet, however the run ends. */
 const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>) =>
   Effect.gen(function*() {
     const { run } = running
     const before = yield* Ref.get(run.status)
-    if (!before.isOver) yield* settleDownTo(running, 0)
+    if (!before.isOver) yield* InFlight.settleDownTo(running, 0)
     const { isOver, isWhole, position: { iteration }, saved } = yield* Ref.get(run.status)
     if (isWhole && iteration > saved.iteration) {
       yield* Saving.save(run, "interrupted")

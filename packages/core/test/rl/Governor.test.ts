@@ -127,6 +127,15 @@ describe("A governor that ends the run", () => {
       assert.deepInclude(records.findLast(RunRecord.guards.Saved), { iteration: 1, kind: "interrupted" })
     }).pipe(Effect.provide(layer(3))))
 
+  it.effect("gives every record to the stream before it fails, the last checkpoint too, in the store's order", () =>
+    Effect.gen(function*() {
+      const given: Array<RunRecord.RunRecord> = []
+      const training = Stream.runForEach(run({ stopOn }), (record) => Effect.sync(() => given.push(record)))
+      assert.instanceOf(yield* Effect.flip(training), Governor.Unhealthy)
+      assert.deepStrictEqual(given, yield* Task.records)
+      assert.deepStrictEqual(given.slice(-2).map(({ _tag }) => _tag), ["Failed", "Saved"])
+    }).pipe(Effect.provide(layer(3))))
+
   it.effect("lets the run go on from its checkpoint where it is resumed without the governor", () =>
     Effect.gen(function*() {
       yield* Effect.ignore(Stream.runDrain(run({ stopOn })))
