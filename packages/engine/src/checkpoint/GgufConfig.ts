@@ -1,6 +1,6 @@
 /** The architecture of a model from the metadata of its GGUF file. */
 import * as Effect from "effect/Effect"
-import type * as ModelConfig from "../model/ModelConfig.ts"
+import * as ModelConfig from "../model/ModelConfig.ts"
 import * as Gguf from "../numerics/Gguf.ts"
 import type * as GgufHeader from "../numerics/GgufHeader.ts"
 import * as UnsupportedModel from "./UnsupportedModel.ts"
@@ -16,9 +16,8 @@ const fields = (metadata: GgufHeader.Metadata, architecture: string) => {
   let mistake: string | undefined
   const get = (field: string) => metadata.get(`${architecture}.${field}`)
   const refuse = (field: string, found: unknown, expected: string) => {
-    mistake ??= `${architecture}.${field} is ${
-      found === undefined ? "missing" : JSON.stringify(found)
-    }, expected ${expected}`
+    const text = typeof found === "number" ? String(found) : JSON.stringify(found)
+    mistake ??= `${architecture}.${field} is ${text ?? "missing"}, expected ${expected}`
   }
   const number = (field: string, fallback?: number): number => {
     const found = get(field) ?? fallback
@@ -43,18 +42,17 @@ const vocabularySize = (metadata: GgufHeader.Metadata, { refuse }: Fields): numb
   return 1
 }
 
-/** One divisor for all frequencies, where the file says so. */
-const linearDivisors = ({ get, number, refuse }: Fields, headSize: number): ReadonlyArray<number> | undefined => {
+/** The divisor of all rotary frequencies: 1 unless the file gives one. */
+const linearFactor = ({ get, number, refuse }: Fields): number => {
   const type = get("rope.scaling.type") ?? "none"
-  if (type === "none") return undefined
+  if (type === "none") return 1
   if (type !== "linear") refuse("rope.scaling.type", type, "\"none\" or \"linear\"")
-  const factor = number("rope.scaling.factor")
-  return Array.from({ length: headSize / 2 }, () => factor)
+  return number("rope.scaling.factor")
 }
 
 const biasNames = [["query", "attn_q"], ["key", "attn_k"], ["value", "attn_v"], ["output", "attn_output"]] as const
 
-const checkMultiples = (config: ModelConfig.ModelConfig, { refuse }: Fields) => {
+const checkSizes = (config: ModelConfig.ModelConfig, { refuse }: Fields) => {
   const multiples = [
     ["embedding_length", config.hiddenSize, 8],
     ["feed_forward_length", config.feedForwardSize, 8],
@@ -62,6 +60,8 @@ const checkMultiples = (config: ModelConfig.ModelConfig, { refuse }: Fields) => 
     ["attention.head_count", config.heads, config.keyHeads]
   ] as const
   for (const [field, found, of] of multiples) if (found % of !== 0) refuse(field, found, `a multiple of ${of}`)
+  const { layers } = config
+  if (layers > ModelConfig.mostLayers) refuse("block_count", layers, `at most ${ModelConfig.mostLayers}`)
 }
 
 const read = (family: ModelConfig.Family, reader: Gguf.Reader, known: Fields): ModelConfig.ModelConfig => {
@@ -77,7 +77,6 @@ const read = (family: ModelConfig.Family, reader: Gguf.Reader, known: Fields): M
     const found = get(field) ?? 0
     if (found !== 0) refuse(field, found, "none")
   }
-  const divisors = linearDivisors(known, headSize)
   const config: ModelConfig.ModelConfig = {
     family,
     vocabularySize: vocabularySize(reader.metadata, known),
@@ -90,25 +89,23 @@ const read = (family: ModelConfig.Family, reader: Gguf.Reader, known: Fields): M
     biases: biasNames.filter(([, name]) => reader.has(`blk.0.${name}.bias`)).map(([name]) => name),
     normEpsilon: number("attention.layer_norm_rms_epsilon"),
     ropeTheta: number("rope.freq_base", 10_000),
-    ...(divisors === undefined ? {} : { ropeDivisors: divisors }),
     contextLength: size("context_length"),
     tiedEmbeddings: !reader.has("output.weight")
   }
-  checkMultiples(config, known)
+  checkSizes(config, known)
   return config
 }
 
 const readDivisors = Effect.fnUntraced(function*(reader: Gguf.Reader, headSize: number) {
+  const fail = (detail: string) =>
+    new Gguf.GgufError({ file: reader.file, detail: `tensor ${ropeDivisors}: ${detail}` })
   const tensor = yield* reader.find(ropeDivisors, [headSize / 2])
-  if (tensor.type !== "F32") {
-    return yield* new Gguf.GgufError({
-      file: reader.file,
-      detail: `tensor ${ropeDivisors}: its type is ${tensor.type}, expected F32`
-    })
-  }
+  if (tensor.type !== "F32") return yield* fail(`its type is ${tensor.type}, expected F32`)
   const bytes = new Uint8Array(tensor.bytes)
   yield* reader.read(tensor, 0, bytes)
-  return Array.from(new Float32Array(bytes.buffer))
+  const divisors = Array.from(new Float32Array(bytes.buffer))
+  const wrong = divisors.find((divisor) => !(divisor > 0 && divisor < Infinity))
+  return wrong === undefined ? divisors : yield* fail(`holds ${wrong}, expected numbers above 0`)
 })
 
 /** Fails with the architecture's name for one that the engine does not compute, and with the field otherwise. */
@@ -128,9 +125,11 @@ export const fromReader = Effect.fnUntraced(function*(reader: Gguf.Reader) {
   }
   const known = fields(metadata, architecture)
   const config = read(family, reader, known)
+  const factor = linearFactor(known)
   const mistake = known.mistake()
   if (mistake !== undefined) return yield* fail(mistake)
-  return reader.has(ropeDivisors)
-    ? { ...config, ropeDivisors: yield* readDivisors(reader, config.headSize) }
-    : config
+  if (reader.has(ropeDivisors)) return { ...config, ropeDivisors: yield* readDivisors(reader, config.headSize) }
+  return factor === 1
+    ? config
+    : { ...config, ropeDivisors: Array.from({ length: config.headSize / 2 }, () => factor) }
 })

@@ -1,7 +1,7 @@
 /** The `config.json` of a Hugging Face model: which architecture it names, with which sizes. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as ModelConfig from "../model/ModelConfig.ts"
+import * as ModelConfig from "../model/ModelConfig.ts"
 import * as RopeScaling from "./RopeScaling.ts"
 import * as UnsupportedModel from "./UnsupportedModel.ts"
 
@@ -117,6 +117,7 @@ const requirements = (
     expected: "a number above 0",
     met: RopeScaling.missing(rope) === undefined
   },
+  { field: "rope_theta", found: config.ropeTheta, expected: "a number above 0", met: config.ropeTheta > 0 },
   is("partial_rotary_factor", source.partial_rotary_factor ?? rope.partial_rotary_factor ?? 1, 1),
   is("hidden_act", source.hidden_act ?? "silu", "silu"),
   is("mlp_bias", source.mlp_bias ?? false, false),
@@ -128,6 +129,12 @@ const requirements = (
     "full_attention"
   ),
   is("quantization_config", source.quantization_config ?? null, null),
+  {
+    field: "num_hidden_layers",
+    found: config.layers,
+    expected: `at most ${ModelConfig.mostLayers}`,
+    met: config.layers <= ModelConfig.mostLayers
+  },
   isMultiple("hidden_size", config.hiddenSize, 8),
   isMultiple("intermediate_size", config.feedForwardSize, 8),
   isMultiple("head_dim", config.headSize, 8),
@@ -166,9 +173,6 @@ const fromSource = (
   const assumed = defaults(family, source)
   const heads = source.num_attention_heads
   const headSize = source.head_dim ?? assumed.headSize
-  const ropeTheta = rope.rope_theta ?? source.rope_theta ?? 10_000
-  const unscaled = { ropeTheta, headSize, contextLength: source.max_position_embeddings }
-  const ropeDivisors = RopeScaling.divisors(rope, unscaled)
   return {
     family,
     vocabularySize: source.vocab_size,
@@ -180,8 +184,7 @@ const fromSource = (
     headSize,
     biases: biasesOf(family, source),
     normEpsilon: source.rms_norm_eps,
-    ropeTheta,
-    ...(ropeDivisors === undefined ? {} : { ropeDivisors }),
+    ropeTheta: rope.rope_theta ?? source.rope_theta ?? 10_000,
     contextLength: source.max_position_embeddings,
     tiedEmbeddings: source.tie_word_embeddings ?? false
   }
@@ -210,7 +213,8 @@ export const fromJson = Effect.fnUntraced(function*(file: string, text: string) 
   const config = fromSource(family, source, rope)
   const broken = requirements(source, config, rope).find((requirement) => !requirement.met)
   if (broken !== undefined) return yield* refuse(broken.field, JSON.stringify(broken.found), broken.expected)
-  return config
+  const ropeDivisors = RopeScaling.divisors(rope, config)
+  return ropeDivisors === undefined ? config : { ...config, ropeDivisors }
 })
 
 const classNames: Readonly<Record<ModelConfig.Family, string>> = {

@@ -29,6 +29,9 @@ export interface ModelConfig {
   readonly tiedEmbeddings: boolean
 }
 
+/** Far more layers than any model has; a file that says more is damaged. */
+export const mostLayers = 4096
+
 /** Whether queries and keys have norms. */
 export const hasHeadNorms = (config: ModelConfig): boolean => config.family === "qwen3"
 

@@ -33,6 +33,9 @@ const defaultAlignment = 32
 const largestAlignment = 65_536
 const deepestArray = 4
 
+/** Values in arrays of the metadata; vocabularies have some hundred thousand. */
+const mostValues = 1 << 24
+
 /** Names of types that the engine does not read, for the error that refuses them. */
 const otherTypes: ReadonlyMap<number, string> = new Map([
   [6, "Q5_0"],
@@ -68,6 +71,7 @@ class Cursor {
   readonly bytes: Uint8Array
   readonly #view: DataView
   readonly #decoder = new TextDecoder()
+  #values = 0
   position = 0
   isShort = false
   mistake: string | undefined
@@ -155,6 +159,8 @@ class Cursor {
     if (depth === deepestArray) this.fail(`its metadata has arrays inside arrays, more than ${deepestArray} deep`)
     const type = this.u32()
     const length = this.u64()
+    this.#values += length
+    if (this.#values > mostValues) this.fail(`its metadata has arrays of more than ${mostValues} values`)
     const values: Array<Value> = []
     for (let i = 0; i < length && !this.isStopped; i++) values.push(this.value(type, depth + 1))
     return values

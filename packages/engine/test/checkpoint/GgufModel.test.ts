@@ -119,6 +119,12 @@ describe("GgufModel", () => {
       [{ "llama.block_count": 1.5 }, "llama.block_count is 1.5, expected a whole number"],
       [{ "llama.embedding_length": "32" }, "llama.embedding_length is \"32\", expected a number above 0"],
       [{ "split.count": 3 }, "is one of 3 parts of a model: merge them with llama-gguf-split"],
+      [{ "llama.block_count": 2 ** 31 }, "llama.block_count is 2147483648, expected at most 4096"],
+      [{ "llama.rope.freq_base": Infinity }, "llama.rope.freq_base is Infinity, expected a number above 0"],
+      [
+        { "llama.attention.key_length": 4e9, "llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2 },
+        "llama.attention.value_length is 8, expected 4000000000, as keys have"
+      ],
       [{ "llama.block_count": 1 }, "tensor blk.1.attn_norm.weight: is not a part of the llama models"],
       [{ "llama.block_count": 3 }, "tensor blk.2.attn_norm.weight: is missing"],
       [{ "llama.feed_forward_length": 96 }, "has shape [64,32], expected [96,32]"],
@@ -128,6 +134,15 @@ describe("GgufModel", () => {
       it.effect(`refuses ${JSON.stringify(metadata)}`, () =>
         Effect.gen(function*() {
           assert.include(yield* refusal(GgufFile.ofModel(TinyModel.llama, bare(), metadata)), message)
+        }))
+    }
+
+    for (const divisor of [0, -1, NaN, Infinity]) {
+      it.effect(`refuses to divide a rotary frequency by ${divisor}`, () =>
+        Effect.gen(function*() {
+          const model = { ...TinyModel.llama, ropeDivisors: [1, divisor, 1, 1] }
+          const message = `tensor rope_freqs.weight: holds ${divisor}, expected numbers above 0`
+          assert.include(yield* refusal(GgufFile.ofModel(model, bare())), message)
         }))
     }
 
@@ -177,6 +192,15 @@ describe("GgufHeader", () => {
       assert.include(["Parsed", "Short", "Malformed"], GgufHeader.parse(bytes)._tag)
     }
     assert.isBelow(process.memoryUsage().heapUsed - started, 2 ** 28)
+  })
+
+  it("refuses lists longer than any vocabulary before it reads them", () => {
+    const list = GgufFile.encode({ list: Array.from({ length: 2 }, () => [0]) }, [])
+    const view = new DataView(list.buffer)
+    const start = 24 + 8 + "list".length + 4
+    view.setBigUint64(start + 4, 2n ** 31n, true)
+    const detail = "its metadata has arrays of more than 16777216 values"
+    assert.deepStrictEqual(GgufHeader.parse(list), { _tag: "Malformed", detail })
   })
 
   it("asks for more bytes wherever the header was cut", () => {
