@@ -1,9 +1,8 @@
 /** Short runs on the engine in processes of their own, some of which kill themselves. */
 import { Seed } from "@effect-rl/core"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { Effect, FileSystem } from "effect"
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import type { Program } from "./Programs.ts"
 
 const pathOf = (relative: string) => new URL(relative, import.meta.url).pathname
@@ -27,12 +26,12 @@ export const launch = (program: string, folder: string, saveEvery: number, { cal
     { encoding: "utf8", env: environment }
   )
 
-export const withFolder = <A>(use: (folder: string) => A): A => {
-  const folder = mkdtempSync(join(tmpdir(), "effect-rl-kill-"))
-  const result = use(folder)
-  rmSync(folder, { recursive: true })
-  return result
-}
+/** Uses a temporary folder, which is removed afterwards, whatever the outcome. */
+export const withFolder = <A>(use: (folder: string) => A) =>
+  FileSystem.FileSystem.use((fs) => Effect.map(fs.makeTempDirectoryScoped({ prefix: "effect-rl-kill-" }), use)).pipe(
+    Effect.scoped,
+    Effect.provide(NodeFileSystem.layer)
+  )
 
 /** Random calls to kill a program at. Every third is of the operation that it asks for most often. */
 export const points = (count: number, seed: number, { calls }: Program): ReadonlyArray<Point> => {

@@ -1,5 +1,6 @@
 /** `SIGKILL` while groups are taken as they end: resumed, a run makes its recorded updates again and goes on from there. */
 import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { launch, never, points, pointsEach, timeout, withFolder } from "./Launch.ts"
 import { sampled, schedule } from "./Outcome.ts"
 import { evaluatedAt, groupsPerIteration, iterations, type Program, scheduled } from "./Programs.ts"
@@ -14,33 +15,34 @@ const programs: ReadonlyArray<readonly [name: string, few: number, program: Prog
 
 const saveEvery = [1, 3]
 
-it.each(programs)(
+it.live.each(programs)(
   "%s: killed, keeps its schedule, trains on every group once, and samples no recorded one again",
-  { timeout },
-  (name, few, program) => {
-    const kills = saveEvery.flatMap((every) =>
-      points(pointsEach(few), 10 + every, program).map((point) => ({ every, point }))
-    )
-    let repeated = 0
-    for (const { every, point } of kills) {
-      withFolder((folder) => {
-        const what = JSON.stringify({ every, point })
-        assert.strictEqual(launch(name, folder, every, point).signal, "SIGKILL", what)
-        const before = { ...schedule(folder), ...sampled(folder) }
-        repeated += before.updated.length
-        const resumed = launch(name, folder, every, never)
-        assert.strictEqual(resumed.status, 0, resumed.stdout + resumed.stderr)
-        const after = { ...schedule(folder), ...sampled(folder) }
-        assert.deepStrictEqual(after.credited.slice(0, before.credited.length), before.credited, what)
-        assert.deepStrictEqual(after.updated.slice(0, before.updated.length), before.updated, what)
-        assert.lengthOf(after.updated, iterations, what)
-        assert.lengthOf(new Set(after.trained), groups, what)
-        assert.lengthOf(after.trained, groups, what)
-        assert.deepStrictEqual(after.evaluated.map(({ iteration }) => iteration), evaluatedAt, what)
-        assert.includeDeepMembers(after.evaluated, before.evaluated, what)
-        assert.strictEqual(after.asked - before.asked, program.sequences - before.recorded, what)
-      })
-    }
-    assert.isAbove(repeated, 0)
-  }
+  ([name, few, program]) =>
+    Effect.gen(function*() {
+      const kills = saveEvery.flatMap((every) =>
+        points(pointsEach(few), 10 + every, program).map((point) => ({ every, point }))
+      )
+      let repeated = 0
+      for (const { every, point } of kills) {
+        yield* withFolder((folder) => {
+          const what = JSON.stringify({ every, point })
+          assert.strictEqual(launch(name, folder, every, point).signal, "SIGKILL", what)
+          const before = { ...schedule(folder), ...sampled(folder) }
+          repeated += before.updated.length
+          const resumed = launch(name, folder, every, never)
+          assert.strictEqual(resumed.status, 0, resumed.stdout + resumed.stderr)
+          const after = { ...schedule(folder), ...sampled(folder) }
+          assert.deepStrictEqual(after.credited.slice(0, before.credited.length), before.credited, what)
+          assert.deepStrictEqual(after.updated.slice(0, before.updated.length), before.updated, what)
+          assert.lengthOf(after.updated, iterations, what)
+          assert.lengthOf(new Set(after.trained), groups, what)
+          assert.lengthOf(after.trained, groups, what)
+          assert.deepStrictEqual(after.evaluated.map(({ iteration }) => iteration), evaluatedAt, what)
+          assert.includeDeepMembers(after.evaluated, before.evaluated, what)
+          assert.strictEqual(after.asked - before.asked, program.sequences - before.recorded, what)
+        })
+      }
+      assert.isAbove(repeated, 0)
+    }),
+  { timeout, concurrent: false }
 )
