@@ -15,8 +15,8 @@ export interface Ended {
 export interface Act {
   readonly when: string
   readonly act: NodeJS.Signals | "close output"
-  /** Milliseconds later. */
-  readonly after?: number
+  /** Again and again, until the process has ended. */
+  readonly untilEnded?: boolean
 }
 
 export interface Options {
@@ -38,17 +38,23 @@ export const launch = (args: ReadonlyArray<string>, { acts = [], env = {}, input
     if (input !== undefined) child.stdin.end(input)
     let [out, errors] = ["", ""]
     const left = [...acts]
+    const perform = (act: Act["act"]) => act === "close output" ? child.stdout.destroy() : child.kill(act)
+    const repeating: Array<NodeJS.Timeout> = []
     child.stdout.setEncoding("utf8").on("data", (text) => {
       out += text
       for (let next = left[0]; next !== undefined && out.includes(next.when); next = left[0]) {
-        const { act, after = 0 } = next
+        const { act, untilEnded = false } = next
         left.shift()
-        setTimeout(() => act === "close output" ? child.stdout.destroy() : child.kill(act), after)
+        perform(act)
+        if (untilEnded) repeating.push(setInterval(() => perform(act), 100))
       }
     })
     child.stderr.setEncoding("utf8").on("data", (text) => {
       errors += text
     })
-    child.on("close", (code) => resume(Effect.succeed({ code, out, errors })))
+    child.on("close", (code) => {
+      for (const timer of repeating) clearInterval(timer)
+      resume(Effect.succeed({ code, out, errors }))
+    })
     return Effect.sync(() => child.kill("SIGKILL"))
   })

@@ -58,9 +58,7 @@ describe("the process", () => {
       const args = ["train", recipe, "--backend", "mock", "--log-path", yield* runFolder]
       const acts: ReadonlyArray<Act> = [
         { when: "stuck", act: "SIGINT" },
-        // npm sends the same Ctrl-C a second time at once, which is not a second one.
-        { when: "Ctrl-C again ends at once", act: "SIGINT" },
-        { when: "Ctrl-C again ends at once", act: "SIGINT", after: 1500 }
+        { when: "Ctrl-C again ends at once", act: "SIGINT", untilEnded: true }
       ]
       const { code, errors } = yield* launch(args, { acts })
       assert.deepStrictEqual([code, errors], [130, "ended at once: what was not saved yet is lost\n"])
@@ -71,8 +69,7 @@ describe("the process", () => {
       const program = fileURLToPath(new URL("./ctrl-c.ts", import.meta.url))
       const acts: ReadonlyArray<Act> = [
         { when: "working", act: "SIGINT" },
-        { when: "went on", act: "SIGINT" },
-        { when: "went on", act: "SIGINT", after: 1000 }
+        { when: "went on", act: "SIGINT", untilEnded: true }
       ]
       const { code, errors, out } = yield* launch([], { program, acts })
       assert.deepStrictEqual([code, errors, out], [130, "", "working\nwent on\nsaved\n"])
