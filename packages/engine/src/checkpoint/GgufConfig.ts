@@ -60,8 +60,11 @@ const checkSizes = (config: ModelConfig.ModelConfig, { refuse }: Fields) => {
     ["attention.head_count", config.heads, config.keyHeads]
   ] as const
   for (const [field, found, of] of multiples) if (found % of !== 0) refuse(field, found, `a multiple of ${of}`)
-  const { layers } = config
-  if (layers > ModelConfig.mostLayers) refuse("block_count", layers, `at most ${ModelConfig.mostLayers}`)
+  const limits = [
+    ["block_count", config.layers, ModelConfig.most.layers],
+    ["attention.key_length", config.headSize, ModelConfig.most.headSize]
+  ] as const
+  for (const [field, found, most] of limits) if (found > most) refuse(field, found, `at most ${most}`)
 }
 
 const read = (family: ModelConfig.Family, reader: Gguf.Reader, known: Fields): ModelConfig.ModelConfig => {

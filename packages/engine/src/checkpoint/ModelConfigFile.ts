@@ -89,6 +89,13 @@ const isMultiple = (field: string, found: number, of: number): Requirement => ({
   met: found % of === 0
 })
 
+const isAtMost = (field: string, found: number, most: number): Requirement => ({
+  field,
+  found,
+  expected: `at most ${most}`,
+  met: found <= most
+})
+
 /** Only Mistral's field counts by itself: Qwen has one that its `use_sliding_window` turns off. */
 const slidingWindow = (source: HuggingFaceConfig, family: ModelConfig.Family): Requirement => {
   const window = source.sliding_window ?? null
@@ -129,12 +136,8 @@ const requirements = (
     "full_attention"
   ),
   is("quantization_config", source.quantization_config ?? null, null),
-  {
-    field: "num_hidden_layers",
-    found: config.layers,
-    expected: `at most ${ModelConfig.mostLayers}`,
-    met: config.layers <= ModelConfig.mostLayers
-  },
+  isAtMost("num_hidden_layers", config.layers, ModelConfig.most.layers),
+  isAtMost("head_dim", config.headSize, ModelConfig.most.headSize),
   isMultiple("hidden_size", config.hiddenSize, 8),
   isMultiple("intermediate_size", config.feedForwardSize, 8),
   isMultiple("head_dim", config.headSize, 8),

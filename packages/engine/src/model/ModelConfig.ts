@@ -29,8 +29,8 @@ export interface ModelConfig {
   readonly tiedEmbeddings: boolean
 }
 
-/** Far more layers than any model has; a file that says more is damaged. */
-export const mostLayers = 4096
+/** Far more than any model has: a file that says more is damaged. */
+export const most = { layers: 4096, headSize: 65_536 } as const
 
 /** Whether queries and keys have norms. */
 export const hasHeadNorms = (config: ModelConfig): boolean => config.family === "qwen3"

@@ -122,8 +122,13 @@ describe("GgufModel", () => {
       [{ "llama.block_count": 2 ** 31 }, "llama.block_count is 2147483648, expected at most 4096"],
       [{ "llama.rope.freq_base": Infinity }, "llama.rope.freq_base is Infinity, expected a number above 0"],
       [
-        { "llama.attention.key_length": 4e9, "llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2 },
-        "llama.attention.value_length is 8, expected 4000000000, as keys have"
+        {
+          "llama.attention.key_length": 4e9,
+          "llama.attention.value_length": 4e9,
+          "llama.rope.scaling.type": "linear",
+          "llama.rope.scaling.factor": 2
+        },
+        "llama.attention.key_length is 4000000000, expected at most 65536"
       ],
       [{ "llama.block_count": 1 }, "tensor blk.1.attn_norm.weight: is not a part of the llama models"],
       [{ "llama.block_count": 3 }, "tensor blk.2.attn_norm.weight: is missing"],

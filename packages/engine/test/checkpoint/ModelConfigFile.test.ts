@@ -208,8 +208,8 @@ describe("ModelConfigFile", () => {
     [{ rope_theta: 0 }, "rope_theta is 0, expected a number above 0"],
     [{ num_hidden_layers: 2 ** 31 }, "num_hidden_layers is 2147483648, expected at most 4096"],
     [
-      { hidden_size: 2 ** 40 + 4, num_attention_heads: 1, rope_scaling: { type: "linear", factor: 2 } },
-      "hidden_size is 1099511627780, expected a multiple of 8"
+      { head_dim: 2 ** 40, rope_scaling: { type: "linear", factor: 2 } },
+      "head_dim is 1099511627776, expected at most 65536"
     ],
     [{ partial_rotary_factor: 0.5 }, "partial_rotary_factor is 0.5, expected 1"],
     [{ quantization_config: { bits: 4 } }, "quantization_config is {\"bits\":4}, expected null"],
