@@ -12,19 +12,10 @@ import {
   SupervisedDataset
 } from "@effect-rl/core"
 import { CommonSettings, ExampleSettings, type Recipe, Recipes, WorkedSum } from "@effect-rl/recipes"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import * as RecipeRun from "./RecipeRun.ts"
 
 const model = "effect-rl/tiny-tasks"
-
-const Settings = Schema.Struct(ExampleSettings.fields({
-  model,
-  iterations: 0,
-  batchSize: 1,
-  learningRate: 1,
-  maxTokens: 1,
-  evalEvery: 0
-}))
 
 const inMemory = Effect.provide(RunStore.RunStore.layerMemory, { local: true })
 
@@ -42,7 +33,7 @@ const optionsOf = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>,
   const { build } = yield* recipe.configure(given)
   const chat = yield* ChatModel.resolve(model)
   const { evaluators } = yield* build(chat)
-  const settings = yield* Schema.decodeUnknownEffect(Settings)({ ...RecipeRun.defaultsOf(recipe), ...given })
+  const settings = yield* RecipeRun.settingsOf(ExampleSettings.ExampleSettings, recipe, given)
   const { run, ...options } = CommonSettings.options(chat, settings)
   return {
     options: { ...options, run: { ...run, evaluators } },

@@ -3,25 +3,18 @@ import { ChatModel, RunStore, Setting } from "@effect-rl/core"
 import { type Recipe, TrainingSettings } from "@effect-rl/recipes"
 import { Effect, Schema, Stream } from "effect"
 
-/** The settings that a recipe shares with all others; only the names of `fields` count. */
-const Shared = Schema.Struct(TrainingSettings.fields({
-  model: "",
-  iterations: 0,
-  groupsPerBatch: 1,
-  groupSize: 1,
-  learningRate: 1,
-  maxTokens: 1,
-  evalEvery: 0
-}))
-
-/** What a recipe does unless it is told otherwise. */
-export const defaultsOf = ({ settings }: Pick<Recipe.Recipe, "settings">) =>
-  Object.fromEntries(
-    Object.entries(settings.fields).flatMap(([name, field]) => {
-      const value = Setting.of(field)?.default
-      return value === undefined ? [] : [[name, value]]
-    })
-  )
+/** The settings of a recipe that `shared` has, each its default unless it is given. */
+export const settingsOf = <S extends Schema.Decoder<unknown>>(
+  shared: S,
+  { settings }: Pick<Recipe.Recipe, "settings">,
+  given: object
+) => {
+  const defaults = Object.entries(settings.fields).flatMap(([name, field]) => {
+    const value = Setting.of(field)?.default
+    return value === undefined ? [] : [[name, value]]
+  })
+  return Schema.decodeUnknownEffect(shared)({ ...Object.fromEntries(defaults), ...given })
+}
 
 /** The records of a recipe's run. */
 export const train = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E, R>, given: object) {
@@ -34,7 +27,7 @@ export const options = Effect.fnUntraced(function*<E, R>(recipe: Recipe.Recipe<E
   const { build, model: name } = yield* recipe.configure(given)
   const model = yield* ChatModel.resolve(name)
   const { dataset, evaluators } = yield* build(model)
-  const settings = yield* Schema.decodeUnknownEffect(Shared)({ ...defaultsOf(recipe), ...given })
+  const settings = yield* settingsOf(TrainingSettings.TrainingSettings, recipe, given)
   const { run, ...options } = TrainingSettings.options(model, settings)
   return { ...options, dataset, run: { ...run, evaluators } }
 })

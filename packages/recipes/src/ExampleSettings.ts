@@ -1,5 +1,6 @@
 /** The settings of recipes that train on examples, of answers to imitate or of preferences. */
 import { Setting } from "@effect-rl/core"
+import * as Schema from "effect/Schema"
 import * as CommonSettings from "./CommonSettings.ts"
 
 export interface Defaults extends CommonSettings.Defaults {
@@ -17,6 +18,18 @@ export const fields = (defaults: Defaults) => ({
   ...CommonSettings.fields(defaults)
 })
 
+/** The settings of any recipe, without its own defaults. */
+export const ExampleSettings = Schema.Struct(fields({
+  model: "",
+  iterations: 0,
+  batchSize: 1,
+  learningRate: 1,
+  maxTokens: 1,
+  evalEvery: 0
+}))
+
+export type ExampleSettings = typeof ExampleSettings.Type
+
 /**
  * Shuffled batches of some rows, as many epochs as the iterations need.
  *
@@ -28,7 +41,7 @@ export const fields = (defaults: Defaults) => ({
  */
 export const batches = (
   rows: ReadonlyArray<unknown>,
-  { batchSize, iterations }: { readonly batchSize: number; readonly iterations: number }
+  { batchSize, iterations }: Pick<ExampleSettings, "batchSize" | "iterations">
 ) => ({
   batchSize,
   epochs: Math.max(1, Math.ceil(iterations / Math.ceil(rows.length / batchSize))),

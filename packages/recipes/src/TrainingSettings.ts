@@ -93,7 +93,8 @@ export const fields = (defaults: Defaults) => ({
   ...rollout
 })
 
-const All = Schema.Struct(fields({
+/** The settings of any recipe, without its own defaults. */
+export const TrainingSettings = Schema.Struct(fields({
   model: "",
   iterations: 0,
   groupsPerBatch: 1,
@@ -103,13 +104,15 @@ const All = Schema.Struct(fields({
   evalEvery: 0
 }))
 
-export type TrainingSettings = typeof All.Type
+export type TrainingSettings = typeof TrainingSettings.Type
 
 /** Names of these settings, to tell them from those of a recipe's own task. */
-export const names: ReadonlySet<string> = new Set(Object.keys(All.fields))
+export const names: ReadonlySet<string> = new Set(Object.keys(TrainingSettings.fields))
 
 /** Names under which these settings are part of a run's identity. */
-export const identityNames: ReadonlySet<string> = new Set(Object.keys(Setting.identity(All, Setting.defaults(All))))
+export const identityNames: ReadonlySet<string> = new Set(
+  Object.keys(Setting.identity(TrainingSettings, Setting.defaults(TrainingSettings)))
+)
 
 type Settings = Omit<TrainingSettings, "groupSize">
 
