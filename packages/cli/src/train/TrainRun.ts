@@ -48,7 +48,7 @@ export interface Flags extends Given {
 }
 
 /** The backend does not have the model. */
-export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownModel", {
+export class MissingModel extends Schema.TaggedError<MissingModel>()("MissingModel", {
   model: Schema.String,
   backend: Schema.String,
   available: Schema.Array(Schema.String)
@@ -64,7 +64,7 @@ const resolveModel = (model: string, backend: Backend.Name) =>
     ChatModel.resolve(model),
     "TinkerError",
     "NotFound",
-    ({ available }) => Effect.fail(new UnknownModel({ model, backend, available }))
+    ({ available }) => Effect.fail(new MissingModel({ model, backend, available }))
   )
 
 /**
