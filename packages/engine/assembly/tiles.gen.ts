@@ -252,6 +252,37 @@ export function tile1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
 }
 // @ts-ignore: decorator
 @inline
+export function tiles1(c: usize, rc: usize, a: usize, ra: usize, b: usize, start: i32, end: i32, K: i32, accumulate: i32): void {
+  let row = start
+  let cp = c + <usize> row * rc
+  let ap = a + <usize> row * ra
+  while (row + 6 <= end) {
+    tile6x1(cp, rc, ap, ra, b, K, accumulate)
+    cp += 6 * rc
+    ap += 6 * ra
+    row += 6
+  }
+  if (row + 4 <= end) {
+    tile4x1(cp, rc, ap, ra, b, K, accumulate)
+    cp += 4 * rc
+    ap += 4 * ra
+    row += 4
+  }
+  if (row + 2 <= end) {
+    tile2x1(cp, rc, ap, ra, b, K, accumulate)
+    cp += 2 * rc
+    ap += 2 * ra
+    row += 2
+  }
+  if (row < end) {
+    tile1x1(cp, rc, ap, ra, b, K, accumulate)
+    cp += 1 * rc
+    ap += 1 * ra
+    row += 1
+  }
+}
+// @ts-ignore: decorator
+@inline
 export function tile6x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -649,6 +680,37 @@ export function tile1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
 }
 // @ts-ignore: decorator
 @inline
+export function tiles2(c: usize, rc: usize, a: usize, ra: usize, b: usize, start: i32, end: i32, K: i32, accumulate: i32): void {
+  let row = start
+  let cp = c + <usize> row * rc
+  let ap = a + <usize> row * ra
+  while (row + 6 <= end) {
+    tile6x2(cp, rc, ap, ra, b, K, accumulate)
+    cp += 6 * rc
+    ap += 6 * ra
+    row += 6
+  }
+  if (row + 4 <= end) {
+    tile4x2(cp, rc, ap, ra, b, K, accumulate)
+    cp += 4 * rc
+    ap += 4 * ra
+    row += 4
+  }
+  if (row + 2 <= end) {
+    tile2x2(cp, rc, ap, ra, b, K, accumulate)
+    cp += 2 * rc
+    ap += 2 * ra
+    row += 2
+  }
+  if (row < end) {
+    tile1x2(cp, rc, ap, ra, b, K, accumulate)
+    cp += 1 * rc
+    ap += 1 * ra
+    row += 1
+  }
+}
+// @ts-ignore: decorator
+@inline
 export function transposed6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32): void {
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
@@ -874,6 +936,37 @@ export function transposed1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize
     v128.store(q, c0_0l, 0)
     v128.store(q, c0_0h, 16)
     q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposedTiles1(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32, K: i32): void {
+  let ap = a
+  let cp = c
+  let row = 0
+  while (row + 6 <= K) {
+    transposed6x1(cp, rc, ap, ra, b, rb, M)
+    cp += 6 * rc
+    ap += 24
+    row += 6
+  }
+  if (row + 4 <= K) {
+    transposed4x1(cp, rc, ap, ra, b, rb, M)
+    cp += 4 * rc
+    ap += 16
+    row += 4
+  }
+  if (row + 2 <= K) {
+    transposed2x1(cp, rc, ap, ra, b, rb, M)
+    cp += 2 * rc
+    ap += 8
+    row += 2
+  }
+  if (row < K) {
+    transposed1x1(cp, rc, ap, ra, b, rb, M)
+    cp += 1 * rc
+    ap += 4
+    row += 1
   }
 }
 // @ts-ignore: decorator
@@ -1241,5 +1334,36 @@ export function transposed1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize
     v128.store(q, c0_1l, 32)
     v128.store(q, c0_1h, 48)
     q += rc
+  }
+}
+// @ts-ignore: decorator
+@inline
+export function transposedTiles2(c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32, K: i32): void {
+  let ap = a
+  let cp = c
+  let row = 0
+  while (row + 6 <= K) {
+    transposed6x2(cp, rc, ap, ra, b, rb, M)
+    cp += 6 * rc
+    ap += 24
+    row += 6
+  }
+  if (row + 4 <= K) {
+    transposed4x2(cp, rc, ap, ra, b, rb, M)
+    cp += 4 * rc
+    ap += 16
+    row += 4
+  }
+  if (row + 2 <= K) {
+    transposed2x2(cp, rc, ap, ra, b, rb, M)
+    cp += 2 * rc
+    ap += 8
+    row += 2
+  }
+  if (row < K) {
+    transposed1x2(cp, rc, ap, ra, b, rb, M)
+    cp += 1 * rc
+    ap += 4
+    row += 1
   }
 }

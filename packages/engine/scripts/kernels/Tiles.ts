@@ -13,6 +13,10 @@ const lines = (parts: ReadonlyArray<string>): string => parts.join("\n")
 const header = (name: string, parameters: string) =>
   `// @ts-ignore: decorator\n@inline\nexport function ${name}(${parameters}): void {`
 
+/** Heights of tiles, which rows are divided into: as many of the first as fit, then at most one of each other. */
+const heights = [6, 4, 2, 1]
+const widths = [1, 2]
+
 const accumulators = (rows: number, panels: number): string =>
   lines(
     range(rows).flatMap((i) =>
@@ -55,6 +59,23 @@ const step = (rows: number, panels: number, column: (j: number) => string, value
     ])
   ])
 
+/**
+ * Tiles of all heights below each other, from `row` to `end`, with C at `cp` and A at `ap`. `stride` is how far A moves on for
+ * a number of rows.
+ */
+const tilesTo = (end: string, tile: (rows: number) => string, stride: (rows: number) => string): string =>
+  lines([
+    ...heights.flatMap((rows, index) => [
+      `  ${index === 0 ? "while" : "if"} (${rows === 1 ? `row < ${end}` : `row + ${rows} <= ${end}`}) {`,
+      `    ${tile(rows)}`,
+      `    cp += ${rows} * rc`,
+      `    ap += ${stride(rows)}`,
+      `    row += ${rows}`,
+      "  }"
+    ]),
+    "}"
+  ])
+
 /** Rows of A by packed panels of B. */
 const tile = (rows: number, panels: number): string =>
   lines([
@@ -70,6 +91,19 @@ const tile = (rows: number, panels: number): string =>
     store(rows, panels)
   ])
 
+/** Rows `start` to `end` of A by packed panels of B. */
+const tiles = (panels: number): string =>
+  lines([
+    header(
+      `tiles${panels}`,
+      "c: usize, rc: usize, a: usize, ra: usize, b: usize, start: i32, end: i32, K: i32, accumulate: i32"
+    ),
+    "  let row = start",
+    "  let cp = c + <usize> row * rc",
+    "  let ap = a + <usize> row * ra",
+    tilesTo("end", (rows) => `tile${rows}x${panels}(cp, rc, ap, ra, b, K, accumulate)`, (rows) => `${rows} * ra`)
+  ])
+
 /** Columns of A by columns of B, both in rows. */
 const transposed = (rows: number, panels: number): string =>
   lines([
@@ -82,13 +116,23 @@ const transposed = (rows: number, panels: number): string =>
     store(rows, panels)
   ])
 
-const heights = [6, 4, 2, 1]
-const widths = [1, 2]
+/** All K columns of A by columns of B. */
+const transposedTiles = (panels: number): string =>
+  lines([
+    header(
+      `transposedTiles${panels}`,
+      "c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32, K: i32"
+    ),
+    "  let ap = a",
+    "  let cp = c",
+    "  let row = 0",
+    tilesTo("K", (rows) => `transposed${rows}x${panels}(cp, rc, ap, ra, b, rb, M)`, (rows) => `${rows * 4}`)
+  ])
 
 /** The text of `assembly/tiles.gen.ts`. */
 export const source = (): string =>
   lines([
     "// Written by scripts/kernels/Tiles.ts.",
-    ...widths.flatMap((panels) => heights.map((rows) => tile(rows, panels))),
-    ...widths.flatMap((panels) => heights.map((rows) => transposed(rows, panels)))
+    ...widths.flatMap((panels) => [...heights.map((rows) => tile(rows, panels)), tiles(panels)]),
+    ...widths.flatMap((panels) => [...heights.map((rows) => transposed(rows, panels)), transposedTiles(panels)])
   ]) + "\n"
