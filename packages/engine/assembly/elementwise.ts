@@ -1,4 +1,4 @@
-import { ones, storeExp8 } from "./vector"
+import { ones, storeExp8 } from "./exponential"
 
 // Eight floats at a time, all of them loaded before any is stored: V8 joins two such vectors to one of 256 bits.
 // `count` % 8 = 0 in every kernel of this file.

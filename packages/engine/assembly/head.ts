@@ -1,5 +1,6 @@
 import { scaleInto } from "./elementwise"
-import { exp4, horizontalMax, horizontalSum, storeExp8 } from "./vector"
+import { exp4, storeExp8 } from "./exponential"
+import { horizontalMax, horizontalSum } from "./vector"
 
 /** Sets columns [from, to) of each row to −3e38: ids that exist only as padding are never likely, never sampled. */
 export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void {

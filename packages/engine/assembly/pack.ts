@@ -1,5 +1,3 @@
-import { toBf16 } from "./vector"
-
 // Packed form of a matrix [K, N] for `gemm`: panels of eight columns, [N/8][K][8].
 
 /** Packs `factor`·B from row-major B [K, N] into panels `panelRows` rows high, of which these are K. */
@@ -26,12 +24,5 @@ export function packColumns(target: usize, source: usize, K: i32, N: i32, factor
         target += 4
       }
     }
-  }
-}
-
-/** Rounds to the nearest bf16, ties to even. */
-export function narrowBf16(target: usize, source: usize, count: i32): void {
-  for (let i: usize = 0; i < <usize> count; i++) {
-    store<u16>(target + (i << 1), <u16> toBf16(load<u32>(source + (i << 2))))
   }
 }

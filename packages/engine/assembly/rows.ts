@@ -1,4 +1,5 @@
 import { addInto } from "./elementwise"
+import { beforeOf, placeOf, rowsOf, segmentAt } from "./segments"
 
 /** Row r of `target` = row ids[r] of `source`. */
 export function gatherRows(target: usize, source: usize, ids: usize, rows: i32, size: i32): void {
@@ -18,14 +19,14 @@ export function addRowsAt(target: usize, source: usize, ids: usize, rows: i32, s
   }
 }
 
-/** The rows of each segment are written after those that lie at its place: how keys and values enter a cache. */
+/** Writes the rows of each segment into the cache of keys or values, after the positions of the segment that lie there. */
 export function storeRows(target: usize, source: usize, segments: usize, segmentCount: i32, size: i32): void {
   const bytes = <usize> size << 2
   for (let s = 0; s < segmentCount; s++) {
-    const segment = segments + (<usize> s << 4)
-    const rows = <usize> i32.load(segment, 8)
-    memory.copy(target + <usize> (i32.load(segment) + i32.load(segment, 4)) * bytes, source, rows * bytes)
-    source += rows * bytes
+    const segment = segmentAt(segments, s)
+    const rows = <usize> rowsOf(segment) * bytes
+    memory.copy(target + (placeOf(segment) + <usize> beforeOf(segment)) * bytes, source, rows)
+    source += rows
   }
 }
 

@@ -1,4 +1,4 @@
-import { exp4 } from "./vector"
+import { exp4 } from "./exponential"
 
 // Only ids below `vocabulary` are ever returned; `padded` is `vocabulary` rounded up to the row length of the logits.
 // Sums run in id order in f64 and the draw compares against the same partial sums, so some id always matches u < 1.

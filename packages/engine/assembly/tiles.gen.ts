@@ -1,4 +1,5 @@
 // Written by scripts/kernels/Tiles.ts.
+import { levelBytes, placeOf, seenOf } from "./segments"
 // @ts-ignore: decorator
 @inline
 export function tile6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i32, accumulate: i32): void {
@@ -22,7 +23,7 @@ export function tile6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a4 = a + 4 * ra
   let a5 = a + 5 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -120,7 +121,7 @@ export function tile4x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a2 = a + 2 * ra
   let a3 = a + 3 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -188,7 +189,7 @@ export function tile2x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a0 = a + 0 * ra
   let a1 = a + 1 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -229,7 +230,7 @@ export function tile1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let b0 = b + 0 * (<usize> K << 5)
   let a0 = a + 0 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -317,9 +318,9 @@ export function tile6x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a4 = a + 4 * ra
   let a5 = a + 5 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
-    const low1 = v128.load(b1)
+    const low1 = v128.load(b1, 0)
     const high1 = v128.load(b1, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -475,9 +476,9 @@ export function tile4x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a2 = a + 2 * ra
   let a3 = a + 3 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
-    const low1 = v128.load(b1)
+    const low1 = v128.load(b1, 0)
     const high1 = v128.load(b1, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -583,9 +584,9 @@ export function tile2x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let a0 = a + 0 * ra
   let a1 = a + 1 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
-    const low1 = v128.load(b1)
+    const low1 = v128.load(b1, 0)
     const high1 = v128.load(b1, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -646,9 +647,9 @@ export function tile1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize, K: i
   let b1 = b + 1 * (<usize> K << 5)
   let a0 = a + 0 * ra
   for (let k = 0; k < K; k++) {
-    const low0 = v128.load(b0)
+    const low0 = v128.load(b0, 0)
     const high0 = v128.load(b0, 16)
-    const low1 = v128.load(b1)
+    const low1 = v128.load(b1, 0)
     const high1 = v128.load(b1, 16)
     const x0 = v128.load32_splat(a0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -725,7 +726,7 @@ export function transposed6x1(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c5_0l = f32x4.splat(0)
   let c5_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -814,7 +815,7 @@ export function transposed4x1(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c3_0l = f32x4.splat(0)
   let c3_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -877,7 +878,7 @@ export function transposed2x1(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c1_0l = f32x4.splat(0)
   let c1_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -916,7 +917,7 @@ export function transposed1x1(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c0_0l = f32x4.splat(0)
   let c0_0h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -997,9 +998,9 @@ export function transposed6x2(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c5_1l = f32x4.splat(0)
   let c5_1h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
-    const low1 = v128.load(b + 32)
+    const low1 = v128.load(b + 32, 0)
     const high1 = v128.load(b + 32, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -1144,9 +1145,9 @@ export function transposed4x2(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c3_1l = f32x4.splat(0)
   let c3_1h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
-    const low1 = v128.load(b + 32)
+    const low1 = v128.load(b + 32, 0)
     const high1 = v128.load(b + 32, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -1245,9 +1246,9 @@ export function transposed2x2(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c1_1l = f32x4.splat(0)
   let c1_1h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
-    const low1 = v128.load(b + 32)
+    const low1 = v128.load(b + 32, 0)
     const high1 = v128.load(b + 32, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -1304,9 +1305,9 @@ export function transposed1x2(c: usize, rc: usize, a: usize, ra: usize, b: usize
   let c0_1l = f32x4.splat(0)
   let c0_1h = f32x4.splat(0)
   for (let m = 0; m < M; m++) {
-    const low0 = v128.load(b + 0)
+    const low0 = v128.load(b + 0, 0)
     const high0 = v128.load(b + 0, 16)
-    const low1 = v128.load(b + 32)
+    const low1 = v128.load(b + 32, 0)
     const high1 = v128.load(b + 32, 16)
     const x0 = v128.load32_splat(a, 0)
     c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
@@ -1366,4 +1367,70 @@ export function transposedTiles2(c: usize, rc: usize, a: usize, ra: usize, b: us
     ap += 4
     row += 1
   }
+}
+// @ts-ignore: decorator
+@inline
+export function weightedValues1(out: usize, weights: usize, values: usize, path: usize, pathEnd: usize, stride: usize, factor: v128): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let weight = weights
+  for (let level = path; level < pathEnd; level += levelBytes) {
+    let value = values + placeOf(level) * stride
+    const end = weight + (<usize> seenOf(level) << 2)
+    for (; weight < end; weight += 4) {
+    const low0 = v128.load(value, 0)
+    const high0 = v128.load(value, 16)
+    const x0 = v128.load32_splat(weight)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    value += stride
+    }
+  }
+  v128.store(out, f32x4.mul(c0_0l, factor), 0)
+  v128.store(out, f32x4.mul(c0_0h, factor), 16)
+}
+// @ts-ignore: decorator
+@inline
+export function weightedValues4(out: usize, weights: usize, values: usize, path: usize, pathEnd: usize, stride: usize, factor: v128): void {
+  let c0_0l = f32x4.splat(0)
+  let c0_0h = f32x4.splat(0)
+  let c0_1l = f32x4.splat(0)
+  let c0_1h = f32x4.splat(0)
+  let c0_2l = f32x4.splat(0)
+  let c0_2h = f32x4.splat(0)
+  let c0_3l = f32x4.splat(0)
+  let c0_3h = f32x4.splat(0)
+  let weight = weights
+  for (let level = path; level < pathEnd; level += levelBytes) {
+    let value = values + placeOf(level) * stride
+    const end = weight + (<usize> seenOf(level) << 2)
+    for (; weight < end; weight += 4) {
+    const low0 = v128.load(value, 0)
+    const high0 = v128.load(value, 16)
+    const low1 = v128.load(value, 32)
+    const high1 = v128.load(value, 48)
+    const low2 = v128.load(value, 64)
+    const high2 = v128.load(value, 80)
+    const low3 = v128.load(value, 96)
+    const high3 = v128.load(value, 112)
+    const x0 = v128.load32_splat(weight)
+    c0_0l = f32x4.relaxed_madd(x0, low0, c0_0l)
+    c0_0h = f32x4.relaxed_madd(x0, high0, c0_0h)
+    c0_1l = f32x4.relaxed_madd(x0, low1, c0_1l)
+    c0_1h = f32x4.relaxed_madd(x0, high1, c0_1h)
+    c0_2l = f32x4.relaxed_madd(x0, low2, c0_2l)
+    c0_2h = f32x4.relaxed_madd(x0, high2, c0_2h)
+    c0_3l = f32x4.relaxed_madd(x0, low3, c0_3l)
+    c0_3h = f32x4.relaxed_madd(x0, high3, c0_3h)
+    value += stride
+    }
+  }
+  v128.store(out, f32x4.mul(c0_0l, factor), 0)
+  v128.store(out, f32x4.mul(c0_0h, factor), 16)
+  v128.store(out, f32x4.mul(c0_1l, factor), 32)
+  v128.store(out, f32x4.mul(c0_1h, factor), 48)
+  v128.store(out, f32x4.mul(c0_2l, factor), 64)
+  v128.store(out, f32x4.mul(c0_2h, factor), 80)
+  v128.store(out, f32x4.mul(c0_3l, factor), 96)
+  v128.store(out, f32x4.mul(c0_3h, factor), 112)
 }

@@ -1,6 +1,6 @@
 /**
- * Writes the innermost loops of the matrix products. AssemblyScript has no macros, and only accumulators that are
- * local variables stay in registers: a tile of r rows by p panels of 8 columns is spelled out with 2rp of them.
+ * Writes the innermost loops of the matrix products and of attention. AssemblyScript has no macros, and only accumulators
+ * that are local variables stay in registers: a tile of r rows by p panels of 8 columns is spelled out with 2rp of them.
  *
  * x64 has 16 vector registers, of which V8 keeps one. Six rows by one panel of 128-bit vectors, or by two panels of
  * 256-bit ones, are 12 accumulators, and leave enough for one step of k; with two steps at a time accumulators would
@@ -43,12 +43,17 @@ const store = (rows: number, panels: number): string => {
   return lines(["  let q = c", "  if (accumulate) {", row(addPanel), "  } else {", row(setPanel), "  }", "}"])
 }
 
-/** One step of k: a row of the panels at `column` times a value of each row at `value`. */
-const step = (rows: number, panels: number, column: (j: number) => string, value: (i: number) => string): string =>
+/** One step of k: a row of panels, whose halves begin at `half` of offsets 0 and 16, times a value of each row at `value`. */
+const step = (
+  rows: number,
+  panels: number,
+  half: (j: number, offset: 0 | 16) => string,
+  value: (i: number) => string
+): string =>
   lines([
     ...range(panels).flatMap((j) => [
-      `    const low${j} = v128.load(${column(j)})`,
-      `    const high${j} = v128.load(${column(j)}, 16)`
+      `    const low${j} = v128.load(${half(j, 0)})`,
+      `    const high${j} = v128.load(${half(j, 16)})`
     ]),
     ...range(rows).flatMap((i) => [
       `    const x${i} = v128.load32_splat(${value(i)})`,
@@ -84,7 +89,7 @@ const tile = (rows: number, panels: number): string =>
     ...range(panels).map((j) => `  let b${j} = b + ${j} * (<usize> K << 5)`),
     ...range(rows).map((i) => `  let a${i} = a + ${i} * ra`),
     "  for (let k = 0; k < K; k++) {",
-    step(rows, panels, (j) => `b${j}`, (i) => `a${i}`),
+    step(rows, panels, (j, offset) => `b${j}, ${offset}`, (i) => `a${i}`),
     ...range(panels).map((j) => `    b${j} += 32`),
     ...range(rows).map((i) => `    a${i} += 4`),
     "  }",
@@ -110,7 +115,7 @@ const transposed = (rows: number, panels: number): string =>
     header(`transposed${rows}x${panels}`, "c: usize, rc: usize, a: usize, ra: usize, b: usize, rb: usize, M: i32"),
     accumulators(rows, panels),
     "  for (let m = 0; m < M; m++) {",
-    step(rows, panels, (j) => `b + ${j * 32}`, (i) => `a, ${i * 4}`),
+    step(rows, panels, (j, offset) => `b + ${j * 32}, ${offset}`, (i) => `a, ${i * 4}`),
     "    a += ra\n    b += rb\n  }",
     "  const accumulate = true",
     store(rows, panels)
@@ -129,10 +134,36 @@ const transposedTiles = (panels: number): string =>
     tilesTo("K", (rows) => `transposed${rows}x${panels}(cp, rc, ap, ra, b, rb, M)`, (rows) => `${rows * 4}`)
   ])
 
+/** A row of weights by panels of the values on a path, times `factor`. */
+const weightedValues = (panels: number): string =>
+  lines([
+    header(
+      `weightedValues${panels}`,
+      "out: usize, weights: usize, values: usize, path: usize, pathEnd: usize, stride: usize, factor: v128"
+    ),
+    accumulators(1, panels),
+    "  let weight = weights",
+    "  for (let level = path; level < pathEnd; level += levelBytes) {",
+    "    let value = values + placeOf(level) * stride",
+    "    const end = weight + (<usize> seenOf(level) << 2)",
+    "    for (; weight < end; weight += 4) {",
+    step(1, panels, (j, offset) => `value, ${j * 32 + offset}`, () => "weight"),
+    "    value += stride",
+    "    }",
+    "  }",
+    ...range(panels).flatMap((j) => [
+      `  v128.store(out, f32x4.mul(c0_${j}l, factor), ${j * 32})`,
+      `  v128.store(out, f32x4.mul(c0_${j}h, factor), ${j * 32 + 16})`
+    ]),
+    "}"
+  ])
+
 /** The text of `assembly/tiles.gen.ts`. */
 export const source = (): string =>
   lines([
     "// Written by scripts/kernels/Tiles.ts.",
+    "import { levelBytes, placeOf, seenOf } from \"./segments\"",
     ...widths.flatMap((panels) => [...heights.map((rows) => tile(rows, panels)), tiles(panels)]),
-    ...widths.flatMap((panels) => [...heights.map((rows) => transposed(rows, panels)), transposedTiles(panels)])
+    ...widths.flatMap((panels) => [...heights.map((rows) => transposed(rows, panels)), transposedTiles(panels)]),
+    ...[1, 4].map(weightedValues)
   ]) + "\n"
