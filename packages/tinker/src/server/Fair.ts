@@ -1,6 +1,7 @@
 /** Shares a capacity between callers: one caller uses at most half of it, and callers that wait take turns. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 
 export interface Fair {
   /** Runs `work` while it holds `weight` of the capacity; a weight above a caller's half counts as that half. */
@@ -25,6 +26,7 @@ export const make = (capacity: number): Fair => {
   /** Callers that use or wait for something; the one whose turn is next comes first. */
   const shares = new Map<string, Share>()
   let free = capacity
+  let isGranting = false
 
   const shareOf = (caller: string) => {
     const share = shares.get(caller) ?? { used: 0, waiting: [] }
@@ -48,17 +50,22 @@ export const make = (capacity: number): Fair => {
     return undefined
   }
 
-  const grant = Effect.suspend(() => {
-    const granted: Array<Waiting> = []
+  /**
+   * Requests go on one after another, in this loop alone: one that ends at once, within the step that lets it go on, would let the
+   * next go on within its own, and thousands in a row would exceed the stack.
+   */
+  const grant = Effect.sync(() => {
+    if (isGranting) return
+    isGranting = true
     for (let next = nextInTurn(); next !== undefined && next.first.weight <= free; next = nextInTurn()) {
       const { caller, first, share } = next
       share.waiting.shift()
       take(share, first.weight)
       shares.delete(caller)
       shares.set(caller, share)
-      granted.push(first)
+      Deferred.doneUnsafe(first.granted, Exit.void)
     }
-    return Effect.forEach(granted, (one) => Deferred.succeed(one.granted, undefined), { discard: true })
+    isGranting = false
   })
 
   const release = (caller: string, weight: number) =>

@@ -2,6 +2,7 @@
 import { TinkerError } from "@effect-rl/core"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 
 export interface Turns {
@@ -38,6 +39,7 @@ export const make = Effect.sync((): Turns => {
   const waiting = new Set<Waiting>()
   let next = 1
   let isRunning = false
+  let isWaking = false
 
   /** Of equal numbers the one that arrived first. */
   const smallest = () => {
@@ -46,15 +48,27 @@ export const make = Effect.sync((): Turns => {
     return found
   }
 
-  /** Lets the request whose turn it is go on; requests that are late go on to fail. */
-  const wake = Effect.suspend(() => {
-    const first = isRunning ? undefined : smallest()
-    if (first === undefined || first.sequence > next) return Effect.void
-    waiting.delete(first)
+  const goOn = (one: Waiting) => {
+    waiting.delete(one)
     isRunning = true
-    const isLate = first.sequence < next
-    next = Math.max(next, first.sequence + 1)
-    return Deferred.succeed(first.turn, isLate)
+    const isLate = one.sequence < next
+    next = Math.max(next, one.sequence + 1)
+    Deferred.doneUnsafe(one.turn, Exit.succeed(isLate))
+  }
+
+  /**
+   * Lets the request whose turn it is go on; requests that are late go on to fail. They do so one after another, in this loop alone:
+   * one that ends at once would let the next go on within its own step, and thousands in a row would exceed the stack.
+   */
+  const wake = Effect.sync(() => {
+    if (isWaking) return
+    isWaking = true
+    while (!isRunning) {
+      const first = smallest()
+      if (first === undefined || first.sequence > next) break
+      goOn(first)
+    }
+    isWaking = false
   })
 
   const done = Effect.suspend(() => {

@@ -62,6 +62,24 @@ describe("Fair", () => {
       assert.deepStrictEqual(running, ["last"])
     }))
 
+  it.effect("lets ten thousand requests in a row go on that each end at once", () =>
+    Effect.gen(function*() {
+      const fair = Fair.make(2)
+      const gate = yield* Deferred.make<void>()
+      let ran = 0
+      const work = Effect.andThen(Deferred.await(gate), Effect.sync(() => ran++))
+      const all = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 10_000 }), () => fair.use("alice", 1)(work), {
+          concurrency: "unbounded",
+          discard: true
+        }),
+        { startImmediately: true }
+      )
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(all)
+      assert.strictEqual(ran, 10_000)
+    }))
+
   const Asked = Schema.Struct({
     caller: Schema.Literals(["a", "b", "c"]),
     weight: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }))

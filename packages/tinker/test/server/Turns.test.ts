@@ -31,6 +31,14 @@ describe("Turns", () => {
       assert.deepStrictEqual(ran, expected)
     }))
 
+  it.effect("thousands of requests that wait for the first, and each end at once, have their turn", () =>
+    Effect.gen(function*() {
+      const ascending = Array.from({ length: 5000 }, (_, index) => index + 1)
+      const { fibers, ran } = yield* order(ascending.toReversed())
+      yield* Fiber.awaitAll(fibers)
+      assert.deepStrictEqual(ran, ascending)
+    }))
+
   it.effect("a request without a number does not wait for others", () =>
     Effect.gen(function*() {
       const { ran } = yield* order([4, undefined])
