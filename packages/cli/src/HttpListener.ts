@@ -24,12 +24,20 @@ const starting: RequestListener = (_, response) =>
     .end(JSON.stringify({ detail: "the server is starting: try again in a second" }))
 
 /** Answers every request from the moment the server listens: Node drops those for which there is no listener. */
-const answering = (make: () => Server) => () => {
-  const server = make().on("request", starting)
-  return server.on("newListener", (event) => {
+const answering = (server: Server) =>
+  server.on("request", starting).on("newListener", (event) => {
     if (event === "request") server.off("request", starting)
   })
-}
+
+/**
+ * Cuts the connections that are left when the server is closed: those on which a client sends nothing, or half of a request, would
+ * keep the process from ending for as long as the client likes.
+ */
+const scoped = (make: () => Server) =>
+  Effect.acquireRelease(
+    Effect.sync(() => answering(make())),
+    (server) => Effect.sync(() => server.closeAllConnections())
+  )
 
 /**
  * The server at an address, which is claimed at once: requests get a 503 with `Retry-After` until there are routes. Fails with
@@ -39,7 +47,7 @@ export const layer = (
   server: () => Server,
   options: { readonly host: string; readonly port: number; readonly gracefulShutdownTimeout: Duration.Input }
 ) =>
-  NodeHttpServer.layer(answering(server), options).pipe(
+  Layer.unwrap(Effect.map(scoped(server), (server) => NodeHttpServer.layer(() => server, options))).pipe(
     Layer.catchTag("ServeError", ({ cause }) => {
       const { host, port } = options
       return Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))

@@ -3,13 +3,13 @@ import { ScriptedTinker, TestTokenizer } from "@effect-rl/core/testing"
 import { TinkerServer } from "@effect-rl/tinker"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, FileSystem, Layer } from "effect"
-import { HttpServer } from "effect/http"
+import { Context, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
+import { connect } from "node:net"
 
-const gracefulShutdownTimeout = "1 second"
-
-const at = (port: number) => HttpListener.layer(createServer, { host: "127.0.0.1", port, gracefulShutdownTimeout })
+const at = (port: number) =>
+  HttpListener.layer(createServer, { host: "127.0.0.1", port, gracefulShutdownTimeout: "100 millis" })
 
 const portOf = (services: Context.Context<HttpServer.HttpServer>) => {
   const { address } = Context.get(services, HttpServer.HttpServer)
@@ -62,5 +62,33 @@ describe("a server whose backend takes its time", () => {
       assert.strictEqual(refused._tag, "CannotListen")
       assert.include(refused.message, `cannot listen on 127.0.0.1, port ${port}: `)
       assert.include(refused.message, "choose another with --port")
+    }))
+})
+
+describe("a server that is closed cuts the connection of a client", () => {
+  const clients = {
+    "that says nothing": "",
+    "that sent half of a head": "POST /slow HTTP/1.1\r\nHo",
+    "that sent half of a body": "POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
+    "that waits for an answer": "POST /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
+  }
+  const routes = HttpRouter.addAll([HttpRouter.route("POST", "/slow", Effect.never)])
+
+  it.live.each(Object.entries(clients))("%s", ([, text]) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const served = HttpRouter.serve(routes, { disableListenLog: true, disableLogger: true })
+      const port = portOf(yield* Layer.buildWithScope(Layer.provideMerge(served, at(0)), scope))
+      const closed = yield* Deferred.make<void>()
+      const socket = connect(port, "127.0.0.1").resume()
+      socket.on("error", () => undefined).once("close", () => Deferred.doneUnsafe(closed, Exit.void))
+      yield* Effect.callback<void>((resume) => {
+        socket.write(text)
+        socket.once("connect", () => resume(Effect.void))
+      })
+      // The server has accepted the connection by the time it answers on a later one.
+      yield* ask(port, "/nothing")
+      yield* Scope.close(scope, Exit.void)
+      yield* Deferred.await(closed)
     }))
 })
