@@ -88,8 +88,11 @@ const decodeArguments = Schema.decodeUnknownEffect(Schema.Record(Schema.String, 
 const importSchema = (inputSchema: JsonSchema.JsonSchema) => {
   const problem = SchemaLimits.problem(inputSchema)
   if (problem !== undefined) throw new Error(problem)
-  return Schema.toType(
-    SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), { patterns: "ignore" })
+  const imported = SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(inputSchema), {
+    patterns: "ignore"
+  })
+  return Schema.Unknown.check(Schema.makeFilter((given) => SchemaLimits.valueProblem(inputSchema, given))).pipe(
+    Schema.decodeTo(Schema.toType(imported))
   )
 }
 

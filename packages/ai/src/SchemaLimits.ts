@@ -2,6 +2,8 @@
 import * as JsonPointer from "effect/JsonPointer"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Predicate from "effect/Predicate"
+import * as SchemaParts from "./SchemaParts.ts"
+import * as SchemaSteps from "./SchemaSteps.ts"
 
 const mostCharacters = 262_144
 const mostLevels = 100
@@ -20,19 +22,6 @@ const isDeep = (schema: unknown) => {
   }
   return false
 }
-
-/** Keywords whose subschemas apply to the same value. */
-const parts = ({ allOf, anyOf, oneOf, not }: JsonSchema.JsonSchema): ReadonlyArray<unknown> =>
-  [allOf, anyOf, oneOf].flatMap((one) => Array.isArray(one) ? one : []).concat(not ?? [])
-
-/** The definition, or the part of one, that a schema refers to. */
-const nameOf = ({ $ref }: JsonSchema.JsonSchema) => {
-  const [keyword, ...tokens] = typeof $ref === "string" ? JsonPointer.parseUriFragment($ref) ?? [] : []
-  return keyword === "$defs" || keyword === "definitions" ? tokens.map(JsonPointer.escapeToken).join("/") : undefined
-}
-
-const child = (value: unknown, key: string): unknown =>
-  Predicate.isObjectOrArray(value) && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined
 
 /** The subschemas that apply to one value, and the definitions in a row that lead to the last of them. */
 interface Reach {
@@ -53,8 +42,8 @@ const both = (left: Reach, right: Reach): Reach => ({
  * The first definition that cannot be checked: it refers to itself for the same value, so that a check never ends, or to too many
  * others. A tree is not circular: its nodes refer to the definition for other, smaller values.
  */
-const definitionProblem = ({ $defs, definitions }: JsonSchema.JsonSchema): string | undefined => {
-  const known = { ...(Predicate.isObject(definitions) ? definitions : {}), ...(Predicate.isObject($defs) ? $defs : {}) }
+const definitionProblem = (schema: JsonSchema.JsonSchema): string | undefined => {
+  const known = SchemaParts.definitions(schema)
   const found = new Map<string, Reach>()
   let problem: string | undefined
   const refuse = (detail: string) => {
@@ -63,9 +52,9 @@ const definitionProblem = ({ $defs, definitions }: JsonSchema.JsonSchema): strin
   }
   const reachOf = (schema: unknown, above: ReadonlyArray<string>): Reach => {
     if (!Predicate.isObject(schema)) return one
-    const name = nameOf(schema)
+    const name = SchemaParts.nameOf(schema)
     const own = name === undefined ? one : reachOfDefinition(name, above)
-    return parts(schema).reduce<Reach>((reach, part) => both(reach, reachOf(part, above)), own)
+    return SchemaParts.parts(schema).reduce<Reach>((reach, part) => both(reach, reachOf(part, above)), own)
   }
   const reachOfDefinition = (name: string, above: ReadonlyArray<string>): Reach => {
     if (above.includes(name)) return refuse(`the definition "${name}" refers to itself`)
@@ -73,8 +62,7 @@ const definitionProblem = ({ $defs, definitions }: JsonSchema.JsonSchema): strin
     if (before !== undefined) return before
     if (problem !== undefined) return one
     if (above.length > mostLevels) return refuse(tooFar(name))
-    const target = name.split("/").map(JsonPointer.unescapeToken).reduce(child, known)
-    const below = reachOf(target, [...above, name])
+    const below = reachOf(SchemaParts.definition(known, name), [...above, name])
     const reach = { ...below, steps: below.steps + 1 }
     found.set(name, reach)
     if (reach.steps > mostLevels) return refuse(tooFar(name))
@@ -94,3 +82,10 @@ export const problem = (schema: JsonSchema.JsonSchema): string | undefined => {
     ? `the schema has ${characters} characters, expected at most ${mostCharacters}`
     : definitionProblem(schema)
 }
+
+/** The limit that a check of `value` against the schema exceeds. */
+export const valueProblem = (schema: JsonSchema.JsonSchema, value: unknown): string | undefined =>
+  SchemaSteps.count(schema, value) > SchemaSteps.most
+    ? `checking them takes more than ${SchemaSteps.most} steps, because unions in the tool's schema refer to themselves in several ways: ` +
+      "send smaller arguments"
+    : undefined

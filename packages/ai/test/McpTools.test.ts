@@ -95,6 +95,23 @@ describe("the tools of a server", () => {
   )
 
   live(
+    "refuse arguments that fit a schema of many choices in more ways than can be tried",
+    Effect.scoped(Effect.gen(function*() {
+      const allowed = yield* tools("choices", "kinds")
+      const nested = (node: string, levels: number, leaf: string) =>
+        `{"root": ${`{${node}"child": `.repeat(levels)}${leaf}${"}".repeat(levels)}}`
+      assert.deepStrictEqual(yield* call(allowed, "choices", nested("", 8, `{"leaf": 1}`)), { content: "choices" })
+      const refused = yield* call(allowed, "choices", nested("", 40, `{"leaf": true}`))
+      assert.strictEqual(refused.failure, "validation_failed")
+      assert.include(String(refused.content), "checking them takes more than 500000 steps")
+      assert.deepStrictEqual(
+        yield* call(allowed, "kinds", nested(`"kind": "b", `, 40, `{"kind": "a"}`)),
+        { content: "kinds" }
+      )
+    }))
+  )
+
+  live(
     "say when they failed",
     Effect.scoped(Effect.gen(function*() {
       const allowed = yield* tools("refuse")

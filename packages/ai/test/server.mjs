@@ -75,6 +75,24 @@ const tools = [
       $defs: { node: object({ value: { type: "integer" }, child: { $ref: "#/$defs/node" } }, ["value"]) }
     }
   },
+  {
+    name: "choices",
+    description: "Takes nodes in nodes, which are of two kinds that look alike.",
+    inputSchema: {
+      ...object({ root: reference }, ["root"]),
+      $defs: { node: { anyOf: ["string", "integer"].map((type) => object({ child: reference, leaf: { type } })) } }
+    }
+  },
+  {
+    name: "kinds",
+    description: "Takes nodes in nodes, which say of which kind they are.",
+    inputSchema: {
+      ...object({ root: reference }, ["root"]),
+      $defs: {
+        node: { anyOf: ["a", "b"].map((kind) => object({ kind: { const: kind }, child: reference }, ["kind"])) }
+      }
+    }
+  },
   { name: "secret", description: "Not for policies.", inputSchema: object({}) }
 ]
 
@@ -87,6 +105,8 @@ const call = ({ arguments: given = {}, name }) => {
     case "pid":
       return text(process.pid)
     case "tree":
+    case "choices":
+    case "kinds":
       return text(name)
     case "refuse":
       return text("out of order", true)
