@@ -2,6 +2,7 @@
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as Schema from "effect/Schema"
@@ -20,7 +21,11 @@ export const roomFactor = 4
 
 const tooLarge = new Refusal({ status: 413, detail: "the request body is too large for this server, or was cut off" })
 
-const tooSlow = new Refusal({ status: 408, detail: "the request body did not arrive within a minute" })
+const tooSlow = new Refusal({
+  status: 408,
+  detail: "the request body did not arrive within a minute",
+  headers: { connection: "close" }
+})
 
 const isOverflow = (error: Error) => "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
 
@@ -49,12 +54,15 @@ const declared = (length: string | undefined, limit: number) => {
   return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : limit
 }
 
-const received = (request: HttpServerRequest.HttpServerRequest) =>
-  request.arrayBuffer.pipe(
+/** The body is read in a fiber of its own: interrupting that one would close the connection before it is answered. */
+const received = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  const reading = yield* Effect.forkDetach(request.arrayBuffer, { startImmediately: true })
+  const buffer = yield* Fiber.join(reading).pipe(
     Effect.mapError(() => tooLarge),
-    Effect.timeoutOrElse({ duration: "1 minute", orElse: () => Effect.fail(tooSlow) }),
-    Effect.map((buffer) => new Uint8Array(buffer))
+    Effect.timeoutOrElse({ duration: "1 minute", orElse: () => Effect.fail(tooSlow) })
   )
+  return new Uint8Array(buffer)
+})
 
 /** The limit holds for the content of a compressed body as well. */
 export const bytes = Effect.gen(function*() {

@@ -39,19 +39,25 @@ describe("bodies that are being received", () => {
   })
 
   layer(Api.server({ maxBodySize: 1000 }))((it) => {
-    it.effect("have a minute to arrive, after which their connection is closed", () =>
+    it.effect("have a minute to arrive, after which the server says so and closes their connection", () =>
       Effect.gen(function*() {
         const socket = yield* slow("")
-        const closed = yield* Effect.forkChild(
-          Effect.callback<void>((resume) => {
-            socket.once("close", () => resume(Effect.void))
+        const answer = yield* Effect.forkChild(
+          Effect.callback<string>((resume) => {
+            let text = ""
+            socket.setEncoding("latin1").on("data", (more) => {
+              text += more
+            })
+            socket.once("close", () => resume(Effect.succeed(text)))
           }),
           { startImmediately: true }
         )
         assert.strictEqual((yield* Api.post("/create_session", {})).status, 200)
-        assert.isUndefined(closed.pollUnsafe())
+        assert.isUndefined(answer.pollUnsafe())
         yield* TestClock.adjust("1 minute")
-        yield* Fiber.join(closed)
+        const text = yield* Fiber.join(answer)
+        assert.match(text, /^HTTP\/1\.1 408 /)
+        assert.include(text, `{"detail":"the request body did not arrive within a minute"}`)
       }))
   })
 })
