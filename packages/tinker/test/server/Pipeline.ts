@@ -1,4 +1,4 @@
-/** Many requests of a client that does not wait for answers before it sends the next. */
+/** Requests as bytes on a connection: many of them at once, or such as no ordinary client sends. */
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
 import { connect } from "node:net"
@@ -12,23 +12,33 @@ const requestOf = (path: string, body: Api.Body, headers: Readonly<Record<string
   }\r\n${text}`
 }
 
-/** The statuses of the answers to one request, sent `count` times over one connection. */
-export const post = Effect.fnUntraced(
-  function*(count: number, path: string, body: Api.Body, headers: Readonly<Record<string, string>> = {}) {
-    const { address } = yield* HttpServer.HttpServer
-    const { port } = new URL(HttpServer.formatAddress(address))
-    const answers = yield* Effect.callback<string>((resume) => {
-      let received = ""
-      const socket = connect(Number(port), "127.0.0.1", () => {
-        socket.write(requestOf(path, body, headers).repeat(count - 1))
-        socket.write(requestOf(path, body, { ...headers, "Connection": "close" }))
-      })
-      socket.setEncoding("latin1").on("data", (more) => {
-        received += more
-      })
-      socket.once("close", () => resume(Effect.succeed(received)))
-      return Effect.sync(() => socket.destroy())
+/** All that the server sends on a connection on which it gets these texts, until it closes it. */
+export const exchange = Effect.fnUntraced(function*(...texts: ReadonlyArray<string>) {
+  const { address } = yield* HttpServer.HttpServer
+  const { port } = new URL(HttpServer.formatAddress(address))
+  return yield* Effect.callback<string>((resume) => {
+    let received = ""
+    const socket = connect(Number(port), "127.0.0.1", () => {
+      for (const text of texts) socket.write(text)
     })
-    return Array.from(answers.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status))
-  }
-)
+    socket.setEncoding("latin1").on("data", (more) => {
+      received += more
+    })
+    socket.once("close", () => resume(Effect.succeed(received)))
+    return Effect.sync(() => socket.destroy())
+  })
+})
+
+/** The statuses of all answers on a connection. */
+export const statuses = (answers: string) =>
+  Array.from(answers.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status))
+
+/** The statuses of the answers to one request, sent `count` times over one connection without waiting for answers. */
+export const post = (count: number, path: string, body: Api.Body, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.map(
+    exchange(
+      requestOf(path, body, headers).repeat(count - 1),
+      requestOf(path, body, { ...headers, "Connection": "close" })
+    ),
+    statuses
+  )
