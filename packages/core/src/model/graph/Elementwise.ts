@@ -1,4 +1,5 @@
 /** Functions of each element alone, with their slopes. */
+import * as Loops from "./Loops.ts"
 import { binary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
@@ -10,21 +11,21 @@ export const sigmoidOf = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.e
 /** log(1 + eˣ) that does not overflow. */
 export const softplusOf = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
-export const add = binary((a, b) => a + b, [() => 1, () => 1])
+export const add = binary((a, b) => a + b, [() => 1, () => 1], undefined, Loops.add)
 
-export const subtract = binary((a, b) => a - b, [() => 1, () => -1])
+export const subtract = binary((a, b) => a - b, [() => 1, () => -1], undefined, Loops.subtract)
 
-export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a])
+export const multiply = binary((a, b) => a * b, [(_, b) => b, (a) => a], undefined, Loops.multiply)
 
 export const divide = binary((a, b) => a / b, [(_, b) => 1 / b, (_, b, output) => -output / b], "float")
 
-export const exp = unary(Math.exp, (_, output) => output)
+export const exp = unary(Math.exp, (_, output) => output, "float", Loops.exp)
 
 export const log = unary(Math.log, (a) => 1 / a)
 
 export const sqrt = unary(Math.sqrt, (_, output) => 0.5 / output)
 
-export const negate = unary((a) => -a, () => -1, "same")
+export const negate = unary((a) => -a, () => -1, "same", Loops.negate)
 
 export const square = unary((a) => a * a, (a) => 2 * a, "same")
 
@@ -45,7 +46,7 @@ const sharing = (isChosen: (x: number, y: number) => boolean) =>
     (x: number, y: number) => x === y ? 0.5 : isChosen(x, y) ? 0 : 1
   ] as const
 
-export const minimum = binary(Math.min, sharing((a, b) => a < b))
+export const minimum = binary(Math.min, sharing((a, b) => a < b), undefined, Loops.minimum)
 
 export const maximum = binary(Math.max, sharing((a, b) => a > b))
 
@@ -62,9 +63,19 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
 }
 
 /** An element that lies on a bound keeps its gradient. */
-export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a >= b ? 1 : 0, (a, b) => a >= b ? 0 : 1])
+export const atLeast = binary(
+  (a, b) => a < b ? b : a,
+  [(a, b) => a >= b ? 1 : 0, (a, b) => a >= b ? 0 : 1],
+  undefined,
+  Loops.atLeast
+)
 
-export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a <= b ? 1 : 0, (a, b) => a <= b ? 0 : 1])
+export const atMost = binary(
+  (a, b) => a > b ? b : a,
+  [(a, b) => a <= b ? 1 : 0, (a, b) => a <= b ? 0 : 1],
+  undefined,
+  Loops.atMost
+)
 
 export const clamp = (x: Variable, low: Variable | undefined, high: Variable | undefined): Variable => {
   const raised = low === undefined ? x : atLeast(x, low)

@@ -1,4 +1,5 @@
 /** Operations made of functions of one or two elements. */
+import type { Loops } from "./Loops.ts"
 import { binary, type OfOne, type OfTwo, type Unary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments, Operation } from "./Value.ts"
@@ -31,11 +32,11 @@ export const pair = (f: OfTwo, ofNumbers?: (x: number, y: number) => number | bo
   }
 })
 
-export const compare = (f: (x: number, y: number) => boolean): Operation =>
-  pair(binary((a, b) => Number(f(a, b)), undefined, "bool"), f)
+export const compare = (f: (x: number, y: number) => boolean, loops?: Loops): Operation =>
+  pair(binary((a, b) => Number(f(a, b)), undefined, "bool", loops), f)
 
-export const logical = (f: (x: boolean, y: boolean) => boolean): Operation =>
-  pair(binary((a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool"))
+export const logical = (f: (x: boolean, y: boolean) => boolean, loops?: Loops): Operation =>
+  pair(binary((a, b) => Number(f(a !== 0, b !== 0)), undefined, "bool", loops))
 
 export const bitwise = (f: (x: number, y: number) => number): Operation =>
   pair((x, y) =>

@@ -1,4 +1,5 @@
 /** Functions of each element alone, with their slopes: what tensors and programs over many data have in common. */
+import type { Loops } from "./Loops.ts"
 import type * as Tensor from "./Tensor.ts"
 import * as Variable from "./Variable.ts"
 
@@ -9,6 +10,7 @@ export interface Unary {
   readonly arity: 1
   readonly f: (x: number) => number
   readonly slope: ((x: number, output: number) => number) | undefined
+  readonly loops: Loops | undefined
 }
 
 /** ∂output/∂operand of one element. */
@@ -19,6 +21,7 @@ export interface Binary {
   readonly arity: 2
   readonly f: (x: number, y: number) => number
   readonly slopes: readonly [Slope, Slope] | undefined
+  readonly loops: Loops | undefined
 }
 
 export type Pointwise = Unary | Binary
@@ -36,14 +39,14 @@ export interface OfTwo {
 }
 
 /** The result has the kind of its operand, or one of its own. */
-export const unary = (f: Unary["f"], slope?: Unary["slope"], kind: Tensor.Kind | "same" = "float") =>
+export const unary = (f: Unary["f"], slope?: Unary["slope"], kind: Tensor.Kind | "same" = "float", loops?: Loops) =>
   Object.assign(
     (x: Variable) => Variable.unary(x, f, slope, kind === "same" ? x.tensor.kind : kind),
-    { pointwise: { arity: 1, f, slope } } as const
+    { pointwise: { arity: 1, f, slope, loops } } as const
   )
 
-export const binary = (f: Binary["f"], slopes?: Binary["slopes"], kind?: Tensor.Kind) =>
+export const binary = (f: Binary["f"], slopes?: Binary["slopes"], kind?: Tensor.Kind, loops?: Loops) =>
   Object.assign(
     (x: Variable, y: Variable) => Variable.binary(x, y, f, slopes, kind),
-    { pointwise: { arity: 2, f, slopes } } as const
+    { pointwise: { arity: 2, f, slopes, loops } } as const
   )

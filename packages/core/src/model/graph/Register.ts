@@ -1,5 +1,6 @@
 /** Numbers of many data side by side, and the instructions that compute one from others, forward and back. */
-import type { Binary, Slope, Unary } from "./Pointwise.ts"
+import * as Loops from "./Loops.ts"
+import type { Binary, Unary } from "./Pointwise.ts"
 
 /** A number per token, or one per datum. */
 export type Extent = "token" | "datum"
@@ -54,49 +55,26 @@ export const prepare = (register: Register, layout: Layout): void => {
 
 const nothing = () => {}
 
-/** A slope of 0 stays 0, whatever it is multiplied by. */
-export const unary = (x: Register, { f, slope }: Unary): Instruction => {
-  const output = make(x.extent, x.isTracked && slope !== undefined)
+const pointwise = (x: Register, y: Register | undefined, { back, forward }: Loops.Loops): Instruction => {
+  const output = make(x.extent, (x.isTracked || y?.isTracked === true) && back !== undefined)
   return {
     output,
-    forward: (layout) => {
-      const [from, to, count] = [x.values, output.values, countOf(output, layout)]
-      for (let i = 0; i < count; i++) to[i] = f(from[i] ?? 0)
-    },
-    back: !output.isTracked || slope === undefined ? nothing : (layout) => {
-      const [from, to, given, own] = [x.values, output.values, output.slopes, x.slopes]
+    forward: (layout) => forward(x.values, (y ?? x).values, output.values, countOf(output, layout)),
+    back: !output.isTracked || back === undefined ? nothing : (layout) => {
       const count = countOf(output, layout)
-      for (let i = 0; i < count; i++) {
-        const value = given[i] ?? 0
-        if (value !== 0) own[i] = (own[i] ?? 0) + value * slope(from[i] ?? 0, to[i] ?? 0)
-      }
+      const [left, right] = [x.values, (y ?? x).values]
+      if (x.isTracked) back[0](output.slopes, left, right, output.values, x.slopes, count)
+      if (y?.isTracked === true) back[1](output.slopes, left, right, output.values, y.slopes, count)
     }
   }
 }
 
+export const unary = (x: Register, operation: Unary): Instruction =>
+  pointwise(x, undefined, operation.loops ?? Loops.ofOne(operation))
+
 /** Of operands of one extent. */
-export const binary = (x: Register, y: Register, { f, slopes }: Binary): Instruction => {
-  const output = make(x.extent, (x.isTracked || y.isTracked) && slopes !== undefined)
-  const pull = (operand: Register, slope: Slope, layout: Layout) => {
-    const [left, right, to, given, own] = [x.values, y.values, output.values, output.slopes, operand.slopes]
-    const count = countOf(output, layout)
-    for (let i = 0; i < count; i++) {
-      const value = given[i] ?? 0
-      if (value !== 0) own[i] = (own[i] ?? 0) + value * slope(left[i] ?? 0, right[i] ?? 0, to[i] ?? 0)
-    }
-  }
-  return {
-    output,
-    forward: (layout) => {
-      const [left, right, to, count] = [x.values, y.values, output.values, countOf(output, layout)]
-      for (let i = 0; i < count; i++) to[i] = f(left[i] ?? 0, right[i] ?? 0)
-    },
-    back: !output.isTracked || slopes === undefined ? nothing : (layout) => {
-      if (x.isTracked) pull(x, slopes[0], layout)
-      if (y.isTracked) pull(y, slopes[1], layout)
-    }
-  }
-}
+export const binary = (x: Register, y: Register, operation: Binary): Instruction =>
+  pointwise(x, y, operation.loops ?? Loops.ofTwo(operation))
 
 /** One of two values; the other has no gradient. Of operands of one extent. */
 export const where = (condition: Register, yes: Register, no: Register): Instruction => {
