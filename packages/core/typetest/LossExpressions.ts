@@ -33,12 +33,12 @@ export const parameter = LossExpression.make("parameter", {}, ({ logprobs }, { b
 
 declare const datum: Datum.Datum<"PolicyTokens">
 
-export const plain = LossExpression.values(PolicyLoss.ppo(), datum)
+export const plain = LossExpression.values(PolicyLoss.ppo())(datum)
 
 // @ts-expect-error the datum has no log-probabilities of the proximal policy
-export const incomplete = LossExpression.values(PolicyLoss.truncated(), datum)
+export const incomplete = LossExpression.values(PolicyLoss.truncated())(datum)
 
-export const wrongShape = LossExpression.values(PolicyLoss.truncated(), {
+export const wrongShape = LossExpression.values(PolicyLoss.truncated())({
   ...datum,
   // @ts-expect-error the extra is per token
   extras: { proximalLogprobs: 1 }

@@ -18,13 +18,15 @@ type Submitted = Effect.Effect<Pending<ForwardBackwardOutput>, TinkerError>
 export const fromExamples = <X extends LossExpression.Extras>(
   data: Array.NonEmptyReadonlyArray<LossExpression.Example<X>>,
   expression: LossExpression.LossExpression<X>
-): Data =>
-  Array.map(data, (example) => ({
+): Data => {
+  const [valuesOf, countedOf] = [LossExpression.values(expression), LossExpression.counted(expression)]
+  return Array.map(data, (example) => ({
     modelInput: example.modelInput,
     targetTokens: example.inputs.targetTokens,
-    inputs: LossExpression.values(expression, example),
-    counted: LossExpression.counted(expression, example)
+    inputs: valuesOf(example),
+    counted: countedOf(example)
   }))
+}
 
 /** The targets alone, as a pass forward reads them. */
 export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"WeightedTokens">> =>
@@ -36,25 +38,17 @@ export const weighted = (data: Data): Array.NonEmptyReadonlyArray<Datum.Datum<"W
 
 const rejected = (reason: Rejected) => new TinkerError({ operation: "forwardBackwardCustom", reason })
 
-/** What a graph says of a datum, by its place in the data, with these log-probabilities. */
-const ask = <A>(
-  of: (compiled: LossGraph.Compiled, inputs: GraphDatum["inputs"]) => Result.Result<A, LossGraph.LossGraphError>,
-  compiled: LossGraph.Compiled,
-  { inputs }: GraphDatum,
-  logprobs: Float32Array,
-  index: number
-): Result.Result<A, Rejected> =>
-  Result.mapError(
-    of(compiled, { ...inputs, logprobs: { data: logprobs, shape: [logprobs.length] } }),
-    ({ message }) => new Rejected({ detail: `data[${index}]: ${message}` })
-  )
+/** What a graph says of a datum, or why not with the place of the datum in the data. */
+const at = <A>(index: number, asked: Result.Result<A, LossGraph.LossGraphError>): Result.Result<A, Rejected> =>
+  Result.mapError(asked, ({ message }) => new Rejected({ detail: `data[${index}]: ${message}` }))
 
 /** The loss of a graph as one that is computed between two passes. */
 export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss<TinkerError> =>
   Effect.fnUntraced(function*(_, logprobs) {
-    const evaluations = yield* Effect.forEach(data, (datum, index) => {
+    const evaluations = yield* Effect.forEach(data, ({ inputs }, index) => {
       const own = logprobs[index] ?? new Float32Array()
-      return Effect.mapError(Effect.fromResult(ask(LossGraph.evaluate, compiled, datum, own, index)), rejected)
+      const evaluated = LossGraph.evaluate(compiled, { ...inputs, logprobs: { data: own, shape: [own.length] } })
+      return Effect.mapError(Effect.fromResult(at(index, evaluated)), rejected)
     })
     return {
       loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
@@ -77,11 +71,9 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
       detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
     })
   }
-  const longest = data.reduce((most, { targetTokens }) => Math.max(most, targetTokens.length), 0)
-  const likely = new Float32Array(longest).fill(-1)
   let total = 0
-  for (const [index, datum] of data.entries()) {
-    const asked = ask(LossGraph.dryRun, compiled, datum, likely.subarray(0, datum.targetTokens.length), index)
+  for (const [index, { inputs, targetTokens }] of data.entries()) {
+    const asked = at(index, LossGraph.dryRun(compiled, inputs, targetTokens.length))
     if (Result.isFailure(asked)) return yield* asked.failure
     const { elements, hasGradient } = asked.success
     if (!hasGradient) {

@@ -125,9 +125,9 @@ interface Extended {
   readonly extras?: Readonly<Record<string, Float32Array | number>>
 }
 
-function extraEntries<X extends Extras>(example: Example<X>): ReadonlyArray<readonly [string, Float32Array | number]>
-function extraEntries({ extras = {} }: Extended) {
-  return Object.entries(extras)
+function extraOf<X extends Extras>(example: Example<X>, name: string): Float32Array | number | undefined
+function extraOf({ extras }: Extended, name: string) {
+  return extras?.[name]
 }
 
 /** All inputs as the graph declares them. */
@@ -167,25 +167,38 @@ const vector = (data: Float32Array, isMissing: (at: number) => boolean): LossGra
   shape: [data.length]
 })
 
-/** The inputs of the graph for one datum, except `logprobs`; a log-probability that is missing outside of the mask becomes 0. */
-export const values = <X extends Extras>(
-  expression: LossExpression<X>,
-  example: Example<X>
-): Readonly<Record<string, LossGraph.Values>> => {
-  const { advantages, logprobs, mask } = example.inputs
-  const isMissing = (at: number) => mask[at] === 0
-  const all: ReadonlyArray<readonly [string, Float32Array | number]> = [
-    ["sampler_logprobs", logprobs],
-    ["advantages", advantages],
-    ["mask", mask],
-    ...extraEntries(example).map(([name, value]) => [wireName(name), value] as const)
+/** The values that the graph reads of an example besides `logprobs`, by the names that it declares. */
+const readers = <X extends Extras>({ extras, graph }: LossExpression<X>) => {
+  type Read = (example: Example<X>) => Float32Array | number | undefined
+  const all: ReadonlyArray<readonly [name: string, read: Read]> = [
+    ["samplerLogprobs", ({ inputs }) => inputs.logprobs],
+    ["advantages", ({ inputs }) => inputs.advantages],
+    ["mask", ({ inputs }) => inputs.mask],
+    ...Object.keys(extras).map((name): [string, Read] => [name, (example) => extraOf(example, name)])
   ]
-  const found: Record<string, LossGraph.Values> = {}
-  for (const [name, value] of all) {
-    if (!expression.graph.inputs.some((input) => input.name === name)) continue
-    found[name] = typeof value === "number" ? { data: [value], shape: [] } : vector(value, isMissing)
+  const declared = new Set(graph.inputs.map(({ name }) => name))
+  return all.map(([name, read]) => [wireName(name), read] as const).filter(([name]) => declared.has(name))
+}
+
+/**
+ * The inputs of the graph for each datum that it is given, except `logprobs`; a log-probability that is missing outside of the mask
+ * becomes 0.
+ */
+export const values = <X extends Extras>(
+  expression: LossExpression<X>
+): (example: Example<X>) => Readonly<Record<string, LossGraph.Values>> => {
+  const known = readers(expression)
+  return (example) => {
+    const { mask } = example.inputs
+    const isMissing = (at: number) => mask[at] === 0
+    const found: Record<string, LossGraph.Values> = {}
+    for (const [name, read] of known) {
+      const value = read(example)
+      if (value === undefined) continue
+      found[name] = typeof value === "number" ? { data: [value], shape: [] } : vector(value, isMissing)
+    }
+    return found
   }
-  return found
 }
 
 /** What the sums and means of a term go over: the mask, or the weights that they are given. */
@@ -206,31 +219,29 @@ const reductions = (term: Any): ReadonlyArray<Any | "mask"> => {
   }
 }
 
-const known = new WeakMap<Any, ReadonlySet<string>>()
-
-/** The names of the inputs that count tokens, empty for weights that are computed; found once for each body. */
-const countingInputs = (body: Any): ReadonlySet<string> => {
-  const found = known.get(body) ?? new Set(
+/** The names of the inputs that count tokens, empty for weights that are computed. */
+const countingInputs = (body: Any): ReadonlySet<string> =>
+  new Set(
     [...reductions(body), ...(body.shape === "token" ? ["mask" as const] : [])].map((over) =>
       over === "mask" ? over : over.node._tag === "Input" ? over.node.name : ""
     )
   )
-  known.set(body, found)
-  return found
-}
 
 /**
  * 1 at the positions whose log-probabilities the loss of a datum depends on: where a sum or a mean counts them, by the mask or by an input
  * as its weights. All positions, where weights are computed.
  */
-export const counted = <X extends Extras>(expression: LossExpression<X>, example: Example<X>): Uint8Array => {
-  const { mask } = example.inputs
-  const found = new Uint8Array(mask.length)
-  for (const name of countingInputs(expression.body)) {
-    const weights = name === "mask" ? mask : values(expression, example)[name]?.data
-    for (let t = 0; t < found.length; t++) if (weights?.[t] !== 0) found[t] = 1
+export const counted = <X extends Extras>(expression: LossExpression<X>): (example: Example<X>) => Uint8Array => {
+  const [names, valuesOf] = [countingInputs(expression.body), values(expression)]
+  return (example) => {
+    const { mask } = example.inputs
+    const found = new Uint8Array(mask.length)
+    for (const name of names) {
+      const weights = name === "mask" ? mask : valuesOf(example)[name]?.data
+      for (let t = 0; t < found.length; t++) if (weights?.[t] !== 0) found[t] = 1
+    }
+    return found
   }
-  return found
 }
 
 /** Value and gradient for the log-probabilities `[T]` of one datum. */
@@ -241,6 +252,6 @@ export const evaluate = <X extends Extras>(
 ): Result.Result<LossGraph.Evaluation, LossGraph.LossGraphError> =>
   Result.flatMap(LossGraph.compile(expression.graph), (compiled) =>
     LossGraph.evaluate(compiled, {
-      ...values(expression, example),
+      ...values(expression)(example),
       logprobs: { data: logprobs, shape: [logprobs.length] }
     }))

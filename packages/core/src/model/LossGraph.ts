@@ -68,12 +68,13 @@ export const evaluate = (
   inputs: Readonly<Record<string, Values>>
 ): Result.Result<Evaluation, LossGraphError> => Result.mapError(Interpreter.evaluate(compiled, inputs), named)
 
-/** Whether the loss of a datum has a gradient and how many numbers it computes, whatever the log-probabilities are. */
+/** Whether the loss of a datum has a gradient and how many numbers it computes, whatever the log-probabilities of its tokens are. */
 export const dryRun = (
   compiled: Compiled,
-  inputs: Readonly<Record<string, Values>>
+  inputs: Readonly<Record<string, Values>>,
+  tokens: number
 ): Result.Result<Pick<Evaluation, "elements" | "hasGradient">, LossGraphError> =>
-  Result.mapError(Interpreter.dryRun(compiled, inputs), named)
+  Result.mapError(Interpreter.dryRun(compiled, inputs, tokens), named)
 
 /** Metrics of all datums: those named `:mean` are averaged over datums, all others added up. */
 export const combineMetrics = (

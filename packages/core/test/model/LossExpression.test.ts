@@ -74,10 +74,10 @@ describe("an expression", () => {
       ({ logprobs, weights }) => mul(logprobs, mean(logprobs, weights))
     )
     const computed = LossExpression.make("computed", { extras }, ({ logprobs, weights }) => sum(logprobs, neg(weights)))
-    assert.deepStrictEqual(LossExpression.counted(PolicyLoss.ppo(), example), Uint8Array.of(0, 1, 1, 1))
-    assert.deepStrictEqual(LossExpression.counted(summed, weighted), Uint8Array.of(1, 0, 0, 0))
-    assert.deepStrictEqual(LossExpression.counted(both, weighted), Uint8Array.of(1, 1, 1, 1))
-    assert.deepStrictEqual(LossExpression.counted(computed, weighted), Uint8Array.of(1, 1, 1, 1))
+    assert.deepStrictEqual(LossExpression.counted(PolicyLoss.ppo())(example), Uint8Array.of(0, 1, 1, 1))
+    assert.deepStrictEqual(LossExpression.counted(summed)(weighted), Uint8Array.of(1, 0, 0, 0))
+    assert.deepStrictEqual(LossExpression.counted(both)(weighted), Uint8Array.of(1, 1, 1, 1))
+    assert.deepStrictEqual(LossExpression.counted(computed)(weighted), Uint8Array.of(1, 1, 1, 1))
   })
 
   it("is written as LaTeX, each symbol defined once", () => {

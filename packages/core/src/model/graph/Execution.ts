@@ -1,29 +1,32 @@
 /** Computes programs of tokens for many data at once, at the tokens that count. */
 import * as Register from "./Register.ts"
-import type { Inputs, TokenProgram } from "./TokenProgram.ts"
+import type { Inputs, TokenProgram, Values } from "./TokenProgram.ts"
 
 type Register = Register.Register
 
-const tokensOf = ({ logprobs }: Inputs): number => logprobs?.data.length ?? 0
+const isVector = ({ data, shape }: Values, tokens: number) =>
+  shape.length === 1 && shape[0] === data.length && data.length === tokens
 
-/** Whether a datum has every input, one value for each of its tokens or one in all. */
-export const fits = ({ inputs }: TokenProgram, datum: Inputs): boolean => {
-  const tokens = tokensOf(datum)
-  for (const [name, { extent }] of inputs) {
+const isNumber = ({ data, shape }: Values) => shape.length === 0 && data.length === 1
+
+/** The tokens of a datum, one for each of its log-probabilities; undefined where these are no vector. */
+export const tokensOf = ({ logprobs }: Inputs): number | undefined =>
+  logprobs !== undefined && isVector(logprobs, logprobs.data.length) ? logprobs.data.length : undefined
+
+/** Whether a datum has every input but the log-probabilities, one value for each of its tokens or one in all. */
+export const fits = (program: TokenProgram, datum: Inputs, tokens: number): boolean => {
+  for (const [name, register] of program.inputs) {
+    if (register === program.logprobs) continue
     const values = datum[name]
     if (values === undefined) return false
-    const { data, shape } = values
-    const isFit = extent === "datum"
-      ? shape.length === 0 && data.length === 1
-      : shape.length === 1 && shape[0] === data.length && data.length === tokens
-    if (!isFit) return false
+    if (!(register.extent === "datum" ? isNumber(values) : isVector(values, tokens))) return false
   }
   return true
 }
 
-/** Numbers of a datum's values, each of which is computed wherever it counts. */
-export const elementsOf = ({ instructions, perToken }: TokenProgram, datum: Inputs): number =>
-  perToken * tokensOf(datum) + instructions.length - perToken
+/** Numbers of the values of a datum, each of which is computed wherever it counts. */
+export const elementsOf = ({ instructions, perToken }: TokenProgram, tokens: number): number =>
+  perToken * tokens + instructions.length - perToken
 
 /** The tokens that are computed, those of one datum after those of another. */
 interface Layout extends Register.Layout {
@@ -33,26 +36,21 @@ interface Layout extends Register.Layout {
   readonly placeOf: Int32Array
 }
 
-/** 1 at the tokens of a datum that count. */
-const countsOf = ({ counting, inputs }: TokenProgram, datum: Inputs): Uint8Array => {
-  const counts = new Uint8Array(tokensOf(datum))
-  if (counting === undefined) return counts.fill(1)
-  for (const [name, register] of inputs) {
-    if (!counting.includes(register)) continue
-    const values = datum[name]?.data ?? []
-    for (let place = 0; place < counts.length; place++) if (!Object.is(values[place], 0)) counts[place] = 1
-  }
-  return counts
+const isNot0 = (weights: ReadonlyArray<ArrayLike<number>>, place: number): boolean => {
+  for (const values of weights) if (!Object.is(values[place], 0)) return true
+  return false
 }
 
-const layoutOf = (program: TokenProgram, data: ReadonlyArray<Inputs>): Layout => {
-  const most = data.reduce((sum, datum) => sum + tokensOf(datum), 0)
+const layoutOf = ({ counting, inputs }: TokenProgram, data: ReadonlyArray<Inputs>): Layout => {
+  const weightNames = inputs.flatMap(([name, register]) => counting?.includes(register) === true ? [name] : [])
+  const most = data.reduce((sum, datum) => sum + (tokensOf(datum) ?? 0), 0)
   const [datumOf, placeOf, starts] = [new Int32Array(most), new Int32Array(most), new Int32Array(data.length + 1)]
   let tokens = 0
-  for (const [datum, inputs] of data.entries()) {
-    const counts = countsOf(program, inputs)
-    for (let place = 0; place < counts.length; place++) {
-      if (counts[place] === 0) continue
+  for (const [datum, own] of data.entries()) {
+    const count = tokensOf(own) ?? 0
+    const weights = weightNames.map((name) => own[name]?.data ?? [])
+    for (let place = 0; place < count; place++) {
+      if (counting !== undefined && !isNot0(weights, place)) continue
       datumOf[tokens] = datum
       placeOf[tokens] = place
       tokens++
@@ -91,7 +89,7 @@ const gradientsOf = ({ slopes }: Register, data: ReadonlyArray<Inputs>, { placeO
   let end = 0
   return data.map((inputs, datum) => {
     const start = end
-    end += tokensOf(inputs)
+    end += tokensOf(inputs) ?? 0
     for (let i = starts[datum] ?? 0; i < (starts[datum + 1] ?? 0); i++) {
       all[start + (placeOf[i] ?? 0)] = slopes[i] ?? NaN
     }
@@ -104,12 +102,11 @@ export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>) => 
   const layout = layoutOf(program, data)
   compute(program, data, layout)
   const { logprobs, loss, metrics } = program
-  const gradients = gradientsOf(logprobs, data, layout)
-  return data.map((inputs, datum) => ({
+  return gradientsOf(logprobs, data, layout).map((gradient, datum) => ({
     loss: loss.values[datum] ?? NaN,
-    gradient: gradients[datum] ?? new Float64Array(),
+    gradient,
     hasGradient: loss.isTracked,
-    elements: elementsOf(program, inputs),
+    elements: elementsOf(program, gradient.length),
     metrics: Object.fromEntries(metrics.map(([name, { values }]) => [name, values[datum] ?? NaN]))
   }))
 }

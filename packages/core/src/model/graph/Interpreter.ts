@@ -105,12 +105,9 @@ const run = (compiled: Compiled, given: TokenProgram.Inputs): Evaluation => {
 export const evaluate = (compiled: Compiled, inputs: TokenProgram.Inputs): Result.Result<Evaluation, Refusal> =>
   Result.try({ try: () => run(compiled, inputs), catch: (cause) => refusal(cause, "output", compiled.source.name) })
 
-/** The program of a graph that can compute a datum. */
-const programFor = ({ program }: Compiled, inputs: TokenProgram.Inputs): TokenProgram.TokenProgram | undefined =>
-  program !== undefined && Execution.fits(program, inputs) &&
-    Execution.elementsOf(program, inputs) <= maximumTotal
-    ? program
-    : undefined
+/** Whether the program of a graph can compute a datum of so many tokens, apart from its log-probabilities. */
+const canCompute = (program: TokenProgram.TokenProgram, inputs: TokenProgram.Inputs, tokens: number): boolean =>
+  Execution.fits(program, inputs, tokens) && Execution.elementsOf(program, tokens) <= maximumTotal
 
 /** `evaluate` of many data: at once where the graph has a program, which adds up gradients in another order. */
 export const evaluateAll = (
@@ -118,26 +115,34 @@ export const evaluateAll = (
   data: ReadonlyArray<TokenProgram.Inputs>
 ): ReadonlyArray<Result.Result<Evaluation, Refusal>> => {
   const { program } = compiled
-  if (program === undefined || !data.every((inputs) => programFor(compiled, inputs) !== undefined)) {
-    return data.map((inputs) => evaluate(compiled, inputs))
-  }
-  return Execution.evaluate(program, data).map(Result.succeed)
+  const isComputed = program !== undefined && data.every((inputs) => {
+    const tokens = Execution.tokensOf(inputs)
+    return tokens !== undefined && canCompute(program, inputs, tokens)
+  })
+  return isComputed
+    ? Execution.evaluate(program, data).map(Result.succeed)
+    : data.map((inputs) => evaluate(compiled, inputs))
 }
 
-/** What an evaluation of a datum takes, whatever its log-probabilities are, or why there is none. */
+/** What an evaluation of a datum of so many tokens takes, whatever its log-probabilities are, or why there is none. */
 export const dryRun = (
   compiled: Compiled,
-  inputs: TokenProgram.Inputs
+  inputs: TokenProgram.Inputs,
+  tokens: number
 ): Result.Result<Pick<Evaluation, "elements" | "hasGradient">, Refusal> => {
-  const program = programFor(compiled, inputs)
-  return program === undefined
-    ? evaluate(compiled, inputs)
-    : Result.succeed({ elements: Execution.elementsOf(program, inputs), hasGradient: program.loss.isTracked })
+  const { program } = compiled
+  if (program !== undefined && canCompute(program, inputs, tokens)) {
+    return Result.succeed({ elements: Execution.elementsOf(program, tokens), hasGradient: program.loss.isTracked })
+  }
+  return evaluate(compiled, { ...inputs, logprobs: { data: new Float32Array(tokens).fill(-1), shape: [tokens] } })
 }
 
 /** Why an evaluation cannot be trained with, in words. */
 export const problem = ({ gradient, hasGradient }: Evaluation): string | undefined => {
   if (!hasGradient) return "the loss does not depend on logprobs: it has no gradient"
-  const at = gradient.findIndex((slope) => !Number.isFinite(slope))
-  return at < 0 ? undefined : `the gradient at token ${at} is ${gradient[at]}, expected a finite number`
+  for (let at = 0; at < gradient.length; at++) {
+    const slope = gradient[at] ?? NaN
+    if (!Number.isFinite(slope)) return `the gradient at token ${at} is ${slope}, expected a finite number`
+  }
+  return undefined
 }

@@ -45,7 +45,7 @@ const everything: Samples.Expression = LossExpression.make(
 const compile = (expression: Samples.Expression) => Result.getOrThrow(Interpreter.compile(expression.graph))
 
 const inputsOf = ({ example, expression, logprobs }: Samples.Sample): Readonly<Record<string, Interpreter.Values>> => ({
-  ...LossExpression.values(expression, example),
+  ...LossExpression.values(expression)(example),
   logprobs: { data: logprobs, shape: [logprobs.length] }
 })
 
@@ -75,7 +75,7 @@ describe("a graph of numbers per token or per datum", () => {
     it(`reads no number of a token that its sums leave out: ${index}, ${expression.name}`, () => {
       const compiled = compile(expression)
       const sample = Samples.sample(expression, 7)
-      const counted = LossExpression.counted(expression, sample.example)
+      const counted = LossExpression.counted(expression)(sample.example)
       const inputs = inputsOf(sample)
       const counting = compiled.program?.inputs.flatMap(([name, register]) =>
         compiled.program?.counting?.includes(register) === true ? [name] : []
@@ -117,12 +117,12 @@ describe("a graph of numbers per token or per datum", () => {
   })
 
   it("says what a datum takes, and refuses one that does not fit, without its log-probabilities", () => {
-    const { elements, hasGradient } = Result.getOrThrow(Interpreter.dryRun(compiled, given(100)))
+    const { elements, hasGradient } = Result.getOrThrow(Interpreter.dryRun(compiled, given(100), 100))
     assert.isAbove(elements, 200)
     assert.isTrue(hasGradient)
-    assert.isTrue(Result.isFailure(Interpreter.dryRun(compiled, given(3, 2))))
+    assert.isTrue(Result.isFailure(Interpreter.dryRun(compiled, given(3, 2), 3)))
     const { mask, ...others } = given(3)
-    assert.isTrue(Result.isFailure(Interpreter.dryRun(compiled, others)))
+    assert.isTrue(Result.isFailure(Interpreter.dryRun(compiled, others, 3)))
     assert.strictEqual(mask.shape[0], 3)
   })
 
