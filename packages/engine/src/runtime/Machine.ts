@@ -101,7 +101,7 @@ const perform = (
     case "Pass":
       return TrainingPass.run(computeOf(task.model), task)
     case "Add":
-      kernels.addInto(task.target, task.source, task.floats)
+      for (const { source, target } of task.sums) kernels.addInto(target, source, task.floats)
       return nothing
     case "Copy":
       Memory.floats(memory, task.target, task.floats).set(Memory.floats(memory, task.source, task.floats))

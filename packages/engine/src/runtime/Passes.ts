@@ -37,7 +37,7 @@ export const gradientBlocksPerThread = 3
 interface Piece {
   /** Their places among the data of the call. */
   readonly places: ReadonlyArray<number>
-  readonly items: PostedItems.PostedItems
+  readonly items: ReadonlyArray<Item>
 }
 
 /** Log-probabilities in the order of the data of the call. */
@@ -69,7 +69,7 @@ const combine = (
 const split = (items: ReadonlyArray<Item>, { plan }: Place): ReadonlyArray<Piece> =>
   MicroBatch.split(items, plan.microBatch).map((places) => ({
     places,
-    items: PostedItems.pack(places.flatMap((place) => items[place] ?? []))
+    items: places.flatMap((place) => items[place] ?? [])
   }))
 
 const compute = (
@@ -78,7 +78,10 @@ const compute = (
   loss: PassLoss,
   logprobs: Logprobs,
   gradients: Address | undefined
-) => threads.run({ _tag: "Pass", model, adapter: packed, items, loss, logprobs, gradients })
+) =>
+  Effect.suspend(() =>
+    threads.run({ _tag: "Pass", model, adapter: packed, items: PostedItems.pack(items), loss, logprobs, gradients })
+  )
 
 const concurrencyOf = ({ plan }: Place, pieces: ReadonlyArray<Piece>) =>
   Math.min(pieces.length, gradientBlocksPerThread * plan.threads)
@@ -95,27 +98,28 @@ export const forward = (target: Target, items: ReadonlyArray<Item>, loss: Loss.L
 }
 
 /**
- * Adds up the gradients of micro-batches in their order. `isApart` adds them up in the block of the first one, which `finish` adds to the
- * target's block, so that a refusal of any of them leaves the target's block as it was.
+ * Adds up the gradients of so many micro-batches in their order. `isApart` adds them up in the block of the first one, and that to the
+ * target's block with the last one, so that a refusal of any of them leaves the target's block as it was.
  */
 const collector = (
   { gradients, packed: { layout }, place: { threads } }: Target,
+  pieces: number,
   isApart: boolean,
   giveBack: (block: Address) => Effect.Effect<unknown>
 ) => {
-  let sum = isApart ? undefined : gradients
-  const add = (target: Address, source: Address) =>
-    threads.run({ _tag: "Add", target, source, floats: layout.parameterFloats })
-  return {
-    collect: (source: Address, { refusal }: TaskOutput) =>
-      Effect.suspend((): Effect.Effect<unknown, TinkerError.Unavailable | TinkerError.Rejected> => {
-        if (refusal !== undefined) return Effect.fail(new TinkerError.Rejected({ detail: refusal }))
-        if (sum !== undefined) return Effect.andThen(add(sum, source), giveBack(source))
+  let [sum, left] = [isApart ? undefined : gradients, pieces]
+  return (source: Address, { refusal }: TaskOutput) =>
+    Effect.suspend((): Effect.Effect<unknown, TinkerError.Unavailable | TinkerError.Rejected> => {
+      left--
+      if (refusal !== undefined) return Effect.fail(new TinkerError.Rejected({ detail: refusal }))
+      if (sum === undefined) {
         sum = source
         return Effect.void
-      }),
-    finish: Effect.suspend(() => isApart && sum !== undefined ? add(gradients, sum) : Effect.void)
-  }
+      }
+      const own = { target: sum, source }
+      const sums = isApart && left === 0 ? [own, { target: gradients, source: sum }] : [own]
+      return Effect.andThen(threads.run({ _tag: "Add", sums, floats: layout.parameterFloats }), giveBack(source))
+    })
 }
 
 /** Each micro-batch has a gradient of its own; they are added one after the other in a fixed order. */
@@ -129,7 +133,7 @@ export const forwardBackward = Effect.fnUntraced(
       yield* Queue.offer(spare, yield* place.room.scoped(packed.layout.parameterFloats))
     }
     const isApart = loss.name === "graph" && pieces.length > 1
-    const { collect, finish } = collector(target, isApart, (block) => Queue.offer(spare, block))
+    const collect = collector(target, pieces.length, isApart, (block) => Queue.offer(spare, block))
     const outputs = yield* Stream.fromIterable(pieces).pipe(
       Stream.mapEffect(
         (piece) =>
@@ -142,7 +146,6 @@ export const forwardBackward = Effect.fnUntraced(
       Stream.mapEffect(({ output, source }) => Effect.as(collect(source, output), output)),
       Stream.runCollect
     )
-    yield* finish
     return combine(pieces, outputs)
   },
   Effect.scoped

@@ -21,7 +21,7 @@ interface Graph {
   readonly kind: "Graph"
   /** The inputs that are vectors of f32 in all data. */
   readonly vectors: Readonly<Record<string, Floats>>
-  /** The other inputs of each datum. */
+  /** The other inputs of each datum, empty where no datum has any. */
   readonly others: ReadonlyArray<GraphInputs["values"]>
   readonly counted: Joined.Joined<Uint8Array>
 }
@@ -39,10 +39,12 @@ const packGraph = (items: ReadonlyArray<GraphInputs>): Graph => {
     const parts = items.flatMap(({ values: { [name]: one } }) => one instanceof Float32Array ? [one] : [])
     if (parts.length === items.length) vectors[name] = Joined.floats(parts)
   }
+  const isOther = (_: unknown, name: string) => !Object.hasOwn(vectors, name)
+  const hasOthers = items.some(({ values }) => Record.some(values, isOther))
   return {
     kind: "Graph",
     vectors,
-    others: items.map(({ values }) => Record.filter(values, (_, name) => !Object.hasOwn(vectors, name))),
+    others: hasOthers ? items.map(({ values }) => Record.filter(values, isOther)) : [],
     counted: Joined.bytes(items.map(({ counted }) => counted))
   }
 }

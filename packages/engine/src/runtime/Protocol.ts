@@ -96,7 +96,12 @@ export type Task =
     readonly logprobs: Logprobs
     readonly gradients: Address | undefined
   }
-  | { readonly _tag: "Add"; readonly target: Address; readonly source: Address; readonly floats: number }
+  /** Adds each source to its target, in their order. */
+  | {
+    readonly _tag: "Add"
+    readonly sums: ReadonlyArray<{ readonly target: Address; readonly source: Address }>
+    readonly floats: number
+  }
   | { readonly _tag: "Copy"; readonly target: Address; readonly source: Address; readonly floats: number }
   /** Fresh parameters and zeros in all other blocks. */
   | {

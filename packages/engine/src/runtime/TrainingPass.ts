@@ -1,6 +1,7 @@
 /** One micro-batch: log-probabilities of its targets, its loss and, where asked for, its gradient. */
 import type { Datum, Loss, LossGraph } from "@effect-rl/core"
 import * as Interpreter from "@effect-rl/core/model/graph/Interpreter"
+import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import type { PackedAdapter } from "../model/Adapter.ts"
 import type { Compute } from "../model/Compute.ts"
@@ -110,8 +111,11 @@ const trained = (evaluation: Interpreter.Evaluation, { counted }: GraphInputs, l
   const problem = Interpreter.problem(evaluation)
   if (problem !== undefined) return refused(logprobs, problem)
   const { gradient, loss, metrics } = evaluation
-  const uncounted = gradient.findIndex((slope, t) => slope !== 0 && counted[t] === 0)
-  if (uncounted >= 0) return refused(logprobs, `the loss depends on token ${uncounted}, where counted is 0`)
+  for (let t = 0; t < gradient.length; t++) {
+    if (gradient[t] !== 0 && counted[t] === 0) {
+      return refused(logprobs, `the loss depends on token ${t}, where counted is 0`)
+    }
+  }
   return { loss, gradient, metrics }
 }
 
@@ -149,7 +153,7 @@ const graphOf = (item: Item): GraphInputs => {
 }
 
 /** The losses of all data of a pass, from the log-probabilities of each. */
-const losses = (
+export const losses = (
   { items, loss }: Pick<TrainingPass, "items" | "loss">,
   logprobsI: ReadonlyArray<Float32Array>
 ): ReadonlyArray<Evaluated> =>
@@ -185,7 +189,7 @@ const forwardBackward = (compute: Compute, pass: TrainingPass, block: Memory.Add
 /** The refusal and the metrics of a loss graph. */
 const graphOutput = (evaluations: ReadonlyArray<Evaluated>): Pick<TaskOutput, "refusal" | "graphMetrics"> => {
   const refusal = evaluations.find((one) => one.refusal !== undefined)?.refusal
-  const graphMetrics = evaluations.flatMap(({ metrics }) => metrics === undefined ? [] : [metrics])
+  const graphMetrics = evaluations.flatMap(({ metrics = {} }) => Record.isEmptyRecord(metrics) ? [] : [metrics])
   return { ...(refusal === undefined ? {} : { refusal }), ...(graphMetrics.length === 0 ? {} : { graphMetrics }) }
 }
 

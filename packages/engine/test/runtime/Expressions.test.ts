@@ -90,7 +90,7 @@ const graphData = (data: readonly [Example, Example], expression: Expression) =>
   const one = (example: Example) => ({
     modelInput: example.modelInput,
     targetTokens: example.inputs.targetTokens,
-    inputs: LossExpression.values(expression, example)
+    inputs: LossExpression.values(expression)(example)
   })
   return [one(data[0]), one(data[1])] as const
 }

@@ -134,7 +134,9 @@ describe("lifecycle", () => {
         { startImmediately: true }
       )
       yield* tinker.health
-      const crashing = yield* Effect.flip(threads.run({ _tag: "Add", target: -64, source: -64, floats: 1024 }))
+      const crashing = yield* Effect.flip(
+        threads.run({ _tag: "Add", sums: [{ target: -64, source: -64 }], floats: 1024 })
+      )
       assert.match(crashing.detail, /a compute thread crashed: .*; the engine must be started again/)
       assert.strictEqual(reasonOf(yield* Fiber.join(sampling)), "Unavailable")
       const pending = yield* client.forwardBackward(data, Loss.crossEntropy)
