@@ -101,16 +101,16 @@ const compare =
 /** The same operation on two operands or on more, from left to right. */
 const chain =
   (operator: "add" | "mul" | "minimum" | "maximum") =>
-  <A extends Value, B extends Value, C extends Value = never>(
+  <A extends Value, B extends Value, C extends ReadonlyArray<Value>>(
     first: A,
     second: B,
-    ...others: ReadonlyArray<C>
-  ): Term<Wider<A | B | C>, "number"> => {
-    const start = apply<A | B | C, "number">(operator, "number", [first, second])
-    return others.reduce<Term<Wider<A | B | C>, "number">>(
+    ...others: C
+  ): Term<Wider<A | B | C[number]>, "number"> => {
+    const start = apply<A | B | C[number], "number">(operator, "number", [first, second])
+    return others.reduce<Term<Wider<A | B | C[number]>, "number">>(
       (sum, other) => ({
         ...start,
-        shape: widest<A | B | C>([first, second, ...others]),
+        shape: widest<A | B | C[number]>([first, second, ...others]),
         node: { _tag: "Apply", operator, operands: [sum, lift(other)] }
       }),
       start
@@ -184,13 +184,13 @@ export const where = <C extends Condition, A extends Value, B extends Value>(
 ): Term<Wider<A | B | C>, "number"> => apply<A | B | C, "number">("where", "number", [condition, yes, no])
 
 /** Within bounds; a value on a bound keeps its gradient. */
-export const clamp = <A extends Value, B extends Value>(
+export const clamp = <A extends Value, B extends Value = never, C extends Value = never>(
   value: A,
-  bounds: { readonly low?: B | undefined; readonly high?: B | undefined }
-): Term<Wider<A | B>, "number"> => {
+  bounds: { readonly low?: B | undefined; readonly high?: C | undefined }
+): Term<Wider<A | B | C>, "number"> => {
   const limits = [bounds.low, bounds.high].flatMap((bound) => bound === undefined ? [] : [bound])
   return {
-    shape: widest<A | B>([value, ...limits]),
+    shape: widest<A | B | C>([value, ...limits]),
     type: "number",
     node: {
       _tag: "Clamp",

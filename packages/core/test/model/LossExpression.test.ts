@@ -99,6 +99,17 @@ describe("an expression", () => {
     )
   })
 
+  it("mixes terms of every shape and plain numbers, also as bounds and as further operands", () => {
+    const { add, clamp, minimum } = LossTerm
+    const mixed = LossExpression.make(
+      "mixed",
+      { parameters: { low: -2 } },
+      ({ advantages, logprobs }, { low }) =>
+        add(clamp(logprobs, { low, high: -1 }), minimum(logprobs, mean(advantages), 0, advantages), 1, sum(advantages))
+    )
+    assert.strictEqual(Result.getOrThrow(LossExpression.evaluate(mixed, example, [-9, -1, -2, -3])).loss, -8)
+  })
+
   it("declares to a server the inputs that it reads", () => {
     const names = ({ graph }: { readonly graph: LossExpression.LossExpression["graph"] }) =>
       graph.inputs.map(({ name, rank }) => `${name}:${rank}`)
