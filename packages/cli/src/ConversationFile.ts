@@ -3,9 +3,11 @@
  * other fields are passed over.
  */
 import { type Message, OpenAi, type ToolSpec } from "@effect-rl/core"
+import { FileFailure } from "@effect-rl/files"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Untrusted from "./terminal/Untrusted.ts"
 
@@ -39,8 +41,10 @@ const Line = Schema.Struct({
   tools: Schema.optionalKey(Schema.Array(OpenAi.Tool))
 })
 
-const fail = (flag: string, file: string) => (error: { readonly message: string }) =>
-  new ConversationFileError({ flag, file, detail: error.message })
+const fail = (flag: string, file: string) => (error: { readonly message: string }) => {
+  const detail = error instanceof PlatformError ? FileFailure.describe("it", error) : error.message
+  return new ConversationFileError({ flag, file, detail })
+}
 
 /** The one conversation of a file, with its tools. */
 export const read = Effect.fnUntraced(function*(file: string) {

@@ -1,10 +1,18 @@
 /** How a command that failed says so. */
+import { FileFailure } from "@effect-rl/files"
 import * as Cause from "effect/Cause"
 import * as CliError from "effect/cli/CliError"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as PlatformError from "effect/PlatformError"
 import * as Predicate from "effect/Predicate"
 import * as Untrusted from "./terminal/Untrusted.ts"
+
+const ofFile = (error: PlatformError.PlatformError) => {
+  const { reason } = error
+  const file = reason._tag === "BadArgument" ? undefined : reason.pathOrDescriptor
+  return FileFailure.describe(String(file ?? "a file"), error)
+}
 
 /**
  * The message of an error, ours or not.
@@ -12,8 +20,10 @@ import * as Untrusted from "./terminal/Untrusted.ts"
  * @example
  * Rl.run({ model, dataset }).pipe(Stream.runDrain, Effect.catch((error) => Console.error(Failure.message(error))))
  */
-export const message = (error: unknown): string =>
-  Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
+export const message = (error: unknown): string => {
+  if (error instanceof PlatformError.PlatformError) return ofFile(error)
+  return Predicate.hasProperty(error, "message") && Predicate.isString(error.message) ? error.message : String(error)
+}
 
 /** What went wrong first, in one line. */
 export const causeMessage = (cause: Cause.Cause<unknown>): string => message(Cause.squash(cause)).split("\n").join(" ")

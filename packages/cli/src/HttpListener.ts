@@ -3,6 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { RequestListener, Server } from "node:http"
 
@@ -13,7 +14,24 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
   detail: Schema.String
 }) {
   override get message() {
-    return `cannot listen on ${this.host}, port ${this.port}: ${this.detail}; choose another with --port`
+    return `cannot listen on ${this.host}, port ${this.port}: ${this.detail}`
+  }
+}
+
+const codeOf = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
+
+/** What the error of the operating system means, and what to do. */
+const describe = (cause: unknown): string => {
+  switch (Option.getOrUndefined(codeOf(cause))?.code) {
+    case "EADDRINUSE":
+      return "another program listens there; choose another with --port"
+    case "EACCES":
+      return "this port is for privileged programs; choose another with --port"
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return "this machine has no such address; choose another with --host"
+    default:
+      return String(cause)
   }
 }
 
@@ -50,6 +68,6 @@ export const layer = (
   Layer.unwrap(Effect.map(scoped(server), (server) => NodeHttpServer.layer(() => server, options))).pipe(
     Layer.catchTag("ServeError", ({ cause }) => {
       const { host, port } = options
-      return Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: String(cause) })))
+      return Layer.effectContext(Effect.fail(new CannotListen({ host, port, detail: describe(cause) })))
     })
   )

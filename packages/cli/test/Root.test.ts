@@ -64,7 +64,17 @@ describe("effect-rl", () => {
     ["sample hello --max-tokens x", "error: --max-tokens is \"x\", expected a number"],
     ["sample hello --max-tokens", "error: --max-tokens needs "],
     ["serve --host 192.0.2.1 --prot 1", "error: unknown flag --prot; did you mean --port?"],
-    ["train gsm8k --backend mock --plan --data nowhere", "train.jsonl does not exist"]
+    [
+      "train arithmetic --plan --temperature 0.7",
+      "error: --temperature is 0.7, expected its default, or --allow-biased: "
+    ],
+    [
+      "train arithmetic --plan --config nowhere.yaml",
+      "nowhere.yaml, expected a file that can be read: it does not exist"
+    ],
+    ["chat --messages nowhere.json", "error: --messages nowhere.json: it does not exist"],
+    ["sample hello --checkpoint nowhere", "error: --checkpoint nowhere: neither the folder of a run nor the path of a"],
+    ["train gsm8k --backend mock --plan --data nowhere", "error: nowhere/train.jsonl: it does not exist"]
   ]
 
   it.effect.each(mistakes)("%s", ([args, message]) =>
@@ -134,6 +144,7 @@ describe("effect-rl train --plan", () => {
       assert.isTrue(Exit.isSuccess(exit))
       has(out, "3 iterations of 2 problems, 8 responses each, at most 40 tokens long")
       has(out, "2 evaluations of 1024 responses each")
+      assert.include((yield* run("train", "preference-model", "--backend", "mock", "--plan")).out, "  5 evaluations")
       assert.isTrue(out.some((line) => /^ {2}at most \$\d+\.\d\d$/.test(line)), out.join("\n"))
       assert.isTrue(Exit.isFailure(yield* Effect.exit(filesOf(folder))))
     }))
@@ -232,7 +243,7 @@ describe("effect-rl train", () => {
       has((yield* run(...args)).out, "3 iterations of 32 problems, 256 responses each, at most 30 tokens long")
       has((yield* run(...args, "--max-tokens", "20")).out, "at most 20 tokens long")
       yield* fs.writeFileString(file, "iteration: 3\n")
-      has((yield* run(...args)).errors, "iteration is 3, expected no setting of this name: did you mean \"iterations\"")
+      has((yield* run(...args)).errors, "iteration is 3, expected the name of a setting: did you mean \"iterations\"")
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("trains the recipe of a module of one's own", () =>
@@ -260,9 +271,18 @@ describe("effect-rl train", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
-      const { errors, exit } = yield* run(...short, "--iterations", "1", "--log-path", folder, "--max-tokens", "30")
+      const { errors, exit, out } = yield* run(
+        ...short,
+        "--iterations",
+        "1",
+        "--log-path",
+        folder,
+        "--max-tokens",
+        "30"
+      )
       assert.isTrue(Exit.isFailure(exit))
       has(errors, "was started with max_tokens 40, now it is 30")
+      assert.strictEqual(out.at(-1), "--log-path begins a run in another folder")
     }))
 
   it.effect("resumes with more passes through the problems, not with groups of another size", () =>

@@ -114,7 +114,7 @@ const fetchCheckpoint = Effect.fnUntraced(function*(address: string, folder: str
 })
 
 const inFolder = (folder: string) => (error: PlatformError.PlatformError) =>
-  Effect.fail(new RunStore.RunError({ run: folder, detail: FileFailure.describe(folder, error) }))
+  Effect.fail(new RunStore.RunError({ run: folder, detail: FileFailure.describe("it", error) }))
 
 /**
  * Writes the files of a training checkpoint, or of external weights, into a folder of their own, which is there once all of them

@@ -37,16 +37,23 @@ export const comparison = (
 
 const longest = 40
 
-/** Long values, such as lists of updates, are cut: the page of the comparison shows more of them. */
-const valueOf = (value: Divergence.Difference["left"]) => {
-  const text = value === undefined ? "–" : JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest)} …` : text
+const textOf = (value: Divergence.Difference["left"]) => value === undefined ? "–" : JSON.stringify(value)
+
+/** Long values, such as lists of updates, are cut around what differs: the page of the comparison shows more of them. */
+const cut = (text: string, other: string) => {
+  if (text.length <= longest) return text
+  const at = text.split("").findIndex((letter, index) => letter !== other[index])
+  const same = at < 0 ? text.length : at
+  const from = Math.min(Math.max(0, same - longest / 2), text.length - longest)
+  return [...(from > 0 ? ["…"] : []), text.slice(from, from + longest), ...(from + longest < text.length ? ["…"] : [])]
+    .join(" ")
 }
 
 const rows = (differences: ReadonlyArray<Divergence.Difference>) =>
-  Columns.aligned(differences.map(({ field, left, right }) => [field, valueOf(left), valueOf(right)])).map((line) =>
-    `  ${Untrusted.show(line)}`
-  )
+  Columns.aligned(differences.map(({ field, ...sides }) => {
+    const [left, right] = [textOf(sides.left), textOf(sides.right)]
+    return [field, cut(left, right), cut(right, left)]
+  })).map((line) => `  ${Untrusted.show(line)}`)
 
 /** What is configured differently in the first run of each side. */
 export const configuration = (differences: ReadonlyArray<Divergence.Difference>, style: Style): ReadonlyArray<string> =>

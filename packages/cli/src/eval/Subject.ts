@@ -17,7 +17,7 @@ export interface Subject {
   readonly checkpoints: string
 }
 
-/** A run has no weights to measure, or does not say of which model. */
+/** There are no weights to measure, or a run does not say of which model they are. */
 export class NoCheckpoint extends Schema.TaggedError<NoCheckpoint>()("NoCheckpoint", {
   run: Schema.String,
   detail: Schema.String
@@ -53,6 +53,11 @@ export const resolve = Effect.fnUntraced(function*(
   const path = yield* Path.Path
   const run = Option.getOrUndefined(checkpoint)
   if (run !== undefined && (yield* Effect.orElseSucceed(fs.exists(run), () => false))) return yield* ofRun(run, model)
+  if (run !== undefined && !run.includes("://")) {
+    const detail =
+      "neither the folder of a run nor the path of a checkpoint, such as tinker://run/sampler_weights/final"
+    return yield* new NoCheckpoint({ run, detail })
+  }
   const subject: Subject = {
     model: Option.getOrElse(model, () => usual),
     checkpoint: run,

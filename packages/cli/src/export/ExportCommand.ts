@@ -1,6 +1,6 @@
 /** `effect-rl export RUN PLACE`: a run as one page, or in the format of another tool. */
 import { InvalidOption, type RunStore } from "@effect-rl/core"
-import { Sink } from "@effect-rl/export"
+import { Projection, Sink } from "@effect-rl/export"
 import { RunDirectory } from "@effect-rl/files"
 import { ExportedPage } from "@effect-rl/view"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -46,10 +46,7 @@ const write = Effect.fnUntraced(function*(reader: RunStore.RunReader, format: Fo
     yield* checkNew(format, out)
     return yield* Sink.write(Formats.sinks[format](out, path.basename(path.resolve(reader.name))), reader)
   }
-  if (format === "html") {
-    const fs = yield* FileSystem.FileSystem
-    return yield* fs.writeFileString(out, yield* ExportedPage.make(reader.name))
-  }
+  if (format === "html") return yield* Projection.writeText(out, yield* ExportedPage.make(reader.name))
   const decode = yield* RunTokenizer.decoder(reader)
   yield* Formats.projections[format](reader, out, { decode })
 })

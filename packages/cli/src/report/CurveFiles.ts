@@ -39,6 +39,6 @@ export const write = Effect.fnUntraced(
     Effect.catchTag(
       effect,
       "PlatformError",
-      (error) => new RunStore.RunError({ run: folder, detail: FileFailure.describe(folder, error) })
+      (error) => new RunStore.RunError({ run: folder, detail: FileFailure.describe("it", error) })
     )
 )

@@ -14,17 +14,19 @@ const isSettings = (value: unknown): value is Readonly<Record<string, unknown>> 
 
 /** The object in a file, which a flag names. JSON is read as YAML, of which it is a part. */
 export const read = Effect.fn("ConfigFile.read")(function*(flag: string, file: string) {
-  const field = `--${flag} ${file}`
+  const field = `--${flag}`
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(
     fs.readFileString(file),
-    (error) => refuse(field, FileFailure.describe(file, error), "a file that can be read")
+    (error) => refuse(field, file, `a file that can be read: ${FileFailure.describe("it", error)}`)
   )
   const content = yield* Effect.try({
     try: (): unknown => parse(text),
-    catch: (error) => refuse(field, Predicate.isError(error) ? error.message : String(error), "JSON or YAML")
+    catch: (error) => refuse(field, file, `JSON or YAML: ${Predicate.isError(error) ? error.message : String(error)}`)
   })
-  return isSettings(content) ? content : yield* refuse(field, JSON.stringify(content), "an object of settings")
+  return isSettings(content)
+    ? content
+    : yield* refuse(field, file, `an object of settings in it, not ${JSON.stringify(content)}`)
 })
 
 /** The settings of a command line, each value as a file would have it. */

@@ -43,7 +43,9 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
         ? `${groups} examples`
         : `${groups} problems, ${iteration.responses} responses each, at most ${maxTokens} tokens long`
     }`,
-    evaluations === 0 ? "  no evaluation" : `  ${evaluations} evaluations of ${evaluation.responses} responses each`,
+    evaluations === 0
+      ? "  no evaluation"
+      : `  ${evaluations} evaluations${evaluation.responses === 0 ? "" : ` of ${evaluation.responses} responses each`}`,
     `  ${bound} ${Quantity.count(prefilled + sampled + trained)} tokens: ${Quantity.count(prefilled)} prefilled, ` +
     `${Quantity.count(sampled)} sampled, ${Quantity.count(trained)} trained`,
     ...(judgeCalls === 0 ? [] : [`  ${bound} ${Quantity.count(judgeCalls)} calls of judges`]),

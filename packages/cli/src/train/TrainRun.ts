@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as String from "effect/String"
@@ -68,15 +69,17 @@ const resolveModel = (model: string, backend: Backend.Name) =>
   )
 
 /**
- * Names the flag in an error about a setting of the recipe. A setting is found by its own name or with the name of its group before it, as
+ * Names the flags in an error about settings of the recipe. A setting is found by its own name or with the name of its group before it, as
  * `klReference` for `update.kl.reference`.
  */
 const asFlag = (recipe: Pick<Recipe.Recipe, "settings">) => (error: InvalidOption.InvalidOption) => {
-  const [name = "", group = ""] = error.field.split(".").toReversed()
-  const flag = [name, group + String.capitalize(name)].find((name) => Object.hasOwn(recipe.settings.fields, name))
-  return flag === undefined
-    ? error
-    : new InvalidOption.InvalidOption({ ...error, field: `--${SettingFlags.kebab(flag)}` })
+  const named = (field: string) => {
+    const [name = "", group = ""] = field.split(".").toReversed()
+    const flag = [name, group + String.capitalize(name)].find((name) => Object.hasOwn(recipe.settings.fields, name))
+    return flag === undefined ? field : `--${SettingFlags.kebab(flag)}`
+  }
+  const expected = error.expected.replace(/\b(?:[a-z]\w*\.)+[a-z]\w*/gi, named)
+  return new InvalidOption.InvalidOption({ found: error.found, field: named(error.field), expected })
 }
 
 /** A recipe, or a pipeline of recipes. */
@@ -176,8 +179,14 @@ const announcingInterrupt = (text: string) => <A, E, R>(work: Effect.Effect<A, E
     )
   })
 
-/** Logs how to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. */
-const hintOf = Effect.fnUntraced(function*(folder: string) {
+/**
+ * Logs how to go on, where the run has begun: from the newest checkpoint, or from the beginning where none could be saved. A run that
+ * cannot be resumed goes on nowhere.
+ */
+const hintOf = Effect.fnUntraced(function*(folder: string, error?: unknown) {
+  if (Predicate.isTagged(error, "ResumeError")) {
+    return yield* Effect.logInfo("--log-path begins a run in another folder")
+  }
   const { read } = yield* RunStore.RunStore
   const records = RunRecord.current(yield* Stream.runCollect(read))
   if (records.length === 0) return
@@ -210,11 +219,10 @@ const train = Effect.fnUntraced(function*<E, R>(
     folder,
     maxTokens: task.maxTokens
   })
-  const resumeHint = Effect.ignore(hintOf(folder))
   yield* task.run.pipe(
     Stream.runForEach(onRecord),
-    Effect.onInterrupt(() => resumeHint),
-    Effect.tapError(() => resumeHint),
+    Effect.onInterrupt(() => Effect.ignore(hintOf(folder))),
+    Effect.tapError((error) => Effect.ignore(hintOf(folder, error))),
     announcingInterrupt(
       "stopping: what is under way is finished and saved, for five minutes at most; Ctrl-C again ends at once"
     )

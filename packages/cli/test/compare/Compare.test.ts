@@ -1,3 +1,5 @@
+import * as CompareText from "@effect-rl/cli/compare/CompareText"
+import * as Style from "@effect-rl/cli/terminal/Style"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import * as CommandLine from "../CommandLine.ts"
@@ -27,6 +29,13 @@ describe("effect-rl compare", () => {
       assert.match(text, /configured differently\n(?: {2}.*\n)* {2}seed +0 +1\n/)
       assert.match(text, /first difference {2}.*iteration 0/)
     }))
+
+  it("cuts long values around what differs", () => {
+    const dataset = (group: number) => `boxed-addition-below-100/9489-pairs/32x${group}, each of them twice a day`
+    const differences = [{ field: "dataset", left: dataset(16), right: dataset(8) }]
+    const [, line = ""] = CompareText.configuration(differences, Style.plain)
+    assert.match(line, /^ {2}dataset {2}… .*\/32x16, .* … {2}… .*\/32x8, .* …$/)
+  })
 
   it.effect("takes several seeds on each side", () =>
     Effect.gen(function*() {

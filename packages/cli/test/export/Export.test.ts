@@ -25,12 +25,22 @@ describe("effect-rl export", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* run(...short, "--iterations", "1", "--log-path", folder)
-      const file = join(dirname(folder), "page.html")
+      const file = join(dirname(folder), "pages", "page.html")
       assert.isTrue(Exit.isSuccess((yield* run("export", folder, file)).exit))
       const page = readFileSync(file, "utf8")
       assert.match(page, /^<!doctype html>/)
       assert.include(page, "content=\"default-src 'none'; script-src 'sha256-")
       assert.notMatch(page, /(?:src|href)="/)
+    }))
+
+  it.effect("names a file that cannot be written, and what is in the way", () =>
+    Effect.gen(function*() {
+      const folder = yield* runFolder
+      yield* run(...short, "--iterations", "1", "--log-path", folder)
+      const { errors, exit } = yield* run("export", folder, join(folder, "records.jsonl", "page.html"))
+      assert.isTrue(Exit.isFailure(exit))
+      assert.include(errors.at(-1), join(folder, "records.jsonl", "page.html"))
+      assert.notInclude(errors.at(-1), "FileSystem.")
     }))
 
   it.effect("does not add a run to a file twice", () =>

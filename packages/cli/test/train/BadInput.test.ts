@@ -89,7 +89,7 @@ describe("in a run's folder, train refuses", () => {
     Effect.gen(function*() {
       const folder = yield* runFolder
       yield* FileSystem.FileSystem.use((fs) => fs.writeFileString(folder, "notes"))
-      refused(yield* run(...twoIterations, folder), `${folder} is in the way: remove it or choose another place`)
+      refused(yield* run(...twoIterations, folder), `${folder}: it is in the way: remove it or choose another place`)
     }).pipe(withFiles))
 
   it.effect("another writer, by its process", () =>

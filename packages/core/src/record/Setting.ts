@@ -212,7 +212,7 @@ const expectedAt = (struct: Struct, path: ReadonlyArray<PropertyKey>, issue: Sch
   const parent = structOf(path.slice(0, -1).reduce<Schema.Constraint | undefined>(fieldOf, struct))
   const name = path.at(-1)
   if (issue._tag === "UnexpectedKey" && parent !== undefined) {
-    return `no setting of this name: ${Suggestion.describe(String(name), Object.keys(parent.fields))}`
+    return `the name of a setting: ${Suggestion.describe(String(name), Object.keys(parent.fields))}`
   }
   const schema = name === undefined ? struct : fieldOf(parent, name)
   const expected = schema && of(schema)?.expected

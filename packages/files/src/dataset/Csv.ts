@@ -91,7 +91,7 @@ export const rows = <A, R>(
       return []
     })
     return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
-      Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe(file, error) })),
+      Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe("it", error) })),
       Stream.decodeText(),
       Stream.splitLines,
       Stream.map((text) => joined.add(text.replace(/^\ufeff/, ""))),

@@ -34,7 +34,7 @@ export const rows = <A, R>(
 ): Stream.Stream<A, RowError.RowError, FileSystem.FileSystem | R> => {
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
   return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(
-    Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe(file, error) })),
+    Stream.mapError((error) => new RowError.RowError({ file, detail: FileFailure.describe("it", error) })),
     Stream.decodeText(),
     checkLines(file),
     Stream.splitLines,

@@ -56,7 +56,7 @@ const attempt = <A>(file: string, read: () => Promise<A>) =>
     catch: (cause) =>
       new RowError.RowError({
         file,
-        detail: isPlatformError(cause) ? FileFailure.describe(file, cause) : `not readable as parquet: ${String(cause)}`
+        detail: isPlatformError(cause) ? FileFailure.describe("it", cause) : `not readable as parquet: ${String(cause)}`
       })
   })
 
@@ -110,7 +110,7 @@ const readGroup = Effect.fnUntraced(function*(
 
 const readRows = Effect.fnUntraced(function*(path: string) {
   const file = yield* open(path).pipe(
-    Effect.mapError((error) => new RowError.RowError({ file: path, detail: FileFailure.describe(path, error) }))
+    Effect.mapError((error) => new RowError.RowError({ file: path, detail: FileFailure.describe("it", error) }))
   )
   const metadata = yield* attempt(path, () => parquetMetadataAsync(file))
   const planned = yield* plan(path, metadata)

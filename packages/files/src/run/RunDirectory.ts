@@ -106,9 +106,20 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
 
 const lockOf = (run: string) => Effect.map(Path.Path, ({ join }) => join(run, "lock"))
 
-const make = Effect.fnUntraced(function*(run: string) {
+/** Node calls a parent missing, which it would make, where the file system is read-only. */
+const create = Effect.fnUntraced(function*(run: string) {
   const fs = yield* FileSystem.FileSystem
-  yield* RunFolder.naming(run)(fs.makeDirectory(run, { recursive: true }))
+  yield* Effect.mapError(fs.makeDirectory(run, { recursive: true }), (error) =>
+    error.reason._tag === "NotFound"
+      ? new RunStore.RunError({
+        run,
+        detail: "it cannot be created, as on a read-only file system: choose another place"
+      })
+      : error)
+}, (effect, run) => RunFolder.naming(run)(effect))
+
+const make = Effect.fnUntraced(function*(run: string) {
+  yield* create(run)
   yield* Effect.mapError(
     FileLock.hold(yield* lockOf(run), "run directory"),
     ({ detail }) => new RunStore.RunError({ run, detail })
@@ -148,7 +159,7 @@ export const open = Effect.fn("RunDirectory.open")(
   function*(run: string) {
     const folder = yield* RunFolder.make(run)
     if (yield* RunFolder.check(folder)) return yield* reader(folder, Stream.tick(pollInterval))
-    return yield* new RunStore.RunError({ run, detail: `there is no ${folder.records}: this is not a run directory` })
+    return yield* new RunStore.RunError({ run, detail: "this is not a run directory: it has no records.jsonl" })
   },
   (effect, run) => RunFolder.naming(run)(effect)
 )

@@ -12,9 +12,9 @@ import * as LineFile from "./LineFile.ts"
 /** The format of run directories that this version writes. */
 export const format = 2
 
-/** Turns a failure of the file system into a `RunError` that names the file. */
+/** Turns a failure of the file system into a `RunError` that names the file, or says "it" of the directory. */
 export const naming =
-  (run: string, file = run) => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
+  (run: string, file = "it") => <A, R>(effect: Effect.Effect<A, PlatformError | RunStore.RunError, R>) =>
     Effect.mapError(
       effect,
       (error) =>

@@ -81,6 +81,6 @@ layer(Files.layer)("Parquet", (it) => {
   it.effect("says that a file is not there", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Stream.runDrain(Parquet.rows("/nowhere.parquet", Row)))
-      assert.strictEqual(error.message, "/nowhere.parquet: /nowhere.parquet does not exist")
+      assert.strictEqual(error.message, "/nowhere.parquet: it does not exist")
     }))
 })

@@ -1,7 +1,7 @@
 import { RunRecord } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Schema, Stream } from "effect"
+import { Effect, FileSystem, PlatformError, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Files from "../support/Files.ts"
 import * as Records from "../support/Records.ts"
@@ -290,8 +290,15 @@ layer(Files.layer)("a run directory", (it) => {
       const folder = yield* Files.temporaryFolder
       yield* Files.writeFile(`${folder}/run`, "")
       const opening = (run: string) => withStore(run, () => Effect.void)
-      yield* fails(opening(`${folder}/run`), `${folder}/run is in the way: remove it or choose another place`)
+      yield* fails(opening(`${folder}/run`), `${folder}/run: it is in the way: remove it or choose another place`)
       yield* fails(opening(`${folder}/${"x".repeat(300)}`), "is too long: choose a shorter one")
+      const fs = yield* FileSystem.FileSystem
+      const missing = PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "makeDirectory" })
+      const readOnly = FileSystem.make({ ...fs, makeDirectory: () => Effect.fail(missing) })
+      yield* fails(
+        Effect.provideService(opening(`${folder}/new`), FileSystem.FileSystem, readOnly),
+        `${folder}/new: it cannot be created, as on a read-only file system: choose another place`
+      )
       yield* fails(RunDirectory.open("/nowhere/run"), "this is not a run directory")
     }))
 })

@@ -180,7 +180,7 @@ describe("Gsm8kSource.load", () => {
       assert.include(noRow.message, "test.jsonl: has no rows, expected at least one problem")
       const noFile = yield* Effect.flip(load({}))
       assert.strictEqual(noFile._tag, "RowError")
-      assert.include(noFile.message, "train.jsonl does not exist")
+      assert.include(noFile.message, "train.jsonl: it does not exist")
     }))
 })
 
