@@ -1,26 +1,23 @@
-// Weights as files store them, type by type in the numbers of GGML, and their values in f32. Products are rounded one by one,
-// never fused, so that the values have the bits that other readers of these files compute.
-
-export const typeF32: i32 = 0
-export const typeF16: i32 = 1
-export const typeQ4_0: i32 = 2
-export const typeQ4_1: i32 = 3
-export const typeQ8_0: i32 = 8
-export const typeQ4_K: i32 = 12
-export const typeQ6_K: i32 = 14
-
-/** Four halves, each in the low bits of a lane, as f32. */
-// @ts-ignore: decorator
-@inline
-export function halves(half: v128): v128 {
-  const sign = i32x4.shl(v128.and(half, i32x4.splat(0x8000)), 16)
-  const magnitude = v128.and(half, i32x4.splat(0x7fff))
-  // Moving the exponent by 2^112 as a float product is exact for normal and subnormal halves alike.
-  const finite = f32x4.mul(i32x4.shl(magnitude, 13), i32x4.splat(0x77800000))
-  const special = v128.or(i32x4.splat(0x7f800000), i32x4.shl(v128.and(magnitude, i32x4.splat(0x3ff)), 13))
-  const isSpecial = i32x4.ge_s(magnitude, i32x4.splat(0x7c00))
-  return v128.or(sign, v128.bitselect(special, finite, isSpecial))
-}
+import {
+  bytesQ4_0,
+  bytesQ4_1,
+  bytesQ4_K,
+  bytesQ6_K,
+  bytesQ8_0,
+  codesQ4_K,
+  codesQ6_K,
+  halves,
+  nibbles,
+  scaledHigh,
+  scaledLow,
+  typeF16,
+  typeF32,
+  typeQ4_0,
+  typeQ4_1,
+  typeQ4_K,
+  typeQ6_K,
+  typeQ8_0
+} from "./blocks"
 
 // @ts-ignore: decorator
 @inline
@@ -28,16 +25,16 @@ function half(place: usize): f32 {
   return f32x4.extract_lane(halves(i32x4.splat(load<u16>(place))), 0)
 }
 
-/** Sixteen signed bytes times `scale`, to two groups of eight values. */
+/** Sixteen codes times `scale`, to two groups of eight values. */
 // @ts-ignore: decorator
 @inline
 function scaled(codes: v128, scale: v128, out: usize, stride: usize): void {
   const low = i16x8.extend_low_i8x16_s(codes)
   const high = i16x8.extend_high_i8x16_s(codes)
-  v128.store(out, f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(low)), scale))
-  v128.store(out, f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(low)), scale), 16)
-  v128.store(out + stride, f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(high)), scale))
-  v128.store(out + stride, f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(high)), scale), 16)
+  v128.store(out, scaledLow(low, scale))
+  v128.store(out, scaledHigh(low, scale), 16)
+  v128.store(out + stride, scaledLow(high, scale))
+  v128.store(out + stride, scaledHigh(high, scale), 16)
 }
 
 /** `scaled` plus `offset`. */
@@ -46,14 +43,10 @@ function scaled(codes: v128, scale: v128, out: usize, stride: usize): void {
 function shifted(codes: v128, scale: v128, offset: v128, out: usize, stride: usize): void {
   const low = i16x8.extend_low_i8x16_s(codes)
   const high = i16x8.extend_high_i8x16_s(codes)
-  const a = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(low)), scale)
-  const b = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(low)), scale)
-  const c = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(high)), scale)
-  const d = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(high)), scale)
-  v128.store(out, f32x4.add(a, offset))
-  v128.store(out, f32x4.add(b, offset), 16)
-  v128.store(out + stride, f32x4.add(c, offset))
-  v128.store(out + stride, f32x4.add(d, offset), 16)
+  v128.store(out, f32x4.add(scaledLow(low, scale), offset))
+  v128.store(out, f32x4.add(scaledHigh(low, scale), offset), 16)
+  v128.store(out + stride, f32x4.add(scaledLow(high, scale), offset))
+  v128.store(out + stride, f32x4.add(scaledHigh(high, scale), offset), 16)
 }
 
 // @ts-ignore: decorator
@@ -90,7 +83,7 @@ function blockQ4_0(block: usize, out: usize, stride: usize): void {
   const codes = v128.load(block, 2)
   const eight = i8x16.splat(8)
   scaled(i8x16.sub(v128.and(codes, i8x16.splat(15)), eight), scale, out, stride)
-  scaled(i8x16.sub(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), eight), scale, out + 2 * stride, stride)
+  scaled(i8x16.sub(nibbles(codes, 4), eight), scale, out + 2 * stride, stride)
 }
 
 // @ts-ignore: decorator
@@ -100,7 +93,7 @@ function blockQ4_1(block: usize, out: usize, stride: usize): void {
   const offset = f32x4.splat(half(block + 2))
   const codes = v128.load(block, 4)
   shifted(v128.and(codes, i8x16.splat(15)), scale, offset, out, stride)
-  shifted(v128.and(i16x8.shr_u(codes, 4), i8x16.splat(15)), scale, offset, out + 2 * stride, stride)
+  shifted(nibbles(codes, 4), scale, offset, out + 2 * stride, stride)
 }
 
 // @ts-ignore: decorator
@@ -111,7 +104,7 @@ function blockQ8_0(block: usize, out: usize, stride: usize): void {
   scaled(v128.load(block, 18), scale, out + 2 * stride, stride)
 }
 
-/** Part `part` of eight of a block of 256: scales and offsets have six bits each, spread over twelve bytes. */
+/** Part `part` of a block: scales and offsets have six bits each, spread over twelve bytes. */
 // @ts-ignore: decorator
 @inline
 function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
@@ -127,39 +120,29 @@ function blockQ4_K(block: usize, part: usize, out: usize, stride: usize): void {
   }
   const d = f32x4.splat(half(block) * <f32> scale)
   const m = f32x4.splat(-(half(block + 2) * <f32> offset))
-  const place = block + 16 + ((part >> 1) << 5)
-  const shift = <i32> (part & 1) << 2
-  const mask = i8x16.splat(15)
-  shifted(v128.and(i16x8.shr_u(v128.load(place), shift), mask), d, m, out, stride)
-  shifted(v128.and(i16x8.shr_u(v128.load(place, 16), shift), mask), d, m, out + 2 * stride, stride)
+  shifted(codesQ4_K(block, part, 0), d, m, out, stride)
+  shifted(codesQ4_K(block, part, 16), d, m, out + 2 * stride, stride)
 }
 
-/** Part `part` of eight of a block of 256: four low bits and two high ones, and a scale for every sixteen values. */
+/** Part `part` of a block: every sixteen values have a scale. */
 // @ts-ignore: decorator
 @inline
 function blockQ6_K(block: usize, part: usize, out: usize, stride: usize): void {
-  const quarter = part & 3
-  const low = block + ((part >> 2) << 6) + ((quarter & 1) << 5)
-  const high = block + 128 + ((part >> 2) << 5)
   const scales = block + 192 + (part << 1)
   const d = half(block + 208)
-  for (let i: usize = 0; i < 2; i++) {
-    const bits = v128.and(i16x8.shr_u(v128.load(low + (i << 4)), <i32> (quarter >> 1) << 2), i8x16.splat(15))
-    const top = v128.and(i16x8.shr_u(v128.load(high + (i << 4)), <i32> quarter << 1), i8x16.splat(3))
-    const codes = i8x16.sub(v128.or(bits, i16x8.shl(top, 4)), i8x16.splat(32))
-    scaled(codes, f32x4.splat(d * <f32> load<i8>(scales + i)), out + 2 * i * stride, stride)
-  }
+  scaled(codesQ6_K(block, part, 0), f32x4.splat(d * <f32> load<i8>(scales)), out, stride)
+  scaled(codesQ6_K(block, part, 16), f32x4.splat(d * <f32> load<i8>(scales, 1)), out + 2 * stride, stride)
 }
 
-/** Values 32·index and following of a row, the four groups of eight each `stride` bytes after the one before. */
+/** The 32 values of a row from 32·index on, each group of eight `stride` bytes after the one before. */
 // @ts-ignore: decorator
 @inline
 export function block32(type: i32, row: usize, index: usize, out: usize, stride: usize): void {
-  if (type == typeQ4_1) blockQ4_1(row + index * 20, out, stride)
-  else if (type == typeQ8_0) blockQ8_0(row + index * 34, out, stride)
-  else if (type == typeQ4_0) blockQ4_0(row + index * 18, out, stride)
-  else if (type == typeQ4_K) blockQ4_K(row + (index >> 3) * 144, index & 7, out, stride)
-  else if (type == typeQ6_K) blockQ6_K(row + (index >> 3) * 210, index & 7, out, stride)
+  if (type == typeQ4_1) blockQ4_1(row + index * bytesQ4_1, out, stride)
+  else if (type == typeQ8_0) blockQ8_0(row + index * bytesQ8_0, out, stride)
+  else if (type == typeQ4_0) blockQ4_0(row + index * bytesQ4_0, out, stride)
+  else if (type == typeQ4_K) blockQ4_K(row + (index >> 3) * bytesQ4_K, index & 7, out, stride)
+  else if (type == typeQ6_K) blockQ6_K(row + (index >> 3) * bytesQ6_K, index & 7, out, stride)
   else if (type == typeF16) blockF16(row + (index << 6), out, stride)
   else if (type == typeF32) blockF32(row + (index << 7), out, stride)
   else blockBf16(row + (index << 6), out, stride)

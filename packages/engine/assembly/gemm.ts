@@ -1,9 +1,11 @@
 import { tiles1, tiles2, transposedTiles1, transposedTiles2 } from "./tiles.gen"
 
 // Every tile accumulates one row over k in the same order whatever its height and width, so a row's product does not
-// depend on the rows and columns beside it. Rows go in blocks that stay in the cache while the panels of B pass by.
+// depend on the rows and columns beside it.
 
+/** Rows of A that stay in the cache while the panels of B pass by. */
 const rowBlock: i32 = 96
+/** Rows of A and B whose products are summed in registers before they are added to C. */
 const depthBlock: i32 = 64
 
 /** Panels that a tile covers: two where V8 joins 128-bit vectors to 256-bit ones, which have twice the room. */
@@ -14,7 +16,7 @@ export declare const panelsPerTile: i32
 /** Rows `start` to `end` of C = or += A·B for `count` panels of B, one after the other in memory. */
 // @ts-ignore: decorator
 @inline
-export function multiplyPanels(
+function multiplyBlock(
   c: usize,
   rc: usize,
   a: usize,
@@ -31,20 +33,33 @@ export function multiplyPanels(
   let cp = c
   let j = 0
   if (panelsPerTile == 2) {
-    for (; j + 2 <= count; j += 2, b += 2 * panel, cp += 64) {
-      tiles2(cp, rc, a, ra, b, start, end, K, accumulate)
-    }
+    for (; j + 2 <= count; j += 2, b += 2 * panel, cp += 64) tiles2(cp, rc, a, ra, b, start, end, K, accumulate)
   }
   for (; j < count; j++, b += panel, cp += 32) tiles1(cp, rc, a, ra, b, start, end, K, accumulate)
 }
 
+/** M rows of C = or += A·B for `count` panels of B; `rc` and `ra` are the bytes of rows. */
+// @ts-ignore: decorator
+@inline
+export function multiplyPanels(
+  c: usize,
+  rc: usize,
+  a: usize,
+  ra: usize,
+  panels: usize,
+  count: i32,
+  M: i32,
+  K: i32,
+  accumulate: i32
+): void {
+  for (let start = 0; start < M; start += rowBlock) {
+    multiplyBlock(c, rc, a, ra, panels, count, start, min(M, start + rowBlock), K, accumulate)
+  }
+}
+
 /** C [M, N] = or += A [M, K]·B with B packed; `lda` and `ldc` are row lengths in floats. N % 8 = 0. */
 export function gemm(c: usize, a: usize, b: usize, M: i32, N: i32, K: i32, lda: i32, ldc: i32, accumulate: i32): void {
-  const ra = <usize> lda << 2
-  const rc = <usize> ldc << 2
-  for (let start = 0; start < M; start += rowBlock) {
-    multiplyPanels(c, rc, a, ra, b, N >> 3, start, min(M, start + rowBlock), K, accumulate)
-  }
+  multiplyPanels(c, <usize> ldc << 2, a, <usize> lda << 2, b, N >> 3, M, K, accumulate)
 }
 
 /** C [K, N] += Aᵀ·B of row-major A [M, K] and B [M, N]: the gradient of a weight. N % 8 = 0. */

@@ -1,4 +1,22 @@
-import { block32, halves, typeQ4_0, typeQ4_1, typeQ4_K, typeQ6_K, typeQ8_0 } from "./dequantize"
+import {
+  bytesQ4_0,
+  bytesQ4_1,
+  bytesQ4_K,
+  bytesQ6_K,
+  bytesQ8_0,
+  codesQ4_K,
+  codesQ6_K,
+  halves,
+  nibbles,
+  scaledHigh,
+  scaledLow,
+  typeQ4_0,
+  typeQ4_1,
+  typeQ4_K,
+  typeQ6_K,
+  typeQ8_0
+} from "./blocks"
+import { block32 } from "./dequantize"
 
 // Eight stored rows as a panel [K, 8] of f32. The codes of quantised rows are transposed as bytes, sixteen columns at a
 // time; their scales then stand in the lanes of two vectors, one lane for each row. The values have the bits of `block32`.
@@ -29,39 +47,35 @@ function halvesOfRows(place: usize, rowBytes: usize): v128 {
   return halves(v)
 }
 
-/** Where the block of sixteen columns `group` starts in a row. */
+/** Where a row has the block with the sixteen columns of `group`. */
 // @ts-ignore: decorator
 @inline
 function blockOf(type: i32, group: usize): usize {
-  if (type == typeQ4_0) return (group >> 1) * 18
-  if (type == typeQ4_1) return (group >> 1) * 20
-  if (type == typeQ8_0) return (group >> 1) * 34
-  if (type == typeQ4_K) return (group >> 4) * 144
-  return (group >> 4) * 210
+  if (type == typeQ4_0) return (group >> 1) * bytesQ4_0
+  if (type == typeQ4_1) return (group >> 1) * bytesQ4_1
+  if (type == typeQ8_0) return (group >> 1) * bytesQ8_0
+  if (type == typeQ4_K) return (group >> 4) * bytesQ4_K
+  return (group >> 4) * bytesQ6_K
 }
 
-/** The sixteen codes of a row. Bits are moved in lanes of 16, for which processors have an instruction, and masked. */
+/** The part of a block of Q4_K or Q6_K with the columns of `group`. */
+// @ts-ignore: decorator
+@inline
+function partOf(group: usize): usize {
+  return (group & 15) >> 1
+}
+
+/** The sixteen codes of a row. */
 // @ts-ignore: decorator
 @inline
 function codes(type: i32, block: usize, group: usize): v128 {
   const shift = <i32> (group & 1) << 2
-  if (type == typeQ4_0) {
-    return i8x16.sub(v128.and(i16x8.shr_u(v128.load(block, 2), shift), i8x16.splat(15)), i8x16.splat(8))
-  }
-  if (type == typeQ4_1) return v128.and(i16x8.shr_u(v128.load(block, 4), shift), i8x16.splat(15))
-  if (type == typeQ8_0) return v128.load(block + ((group & 1) << 4), 2)
-  if (type == typeQ4_K) {
-    const place = block + 16 + (((group & 15) >> 2) << 5) + ((group & 1) << 4)
-    return v128.and(i16x8.shr_u(v128.load(place), <i32> (group & 2) << 1), i8x16.splat(15))
-  }
-  const part = (group & 15) >> 1
-  const quarter = part & 3
   const column = (group & 1) << 4
-  const low = v128.load(block + ((part >> 2) << 6) + ((quarter & 1) << 5) + column)
-  const high = v128.load(block + 128 + ((part >> 2) << 5) + column)
-  const bits = v128.and(i16x8.shr_u(low, <i32> (quarter >> 1) << 2), i8x16.splat(15))
-  const top = v128.and(i16x8.shr_u(high, <i32> quarter << 1), i8x16.splat(3))
-  return i8x16.sub(v128.or(bits, i16x8.shl(top, 4)), i8x16.splat(32))
+  if (type == typeQ4_0) return i8x16.sub(nibbles(v128.load(block, 2), shift), i8x16.splat(8))
+  if (type == typeQ4_1) return nibbles(v128.load(block, 4), shift)
+  if (type == typeQ8_0) return v128.load(block + column, 2)
+  if (type == typeQ4_K) return codesQ4_K(block, partOf(group), column)
+  return codesQ6_K(block, partOf(group), column)
 }
 
 /** The scales of four rows. */
@@ -69,8 +83,8 @@ function codes(type: i32, block: usize, group: usize): v128 {
 @inline
 function scales(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
   if (type == typeQ4_K) {
-    const part = (group & 15) >> 1
-    return f32x4.mul(halvesOfRows(block, rowBytes), f32x4.convert_i32x4_s(sixBits(block + 4, rowBytes, part, 0)))
+    const own = sixBits(block + 4, rowBytes, partOf(group), 0)
+    return f32x4.mul(halvesOfRows(block, rowBytes), f32x4.convert_i32x4_s(own))
   }
   if (type == typeQ6_K) {
     const own = signedBytesOfRows(block + 192 + (group & 15), rowBytes)
@@ -84,12 +98,11 @@ function scales(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
 @inline
 function offsets(type: i32, block: usize, rowBytes: usize, group: usize): v128 {
   if (type == typeQ4_1) return halvesOfRows(block + 2, rowBytes)
-  const part = (group & 15) >> 1
-  const least = f32x4.convert_i32x4_s(sixBits(block + 4, rowBytes, part, 4))
+  const least = f32x4.convert_i32x4_s(sixBits(block + 4, rowBytes, partOf(group), 4))
   return f32x4.neg(f32x4.mul(halvesOfRows(block + 2, rowBytes), least))
 }
 
-/** Six bits of part `part` of eight of a Q4_K block, from `first` 0 its scale, from 4 its offset. */
+/** The six bits that part `part` of a block of Q4_K has as its scale, where `first` is 0, or as its offset, where it is 4. */
 // @ts-ignore: decorator
 @inline
 function sixBits(place: usize, rowBytes: usize, part: usize, first: usize): v128 {
@@ -105,10 +118,10 @@ function sixBits(place: usize, rowBytes: usize, part: usize, first: usize): v128
 function columns(pair: v128, type: i32, s0: v128, s1: v128, o0: v128, o1: v128, panel: usize): void {
   const first = i16x8.extend_low_i8x16_s(pair)
   const second = i16x8.extend_high_i8x16_s(pair)
-  let a = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(first)), s0)
-  let b = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(first)), s1)
-  let c = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_low_i16x8_s(second)), s0)
-  let d = f32x4.mul(f32x4.convert_i32x4_s(i32x4.extend_high_i16x8_s(second)), s1)
+  let a = scaledLow(first, s0)
+  let b = scaledHigh(first, s1)
+  let c = scaledLow(second, s0)
+  let d = scaledHigh(second, s1)
   if (type == typeQ4_1 || type == typeQ4_K) {
     a = f32x4.add(a, o0)
     b = f32x4.add(b, o1)
@@ -145,15 +158,15 @@ function fourColumns(even: v128, odd: v128, type: i32, s0: v128, s1: v128, o0: v
 // @ts-ignore: decorator
 @inline
 function quantised(type: i32, panel: usize, rows: usize, rowBytes: usize, K: i32): void {
-  const none = f32x4.splat(0)
+  const zero = f32x4.splat(0)
   for (let group: usize = 0; group < <usize> (K >> 4); group++, panel += 512) {
     const block = rows + blockOf(type, group)
     const below = block + 4 * rowBytes
     const s0 = scales(type, block, rowBytes, group)
     const s1 = scales(type, below, rowBytes, group)
     const hasOffset = type == typeQ4_1 || type == typeQ4_K
-    const o0 = hasOffset ? offsets(type, block, rowBytes, group) : none
-    const o1 = hasOffset ? offsets(type, below, rowBytes, group) : none
+    const o0 = hasOffset ? offsets(type, block, rowBytes, group) : zero
+    const o1 = hasOffset ? offsets(type, below, rowBytes, group) : zero
     const r0 = codes(type, block, group)
     const r1 = codes(type, block + rowBytes, group)
     const r2 = codes(type, block + 2 * rowBytes, group)
@@ -185,14 +198,14 @@ function transpose4(source: usize, target: usize): void {
   const b = v128.load(source, 128)
   const c = v128.load(source, 256)
   const d = v128.load(source, 384)
-  const ab = v128.shuffle<i32>(a, b, 0, 4, 1, 5)
-  const cd = v128.shuffle<i32>(c, d, 0, 4, 1, 5)
-  const AB = v128.shuffle<i32>(a, b, 2, 6, 3, 7)
-  const CD = v128.shuffle<i32>(c, d, 2, 6, 3, 7)
-  v128.store(target, v128.shuffle<i64>(ab, cd, 0, 2))
-  v128.store(target, v128.shuffle<i64>(ab, cd, 1, 3), 32)
-  v128.store(target, v128.shuffle<i64>(AB, CD, 0, 2), 64)
-  v128.store(target, v128.shuffle<i64>(AB, CD, 1, 3), 96)
+  const abLow = v128.shuffle<i32>(a, b, 0, 4, 1, 5)
+  const cdLow = v128.shuffle<i32>(c, d, 0, 4, 1, 5)
+  const abHigh = v128.shuffle<i32>(a, b, 2, 6, 3, 7)
+  const cdHigh = v128.shuffle<i32>(c, d, 2, 6, 3, 7)
+  v128.store(target, v128.shuffle<i64>(abLow, cdLow, 0, 2))
+  v128.store(target, v128.shuffle<i64>(abLow, cdLow, 1, 3), 32)
+  v128.store(target, v128.shuffle<i64>(abHigh, cdHigh, 0, 2), 64)
+  v128.store(target, v128.shuffle<i64>(abHigh, cdHigh, 1, 3), 96)
 }
 
 /** Rows of F32, F16 and BF16, by way of a piece of eight rows by 32 values. */

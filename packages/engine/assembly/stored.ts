@@ -6,7 +6,6 @@ import { panelOfRows } from "./panel"
 // scratch, and all rows of A are multiplied with them. One copy of the weights serves both directions.
 
 const stripPanels: i32 = 4
-const rowBlock: i32 = 96
 const depthBlock: i32 = 512
 
 /** Scratch begins with a piece of eight rows by 32 values. */
@@ -38,10 +37,7 @@ export function gemmStored(
       const place = rows + <usize> (first + 8 * j) * rowBytes
       panelOfRows(panels + <usize> j * panel, place, type, rowBytes, K, scratch)
     }
-    for (let start = 0; start < M; start += rowBlock) {
-      const end = min(M, start + rowBlock)
-      multiplyPanels(c + (<usize> first << 2), rc, a, ra, panels, count, start, end, K, accumulate)
-    }
+    multiplyPanels(c + (<usize> first << 2), rc, a, ra, panels, count, M, K, accumulate)
   }
 }
 
@@ -71,10 +67,7 @@ export function gemmStoredTransposed(
       for (let k = 0; k < depth; k++) {
         block32(type, rows + <usize> (first + k) * rowBytes, <usize> block, scratch + (<usize> k << 5), panel)
       }
-      for (let start = 0; start < M; start += rowBlock) {
-        const end = min(M, start + rowBlock)
-        multiplyPanels(c + (<usize> block << 7), rc, from, ra, scratch, stripPanels, start, end, depth, adds)
-      }
+      multiplyPanels(c + (<usize> block << 7), rc, from, ra, scratch, stripPanels, M, depth, adds)
     }
   }
 }
