@@ -2,9 +2,9 @@ import { horizontalSum } from "./vector"
 
 /**
  * One Adam step with decoupled weight decay over `count` floats; `count` % 4 = 0.
- * `correction1` = 1/(1 − beta1ᵗ), likewise 2. Gradients are multiplied by `gradientScale` first.
- * Writes nothing unless `isKept` is 1. Returns the sum of the squared changes, or NaN where a moment or the square of a
- * parameter would not be finite.
+ * `correction1` = 1/(1 − beta1ᵗ) and `correction2` = 1/(1 − beta2ᵗ). Gradients are multiplied by `gradientScale` first.
+ * Writes only if `isKept` is 1. Returns the sum of the squared changes, or NaN where a moment or the square of a parameter
+ * would not be finite.
  */
 export function adam(
   parameters: usize,

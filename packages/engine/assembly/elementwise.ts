@@ -3,7 +3,10 @@ import { ones, storeExp8 } from "./exponential"
 // Eight floats at a time, all of them loaded before any is stored: V8 joins two such vectors to one of 256 bits.
 // `count` % 8 = 0 in every kernel of this file.
 
-/** Bytes whose exponentials are stored before they are read: V8 joins the stores of a loop that stores once to a place. */
+/**
+ * Bytes of exponentials that one loop stores before another reads them: V8 joins stores only where a loop stores to each place
+ * once.
+ */
 const blockBytes: usize = 4096
 
 /** exp(−x) of the floats from `start` to `end`. */

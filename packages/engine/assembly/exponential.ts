@@ -1,20 +1,25 @@
 /**
- * Constants of the exponential, in the bytes that no place has. V8 would build a constant vector anew for each use, in four
- * instructions or seven; a load is one.
+ * Constants of the exponential, in the first bytes of the memory, which are never handed out. V8 would build a constant
+ * vector anew for each use, in four to seven instructions; a load is one.
  */
 const constants = memory.data<f32>([
+  // 0 and 1: the largest and the smallest argument.
   88.0,
   -87.0,
+  // 2 and 3: log₂e, and 1.5·2²³, whose sum with a number has no fraction.
   1.44269504088896341,
   12582912.0,
+  // 4 and 5: −ln 2 in two parts.
   -0.693359375,
   2.12194440e-4,
+  // 6 to 11: the polynomial, from its highest power down to the second.
   1.9875691500e-4,
   1.3981999507e-3,
   8.3334519073e-3,
   4.1665795894e-2,
   1.6666665459e-1,
   5.0000001201e-1,
+  // 12.
   1.0
 ])
 
@@ -31,14 +36,14 @@ export function ones(): v128 {
   return constant(12)
 }
 
-/** The sum of an integer and 1.5·2²³, a number without a fraction, which rounds x·log₂e to the nearest. */
+/** x·log₂e + 1.5·2²³, which the addition rounds to a whole number. */
 // @ts-ignore: decorator
 @inline
 function rounded(x: v128, log2e: v128, rounder: v128): v128 {
   return f32x4.add(f32x4.mul(x, log2e), rounder)
 }
 
-/** p·2ⁿ from the low bits of n + 1.5·2²³: all others are shifted out, and the bits of 1 are 127 in the exponent's place. */
+/** p·2ⁿ from the low bits of n + 1.5·2²³. The shift drops all others; the bits of 1 are the exponent's bias, 127. */
 // @ts-ignore: decorator
 @inline
 function scaled(p: v128, rounded: v128, one: v128): v128 {
@@ -63,7 +68,7 @@ export function exp4(argument: v128): v128 {
   return scaled(p, sum, ones())
 }
 
-/** Stores `exp4` of two vectors side by side. Both share each constant, which lets V8 join them to one of 256 bits. */
+/** Stores `exp4` of two vectors side by side, step by step: V8 joins them to one of 256 bits where they share constants. */
 // @ts-ignore: decorator
 @inline
 export function storeExp8(target: usize, low: v128, high: v128): void {
@@ -106,7 +111,7 @@ export function storeExp8(target: usize, low: v128, high: v128): void {
   v128.store(target, scaled(p1, sum1, one), 16)
 }
 
-/** exp(x − shift) of `bytes` of floats in place, and of what follows up to a whole vector. */
+/** exp(x − shift) in place for `bytes` of floats and those that follow up to a whole vector. */
 // @ts-ignore: decorator
 @inline
 export function storeExp(place: usize, bytes: usize, shift: v128): void {

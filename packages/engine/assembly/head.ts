@@ -2,7 +2,7 @@ import { scaleInto } from "./elementwise"
 import { exp4, storeExp8 } from "./exponential"
 import { horizontalMax, horizontalSum } from "./vector"
 
-/** Sets columns [from, to) of each row to −3e38: ids that exist only as padding are never likely, never sampled. */
+/** Sets columns [from, to) of each row to −3e38, so that ids which exist only as padding have no probability. */
 export function maskColumns(logits: usize, rows: i32, from: i32, to: i32): void {
   for (let r = 0; r < rows; r++) {
     for (let i = from; i < to; i++) f32.store(logits + (<usize> i << 2), -3e38)

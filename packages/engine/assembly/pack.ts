@@ -1,6 +1,6 @@
-// Packed form of a matrix [K, N] for `gemm`: panels of eight columns, [N/8][K][8].
+// The packed form of a matrix [K, N] for `gemm`: panels of eight columns, [N/8][K][8].
 
-/** Packs `factor`·B from row-major B [K, N] into panels `panelRows` rows high, of which these are K. */
+/** Packs `factor`·B from row-major B [K, N] into K rows of panels that have `panelRows`. */
 export function packRows(target: usize, source: usize, K: i32, N: i32, panelRows: i32, factor: f32): void {
   const k4 = f32x4.splat(factor)
   for (let n = 0; n < N; n += 8) {

@@ -1,7 +1,7 @@
 import { exp4 } from "./exponential"
 
 // Only ids below `vocabulary` are ever returned; `padded` is `vocabulary` rounded up to the row length of the logits.
-// Sums run in id order in f64 and the draw compares against the same partial sums, so some id always matches u < 1.
+// Sums run in id order in f64 and the draw compares with the same partial sums, so a uniform below 1 always draws an id.
 
 /** weights[i] = exp((logit − maximum)/temperature); returns their sum over the vocabulary. */
 // @ts-ignore: decorator
@@ -96,7 +96,7 @@ function buildHeap(heap: usize, count: i32, values: usize): void {
   for (let i = (count >> 1) - 1; i >= 0; i--) siftDown(heap, count, i, values)
 }
 
-/** Moves the first id of the heap to just after its shrunk end, so that popped ids lie there in reverse order. */
+/** Moves the first id of the heap to the end of those that remain, so that popped ids lie there in reverse order. */
 // @ts-ignore: decorator
 @inline
 function pop(heap: usize, count: i32, values: usize): i32 {
@@ -109,8 +109,8 @@ function pop(heap: usize, count: i32, values: usize): i32 {
 }
 
 /**
- * Draws after keeping the `topK` most likely ids (0 keeps all), and of those the ids whose more likely companions hold
- * less than `topP` of the probability, always the first. `scratch` holds `padded` floats and `vocabulary` ids.
+ * Draws from the `topK` most likely ids (0 keeps all), or the fewest most likely of these that hold `topP` of their
+ * probability, at least one. `scratch` holds `padded` floats and `vocabulary` ids.
  */
 export function sampleFiltered(
   logits: usize,

@@ -6,6 +6,8 @@ import { panelOfRows } from "./panel"
 // scratch, and all rows of A are multiplied with them. One copy of the weights serves both directions.
 
 const stripPanels: i32 = 4
+
+/** Stored rows that become panels at a time, of 32 floats each. */
 const depthBlock: i32 = 512
 
 /** Scratch begins with a piece of eight rows by 32 values. */

@@ -5,7 +5,7 @@ import type { Address, Memory } from "./Memory.ts"
 /** 1 adds to what is there, 0 overwrites it. */
 export type Accumulate = 0 | 1
 
-/** What each does and requires stands beside its source in `assembly/`. */
+/** The sources in `assembly/` say what each kernel does and requires. */
 export interface Kernels {
   readonly gemm: Product
   readonly gemmStored: StoredProduct
@@ -224,7 +224,7 @@ declare const WebAssembly: {
   readonly Instance: new(module: Module, imports: { readonly env: object }) => { readonly exports: Kernels }
 }
 
-/** A section that says nothing: V8 shares the code of modules with equal bytes, however they were compiled. */
+/** An empty custom section. V8 shares the code of modules whose bytes are equal, even where its flags have changed. */
 const section = (name: string): Buffer => {
   const text = Buffer.from(name)
   return Buffer.concat([Uint8Array.of(0, text.length + 1, text.length), text])
@@ -244,7 +244,7 @@ export const compile = (name = "plain"): Module =>
 
 /**
  * Binds the kernels to a memory and writes their constants to its first bytes. Every thread has its own instance over the
- * shared memory, and each writes the same.
+ * shared memory and writes the same constants.
  */
 export const instantiate = (module: Module, memory: Memory): Kernels => {
   const panelsPerTile = WebAssembly.Module.customSections(module, wide).length > 0 ? 2 : 1

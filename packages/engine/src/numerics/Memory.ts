@@ -1,4 +1,4 @@
-/** The one memory all threads compute in, and how places in it are handed out. */
+/** The memory that all threads compute in, and how places in it are handed out. */
 
 /** A byte offset into a memory. */
 export type Address = number
@@ -49,8 +49,8 @@ export const integers = (memory: Memory, address: Address, count: number): Int32
 export const bytes = (memory: Memory, address: Address, count: number): Uint8Array =>
   new Uint8Array(bufferTo(memory, address + count), address, count)
 
-/** Room for `count` four-byte values. */
 export interface Allocator {
+  /** Room for `count` four-byte values. */
   readonly allocate: (count: number) => Address
 }
 
@@ -63,9 +63,9 @@ export interface Region {
 /** Room in a memory for things that come and go, such as models, adapters and their snapshots. */
 export interface Reserver extends Allocator {
   readonly reserve: (bytes: number) => Region
-  /** Gives a place back, which joins what is free on either side of it. */
+  /** Gives a place back, which joins the free pieces beside it. */
   readonly release: (address: Address) => void
-  /** Bytes that are left, in pieces or whole. */
+  /** Bytes that are left, in one piece or several. */
   readonly free: () => number
 }
 
@@ -83,7 +83,7 @@ const bestFit = (pieces: ReadonlyArray<Region>, size: number): number => {
 }
 
 /** Index of the first piece that starts after an address. */
-const firstBehind = (pieces: ReadonlyArray<Region>, address: Address): number => {
+const firstAfter = (pieces: ReadonlyArray<Region>, address: Address): number => {
   let low = 0
   let high = pieces.length
   while (low < high) {
@@ -139,15 +139,15 @@ export const reserver = (memory: Memory): Reserver => {
     taken.delete(address)
     used -= size
     let [start, end] = [address, address + size]
-    const index = firstBehind(pieces, address)
-    const [before, behind] = [pieces[index - 1], pieces[index]]
+    const index = firstAfter(pieces, address)
+    const [before, after] = [pieces[index - 1], pieces[index]]
     const joinsBefore = before !== undefined && before.start + before.bytes === start
-    const joinsBehind = behind !== undefined && behind.start === end
+    const joinsAfter = after !== undefined && after.start === end
     if (joinsBefore) start = before.start
-    if (joinsBehind) end += behind.bytes
+    if (joinsAfter) end += after.bytes
     const joined = end === top ? [] : [{ start, bytes: end - start }]
     if (end === top) top = start
-    pieces.splice(index - Number(joinsBefore), Number(joinsBefore) + Number(joinsBehind), ...joined)
+    pieces.splice(index - Number(joinsBefore), Number(joinsBefore) + Number(joinsAfter), ...joined)
   }
 
   return { reserve, release, free: () => capacity - used, allocate: (count) => reserve(count * 4).start }
@@ -169,7 +169,7 @@ export const counter = (): Allocator & { readonly bytes: () => number } => {
 export interface Arena extends Allocator {
   readonly mark: () => number
   readonly reset: (mark: number) => void
-  /** Goes on in another region; nothing may be taken at that time. */
+  /** Continues in another region; no place may be in use. */
   readonly move: (region: Region) => void
   /** Bytes that are left. */
   readonly free: () => number

@@ -13,8 +13,9 @@ interface Flag {
 }
 
 /**
- * While the first is set, the optimizing compiler takes all functions that the bits of the last stand for, 32 at most, at
- * once. V8 14 aborts the process where `liftoff` is switched off instead while another module is being optimized.
+ * The first joins vectors in the optimizing compiler. The others make that compiler take functions at once, while the first
+ * is set: those whose bits are set in the last, 32 at most. Switching `liftoff` off instead makes V8 14 abort the process
+ * while another module is being optimized.
  */
 const flags: ReadonlyArray<Flag> = [
   { name: "experimental-wasm-revectorize", wanted: true, usual: false },
@@ -38,15 +39,15 @@ const givenValue = ({ name, usual }: Flag): boolean | number => {
 
 const set = ({ name }: Flag, value: boolean | number) => v8.setFlagsFromString(optionOf(name, value))
 
-/** Major versions of V8, those of Node 24 to 26, in which this was tried: where V8 itself aborts, nothing can be caught. */
+/** Major versions of V8 that this was tried in, those of Node 24 to 26: where V8 aborts, there is no error to catch. */
 const versions = [13, 14]
 
-/** Of all architectures, the flag does something for one. */
+/** V8 joins vectors on x64 alone. */
 const isSupported = () => process.arch === "x64" && versions.includes(Number.parseInt(process.versions.v8, 10))
 
 /**
  * Compiles the kernels while V8's flags are set and sets them back before it returns, so that no other module of the
- * process is compiled differently. Undefined where V8 cannot.
+ * process is compiled differently. Undefined where V8 is not known to support them.
  */
 export const compile = (): Kernels.Module | undefined => {
   if (!isSupported()) return undefined
