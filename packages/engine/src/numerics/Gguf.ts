@@ -4,10 +4,9 @@
  * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
-import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as GgufHeader from "./GgufHeader.ts"
+import * as OpenFile from "./OpenFile.ts"
 import * as TensorType from "./TensorType.ts"
 
 /** The file is not GGUF, is damaged, or lacks what was asked of it. */
@@ -47,16 +46,6 @@ export interface Reader {
 const firstBytes = 1 << 22
 const largestHeader = 1 << 28
 
-const readFully = Effect.fnUntraced(function*(handle: FileSystem.File, position: number, into: Uint8Array) {
-  let done = 0
-  while (done < into.length) {
-    const count = yield* handle.read(into.subarray(done), { position: BigInt(position + done) })
-    if (count === 0) return false
-    done += count
-  }
-  return true
-})
-
 /** Checks an entry of the header against the file. */
 const checked = (
   { dataStart, tensors }: GgufHeader.Header,
@@ -87,16 +76,8 @@ const checked = (
 
 /** Opens a file and checks its header; the file closes with the scope. */
 export const open = Effect.fnUntraced(function*(file: string) {
-  const fs = yield* FileSystem.FileSystem
   const fail = (detail: string) => new GgufError({ file, detail })
-  const asError = (error: PlatformError) => fail(error.message)
-  const handle = yield* Effect.mapError(fs.open(file), asError)
-  const fileBytes = yield* Effect.map(Effect.mapError(handle.stat, asError), (info) => Number(info.size))
-
-  const fill = Effect.fnUntraced(function*(position: number, into: Uint8Array) {
-    const isWhole = yield* Effect.mapError(readFully(handle, position, into), asError)
-    if (!isWhole) return yield* fail(`the file ends before byte ${position + into.length}`)
-  })
+  const { bytes: fileBytes, fill } = yield* OpenFile.open(file, fail)
 
   const readHeader = (size: number): Effect.Effect<GgufHeader.Header, GgufError> =>
     Effect.gen(function*() {

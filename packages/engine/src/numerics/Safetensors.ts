@@ -3,9 +3,8 @@
  * then the data.
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
-import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
+import * as OpenFile from "./OpenFile.ts"
 
 /** The file does not hold what was expected of it. */
 export class SafetensorsError extends Schema.TaggedError<SafetensorsError>()("SafetensorsError", {
@@ -133,29 +132,9 @@ export interface Reader extends Header {
   readonly read: (info: TensorInfo, offset: number, into: Uint8Array) => Effect.Effect<void, SafetensorsError>
 }
 
-const readFully = Effect.fnUntraced(function*(
-  handle: FileSystem.File,
-  file: string,
-  position: number,
-  into: Uint8Array
-) {
-  let done = 0
-  while (done < into.length) {
-    const count = yield* handle.read(into.subarray(done), { position: BigInt(position + done) })
-    if (count === 0) return yield* headerError(file, `the file ends at byte ${position + done}`)
-    done += count
-  }
-})
-
 /** Opens a file and checks its whole header; the file closes with the scope. */
 export const open = Effect.fnUntraced(function*(file: string) {
-  const fs = yield* FileSystem.FileSystem
-  const asError = (error: PlatformError | SafetensorsError) =>
-    error._tag === "SafetensorsError" ? error : headerError(file, error.message)
-  const handle = yield* Effect.mapError(fs.open(file), asError)
-  const fileBytes = yield* Effect.map(Effect.mapError(handle.stat, asError), (info) => Number(info.size))
-  const fill = (position: number, into: Uint8Array) =>
-    readFully(handle, file, position, into).pipe(Effect.mapError(asError))
+  const { bytes: fileBytes, fill } = yield* OpenFile.open(file, (detail) => headerError(file, detail))
   const start = new Uint8Array(Math.min(lengthBytes, fileBytes))
   yield* fill(0, start)
   const json = new Uint8Array(yield* headerLength(file, start, fileBytes))
