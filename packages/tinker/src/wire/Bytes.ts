@@ -17,6 +17,24 @@ export const int64 = (values: Int32Array): Uint8Array => {
   return bytesOf(halves)
 }
 
+/** Integers of up to 64 bits as int64. */
+export const integers = (values: ReadonlyArray<number | bigint>): Uint8Array => {
+  const halves = new Int32Array(values.length * 2)
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] ?? 0
+    const isLarge = typeof value === "bigint"
+    halves[2 * index] = isLarge ? Number(BigInt.asIntN(32, value)) : value
+    halves[2 * index + 1] = isLarge ? Number(BigInt.asIntN(32, value >> 32n)) : Math.floor(value / 2 ** 32)
+  }
+  return bytesOf(halves)
+}
+
+export const floats = (values: ReadonlyArray<number | bigint>): Uint8Array => {
+  const narrow = new Float32Array(values.length)
+  for (let index = 0; index < values.length; index++) narrow[index] = Number(values[index])
+  return bytesOf(narrow)
+}
+
 /** An own copy that starts at an aligned offset, or what is wrong with the length. */
 const aligned = (bytes: Uint8Array, size: number): Result.Result<ArrayBuffer, string> =>
   bytes.length % size === 0

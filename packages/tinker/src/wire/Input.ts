@@ -4,11 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { Ints } from "./Numbers.ts"
 
 /** Official SDKs up to 0.16.1 leave `type` out: a chunk is known by its other keys. */
 const type = <const L extends string>(literal: L) => Schema.optionalKey(Schema.Literal(literal))
 
-const Text = Schema.Struct({ type: type("encoded_text"), tokens: Schema.Array(Schema.Int) })
+const Text = Schema.Struct({ type: type("encoded_text"), tokens: Ints })
 
 const Image = Schema.Struct({
   type: type("image"),
@@ -61,7 +62,7 @@ const toChunk = (chunk: Chunk, index: number): Effect.Effect<ModelInput.Chunk, T
   if ("tokens" in chunk) {
     const outside = chunk.tokens.find((token) => !isInt32(token))
     return outside === undefined
-      ? Effect.succeed({ _tag: "EncodedText", tokens: Int32Array.from(chunk.tokens) })
+      ? Effect.succeed({ _tag: "EncodedText", tokens: new Int32Array(chunk.tokens) })
       : rejected(`${at}.tokens has ${outside}, expected token ids of 32 bits`)
   }
   if (!("data" in chunk)) return rejected(`${at}.type is ${otherName(chunk)}, expected encoded_text or image`)

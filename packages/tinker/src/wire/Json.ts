@@ -22,9 +22,6 @@ const mark = `${randomUUID()}:`
 /** A string, which is left as it is, or a whole number of at least 16 digits. */
 const stringOrLarge = /"[^"\\]*(?:\\.[^"\\]*)*"|(?<=[[:,\s]|^)-?\d{16,}(?=[\s,\]}]|$)/g
 
-/** Few texts have such a number. */
-const mayHoldLarge = /(?:[[:,\s]|^)-?\d{16}/
-
 const marked = (text: string) => text.replace(stringOrLarge, (found) => found[0] === "\"" ? found : `"${mark}${found}"`)
 
 /** Reading a number of millions of digits takes minutes; a client's largest are seeds and ids of 64 bits. */
@@ -60,6 +57,7 @@ const mostNested = 2_000_000
 const mostLevels = 200
 
 const [quote, backslash, openBracket, closeBracket, openBrace, closeBrace] = [34, 92, 91, 93, 123, 125]
+const [zero, nine] = [48, 57]
 
 /** The position of the quote that ends the string which begins at `start`. */
 const endOfString = (text: string, start: number) => {
@@ -71,19 +69,36 @@ const endOfString = (text: string, start: number) => {
   return text.length
 }
 
-/** Throws where there are more than `most` arrays and objects, or where they are too deep. */
-const checkNesting = (text: string, most: number) => {
+/** Digits of a number that may be beyond 2^53. */
+const digitsOfLarge = 16
+
+/** Whether the digits after this position are the beginning of a number, not of its fraction or exponent. */
+const beginsNumber = (text: string, before: number) => {
+  const at = text[before] === "-" ? before - 1 : before
+  return at < 0 || "[:, \t\n\r".includes(text[at] ?? "")
+}
+
+/** Whether the text has large numbers, which few texts have. Throws where it has more than `most` arrays and objects, or too deep ones. */
+const scan = (text: string, most: number) => {
   let count = 0
   let level = 0
+  let beforeDigits = -1
+  let hasLarge = false
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
+    if (code >= zero && code <= nine) {
+      if (index - beforeDigits === digitsOfLarge && beginsNumber(text, beforeDigits)) hasLarge = true
+      continue
+    }
     if (code === quote) index = endOfString(text, index)
     else if (code === closeBracket || code === closeBrace) level--
     else if (code === openBracket || code === openBrace) {
       if (++count > most) throw new RangeError(`more than ${most} arrays and objects`)
       if (++level > mostLevels) throw new RangeError(`more than ${mostLevels} arrays and objects within each other`)
     }
+    beforeDigits = index
   }
+  return hasLarge
 }
 
 /**
@@ -93,9 +108,9 @@ const checkNesting = (text: string, most: number) => {
 export const parse = (text: string, most = mostNested): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
     try: (): unknown => {
-      checkNesting(text, most)
+      const hasLarge = scan(text, most)
       const value: unknown = JSON.parse(text)
-      return mayHoldLarge.test(text) ? unmarked(JSON.parse(marked(text))) : value
+      return hasLarge ? unmarked(JSON.parse(marked(text))) : value
     },
     catch: (cause) => new MalformedBody({ detail: String(cause) })
   })

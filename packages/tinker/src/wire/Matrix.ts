@@ -2,12 +2,13 @@
 import { type Sampling, TinkerError } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { Ints, Numbers } from "./Numbers.ts"
 import { mostCells } from "./Tensor.ts"
 
-const Indices = Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Int)))
+const Indices = Schema.optionalKey(Schema.NullOr(Ints))
 
 export const TensorData = Schema.Struct({
-  data: Schema.Array(Schema.Union([Schema.Number, Schema.BigInt])),
+  data: Numbers,
   dtype: Schema.Literals(["int64", "float32"]),
   shape: Indices,
   sparse_crow_indices: Indices,

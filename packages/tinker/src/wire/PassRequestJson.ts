@@ -51,10 +51,7 @@ const malformed = (detail: string) => Effect.fail(new MalformedBody({ detail }))
 const isInt64 = (value: number | bigint) =>
   typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
 
-const toInt64 = (values: ReadonlyArray<number | bigint>) => Bytes.of(BigInt64Array.from(values, BigInt))
-
-const toBytes = ({ data, dtype }: TensorData) =>
-  dtype === "int64" ? toInt64(data) : Bytes.of(Float32Array.from(data, Number))
+const toBytes = ({ data, dtype }: TensorData) => dtype === "int64" ? Bytes.integers(data) : Bytes.floats(data)
 
 const tensor = (
   name: string,
@@ -73,7 +70,7 @@ const tensor = (
     encoding: isSparse
       ? {
         case: "sparseCsr",
-        value: { values: toBytes(value), crowIndices: toInt64(rows), colIndices: toInt64(columns) }
+        value: { values: toBytes(value), crowIndices: Bytes.integers(rows), colIndices: Bytes.integers(columns) }
       }
       : { case: "dense", value: toBytes(value) },
     dtype: dtype === "int64" ? DType.INT64 : DType.FLOAT32,
@@ -95,7 +92,7 @@ const chunk = (
   const at = `model_input.chunks[${index}]`
   if ("tokens" in value) {
     return value.tokens.every(isInt32)
-      ? Effect.succeed({ chunk: { case: "encodedText", value: { tokens: Bytes.of(Int32Array.from(value.tokens)) } } })
+      ? Effect.succeed({ chunk: { case: "encodedText", value: { tokens: Bytes.of(new Int32Array(value.tokens)) } } })
       : malformed(`${at}.tokens has a value that 32 bits cannot hold`)
   }
   if ("dmel" in value) {

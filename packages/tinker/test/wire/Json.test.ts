@@ -29,6 +29,18 @@ describe("JSON bodies", () => {
       })
     }))
 
+  it.effect("keep every digit wherever a number may begin", () =>
+    Effect.gen(function*() {
+      const [large, text] = [1234567890123456789n, "1234567890123456789"]
+      assert.strictEqual(yield* Json.parse(text), large)
+      for (const blank of ["", " ", "\n", "\r\n", "\t"]) {
+        assert.deepStrictEqual(yield* Json.parse(`{"a":${blank}${text}}`), { a: large })
+        assert.deepStrictEqual(yield* Json.parse(`[0,${blank}-${text}${blank}]`), [0, -large])
+        assert.deepStrictEqual(yield* Json.parse(`[${blank}[${text}]]`), [[large]])
+      }
+      assert.deepStrictEqual(yield* Json.parse(`[1e-0000000000000000,2E+00000000000000001]`), [1, 20])
+    }))
+
   it.effect.prop(
     "are what JSON.parse makes of them, whichever strings they hold",
     [Schema.Record(Schema.String, Schema.String)],
