@@ -1,4 +1,5 @@
 /** The memory that all clients of one engine share, and the threads that compute in it. */
+import { TinkerError } from "@effect-rl/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,6 +20,14 @@ export interface HostOptions {
 
 const count = (workers: number) => `${workers} compute thread${workers === 1 ? "" : "s"}`
 
+/** Where the operating system limits virtual memory, WebAssembly throws when it is asked for some. */
+const cannotSetUp = (cause: unknown) => {
+  const text = cause instanceof Error ? cause.message : String(cause)
+  const detail =
+    `its kernels or its memory of up to 4 GiB cannot be set up: ${text}; is virtual memory limited (ulimit -v)?`
+  return new TinkerError.Unavailable({ lacks: "memory", detail })
+}
+
 export class Host extends Context.Service<Host, {
   readonly kernels: Kernels.Kernels
   readonly room: Room.Room
@@ -28,8 +37,10 @@ export class Host extends Context.Service<Host, {
   readonly announce: Effect.Effect<void>
 }>()("@effect-rl/engine/runtime/Host") {
   static readonly make = Effect.fnUntraced(function*({ wideVectors = true, workers }: HostOptions) {
-    const { module, vectorBits } = KernelModule.compile(wideVectors)
-    const memory = Memory.make()
+    const { memory, module, vectorBits } = yield* Effect.try({
+      try: () => ({ ...KernelModule.compile(wideVectors), memory: Memory.make() }),
+      catch: cannotSetUp
+    })
     const spawn = workers === 0 ? Thread.inline : Thread.worker
     const threads = yield* Threads.make(Math.max(workers, 1), spawn, { module, memory })
     const text = `engine: ${workers === 0 ? "computes inline" : count(workers)}, ${vectorBits}-bit vectors`

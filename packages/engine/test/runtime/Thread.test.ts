@@ -21,16 +21,20 @@ const program = `
     .then((scores) => console.log(scores[1]))
 `
 
-/** Output of the program in a process with these flags. */
-const withFlags = (...flags: ReadonlyArray<string>) =>
+/** Output of the program in a process with these flags, which a command may start. */
+const withFlags = (flags: ReadonlyArray<string>, ...starter: ReadonlyArray<string>) =>
   Effect.callback<string>((resume) => {
     const args = ["--conditions=@effect-rl/source", "--input-type=module", ...flags, "--eval", program]
-    const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "pipe"] })
+    const [command = process.execPath, ...rest] = [...starter, process.execPath, ...args]
+    const child = spawn(command, rest, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "pipe"] })
     let text = ""
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (more) => (text += more))
     child.once("close", () => resume(Effect.succeed(text)))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
+
+/** Linux alone can limit a process to less virtual memory than the engine's 4 GiB. */
+const isLimitable = process.platform === "linux"
 
 describe("compute threads", () => {
   it.effect.each([
@@ -39,8 +43,20 @@ describe("compute threads", () => {
     "--title=trainer --no-warnings --enable-source-maps"
   ])("start in a process with %s", (flags) =>
     Effect.gen(function*() {
-      assert.match(yield* withFlags(...flags.split(" ")), /\n-\d+\.\d+\n$/)
+      assert.match(yield* withFlags(flags.split(" ")), /\n-\d+\.\d+\n$/)
     }))
+
+  it.effect.skipIf(!isLimitable)(
+    "are not started without room for their memory, which is a typed error",
+    () =>
+      Effect.gen(function*() {
+        const text = yield* withFlags([], "sh", "-c", "ulimit -v 4000000 && exec \"$0\" \"$@\"")
+        assert.include(
+          text,
+          "EngineError: the engine cannot start: its kernels or its memory of up to 4 GiB cannot be set up"
+        )
+      })
+  )
 
   it.effect("that cannot be started are a typed error", () =>
     Effect.gen(function*() {
