@@ -57,7 +57,7 @@ export const make = (
       seeds: yield* seedsOf(request.numSamples ?? 1, seed),
       maxTokens,
       temperature,
-      topK: Math.max(topK, 0),
+      topK: topK > 0 && topK < limits.vocabulary ? topK : 0,
       topP,
       stops: yield* toStops(stop, model),
       promptLogprobs: request.promptLogprobs ?? false,

@@ -160,6 +160,17 @@ describe("sampling", () => {
         assert.deepStrictEqual([...(yield* firstTokens(prompt, 50, { topP: 1e-9 })).keys()], [first?.token])
       }))
 
+    it.effect("keeps all tokens where topK is the vocabulary's size or any larger number", () =>
+      Effect.gen(function*() {
+        const sampler = yield* base
+        const draw = (topK: number) =>
+          sampler.sample({ prompt: TestEngine.prompt(6), numSamples: 20, params: params({ topK, temperature: 2 }) })
+        const expected = yield* draw(-1)
+        for (const topK of [512, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) {
+          assert.deepStrictEqual(yield* draw(topK), expected)
+        }
+      }))
+
     it.effect("returns log-probabilities of the plain distribution whatever the filters", () =>
       Effect.gen(function*() {
         const sampler = yield* base
