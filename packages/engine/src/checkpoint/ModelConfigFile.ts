@@ -96,6 +96,13 @@ const isAtMost = (field: string, found: number, most: number): Requirement => ({
   met: found <= most
 })
 
+const isPositive = (field: string, found: number): Requirement => ({
+  field,
+  found,
+  expected: "a number above 0",
+  met: found > 0
+})
+
 /** Only Mistral's field counts by itself: Qwen has one that its `use_sliding_window` turns off. */
 const slidingWindow = (source: HuggingFaceConfig, family: ModelConfig.Family): Requirement => {
   const window = source.sliding_window ?? null
@@ -124,7 +131,8 @@ const requirements = (
     expected: "a number above 0",
     met: RopeScaling.missing(rope) === undefined
   },
-  { field: "rope_theta", found: config.ropeTheta, expected: "a number above 0", met: config.ropeTheta > 0 },
+  isPositive("rope_theta", config.ropeTheta),
+  isPositive("rms_norm_eps", config.normEpsilon),
   is("partial_rotary_factor", source.partial_rotary_factor ?? rope.partial_rotary_factor ?? 1, 1),
   is("hidden_act", source.hidden_act ?? "silu", "silu"),
   is("mlp_bias", source.mlp_bias ?? false, false),

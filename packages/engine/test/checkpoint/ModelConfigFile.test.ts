@@ -206,6 +206,7 @@ describe("ModelConfigFile", () => {
       "rope_scaling high_freq_factor is null, expected a number above 0"
     ],
     [{ rope_theta: 0 }, "rope_theta is 0, expected a number above 0"],
+    [{ rms_norm_eps: -1 }, "rms_norm_eps is -1, expected a number above 0"],
     [{ num_hidden_layers: 2 ** 31 }, "num_hidden_layers is 2147483648, expected at most 4096"],
     [
       { head_dim: 2 ** 40, rope_scaling: { type: "linear", factor: 2 } },
