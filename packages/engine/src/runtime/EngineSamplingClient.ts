@@ -34,6 +34,13 @@ const toStops = Effect.fnUntraced(function*(
   return { tokens, strings: strings.map(Stops.utf8) }
 })
 
+/** A damaged model file, or training with too large a learning rate, gives logits that are infinite or no numbers. */
+const areDrawn = ({ sequences }: Sampling.SampleResponse) =>
+  !sequences.some(({ logprobs }) => logprobs.some(Number.isNaN))
+
+const notDrawn = "the weights give logits that are not finite, of which no token can be drawn: " +
+  "go back to an earlier checkpoint and a smaller learning rate, or fetch the model again"
+
 /** Samples from the snapshot until `isClosed`. */
 export const make = (
   threads: Threads,
@@ -52,7 +59,7 @@ export const make = (
   const sample = Effect.fn("SamplingClient.sample")(function*(request: Sampling.SampleRequest) {
     yield* RequestRules.sample(request, limits)
     const { maxTokens, seed, stop, temperature = 1, topK = -1, topP = 1 } = request.params
-    return yield* send({
+    const response = yield* send({
       prompt: yield* Text.tokens(request.prompt),
       seeds: yield* seedsOf(request.numSamples ?? 1, seed),
       maxTokens,
@@ -65,6 +72,7 @@ export const make = (
       topkSampleLogprobs: request.topkSampleLogprobs ?? 0,
       targetPromptLogprobs: request.targetPromptLogprobs
     })
+    return areDrawn(response) ? response : yield* new TinkerError.Rejected({ detail: notDrawn })
   }, named("sample"))
 
   const computeLogprobs = Effect.fn("SamplingClient.computeLogprobs")(function*(input: ModelInput.ModelInput) {

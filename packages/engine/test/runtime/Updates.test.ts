@@ -39,6 +39,21 @@ describe("updates", () => {
         assert.deepStrictEqual(yield* scores(client), yield* scores(other))
       }))
 
+    it.effect("refuses to draw tokens once the weights are so large that logits are not finite", () =>
+      Effect.gen(function*() {
+        const client = yield* create()
+        for (const learningRate of [1, 1e10]) {
+          yield* client.forwardBackward(texts, Loss.crossEntropy)
+          yield* client.optimStep({ learningRate })
+        }
+        const sampler = yield* client.saveWeightsAndGetSamplingClient
+        for (const temperature of [0, 1]) {
+          const request = { prompt: TestEngine.prompt(1), params: { maxTokens: 3, seed: 1, temperature } }
+          const { message } = yield* Effect.flip(sampler.sample(request))
+          assert.include(message, "sample: the weights give logits that are not finite, of which no token can be drawn")
+        }
+      }))
+
     for (const loraRank of [64, 100, 128]) {
       it.effect(`learns with rank ${loraRank}, and samples with the log-probabilities it trains with`, () =>
         Effect.gen(function*() {
