@@ -233,6 +233,16 @@ describe("effect-rl train", () => {
       has(again.out, "mean reward of each iteration")
     }))
 
+  it.effect("plans the engine's memory for as many threads as are wanted", () =>
+    Effect.gen(function*() {
+      const { out } = yield* run("train", "arithmetic", "--model", "effect-rl/tiny-64", "--workers", "2", "--plan")
+      const [line = ""] = out.filter((line) => line.includes("memory:"))
+      assert.match(
+        line,
+        /^ {2}memory: effect-rl\/tiny-64 takes \d+ MiB, 2 MiB of them weights, for sequences of 1152 tokens on 2 threads$/
+      )
+    }))
+
   it.effect("takes settings from a file, under those of flags", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem

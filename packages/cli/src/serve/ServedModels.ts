@@ -4,6 +4,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as MemoryText from "../terminal/MemoryText.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 
 export interface ServedModel {
@@ -52,10 +53,6 @@ export const flag = Flag.String("model").pipe(
 /** Weights of this size take a while to read, and leave less room for everything else. */
 const worthTelling = 2 ** 26
 
-const line = ({ contextLength, name, threads, totalBytes, weightBytes }: Engine.ModelPlan) =>
-  `memory: ${name} takes ${Quantity.bytes(totalBytes)}, ${Quantity.bytes(weightBytes)} of them weights, for ` +
-  `sequences of ${contextLength} tokens on ${threads} ${threads === 1 ? "thread" : "threads"}`
-
 /** Says how the `given` models share the memory, and fails before anything is read where one of them has no room. */
 export const tell = Effect.fnUntraced(function*({ models }: Engine.Plan, given: number) {
   const tooLarge = models.find(({ fits }) => !fits)
@@ -65,6 +62,6 @@ export const tell = Effect.fnUntraced(function*({ models }: Engine.Plan, given: 
     return yield* new ModelTooLarge({ model: name, weightBytes, shareBytes, contextLength: room, models: given })
   }
   for (const model of models) {
-    if (model.weightBytes >= worthTelling) yield* Console.log(line(model))
+    if (model.weightBytes >= worthTelling) yield* Console.log(MemoryText.line(model))
   }
 })

@@ -34,12 +34,26 @@ const isPath = (model: string) =>
     (exists) => exists || /^[./]|\.gguf$/.test(model)
   )
 
-const engine = ({ checkpoints, model, workers }: Options): Backend =>
-  Layer.unwrap(Effect.gen(function*() {
-    const { Engine, SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
-    const models = model === SmolLm2.name || (yield* isPath(model)) ? [model] : []
-    return Engine.layerOptions({ checkpoints, models, ...WorkersFlag.option(workers) })
-  }))
+/** The embedded engine, which is loaded where it is asked for, and its options. */
+const configured = Effect.fnUntraced(function*({ checkpoints, model, workers }: Options) {
+  const { Engine, SmolLm2 } = yield* Effect.promise(() => import("@effect-rl/engine"))
+  const models = model === SmolLm2.name || (yield* isPath(model)) ? [model] : []
+  return { Engine, options: { checkpoints, models, ...WorkersFlag.option(workers) } }
+})
+
+const engine = (given: Options): Backend =>
+  Layer.unwrap(Effect.map(configured(given), ({ Engine, options }) => Engine.layerOptions(options)))
+
+/** The model's part of the backend's memory; undefined where the backend computes elsewhere. */
+export const memory = Effect.fnUntraced(function*(
+  backend: Name,
+  given: Options
+): Effect.fn.Return<Engine.ModelPlan | undefined, Engine.EngineError, FileSystem.FileSystem | Path.Path> {
+  if (backend !== "engine") return undefined
+  const { Engine, options } = yield* configured(given)
+  const { models } = yield* Engine.plan(options)
+  return models.find(({ name }) => name === given.model)
+})
 
 const mock = (model: string): Backend =>
   Layer.unwrap(Effect.map(Effect.promise(() => import("./MockBackend.ts")), ({ layer }) => layer(model)))

@@ -1,5 +1,7 @@
 /** A plan in words. */
 import { type Caps, Usage } from "@effect-rl/core"
+import type { Engine } from "@effect-rl/engine"
+import * as MemoryText from "../terminal/MemoryText.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import * as Plan from "./Plan.ts"
 
@@ -13,6 +15,8 @@ export interface Options {
   /** Most turns of an episode: from two on, what a plan counts is no bound. */
   readonly turns: number
   readonly limits: Caps.Amounts
+  /** The model's part of the engine's memory; undefined for other backends. */
+  readonly memory: Engine.ModelPlan | undefined
 }
 
 const flag = (name: Caps.Name) => `--${name.replaceAll("_", "-")}`
@@ -32,7 +36,7 @@ const limitLines = (plan: Plan.Plan, limits: Caps.Amounts) => [
 ]
 
 export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> => {
-  const { backend, folder, isStarted, limits, maxTokens, model, recipe, turns } = options
+  const { backend, folder, isStarted, limits, maxTokens, memory, model, recipe, turns } = options
   const { evaluation, evaluations, groups, iteration, iterations } = plan
   const { judgeCalls = 0, prefilled, sampled, trained } = Plan.all(plan)
   const bound = turns > 1 ? "about" : "at most"
@@ -52,6 +56,7 @@ export const lines = (plan: Plan.Plan, options: Options): ReadonlyArray<string> 
     ...(turns > 1 ? [`  and more where episodes take longer than a silent player's, up to ${turns} turns`] : []),
     ...dollarLines(plan, bound),
     ...limitLines(plan, limits),
+    ...(memory === undefined ? [] : [`  ${MemoryText.line(memory)}`]),
     `  kept in ${folder}${isStarted ? ", where a run was started before: it would be resumed" : ""}`
   ]
 }

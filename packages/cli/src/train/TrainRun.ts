@@ -124,7 +124,7 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
   recipe: string,
   task: Recipe.Task<E, R>,
   folder: string,
-  flags: Flags
+  { backend, given }: { readonly backend: Backend.Name; readonly given: Backend.Options }
 ) {
   const output = yield* Output
   const { maxTokens, model, settings } = task
@@ -134,12 +134,13 @@ const showPlan = Effect.fnUntraced(function*<E, R>(
   yield* output.lines(PlanText.lines(plan, {
     recipe,
     model: model.name,
-    backend: flags.backend,
+    backend,
     folder,
     isStarted,
     maxTokens,
     turns: task.turns,
-    limits: Caps.limits(settings)
+    limits: Caps.limits(settings),
+    memory: yield* Backend.memory(backend, given)
   }))
   yield* output.record({
     type: "plan",
@@ -243,18 +244,19 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   const { name } = recipe
   const configured = yield* configure(recipe, given, flags)
   const folder = yield* RunFolder.resolve({ ...flags, recipe: name, seed: configured.seed })
-  const backend = Backend.layer(flags.backend, {
+  const options: Backend.Options = {
     model: configured.model,
     checkpoints: flags.checkpoints ?? path.join(folder, "checkpoints"),
     workers: flags.workers,
     service: flags
-  })
+  }
+  const backend = Backend.layer(flags.backend, options)
   const log = flags.plan ? RunLog.layerNone : RunLog.layer(path.join(folder, "run.log"))
   const output = Layer.provideMerge(RunLogger.layer, Layer.provide(Output.layer(flags), log))
   const prices = yield* pricesOf(flags)
   const program = Effect.gen(function*() {
     const task = yield* prepare(recipe, configured, flags)
-    if (flags.plan) return yield* showPlan(name, task, folder, flags)
+    if (flags.plan) return yield* showPlan(name, task, folder, { backend: flags.backend, given: options })
     yield* ShortRun.say(recipe, configured.model)
     const run = Layer.provideMerge(yield* SinkFlag.attach(flags, folder), RunDirectory.layer(folder))
     return yield* Effect.provide(train(name, task, folder, flags), run)
