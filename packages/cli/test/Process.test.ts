@@ -27,11 +27,22 @@ describe("the process", () => {
   it.live("saves when interrupted, says how to go on, ends with 130 and resumes", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
-      const args = (iterations: number) => [...short, "--iterations", String(iterations), "--log-path", folder]
+      const args = (iterations: number) => [
+        ...short,
+        "--iterations",
+        String(iterations),
+        "--interrupt-timeout",
+        "90 seconds",
+        "--log-path",
+        folder
+      ]
       const interrupted = yield* launch(args(40_000), { acts: [{ when: "iteration     3/40000", act: "SIGINT" }] })
       assert.strictEqual(interrupted.code, 130)
       const hint = `what is saved is kept in ${folder}: run the same command again to go on from there`
-      assert.match(interrupted.out, /\nstopping: what is under way is finished and saved[^]*\nsaved after/)
+      assert.match(
+        interrupted.out,
+        /\nstopping: what is under way is finished and saved, for 1m 30s at most[^]*\nsaved after/
+      )
       assert.include(interrupted.out, hint)
       const checkpoints = readFileSync(`${folder}/checkpoints.jsonl`, "utf8").trimEnd().split("\n")
       const { batch } = JSON.parse(checkpoints.at(-1) ?? "")

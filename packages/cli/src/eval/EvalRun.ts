@@ -3,7 +3,6 @@ import { ChatModel, type Evaluator, Weights } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import * as Failure from "../Failure.ts"
 import { Output } from "../terminal/Output.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 import * as EvalReport from "./EvalReport.ts"
@@ -48,11 +47,8 @@ const measure = Effect.fnUntraced(function*(subject: Subject.Subject, flags: Fla
   }
 }, Effect.scoped)
 
-const recordError = (error: unknown) =>
-  Effect.flatMap(Output, (output) => output.record({ type: "error", message: Failure.message(error) }))
-
 /** Measures and reports. */
 export const run = Effect.fn("EvalRun.run")(function*(flags: Flags) {
   const subject = yield* Subject.resolve(flags.model, flags.checkpoint, yield* Evaluators.usualModel(flags.name))
   yield* Effect.provide(measure(subject, flags), SubjectFlags.backend(subject, flags))
-}, Effect.tapError(recordError))
+}, Effect.tapError(Output.recordError))

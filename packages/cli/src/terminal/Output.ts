@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Terminal from "effect/Terminal"
+import * as Failure from "../Failure.ts"
 import * as RunLog from "./RunLog.ts"
 import * as Style from "./Style.ts"
 import * as Untrusted from "./Untrusted.ts"
@@ -23,6 +24,10 @@ export class Output extends Context.Service<Output, {
   /** Replaces what stands below all lines of a terminal, in `live` mode: one line or several. */
   readonly live: (text: string) => Effect.Effect<void>
 }>()("@effect-rl/cli/terminal/Output") {
+  /** Adds a record of an error. */
+  static readonly recordError = (error: unknown) =>
+    Output.use(({ record }) => record({ type: "error", message: Failure.message(error) }))
+
   /** People read coloured lines on a terminal and plain ones elsewhere; `NO_COLOR` is respected. */
   static readonly layer = (
     options: { readonly json: boolean }

@@ -2,6 +2,7 @@
 import { Caps, ChatModel, InvalidOption, Prices, RunRecord, RunStore, Suggestion, Usage } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import type { Recipe } from "@effect-rl/recipes"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -11,7 +12,6 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as String from "effect/String"
-import * as Failure from "../Failure.ts"
 import * as CurveFiles from "../report/CurveFiles.ts"
 import * as FinalReport from "../report/FinalReport.ts"
 import * as RunHistory from "../report/RunHistory.ts"
@@ -220,19 +220,17 @@ const train = Effect.fnUntraced(function*<E, R>(
     folder,
     maxTokens: task.maxTokens
   })
+  const longest = Duration.format(Duration.fromInputUnsafe(task.settings.interruptTimeout))
   yield* task.run.pipe(
     Stream.runForEach(onRecord),
     Effect.onInterrupt(() => Effect.ignore(hintOf(folder))),
     Effect.tapError((error) => Effect.ignore(hintOf(folder, error))),
     announcingInterrupt(
-      "stopping: what is under way is finished and saved, for five minutes at most; Ctrl-C again ends at once"
+      `stopping: what is under way is finished and saved, for ${longest} at most; Ctrl-C again ends at once`
     )
   )
   yield* report(`${recipe}, ${task.model.name}`, folder)
 }, Effect.scoped)
-
-const recordError = (error: unknown) =>
-  Effect.flatMap(Output, (output) => output.record({ type: "error", message: Failure.message(error) }))
 
 /** Trains a recipe with the settings that were given, or shows the plan for it. */
 export const run = Effect.fn("TrainRun.run")(function*<E, R>(
@@ -263,7 +261,7 @@ export const run = Effect.fn("TrainRun.run")(function*<E, R>(
   })
   yield* program.pipe(
     Effect.provide(Layer.merge(Prices.layer(prices), Layer.provideMerge(backend, AnswerKey.AnswerKey.layer))),
-    Effect.tapError(recordError),
+    Effect.tapError(Output.recordError),
     Effect.provide(output)
   )
 })
