@@ -110,7 +110,7 @@ const check = ({ after, before, paths, run, runId, type }: Options) => {
 const holds = <A>(wanted: Option.Option<A>, test: (wanted: A) => boolean) =>
   Option.match(wanted, { onNone: () => true, onSome: test })
 
-/** Those of a run on the service that the filter chooses. */
+/** The checkpoints of a run on the service that the flags choose. */
 const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   const { after, before, type } = options
   const list = RestClient.RestClient.use((rest) => rest.listCheckpoints(run))
@@ -122,7 +122,7 @@ const ofRun = Effect.fnUntraced(function*(run: string, options: Options) {
   ).map(Listing.ofService)
 })
 
-/** Whether a person agrees, who sees what would be deleted. */
+/** Shows what would be deleted, and asks whether to delete it. */
 const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: ReadonlyArray<string>, json: boolean) {
   const output = yield* Output
   const { canPrompt } = yield* TerminalCapabilities
@@ -137,7 +137,7 @@ const agrees = Effect.fnUntraced(function*(paths: ReadonlyArray<string>, shown: 
 /** Requests under way at a time. */
 const concurrency = 32
 
-/** One that fails does not stop the others, and each is said in the order it was asked for; gives those that failed. */
+/** Deletes and reports checkpoints in the given order, also after one that could not be deleted; gives those that could not. */
 const removeAll = <E, R>(paths: ReadonlyArray<string>, remove: (path: string) => Effect.Effect<void, E, R>) =>
   Stream.fromIterable(paths).pipe(
     Stream.mapEffect((path) => Effect.map(Effect.result(remove(path)), (result) => ({ path, result })), {

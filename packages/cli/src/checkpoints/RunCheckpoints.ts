@@ -42,7 +42,7 @@ const bytesIn = Effect.fnUntraced(function*(folder: string | undefined) {
   return sizes.reduce((sum, size) => sum + size, 0)
 }, Effect.orElseSucceed(() => undefined))
 
-/** What the run says that it saved, with the size of what is still there. */
+/** The checkpoints that the run's records name, with the size of those that still exist. */
 export const list = Effect.fnUntraced(function*(run: string) {
   const records = yield* saved(run)
   return yield* Effect.forEach(

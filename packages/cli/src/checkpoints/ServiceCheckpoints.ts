@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 /** Services answer slowly, but give long pages. */
 const page = 1000
 
-/** Those of a run, and how many others it has. */
+/** The checkpoints of a run, and how many others it has. */
 export const ofRun = Effect.fnUntraced(function*(run: string) {
   const rest = yield* RestClient.RestClient
   return { checkpoints: (yield* rest.listCheckpoints(run)).checkpoints, more: 0 }

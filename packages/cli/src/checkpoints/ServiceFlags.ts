@@ -35,11 +35,11 @@ const optionsOf = ({ baseUrl }: Flags) =>
 
 const network = Layer.merge(NodeHttpClient.layerUndici, CredentialCommand.layer)
 
-/** Asks the service, with `TINKER_API_KEY` and what else the environment says. */
+/** Provides the REST client of the service, with `TINKER_API_KEY` and the other variables of the environment. */
 export const provide = <A, E, R>(effect: Effect.Effect<A, E, R | RestClient.RestClient>, flags: Flags) =>
   Effect.provide(effect, Layer.provide(Layer.unwrap(Effect.map(optionsOf(flags), TinkerHttp.layerRest)), network))
 
-/** The same in a session of the service, to train in it. */
+/** Provides a session of the service as well, to train in it. */
 export const provideSession = <A, E, R>(
   effect: Effect.Effect<A, E, R | RestClient.RestClient | SamplerHandles.SamplerHandles | Tinker.Tinker>,
   flags: Flags

@@ -59,7 +59,7 @@ export const projections: Readonly<Record<ProjectionName, Projection.Projection>
 
 export const isSink = (name: string): name is SinkName => Object.hasOwn(sinks, name)
 
-/** What each is, for the help. */
+/** What each format is for, as the help says it. */
 export const descriptions: Readonly<Record<Name, string>> = {
   html: "one page with the run in it, to open in a browser",
   tensorboard: "folder of event files, which W&B, Aim and SwanLab read too",

@@ -88,7 +88,7 @@ const problems = Effect.fnUntraced(function*<E, R>(
 const attempt = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> =>
   builder.coupled === true ? builder : { ...builder, size: 1 }
 
-/** Saves the conversations of those who finished, with what they earned. */
+/** Saves the conversations of the members that finished, with their rewards. */
 const save = (file: string, person: Person.Person, result: GroupResult.GroupResult) =>
   GroupResult.isSkipped(result) ? Effect.void : Effect.forEach(
     GroupResult.survivors(result),

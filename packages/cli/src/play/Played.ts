@@ -23,7 +23,7 @@ const metricLine = (turns: ReadonlyArray<Metric.Metrics>) => {
     : [`  ${values.map(([name, value]) => `${Untrusted.show(name)} ${Quantity.fixed(value, 2)}`).join(", ")}`]
 }
 
-/** What one turn gave, told before the next. */
+/** The reward of one turn, shown before the next. */
 export const turn = ({ reward }: Trajectory.Transition, style: Style): string =>
   style.dim("reward ") + paint(style, reward)(Quantity.fixed(reward, 2))
 

@@ -6,7 +6,7 @@ import * as Path from "effect/Path"
 import * as Stream from "effect/Stream"
 import type { Measurement, RunHistory } from "./RunHistory.ts"
 
-/** What a reward for the form of an answer adds or takes away. */
+/** The most that rewards for an answer's form add to or take from the reward for a right answer. */
 const mostBesidesCorrect = 0.11
 
 const isOnScale = ({ reward, value }: Measurement) => Math.abs(reward - value) < mostBesidesCorrect

@@ -49,7 +49,7 @@ interface MeanReward {
   readonly mean: string
 }
 
-/** Of evaluators that do not grade answers as right or wrong. */
+/** Mean rewards of evaluators that do not grade answers as right or wrong. */
 const meanRewards = ({ records }: RunHistory): ReadonlyArray<MeanReward> =>
   records.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, metrics, reward, score }) => {
     if (reward === undefined || score !== undefined) return []
@@ -79,7 +79,7 @@ export const lines = (history: RunHistory, style: Style): ReadonlyArray<string> 
   ...heldOutRewards(history, style)
 ]
 
-/** For programs: the first and last measurement of each evaluator. */
+/** The report for programs: the first and last measurement of each evaluator. */
 export const record = ({ measurements, rewards }: RunHistory) => ({
   iterations: rewards.length,
   evaluations: Object.fromEntries(

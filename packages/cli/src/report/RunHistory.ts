@@ -44,7 +44,7 @@ const measurementOf = (record: RunRecord.RunRecord): ReadonlyArray<Measurement> 
   }]
 }
 
-/** Of what was measured again after a resume, the latest. */
+/** The latest of the measurements that a resumed run repeated. */
 const latest = (
   measurements: ReadonlyArray<Measurement>
 ) => [...new Map(measurements.map((measured) => [`${measured.evaluator} ${measured.iteration}`, measured])).values()]

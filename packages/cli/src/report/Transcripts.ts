@@ -31,11 +31,11 @@ const chosen = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
 
 const headline = new Set(["question", "reference"])
 
-/** What a turn reports, in lines; nothing of an empty message, as beside a tool call. */
+/** The logs of a turn as lines, without empty messages, such as those beside a tool call. */
 const turnLines = (logs: Trajectory.Transition["logs"]) =>
   Object.entries(logs).flatMap(([name, value]) => value === "" || headline.has(name) ? [] : [`${name}: ${value}`])
 
-/** What was said, turn by turn. */
+/** The text of the turns. */
 const said = ({ transitions }: Trajectory.Trajectory) =>
   transitions.flatMap(({ logs }) => Object.hasOwn(logs, "response") ? [logs["response"]] : turnLines(logs)).join("\n")
 

@@ -172,7 +172,7 @@ const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<
   ...given(options.samplesPerMinute, (samplesPerMinute) => ({ samplesPerMinute }))
 })
 
-/** Fails before any client's work could be lost. Who owns which run is read once, when a server starts, so no two may write there. */
+/** Claims the folder of checkpoints, before any client's work could be lost. Owners of runs are read once, when a server starts, so no two may share it. */
 const keep = Effect.fnUntraced(
   function*(folder: string) {
     const fs = yield* FileSystem.FileSystem

@@ -30,5 +30,5 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** In place of Effect's own console logger. */
+/** Replaces Effect's own console logger. */
 export const layer: Layer.Layer<never, never, Output> = Logger.layer([make])

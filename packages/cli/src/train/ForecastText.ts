@@ -2,7 +2,7 @@
 import { Usage } from "@effect-rl/core"
 import * as Quantity from "../terminal/Quantity.ts"
 
-/** As it is recorded, or as JSON has it. */
+/** A forecast as it is recorded, or as JSON has it. */
 interface Forecast {
   readonly prefilled: number | null
   readonly sampled: number | null

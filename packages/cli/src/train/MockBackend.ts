@@ -20,7 +20,7 @@ const textOf = (prompt: Sampling.SampleRequest["prompt"]) =>
 const end = ([stop]: Sampling.Stop = []): ReadonlyArray<number> =>
   typeof stop === "string" ? Array.from(tokenizer.encode(stop)) : stop === undefined ? [] : [stop]
 
-/** In the box if the prompt speaks of one. */
+/** The tokens of an answer, in `\boxed{…}` where the prompt asks for that. */
 const say = (prompt: string, answer: string) =>
   tokenizer.encode(prompt.includes("\\boxed") ? `\\boxed{${answer}}` : answer)
 
@@ -60,7 +60,7 @@ const script = (answerKey: Ref.Ref<AnswerTo>): Script.Script => ({
     }))
 })
 
-/** Its weights do not matter and are gone with the process: a run resumes from any checkpoint with new ones. */
+/** The mock's weights do not matter and are gone with the process: a run resumes from any checkpoint with new ones. */
 const resumable = (model: string) =>
   Effect.map(Tinker.Tinker, (tinker) =>
     Tinker.Tinker.of({

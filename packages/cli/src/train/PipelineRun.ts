@@ -58,7 +58,7 @@ const report = Effect.fnUntraced(function*(folder: string, trained: ReadonlyArra
   })
 })
 
-/** What is said beside the stages' own runs. */
+/** The output of a pipeline, beside those of its stages' runs. */
 export const outputOf = (flags: TrainRun.Flags) => Layer.provide(Output.layer(flags), RunLog.layerNone)
 
 /** Trains the stages in turn, and gives what each has come to. Run again after it was cut short, it goes on where it was. */

@@ -10,7 +10,7 @@ import * as PipelineRun from "./PipelineRun.ts"
 import * as SeedSweep from "./SeedSweep.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-/** Of one stage with one seed. */
+/** The measurements of one stage with one seed. */
 const measured = ({ history, stage }: PipelineRun.Trained) =>
   Object.entries(FinalReport.record(history).evaluations).flatMap(([evaluator, { after, before }]) =>
     after === undefined || before === undefined ? [] : [{ stage, evaluator, before: before.value, after: after.value }]

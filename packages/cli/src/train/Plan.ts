@@ -16,12 +16,12 @@ import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-/** What is asked at most. */
+/** The most that a run asks of models. */
 export interface Use {
   readonly responses: number
-  /** Of the weights that are trained. */
+  /** Tokens of the weights that are trained. */
   readonly own: Spent.Spent
-  /** Of other weights: references, teachers, judges. */
+  /** Tokens of other weights: references, teachers, judges. */
   readonly others: Spent.Spent
 }
 
@@ -29,12 +29,12 @@ export interface Plan {
   readonly iterations: number
   /** Problems or examples of an iteration. */
   readonly groups: number
-  /** Of each iteration, as its first batch has it, when every group has something to learn from. */
+  /** Use of each iteration, as the first batch has it, when every group has something to learn from. */
   readonly iteration: Use
   readonly evaluations: number
-  /** Of each evaluation. */
+  /** Use of each evaluation. */
   readonly evaluation: Use
-  /** Of the whole run; without dollars where the table has no price for the weights that are trained. */
+  /** Use of the whole run; without dollars where the table has no price for the weights that are trained. */
   readonly total: Use
 }
 
@@ -134,7 +134,7 @@ const read = Effect.fnUntraced(function*<E, R>({ batch }: Recipe.Examples<E, R>,
   return first
 })
 
-/** What other weights read of it, such as a reference. */
+/** The positions that other weights, such as a reference, read of the training data. */
 const compared = ({ own: { trained } }: Use, readers: number): Use => ({
   ...nothing,
   others: { ...Spent.zero, prefilled: readers * trained }
@@ -151,7 +151,7 @@ const measured = Effect.fnUntraced(function*<E, R>({ evaluators }: Recipe.Task<E
   return use()
 })
 
-/** With the dollars that the table knows. */
+/** The use with its dollars, where its model has a price. */
 const priced = (use: Use, price: Prices.Price | undefined): Use => {
   const { dollars: _, ...own } = use.own
   const dollars = Prices.cost(price, own)
@@ -180,7 +180,7 @@ export const make = Effect.fnUntraced(function*<E, R>(task: Recipe.Task<E, R>) {
   return plan
 })
 
-/** Everything that is asked, of whichever weights; dollars are those of the weights that are trained. */
+/** What the run uses of all weights together; dollars are those of the weights that are trained. */
 export const all = ({ total: { others, own } }: Plan): Spent.Spent => {
   const { dollars: _, ...sum } = Spent.add(own, others)
   return own.dollars === undefined ? sum : { ...sum, dollars: own.dollars }

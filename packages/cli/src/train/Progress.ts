@@ -40,7 +40,7 @@ export const begin = (now: number): Progress => ({
   seconds: { sampling: 0, training: 0, evaluating: 0 }
 })
 
-/** As many as a narrow terminal has room for. */
+/** The number of rewards that are kept: as many as a narrow terminal has room for. */
 const rememberedRewards = 48
 
 const updated = (self: Progress, record: RunRecord.Updated): Progress => {

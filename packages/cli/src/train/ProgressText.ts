@@ -12,7 +12,7 @@ const bar = (share: number) => {
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)}`
 }
 
-/** As wide as the number of the last iteration. */
+/** The iteration's number, as wide as that of the last one. */
 const iterationNumber = (done: number, iterations: number | null) =>
   iterations === null ? String(done) : `${String(done).padStart(String(iterations).length)}/${iterations}`
 
@@ -49,7 +49,7 @@ export const doing = (progress: Progress.Progress): string => {
   return place + activity(progress)
 }
 
-/** The same in one line with the time. */
+/** What is going on now, with its times, in one line. */
 export const live = (progress: Progress.Progress, now: number): string => {
   const text = doing(progress)
   return text === "" ? "" : `${text} · ${times(progress, now)}`
@@ -103,7 +103,7 @@ const numbers = (
     return value === undefined ? [] : [`${name} ${style.bold(show(value))}`]
   })
 
-/** From this share of cut responses on, the limit is what is measured. */
+/** The share of cut responses from which on the reward measures the token limit rather than the answers. */
 const highTruncation = 0.5
 
 const truncation = (truncated: number, style: Style) => {

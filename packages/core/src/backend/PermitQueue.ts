@@ -7,7 +7,7 @@ import type { TinkerError } from "./TinkerError.ts"
 export type Lane = "training" | "evaluation" | "judge"
 
 /** Where all lanes wait, judges get 4 permits of 7, evaluation 2 and training 1: requests that finish a rollout go first. */
-export const shares: Readonly<Record<Lane, number>> = { judge: 4, evaluation: 2, training: 1 }
+const shares: Readonly<Record<Lane, number>> = { judge: 4, evaluation: 2, training: 1 }
 
 export const lanes: ReadonlyArray<Lane> = ["judge", "evaluation", "training"]
 

@@ -223,10 +223,10 @@ const make = (variant: Variant) =>
     })
   })
 
-/** Its prompt closes the thinking block; reasoning in a message is left out. @see tinker-cookbook `DeepSeekV3DisableThinkingRenderer` */
+/** A renderer whose prompt closes the thinking block, and that leaves out the reasoning of messages. @see tinker-cookbook `DeepSeekV3DisableThinkingRenderer` */
 export const deepSeekV3 = make({ name: "deepseekv3", thinks: false })
 
-/** The same under its other name. */
+/** The renderer `deepseekv3` under its other name. */
 export const deepSeekV3DisableThinking = make({ name: "deepseekv3_disable_thinking", thinks: false })
 
 /** @see tinker-cookbook `DeepSeekV3ThinkingRenderer` */

@@ -21,7 +21,7 @@ type Messages = ReadonlyArray<Message.Message>
 
 interface Variant {
   readonly name: string
-  /** From 1 to 100; without it, the model does not think. */
+  /** The reasoning effort, from 1 to 100; without it, the model does not think. */
   readonly effort?: number
   readonly keepsThinking?: boolean
 }
@@ -159,9 +159,9 @@ const make = (variant: Variant) =>
 
 /** @see tinker-cookbook `DeepSeekV4_1Renderer` */
 export const deepSeekV41 = make({ name: "deepseekv4_1", effort: 75 })
-/** With an effort of 50. */
+/** A renderer that asks for a reasoning effort of 50. */
 export const deepSeekV41LowReasoning = make({ name: "deepseekv4_1_low_reasoning", effort: 50 })
-/** With an effort of 100, the highest. */
+/** A renderer that asks for the highest reasoning effort, 100. */
 export const deepSeekV41MaxReasoning = make({ name: "deepseekv4_1_max_reasoning", effort: 100 })
 
 /** Answers without thinking; reasoning in a message is left out. */

@@ -24,7 +24,7 @@ export interface TextReader {
 /** Makes a reader of one response that writes to a sink. */
 export type MakeReader = (sink: DeltaSink) => TextReader
 
-export const toDelta = (call: Result.Result<ToolCall, UnparsedToolCall>): Delta =>
+const toDelta = (call: Result.Result<ToolCall, UnparsedToolCall>): Delta =>
   Result.isSuccess(call)
     ? { _tag: "ToolCall", toolCall: call.success }
     : { _tag: "UnparsedToolCall", unparsedToolCall: call.failure }

@@ -214,7 +214,7 @@ const make = (variant: Variant) =>
 
 /** The model always thinks; the variants set how much. @see tinker-cookbook `Glm5_3Renderer` */
 export const glm53MaxReasoning = make({ name: "glm5_3_max_reasoning", effort: "Max" })
-/** With high effort of reasoning. */
+/** A renderer that asks for high reasoning effort. */
 export const glm53HighReasoning = make({ name: "glm5_3_high_reasoning", effort: "High" })
-/** With low effort of reasoning. */
+/** A renderer that asks for low reasoning effort. */
 export const glm53LowReasoning = make({ name: "glm5_3_low_reasoning", effort: "Low" })

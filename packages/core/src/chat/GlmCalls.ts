@@ -43,7 +43,7 @@ const readArguments = (body: string): Result.Result<ReadonlyMap<string, PythonJs
 }
 
 /** Reads a whole block, tags included. */
-export const readBlock = (rawText: string): Result.Result<ToolCall, UnparsedToolCall> => {
+const readBlock = (rawText: string): Result.Result<ToolCall, UnparsedToolCall> => {
   const found = block.exec(rawText)
   if (found === null) {
     return Result.fail({ rawText, error: "Malformed GLM tool call: expected a name and its arguments" })

@@ -137,7 +137,7 @@ export const gptOssNoSystemPrompt = make({ name: "gpt_oss_no_sysprompt" })
 
 /** Begins with the model's own system message, which names the day and the effort, like the variants below. */
 export const gptOssLowReasoning = make({ name: "gpt_oss_low_reasoning", effort: "low" })
-/** With medium effort of reasoning. */
+/** A renderer that asks for medium reasoning effort. */
 export const gptOssMediumReasoning = make({ name: "gpt_oss_medium_reasoning", effort: "medium" })
-/** With high effort of reasoning. */
+/** A renderer that asks for high reasoning effort. */
 export const gptOssHighReasoning = make({ name: "gpt_oss_high_reasoning", effort: "high" })

@@ -67,7 +67,7 @@ export const segment = (header: string, body: string, rawText: string): Segment 
 })
 
 /** The segments that have a body. */
-export const segments = (text: string): ReadonlyArray<Segment> => {
+const segments = (text: string): ReadonlyArray<Segment> => {
   const found: Array<Segment> = []
   let at = 0
   for (let body = text.indexOf(message); body !== -1; body = text.indexOf(message, at)) {

@@ -188,12 +188,12 @@ export const kimiK2 = make({ name: "kimi_k2", opening: "" })
 
 /** @see tinker-cookbook `KimiK25Renderer` */
 export const kimiK25 = make({ name: "kimi_k25", opening: "<think>" })
-/** Its prompt closes the thinking block at once. */
+/** A renderer whose prompt closes the thinking block at once. */
 export const kimiK25DisableThinking = make({ name: "kimi_k25_disable_thinking", opening: "<think></think>" })
 
-/** The same format as K2.5. */
+/** A renderer with the format of K2.5. */
 export const kimiK26 = make({ name: "kimi_k26", opening: "<think>" })
-/** Its prompt closes the thinking block at once. */
+/** A renderer whose prompt closes the thinking block at once. */
 export const kimiK26DisableThinking = make({ name: "kimi_k26_disable_thinking", opening: "<think></think>" })
 /** Keeps the thinking of earlier turns. */
 export const kimiK26PreserveThinking = make({

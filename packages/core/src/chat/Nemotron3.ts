@@ -113,14 +113,14 @@ const make = (variant: Variant) => (tokenizer: Tokenizer) => QwenVl.make(dialect
 export const nemotron3 = make({ name: "nemotron3" })
 /** Asks for low effort after the last user message. */
 export const nemotron3LowThinking = make({ name: "nemotron3_low_thinking", effort: "\n\n{reasoning effort: low}" })
-/** Its prompt closes the thinking block. */
+/** A renderer whose prompt closes the thinking block. */
 export const nemotron3DisableThinking = make({ name: "nemotron3_disable_thinking", disablesThinking: true })
 /** Keeps the thinking of earlier turns. */
 export const nemotron3PreserveThinking = make({ name: "nemotron3_preserve_thinking", keepsThinking: true })
 
 /** Also for the 3.5 models. @see tinker-cookbook `Nemotron3UltraRenderer` */
 export const nemotron3Ultra = make({ name: "nemotron3_ultra", isUltra: true })
-/** Its prompt closes the thinking block. */
+/** A renderer whose prompt closes the thinking block. */
 export const nemotron3UltraDisableThinking = make({
   name: "nemotron3_ultra_disable_thinking",
   isUltra: true,

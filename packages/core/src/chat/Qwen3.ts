@@ -169,10 +169,10 @@ const make = Effect.fnUntraced(function*(
 export const qwen3 = (tokenizer: Tokenizer) =>
   make({ name: "qwen3", framesThinking: true, disablesThinking: false }, tokenizer)
 
-/** Its prompt ends with an empty thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt ends with an empty thinking block; a turn with reasoning cannot be trained. */
 export const qwen3DisableThinking = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_disable_thinking", framesThinking: true, disablesThinking: true }, tokenizer)
 
-/** For the 2507 instruct models, which do not think. */
+/** The renderer of the 2507 instruct models, which do not think. */
 export const qwen3Instruct = (tokenizer: Tokenizer) =>
   make({ name: "qwen3_instruct", framesThinking: false, disablesThinking: false }, tokenizer)

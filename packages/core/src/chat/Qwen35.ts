@@ -127,7 +127,7 @@ export const dialect = ({ disablesThinking = false, keepsThinking = false, name 
 /** @see tinker-cookbook `Qwen3_5Renderer` */
 export const qwen35 = (tokenizer: Tokenizer) => QwenVl.make(dialect({ name: "qwen3_5" }), tokenizer)
 
-/** Its prompt closes the thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt closes the thinking block; a turn with reasoning cannot be trained. */
 export const qwen35DisableThinking = (tokenizer: Tokenizer) =>
   QwenVl.make(dialect({ name: "qwen3_5_disable_thinking", disablesThinking: true }), tokenizer)
 

@@ -65,10 +65,10 @@ const make = (name: string, sentence: string, disablesThinking: boolean) => (tok
 
 /** @see tinker-cookbook `Qwen3_8Renderer` */
 export const qwen38Xhigh = make("qwen3_8_xhigh_reasoning", sentences.xhigh, false)
-/** With medium effort of reasoning. */
+/** A renderer that asks for medium reasoning effort. */
 export const qwen38Medium = make("qwen3_8_medium_reasoning", sentences.medium, false)
-/** With low effort of reasoning. */
+/** A renderer that asks for low reasoning effort. */
 export const qwen38Low = make("qwen3_8_low_reasoning", sentences.low, false)
 
-/** Its prompt closes the thinking block; a turn with reasoning cannot be trained. */
+/** A renderer whose prompt closes the thinking block; a turn with reasoning cannot be trained. */
 export const qwen38DisableThinking = make("qwen3_8_disable_thinking", "", true)

@@ -56,5 +56,5 @@ const dialect = (name: string, framesThinking: boolean): QwenVl.Dialect => ({
 /** @see tinker-cookbook `Qwen3VLRenderer` */
 export const qwen3Vl = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl", true), tokenizer)
 
-/** For the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
+/** The renderer of the instruct models, which do not think. @see tinker-cookbook `Qwen3VLInstructRenderer` */
 export const qwen3VlInstruct = (tokenizer: Tokenizer) => QwenVl.make(dialect("qwen3_vl_instruct", false), tokenizer)

@@ -116,7 +116,7 @@ const trained = (messages: Messages, trainOnWhat: TrainOnWhat): ReadonlyArray<nu
     : all.filter((index) => Supervision.isTrained(messages, index, start, trainOnWhat))
 }
 
-/** At most one example, which ends with the last message that is trained; later messages must be valid as well. */
+/** One example, which ends with the last message that is trained, or none; later messages must be valid as well. */
 const examples = Effect.fnUntraced(function*(
   format: Format,
   effort: number,

@@ -44,7 +44,7 @@ export const learnability = ({ least = 0.05, success }: LearnabilityOptions): We
 export interface Options {
   readonly weight: Weight
   readonly groupsPerBatch: number
-  /** As many as the dataset has unless given. */
+  /** The number of batches; that of the dataset unless given. */
   readonly batches?: number
 }
 

@@ -16,7 +16,7 @@ export interface Seen {
   readonly rewards: ReadonlyArray<number>
 }
 
-/** By the groups' keys, from the iterations before the one whose batch is chosen. */
+/** What was seen of each group, by its key, in the iterations before the one whose batch is chosen. */
 export type History = ReadonlyMap<string, Seen>
 
 /** The result of one group in one iteration. */

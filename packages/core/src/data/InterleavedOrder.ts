@@ -8,7 +8,7 @@ export interface Pool {
   readonly groups: number
 }
 
-/** For each slot `S` in order: the position of its source, and which of that source's groups. */
+/** The source of each slot `S`, by its position, and the index of the group within that source. */
 export interface Schedule {
   readonly sourceS: Uint32Array
   readonly groupS: Uint32Array

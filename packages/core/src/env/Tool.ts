@@ -1,4 +1,4 @@
-/** What a policy can call. */
+/** Tools that a policy can call. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -10,9 +10,9 @@ import type * as StopReason from "./StopReason.ts"
 export interface TurnTimes {
   /** When its prompt went to the policy, since 1970. */
   readonly began: number
-  /** Until the policy had answered, including the time that the request waited. */
+  /** Time until the policy had answered, including the time that the request waited. */
   readonly sampling: number
-  /** From then until the environment had answered. */
+  /** Time from the policy's answer to the environment's. */
   readonly environment: number
 }
 

@@ -37,7 +37,7 @@ export const total = (data: ReadonlyArray<TrainingDatum>, valuesOf: (datum: Trai
 }
 
 /** Each position's value plus those of all later positions, discounted by their distance: Σⱼ γʲ·v[t+j]. */
-export const discounted = (values: Float64Array, discount: number): Float64Array => {
+const discounted = (values: Float64Array, discount: number): Float64Array => {
   const result = Float64Array.from(values)
   for (let t = result.length - 2; t >= 0; t--) result[t] = (result[t] ?? 0) + discount * (result[t + 1] ?? 0)
   return result

@@ -46,7 +46,7 @@ export type Example<X extends Extras> =
 
 /** A policy loss of one datum, as an expression with its graph and its formula. */
 export interface LossExpression<in out X extends Extras = {}> {
-  /** It reads only its own datum. */
+  /** The loss of a datum depends on that datum alone. */
   readonly scope: "datum"
   readonly name: string
   readonly parameters: Readonly<Record<string, number>>

@@ -18,7 +18,7 @@ export const sequences = (data: Data, logprobsDT: ReadonlyArray<Float32Array>): 
 const chosen = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 0)
 const rejected = (values: ReadonlyArray<number>) => values.filter((_, index) => index % 2 === 1)
 
-/** For each pair of values, the first minus the second. */
+/** The first value minus the second, for each pair of values. */
 export const margins = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const others = rejected(values)
   return chosen(values).map((value, pair) => value - (others[pair] ?? NaN))

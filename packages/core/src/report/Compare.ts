@@ -117,7 +117,7 @@ export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>
   }
 }
 
-/** After how many problems the sides could be told apart; valid however often one looks. */
+/** The number of problems after which the sides could be told apart; valid however often the comparison is looked at. */
 export interface Stopping {
   /** The interval after all problems. */
   readonly interval: ConfidenceSequence.Interval

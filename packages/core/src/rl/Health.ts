@@ -26,7 +26,7 @@ export interface Sign {
   readonly advice?: string
 }
 
-/** In the order in which they are worth looking at. */
+/** The signs of a run's health, in the order in which they are worth looking at. */
 export const signs: ReadonlyArray<Sign> = [
   {
     metric: "optim/effective_sample_size",

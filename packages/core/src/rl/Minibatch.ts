@@ -11,10 +11,10 @@ export interface Minibatch {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** What its passes are made of. */
+/** The training datums of a minibatch's passes. */
 export const data = ({ groups }: Minibatch): ReadonlyArray<TrainingDatum> => groups.flatMap(({ data }) => data)
 
-/** What the passes of an optimizer step are made of. */
+/** The training datums of an optimizer step's passes. */
 export const dataIn = (minibatches: ReadonlyArray<Minibatch>, substep: number) =>
   minibatches.filter((minibatch) => minibatch.substep === substep).flatMap(data)
 

@@ -60,7 +60,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
 
   return {
     passes,
-    /** What the passes of an optimizer step were made of. */
+    /** The training datums of an optimizer step's passes so far. */
     dataIn: (substep: number) => Minibatch.dataIn(made, substep),
     report: (outputs: ReadonlyArray<Program.UpdateOutput>) => StreamedUpdate.report(running, update, outputs)
   }

@@ -6,7 +6,7 @@ import * as Schedule from "./Schedule.ts"
 /** A group that ended, with what became of it. */
 export interface Ended extends Schedule.Ended {
   readonly result: GroupResult
-  /** Its tokens by their weights, where it may have hopped. */
+  /** The group's tokens by the weights that sampled them, where it may have hopped. */
   readonly tokens: ReadonlyArray<PublishedWeights.TokenSpan>
 }
 
@@ -66,12 +66,12 @@ export const make = (iteration: number, settle: (group: Schedule.Ticket) => void
       }
       return stale.map(([name]) => name)
     },
-    /** For the iteration's update. */
+    /** Takes groups for the iteration's update. */
     take: (groups: ReadonlyArray<Ended>) => {
       change({ ended: now.ended.filter((group) => !groups.includes(group)), taken: now.taken + groups.length })
       groups.forEach(settle)
     },
-    /** For the record of the iteration's update: a run is done with a group when its records say what became of it. */
+    /** Takes groups that were put aside for the record of the iteration's update: a run is done with a group when its records say what became of it. */
     takeAside: (due: ReadonlyArray<Aside>) => {
       change({ aside: now.aside.filter((one) => !due.includes(one)) })
       for (const { group } of due) settle(group)

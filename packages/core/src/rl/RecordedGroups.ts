@@ -42,7 +42,7 @@ const told = ({ groups, iteration }: RunRecord.Credited) =>
     return { name, group: { began: ended - inFlight, ended, fate: fateOf(credit) } }
   })
 
-/** While the records are read in their order. A group that was given up has not ended: it begins anew. */
+/** Collects groups while the records are read in their order. A group that was given up has not ended: it begins anew. */
 export const make = (isGivenUp: (record: RunRecord.GroupRolledOut) => boolean) => {
   const groups = new Map<string, Group>()
   const updates = new Map<number, Update>()

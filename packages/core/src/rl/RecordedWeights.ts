@@ -1,7 +1,7 @@
 /** The iterations whose weights a run's records tell of, by the optimizer steps behind them. */
 import type * as RunRecord from "../record/RunRecord.ts"
 
-/** While the records of iterations are read, some of them several times. */
+/** Collects weights while the records of iterations are read, some of them several times. */
 export const make = () => {
   const steps = new Map([[0, 0]])
   const iterations = new Map([[0, 0]])

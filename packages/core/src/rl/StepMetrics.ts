@@ -104,7 +104,7 @@ const duplicates = (groups: ReadonlyArray<GroupResult.Group>, episodes: number) 
   return Statistics.ratio(Statistics.sum(repeated), episodes)
 }
 
-/** What the environments reported, unless it bears the name of one of our own numbers. */
+/** Numbers that the environments reported, but for those named like one of our own. */
 const environmentNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   const episodes = groups.flatMap(episodesOf)
   const verdicts = groups.map(verdictOf)

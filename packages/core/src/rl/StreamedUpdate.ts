@@ -14,7 +14,7 @@ export interface StreamedUpdate {
   readonly aside: ReadonlyArray<GroupQueue.Aside>
   /** Groups that began while it was being made. */
   readonly wave: GroupQueue.Wave
-  /** From its beginning until its last groups were credited. */
+  /** Time from the iteration's beginning until its last groups were credited. */
   readonly seconds: number
 }
 

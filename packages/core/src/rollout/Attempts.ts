@@ -115,5 +115,5 @@ export const settle = <A, E, PE, R>(
     }
   })
 
-/** For failures of the whole group, where dropping means skipping. */
+/** The consequence of a failure of the whole group, for which dropping means skipping. */
 export const skip = (reason: Skipped["reason"]) => Effect.fail({ _tag: "Skip", reason } as const)

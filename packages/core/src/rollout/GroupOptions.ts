@@ -44,7 +44,7 @@ export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never
   readonly hooks?: Hooks<HE, HR>
 }
 
-/** The same options, where hooks and environment share their error and requirement types. */
+/** Options whose hooks have the environment's types of errors and requirements. */
 export interface Settings<E, R, PE> extends Bounds {
   readonly onFailure?: FailurePolicy.FailurePolicy<E, PE>
   readonly hooks?: Hooks<E, R>

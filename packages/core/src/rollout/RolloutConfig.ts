@@ -20,7 +20,7 @@ export interface RolloutConfig {
 /** The defaults. */
 export const simple: RolloutConfig = { env: {}, rollout: {} }
 
-/** For agents: long conversations, many calls one after the other, and nothing earned at a limit. */
+/** The configuration for agents: long conversations, many calls one after the other, and no reward at a limit. */
 export const agentic: RolloutConfig = {
   env: {
     limits: { maxTurns: 10, maxTrajectoryTokens: 65_536, maxToolCalls: 30 },

@@ -44,7 +44,7 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
   })
 })
 
-/** While nothing else goes on, so that what it cost is known. */
+/** Measures while nothing else goes on, so that the cost of the measurement is known. */
 const measureNow = Effect.fnUntraced(function*<EE, ER>(
   run: RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,

@@ -35,7 +35,7 @@ export const finish = <A, E, R>(
     )
   )
 
-/** The same in a finalizer, which cannot be interrupted. */
+/** Runs the effect where it cannot be interrupted, as in a finalizer, and waits for it no longer than `limit`. */
 export const finishLast = <R>(
   effect: Effect.Effect<void, never, R>,
   limit: Duration.Input

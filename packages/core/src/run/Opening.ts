@@ -27,7 +27,7 @@ import * as Segments from "./Segments.ts"
 import * as Spending from "./Spending.ts"
 import * as Start from "./Start.ts"
 
-/** Before its first iteration is done, a run may begin anew with other options. */
+/** Whether a record says that an iteration is done; until then, a run may begin anew with other options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
 
 /** Whether the stored run has the same identity; fails where it has another and has begun. */

@@ -37,7 +37,7 @@ export interface UpdateOutput {
   readonly adam: AdamParams
   readonly passes: ReadonlyArray<PassOutput>
   readonly optimizer: OptimStepOutput
-  /** From its submission until its results arrived. */
+  /** Time from the update's submission until its results arrived. */
   readonly seconds: number
 }
 
@@ -114,7 +114,7 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly ahead: number
   /** Updates go on while weights are evaluated that were saved for that; otherwise they wait. */
   readonly evaluatesBeside?: boolean
-  /** From the cursor on; those after the first `until` iterations of the run are not asked for. */
+  /** The iterations from the cursor on; those after the first `until` iterations of the run are not asked for. */
   readonly iterations: (
     from: Cursor,
     weights: Weights,

@@ -74,7 +74,7 @@ const stopBehind = Effect.fnUntraced(function*(source: Writer.Source) {
  * The text after the prompt when message `index` ends the conversation; `undefined` where the conversation does not begin with the
  * prompt.
  */
-export const response = Effect.fnUntraced(
+const response = Effect.fnUntraced(
   function*(writer: Writer.Writer, index: number, stops: ReadonlyArray<string>) {
     const prompt = yield* writer.prompt(index)
     const text = yield* writer.whole(index + 1)

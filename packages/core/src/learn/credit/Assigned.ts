@@ -19,12 +19,12 @@ export interface GroupCredit {
   readonly reason?: string
   /** One advantage per member; empty where the group is not trained on. */
   readonly advantagesG: Float32Array
-  /** In the order of members and turns; empty where the group is not trained on. */
+  /** Training datums in the order of members and turns; empty where the group is not trained on. */
   readonly data: ReadonlyArray<TrainingData.TrainingDatum>
 }
 
 export interface Assigned {
-  /** In the order of the given groups. */
+  /** One per given group, in their order. */
   readonly groups: ReadonlyArray<GroupCredit>
   readonly metrics: Readonly<Record<string, number>>
   /** The memory to pass to the next call. */

@@ -57,7 +57,7 @@ const sorted = Effect.fnUntraced(function*(results: ReadonlyArray<GroupResult>, 
   return byTag
 })
 
-/** In the order of the results. */
+/** The credits of all parts together, in the order of the results. */
 const together = (
   results: ReadonlyArray<GroupResult>,
   assigned: ReadonlyArray<readonly [tag: string, assigned: Assigned]>

@@ -6,7 +6,7 @@ import type { Operation, Value } from "./Value.ts"
 import * as Whitelist from "./Whitelist.ts"
 
 /** Most nodes of a graph. */
-export const maximumNodes = 4096
+const maximumNodes = 4096
 
 const maximumDepth = 8
 

@@ -97,7 +97,7 @@ const gradientsOf = ({ slopes }: Register, data: ReadonlyArray<Inputs>, { placeO
   })
 }
 
-/** Of data that all fit. */
+/** Evaluates a program on data whose inputs all fit it. */
 export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>) => {
   const layout = layoutOf(program, data)
   compute(program, data, layout)

@@ -40,7 +40,7 @@ export const make = (extent: Extent, isTracked = false, constant?: number): Regi
   slopes: empty
 })
 
-export const countOf = ({ extent }: Register, { data, tokens }: Layout): number => extent === "token" ? tokens : data
+const countOf = ({ extent }: Register, { data, tokens }: Layout): number => extent === "token" ? tokens : data
 
 /** Makes room, half as much again as is needed, and clears the slopes. */
 export const prepare = (register: Register, layout: Layout): void => {
@@ -72,11 +72,11 @@ const pointwise = (x: Register, y: Register | undefined, { back, forward }: Loop
 export const unary = (x: Register, operation: Unary): Instruction =>
   pointwise(x, undefined, operation.loops ?? Loops.ofOne(operation))
 
-/** Of operands of one extent. */
+/** An operation on two operands of the same extent. */
 export const binary = (x: Register, y: Register, operation: Binary): Instruction =>
   pointwise(x, y, operation.loops ?? Loops.ofTwo(operation))
 
-/** One of two values; the other has no gradient. Of operands of one extent. */
+/** One of two values, by a condition; the other gets no gradient. The operands have the same extent. */
 export const where = (condition: Register, yes: Register, no: Register): Instruction => {
   const output = make(yes.extent, yes.isTracked || no.isTracked)
   return {

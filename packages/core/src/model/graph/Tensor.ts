@@ -25,7 +25,7 @@ export const refuse = (detail: string): never => {
 }
 
 /** Most elements of one tensor, so that a graph from outside cannot exhaust the memory. */
-export const maximumElements = 2 ** 23
+const maximumElements = 2 ** 23
 
 export const sizeOf = (shape: Shape): number => {
   const size = shape.reduce((product, length) => product * length, 1)
