@@ -66,7 +66,7 @@ describe("effect-rl", () => {
     ["serve --host 192.0.2.1 --prot 1", "error: unknown flag --prot; did you mean --port?"],
     [
       "train arithmetic --plan --temperature 0.7",
-      "error: --temperature is 0.7, expected its default, or --allow-biased: "
+      "error: --temperature is 0.7, expected 1, or --allow-biased: "
     ],
     [
       "train arithmetic --plan --config nowhere.yaml",

@@ -41,7 +41,9 @@ export interface SamplingSettings extends Schema.Codec.Encoded<typeof SamplingSe
 type Resolved = typeof SamplingSettings.Type
 
 /** The first setting, if any, under which the sampler's log-probabilities are not those of the distribution that it sampled from. */
-export const bias = ({ temperature, topK, topP }: Resolved): readonly [field: string, value: number] | undefined => {
+export const bias = (
+  { temperature, topK, topP }: Resolved
+): readonly [field: "temperature" | "topP" | "topK", value: number] | undefined => {
   if (temperature !== 1) return ["temperature", temperature]
   if (topP < 1) return ["topP", topP]
   return topK > 0 ? ["topK", topK] : undefined

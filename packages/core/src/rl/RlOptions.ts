@@ -176,7 +176,8 @@ const checkBias = (sampling: typeof SamplingSettings.SamplingSettings.Type) => {
   const biased = SamplingSettings.bias(sampling)
   if (biased === undefined || sampling.allowBiased) return Effect.void
   const [field, found] = biased
-  const expected = "its default, or sampling.allowBiased: the log-probabilities trained on would be biased"
+  const neutral = Setting.defaults(SamplingSettings.SamplingSettings)[field]
+  const expected = `${neutral}, or sampling.allowBiased: the log-probabilities trained on would be biased`
   return Effect.fail(new InvalidOption({ field: `sampling.${field}`, found: String(found), expected }))
 }
 
