@@ -43,7 +43,7 @@ export const writeFile = <E, R>(file: string, content: Stream.Stream<Uint8Array,
   Effect.mapError(
     AtomicFile.write(file, content),
     (error) =>
-      error instanceof PlatformError ? new ProjectionError({ file, detail: FileFailure.describe(file, error) }) : error
+      error instanceof PlatformError ? new ProjectionError({ file, detail: FileFailure.describe("it", error) }) : error
   )
 
 /** Replaces a file by the text. */
