@@ -1,14 +1,13 @@
 import { WorkerThreads } from "@effect-rl/cluster"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Machines from "./Machines.ts"
 import * as Walks from "./Walks.ts"
 
 const threads = WorkerThreads.layer({ file: new URL("./workers/Thread.ts", import.meta.url), threads: 2 })
 
-const traceFile = Effect.sync(() => join(mkdtempSync(join(tmpdir(), "effect-rl-threads-")), "trace"))
+const traceFile = Effect.map(Machines.folder, ({ folder }) => join(folder, "trace"))
 
 describe("worker threads", { concurrent: false }, () => {
   it.live("give the same groups as this thread, and their logs", () =>
