@@ -109,7 +109,7 @@ const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--pass-k 2", "--pass-k is 2, expected no value: the credit centered does not have this option"],
   ["--credit gdpo", "--reward-parts is left out, expected metrics with their weights, such as correct=1,format=0.1"],
   ["--credit gdpo --reward-parts correct", "--reward-parts is correct, expected metrics with their weights"],
-  ["--max-batches 4", "--max-batches is 4, expected left out, or rollout.dynamic.minInformative above 0 as well"],
+  ["--max-batches 4", "--max-batches is 4, expected left out, or --min-informative above 0 as well"],
   ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
   ["--pace streaming --hop", "--hop is true, expected no value: the pace streaming does not have this setting"],
   ["--kl-reference sums", "--kl-reference is sums, expected left out where there is no KL penalty"]

@@ -83,7 +83,7 @@ describe("decoding settings", () => {
       { limits: { maxTurn: 3 } },
       "sampling.limits.maxTurn",
       "3",
-      "no setting of this name: did you mean \"maxTurns\"? Choose from: maxTurns, turnTimeout"
+      "the name of a setting: did you mean \"maxTurns\"? Choose from: maxTurns, turnTimeout"
     ]
   ]
   for (const [given, field, found, expected] of cases) {
