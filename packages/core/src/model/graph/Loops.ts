@@ -12,10 +12,10 @@ type Forward = (x: Numbers, y: Numbers, to: Numbers, count: number) => void
 /** Adds `given` times the slope to the slopes of an operand; a `given` of 0 stays 0, whatever it is multiplied by. */
 type Back = (given: Numbers, x: Numbers, y: Numbers, to: Numbers, own: Numbers, count: number) => void
 
-/** Both ways of an operation; without `back` no gradient passes through it. */
+/** Both ways of an operation, `back` for each operand; without it no gradient passes through. */
 export interface Loops {
   readonly forward: Forward
-  readonly back?: readonly [Back, Back]
+  readonly back?: ReadonlyArray<Back>
 }
 
 const bySlope = (slope: number): Back => (given, _x, _y, _to, own, count) => {
@@ -34,7 +34,7 @@ export const ofOne = ({ f, slope }: Omit<Unary, "loops">): Loops => ({
   forward: (x, _, to, count) => {
     for (let i = 0; i < count; i++) to[i] = f(x[i] ?? 0)
   },
-  ...(slope === undefined ? {} : { back: [bySlopeOf((x, _, output) => slope(x, output)), bySlope(0)] })
+  ...(slope === undefined ? {} : { back: [bySlopeOf((x, _, output) => slope(x, output))] })
 })
 
 /** Of any function of two elements. */
@@ -100,14 +100,14 @@ export const negate: Loops = {
   forward: (x, _, to, count) => {
     for (let i = 0; i < count; i++) to[i] = -(x[i] ?? 0)
   },
-  back: [bySlope(-1), bySlope(0)]
+  back: [bySlope(-1)]
 }
 
 export const exp: Loops = {
   forward: (x, _, to, count) => {
     for (let i = 0; i < count; i++) to[i] = Math.exp(x[i] ?? 0)
   },
-  back: [byOutput, bySlope(0)]
+  back: [byOutput]
 }
 
 export const minimum: Loops = {

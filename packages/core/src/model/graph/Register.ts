@@ -63,8 +63,9 @@ const pointwise = (x: Register, y: Register | undefined, { back, forward }: Loop
     back: !output.isTracked || back === undefined ? nothing : (layout) => {
       const count = countOf(output, layout)
       const [left, right] = [x.values, (y ?? x).values]
-      if (x.isTracked) back[0](output.slopes, left, right, output.values, x.slopes, count)
-      if (y?.isTracked === true) back[1](output.slopes, left, right, output.values, y.slopes, count)
+      const [ofX, ofY] = back
+      if (x.isTracked) ofX?.(output.slopes, left, right, output.values, x.slopes, count)
+      if (y?.isTracked === true) ofY?.(output.slopes, left, right, output.values, y.slopes, count)
     }
   }
 }
