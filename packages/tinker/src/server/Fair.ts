@@ -2,6 +2,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Steps from "./Steps.ts"
 
 export interface Fair {
   /** Runs `work` while it holds `weight` of the capacity; a weight above a caller's half counts as that half. */
@@ -26,7 +27,6 @@ export const make = (capacity: number): Fair => {
   /** Callers that use or wait for something; the one whose turn is next comes first. */
   const shares = new Map<string, Share>()
   let free = capacity
-  let isGranting = false
 
   const shareOf = (caller: string) => {
     const share = shares.get(caller) ?? { used: 0, waiting: [] }
@@ -50,22 +50,16 @@ export const make = (capacity: number): Fair => {
     return undefined
   }
 
-  /**
-   * Requests go on one after another, in this loop alone: one that ends at once, within the step that lets it go on, would let the
-   * next go on within its own, and thousands in a row would exceed the stack.
-   */
-  const grant = Effect.sync(() => {
-    if (isGranting) return
-    isGranting = true
-    for (let next = nextInTurn(); next !== undefined && next.first.weight <= free; next = nextInTurn()) {
-      const { caller, first, share } = next
-      share.waiting.shift()
-      take(share, first.weight)
-      shares.delete(caller)
-      shares.set(caller, share)
-      Deferred.doneUnsafe(first.granted, Exit.void)
-    }
-    isGranting = false
+  const grant = Steps.oneByOne(() => {
+    const next = nextInTurn()
+    if (next === undefined || next.first.weight > free) return false
+    const { caller, first, share } = next
+    share.waiting.shift()
+    take(share, first.weight)
+    shares.delete(caller)
+    shares.set(caller, share)
+    Deferred.doneUnsafe(first.granted, Exit.void)
+    return true
   })
 
   const release = (caller: string, weight: number) =>

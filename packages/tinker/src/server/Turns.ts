@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Steps from "./Steps.ts"
 
 export interface Turns {
   /**
@@ -39,7 +40,6 @@ export const make = Effect.sync((): Turns => {
   const waiting = new Set<Waiting>()
   let next = 1
   let isRunning = false
-  let isWaking = false
 
   /** Of equal numbers the one that arrived first. */
   const smallest = () => {
@@ -48,27 +48,16 @@ export const make = Effect.sync((): Turns => {
     return found
   }
 
-  const goOn = (one: Waiting) => {
-    waiting.delete(one)
+  /** Lets the request whose turn it is go on; requests that are late go on to fail. */
+  const wake = Steps.oneByOne(() => {
+    const first = isRunning ? undefined : smallest()
+    if (first === undefined || first.sequence > next) return false
+    waiting.delete(first)
     isRunning = true
-    const isLate = one.sequence < next
-    next = Math.max(next, one.sequence + 1)
-    Deferred.doneUnsafe(one.turn, Exit.succeed(isLate))
-  }
-
-  /**
-   * Lets the request whose turn it is go on; requests that are late go on to fail. They do so one after another, in this loop alone:
-   * one that ends at once would let the next go on within its own step, and thousands in a row would exceed the stack.
-   */
-  const wake = Effect.sync(() => {
-    if (isWaking) return
-    isWaking = true
-    while (!isRunning) {
-      const first = smallest()
-      if (first === undefined || first.sequence > next) break
-      goOn(first)
-    }
-    isWaking = false
+    const isLate = first.sequence < next
+    next = Math.max(next, first.sequence + 1)
+    Deferred.doneUnsafe(first.turn, Exit.succeed(isLate))
+    return true
   })
 
   const done = Effect.suspend(() => {
