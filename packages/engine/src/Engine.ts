@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
+import * as Preset from "./Preset.ts"
 import * as CheckpointStore from "./runtime/CheckpointStore.ts"
 import * as EngineTinker from "./runtime/EngineTinker.ts"
 import { Host } from "./runtime/Host.ts"
@@ -100,20 +101,23 @@ const checkWorkers = (workers: number | undefined) =>
     ? Effect.void
     : Effect.fail(new EngineError({ detail: `workers is ${workers}, expected a whole number from 0` }))
 
-const checkNames = (sources: ReadonlyArray<Library.ModelSource>) => {
-  const names = sources.map(({ name }) => name)
+const checkNames = (names: ReadonlyArray<string>) => {
   const twice = names.find((name, index) => names.indexOf(name) < index)
   return twice === undefined
     ? Effect.void
     : Effect.fail(new EngineError({ detail: `two models are called "${twice}": give one another name` }))
 }
 
+/** The names of the presets and of the given models, those that cannot be opened included. */
+const modelNames = (models: NonNullable<EngineOptions["models"]>) => [
+  ...Preset.folders.keys(),
+  ...models.map((model) => ModelSources.named(model).name)
+]
+
 const planFor = Effect.fnUntraced(function*(
   sources: ReadonlyArray<Library.ModelSource>,
   workers: number | undefined
 ) {
-  yield* checkWorkers(workers)
-  yield* checkNames(sources)
   const threads = Math.max(1, workers ?? availableParallelism())
   const models = sources.map(({ config, name, shareBytes, storageOf }) => {
     const plan = MemoryPlan.of(config, storageOf, { threads, bytes: shareBytes, arenaBytes: 0 })
@@ -127,10 +131,16 @@ const planFor = Effect.fnUntraced(function*(
   return { workers: workers ?? most, models } satisfies Plan
 })
 
+/** Opens the models once the options are known to be valid. */
+const open = Effect.fnUntraced(function*(models: NonNullable<EngineOptions["models"]>, workers: number | undefined) {
+  yield* checkWorkers(workers)
+  yield* checkNames(modelNames(models))
+  return yield* ModelSources.make(models)
+})
+
 /** The plan of an engine with these options, which is not started. */
 export const plan = Effect.fn("Engine.plan")(function*({ models = [], workers }: EngineOptions = {}) {
-  const { sources } = yield* ModelSources.make(models)
-  return yield* planFor(sources, workers)
+  return yield* planFor((yield* open(models, workers)).sources, workers)
 })
 
 const wideVectorsFromEnvironment = Config.Boolean("EFFECT_RL_WIDE_VECTORS").pipe(
@@ -149,7 +159,7 @@ export const layerOptions = (
   { checkpoints, models = [], wideVectors, workers }: EngineOptions
 ): Layer.Layer<Tinker.Tinker | Tokenizer.Tokenizers, EngineError, FileSystem.FileSystem | Path.Path> =>
   Layer.unwrap(Effect.gen(function*() {
-    const sources = yield* ModelSources.make(models)
+    const sources = yield* open(models, workers)
     const plan = yield* planFor(sources.sources, workers)
     const options = { workers: plan.workers, wideVectors: wideVectors ?? (yield* wideVectorsFromEnvironment) }
     const host = Layer.effect(Host, Effect.mapError(Host.make(options), cannotStart))

@@ -320,6 +320,9 @@ describe("Engine", () => {
     Effect.gen(function*() {
       const twice = yield* start({ models: [{ name: TestEngine.model, place: "smollm2" }] })
       assert.include(twice.message, "two models are called")
+      const unreadable = { name: "acme/large", place: "/no/such/model" }
+      const both = yield* start({ models: [unreadable, { ...unreadable, place: "/no/such/other" }] })
+      assert.include(both.message, "two models are called \"acme/large\"")
       const workers = yield* start({ workers: -1 })
       assert.strictEqual(workers.message, "the engine cannot start: workers is -1, expected a whole number from 0")
     }))

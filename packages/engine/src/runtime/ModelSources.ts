@@ -23,6 +23,10 @@ export interface NamedModel {
   readonly place: string
 }
 
+/** A place alone is the model's name too. */
+export const named = (model: string | NamedModel): NamedModel =>
+  typeof model === "string" ? { name: model, place: model } : model
+
 /** A model on disk whose share of the memory is not settled. */
 type OpenedModel = Omit<ModelSource, "shareBytes">
 
@@ -108,9 +112,8 @@ const withShares = (presets: ReadonlyArray<OpenedModel>, others: ReadonlyArray<O
 
 /** The presets, then the given models, which share the memory. */
 export const make = Effect.fnUntraced(function*(models: ReadonlyArray<string | NamedModel>) {
-  const named = models.map((model) => typeof model === "string" ? { name: model, place: model } : model)
   const presets = yield* Effect.forEach(Preset.folders, ([name, url]) => tried(name, fromPreset(name, url)))
-  const others = yield* Effect.forEach(named, (model) => tried(model.name, fromPlace(model)))
+  const others = yield* Effect.forEach(models.map(named), (model) => tried(model.name, fromPlace(model)))
   return {
     sources: withShares(opened(presets), opened(others)),
     refused: [...presets, ...others].filter(Result.isFailure).map(({ failure }) => failure)
