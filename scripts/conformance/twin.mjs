@@ -15,7 +15,7 @@ const python = process.env.CONFORMANCE_PYTHON ?? "python3"
 const needed = ["torch", "transformers", "peft", "safetensors", "gguf"]
 const { status } = spawnSync(python, ["-c", `import ${needed.join(", ")}`], { stdio: "ignore" })
 if (status !== 0) {
-  console.log(`SKIPPED: ${python} has not all of ${needed.join(", ")}: pip install them, or set CONFORMANCE_PYTHON`)
+  console.log(`skipped: ${python} has not all of ${needed.join(", ")}: pip install them, or set CONFORMANCE_PYTHON`)
   process.exit(0)
 }
 
