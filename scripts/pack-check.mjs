@@ -1,7 +1,7 @@
 // Packs every package, installs the tarballs in a blank project, type-checks a program there and runs it on built files.
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -21,13 +21,7 @@ const median = (work) =>
 
 const project = mkdtempSync(join(tmpdir(), "effect-rl-pack-"))
 const tarballs = join(project, "tarballs")
-mkdirSync(tarballs)
-
-npm(["run", "-s", "build"], ".")
-for (const name of ["view", "cli"]) npm(["run", "-s", "bundle", "-w", `packages/${name}`], ".")
-for (const name of readdirSync("packages")) {
-  npm(["pack", "--ignore-scripts", "--pack-destination", tarballs, "-w", `packages/${name}`], ".")
-}
+execFileSync(process.execPath, ["scripts/pack.mjs", tarballs], { stdio: "inherit" })
 
 writeFileSync(
   join(project, "package.json"),
