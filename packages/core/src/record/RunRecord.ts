@@ -16,8 +16,12 @@ import type { Json } from "./Json.ts"
 import { Spent } from "./Spent.ts"
 import { Usage } from "./Usage.ts"
 
-/** Where a payload lies: a range of bytes in the store's payload file. */
-export const Payload = Schema.Struct({ offset: Schema.Natural, length: Schema.Natural })
+/** Where a payload lies: a range of bytes in the store's payload file, and their checksum, by which the store knows them again. */
+export const Payload = Schema.Struct({
+  offset: Schema.Natural,
+  length: Schema.Natural,
+  sum: Schema.optionalKey(Schema.String)
+})
 export interface Payload extends Schema.Schema.Type<typeof Payload> {}
 
 const stamp = {

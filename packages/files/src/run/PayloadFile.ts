@@ -2,6 +2,7 @@
 import { type RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as Checksum from "./Checksum.ts"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
@@ -11,18 +12,28 @@ const newline = 0x0a
 const isWhole = (bytes: Uint8Array, length: number) =>
   bytes.length > length && bytes[length] === newline && bytes[0] !== 0
 
-/** Reads the text at a range; fails where it is not one whole line. */
+/** What is wrong with the bytes of a payload. */
+const damage = (bytes: Uint8Array, { length, offset, sum }: RunRecord.Payload): string | undefined => {
+  const place = `bytes ${offset} to ${offset + length}`
+  if (!isWhole(bytes, length)) return `has no payload at ${place}: it was cut or changed after it was written`
+  if (sum === undefined) return undefined
+  const found = Checksum.of(bytes.subarray(0, length))
+  return found === sum
+    ? undefined
+    : `was changed at ${place} after it was written: the checksum is ${found}, ${sum} in the record`
+}
+
+/** Reads the text at a range; fails where it is not one whole line, or not the one that was written. */
 export const read = Effect.fnUntraced(
-  function*(run: string, file: string, { length, offset }: RunRecord.Payload) {
+  function*(run: string, file: string, payload: RunRecord.Payload) {
+    const { length, offset } = payload
     const fs = yield* FileSystem.FileSystem
     const handle = yield* fs.open(file)
     const isInside = offset >= 0 && length >= 0 && offset + length < LineFile.sizeOf(yield* handle.stat)
     const bytes = isInside ? yield* LineFile.readBytes(handle, { offset, length: length + 1 }) : new Uint8Array(0)
-    if (isWhole(bytes, length)) return new TextDecoder().decode(bytes.subarray(0, length))
-    const detail =
-      `${file} has no payload at bytes ${offset} to ${offset + length}: it was cut or changed after it was ` +
-      "written; restore it from a copy"
-    return yield* new RunStore.RunError({ run, detail })
+    const damaged = damage(bytes, payload)
+    if (damaged === undefined) return new TextDecoder().decode(bytes.subarray(0, length))
+    return yield* new RunStore.RunError({ run, detail: `${file} ${damaged}; restore it from a copy` })
   },
   Effect.scoped,
   (effect, run, file) => RunFolder.naming(run, file)(effect)

@@ -1,4 +1,4 @@
-/** The file of a run's records: one record per line, in the order of their sequence numbers. */
+/** The file of a run's records: one record per line, in the order of their sequence numbers, each with a sum (see `Checksum`). */
 import { RunRecord, RunStore } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -6,6 +6,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Checksum from "./Checksum.ts"
 import * as LineFile from "./LineFile.ts"
 import * as RunFolder from "./RunFolder.ts"
 
@@ -33,32 +34,84 @@ const decode = (line: string) =>
 
 const shownCharacters = 200
 
-/** The records of the lines; `index` is that of the first line, and the sequence number of its record. */
-const decodeLines = Effect.fnUntraced(
-  function*(run: string, file: string, lines: ReadonlyArray<string>, index: number) {
-    const records: Array<RunRecord.RunRecord> = []
-    const broken = (line: string, problem: string) => {
-      const where = `${file}, line ${index + records.length + 1}`
-      const detail = `${where} ${problem}: ${line.slice(0, shownCharacters)} — restore the file from a copy, ` +
-        "or choose another run directory"
-      return new RunStore.RunError({ run, detail })
-    }
-    for (const line of lines) {
-      const decoded = decode(line)
-      if (Result.isFailure(decoded)) return yield* broken(line, `is not a record of a run (${decoded.failure.message})`)
-      const record = decoded.success
-      const expected = index + records.length
-      if (record.sequence !== expected) {
-        return yield* broken(
-          line,
-          `has sequence ${record.sequence}, expected ${expected} (a line was added or removed)`
-        )
+/** A place in the file, which advances with reading. */
+export interface Cursor {
+  readonly run: string
+  readonly file: string
+  offset: number
+  /** Lines before `offset`, and so the sequence number of the next record. */
+  index: number
+  /** The sum of those lines. */
+  sum: string
+  /** Whether lines have sums; undefined until a line tells. */
+  isSummed: boolean | undefined
+}
+
+/** The begin of a file, whose lines have sums where the run's format says so; otherwise its first line tells. */
+export const begin = (run: string, file: string, isSummed: boolean): Cursor => ({
+  run,
+  file,
+  offset: 0,
+  index: 0,
+  sum: Checksum.start,
+  isSummed: isSummed ? true : undefined
+})
+
+/** What is wrong with the bytes of a line. */
+const damage = (line: string, before: string, isSummed: boolean) => {
+  const found = Checksum.read(line)
+  if (!isSummed) return found === undefined ? undefined : "has a checksum, but the lines before it have none"
+  if (found === undefined) return "has no checksum: it was changed after it was written"
+  const expected = Checksum.expected(line, before)
+  return found === expected
+    ? undefined
+    : `was changed, moved or repeated after it was written: its checksum is ${found}, expected ${expected}`
+}
+
+const advice = (index: number) =>
+  `restore the file from a copy, ${index === 0 ? "" : `keep its first ${index} lines alone to go on from there, `}` +
+  "or choose another run directory"
+
+/** The record of a line, or what is wrong with the line. */
+const recordOf = (
+  line: string,
+  { index, sum }: Cursor,
+  isSummed: boolean
+): Result.Result<RunRecord.RunRecord, string> => {
+  const damaged = damage(line, sum, isSummed)
+  if (damaged !== undefined) return Result.fail(damaged)
+  const decoded = decode(line)
+  if (Result.isFailure(decoded)) return Result.fail(`is not a record of a run (${decoded.failure.message})`)
+  const { sequence } = decoded.success
+  return sequence === index
+    ? Result.succeed(decoded.success)
+    : Result.fail(`has sequence ${sequence}, expected ${index} (a line was added or removed)`)
+}
+
+/** Goes past a line. */
+const pass = (cursor: Cursor, line: string) => {
+  cursor.index++
+  cursor.sum = Checksum.read(line) ?? cursor.sum
+}
+
+/** The records of the next lines, of those after the sequence number `after`; earlier lines are not looked at. */
+const decodeLines = Effect.fnUntraced(function*(cursor: Cursor, lines: ReadonlyArray<string>, after: number) {
+  const records: Array<RunRecord.RunRecord> = []
+  for (const line of lines) {
+    const isSummed = cursor.isSummed ??= Checksum.read(line) !== undefined
+    if (cursor.index > after) {
+      const record = recordOf(line, cursor, isSummed)
+      if (Result.isFailure(record)) {
+        const { file, index, run } = cursor
+        const where = `${file}, line ${index + 1} ${record.failure}: ${line.slice(0, shownCharacters)}`
+        return yield* new RunStore.RunError({ run, detail: `${where} — ${advice(index)}` })
       }
-      records.push(record)
+      records.push(record.success)
     }
-    return records
+    pass(cursor, line)
   }
-)
+  return records
+})
 
 /** Fails where the file is shorter than the part that was read already. */
 const checkLength = Effect.fnUntraced(function*(run: string, file: string, length: number) {
@@ -68,21 +121,13 @@ const checkLength = Effect.fnUntraced(function*(run: string, file: string, lengt
   return yield* new RunStore.RunError({ run, detail })
 })
 
-/** A place in the file, which advances with reading. */
-interface Cursor {
-  offset: number
-  /** Lines before `offset`. */
-  index: number
-}
-
 /** The records from the cursor to the current end of the file; a torn last line is left for later. */
-const rest = (run: string, file: string, handle: FileSystem.File, cursor: Cursor, after: number) => {
+const rest = (cursor: Cursor, handle: FileSystem.File, after: number) => {
+  const { file, run } = cursor
   const batch = Effect.gen(function*() {
     const { end, lines } = yield* LineFile.readLines(handle, cursor.offset)
-    const skipped = Math.min(lines.length, Math.max(0, after + 1 - cursor.index))
-    const records = yield* decodeLines(run, file, lines.slice(skipped), cursor.index + skipped)
+    const records = yield* decodeLines(cursor, lines, after)
     cursor.offset = end
-    cursor.index += lines.length
     if (lines.length === 0) yield* checkLength(run, file, end)
     return [records, lines.length === 0 ? Option.none() : Option.some(undefined)] as const
   }).pipe(RunFolder.naming(run, file))
@@ -90,23 +135,21 @@ const rest = (run: string, file: string, handle: FileSystem.File, cursor: Cursor
 }
 
 /**
- * Records with a sequence number above `after`: those written so far at the first of the `moments`, then at every further
- * moment those written since. Ends with the moments.
+ * Records with a sequence number above `after`, from a cursor at the begin of the file: those written so far at the first of the
+ * `moments`, then at every further moment those written since. Ends with the moments.
  */
 export const follow = (
-  run: string,
-  file: string,
+  cursor: Cursor,
   after: number,
   moments: Stream.Stream<unknown>
 ): Stream.Stream<RunRecord.RunRecord, RunStore.RunError, FileSystem.FileSystem> =>
   Stream.unwrap(
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
-      const handle = yield* fs.open(file)
-      const cursor: Cursor = { offset: 0, index: 0 }
-      return Stream.flatMap(moments, () => rest(run, file, handle, cursor, after))
-    }).pipe(RunFolder.naming(run, file))
+      const handle = yield* fs.open(cursor.file)
+      return Stream.flatMap(moments, () => rest(cursor, handle, after))
+    }).pipe(RunFolder.naming(cursor.run, cursor.file))
   )
 
-/** The records written so far. */
-export const read = (run: string, file: string) => follow(run, file, -1, Stream.succeed(undefined))
+/** The records written so far; the cursor is then at their end. */
+export const read = (cursor: Cursor) => follow(cursor, -1, Stream.succeed(undefined))

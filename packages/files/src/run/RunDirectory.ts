@@ -12,6 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as FileLock from "../file/FileLock.ts"
+import * as Checksum from "./Checksum.ts"
 import * as LineFile from "./LineFile.ts"
 import * as PayloadFile from "./PayloadFile.ts"
 import * as Projections from "./Projections.ts"
@@ -22,12 +23,14 @@ type Files = FileSystem.FileSystem | Path.Path
 
 /** Reads the files of a run; `moments` say when to look for new records. */
 const reader = Effect.fnUntraced(
-  function*({ payloads, records, run }: RunFolder.RunFolder, moments: Stream.Stream<unknown>) {
+  function*({ payloads, records, run }: RunFolder.RunFolder, isSummed: boolean, moments: Stream.Stream<unknown>) {
     const context = yield* Effect.context<Files>()
+    const begin = () => RecordFile.begin(run, records, isSummed)
     const self: RunStore.RunReader = {
       name: run,
-      read: Stream.provideContext(RecordFile.read(run, records), context),
-      follow: (after) => Stream.provideContext(RecordFile.follow(run, records, after, moments), context),
+      read: Stream.provideContext(Stream.suspend(() => RecordFile.read(begin())), context),
+      follow: (after) =>
+        Stream.provideContext(Stream.suspend(() => RecordFile.follow(begin(), after, moments)), context),
       payload: Effect.fn("RunDirectory.payload")((range) =>
         Effect.provideContext(PayloadFile.read(run, payloads, range), context)
       )
@@ -38,22 +41,21 @@ const reader = Effect.fnUntraced(
 
 const endOf = ({ payload }: RunRecord.RunRecord) => payload === undefined ? 0 : payload.offset + payload.length + 1
 
-/** The state from which the stamp of the next record is made. */
+/** The state from which the stamp of the next record is made, and its checksum. */
 interface State {
   next: number
   segment: number
+  sum: string
 }
 
 /**
  * Appends a record: first its payload, then the record, then the lines for other tools. The append fails where the record cannot be
  * written, and then leaves no trace except an unused payload.
  */
-const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
+const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: RunFolder.Found) {
   const { payloads: payloadsFile, records: recordsFile, run } = folder
-  const records = yield* RunFolder.naming(run, recordsFile)(LineFile.appender(recordsFile))
-  const payloads = yield* RunFolder.naming(run, payloadsFile)(LineFile.appender(payloadsFile))
   const projections = yield* Projections.make(folder)
-  const state: State = { next: 0, segment: 0 }
+  const state: State = { next: 0, segment: 0, sum: Checksum.start }
   const written = yield* SubscriptionRef.make(0)
   const permits = yield* Semaphore.make(1)
 
@@ -63,12 +65,19 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
   }
 
   let payloadBytes = 0
-  yield* Stream.runForEach(RecordFile.read(run, recordsFile), (record) =>
-    Effect.sync(() => {
-      advance(record)
-      projections.include(record)
-      payloadBytes = Math.max(payloadBytes, endOf(record))
-    }))
+  if (found.hasRecords) {
+    const cursor = RecordFile.begin(run, recordsFile, found.isSummed)
+    yield* Stream.runForEach(RecordFile.read(cursor), (record) =>
+      Effect.sync(() => {
+        advance(record)
+        projections.include(record)
+        payloadBytes = Math.max(payloadBytes, endOf(record))
+      }))
+    if (!(cursor.isSummed ?? !found.isUnsummed)) return yield* RunFolder.unsummed(folder)
+    state.sum = cursor.sum
+  }
+  const records = yield* RunFolder.naming(run, recordsFile)(LineFile.appender(recordsFile))
+  const payloads = yield* RunFolder.naming(run, payloadsFile)(LineFile.appender(payloadsFile))
   const lost = yield* RunFolder.naming(run, payloadsFile)(payloads.extend(payloadBytes))
   if (lost > 0) {
     yield* Effect.logWarning(`${payloadsFile} has lost its last ${lost} bytes: their transcripts cannot be read`)
@@ -80,7 +89,7 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
     if (payload.includes("\n")) {
       return yield* new RunStore.RunError({ run, detail: "a payload has a line break, expected JSON on one line" })
     }
-    return { payload: yield* payloads.append(payload) }
+    return { payload: { ...(yield* payloads.append(payload)), sum: Checksum.of(payload) } }
   }, RunFolder.naming(run, payloadsFile))
 
   const append = Effect.fnUntraced(
@@ -89,7 +98,9 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder) {
       const segment = state.segment + (entry._tag === "Opened" || state.segment === 0 ? 1 : 0)
       const range = yield* writePayload(payload)
       const record: RunRecord.RunRecord = { ...entry, ...range, at, segment, sequence: state.next }
-      yield* records.append(LineFile.stringify(record))
+      const { line, sum } = Checksum.seal(LineFile.stringify(record), state.sum)
+      yield* records.append(line)
+      state.sum = sum
       advance(record)
       if (record._tag === "Saved") yield* Effect.ensuring(sync, projections.add(record))
       else yield* projections.add(record)
@@ -125,10 +136,10 @@ const make = Effect.fnUntraced(function*(run: string) {
     ({ detail }) => new RunStore.RunError({ run, detail })
   )
   const folder = yield* RunFolder.make(run)
-  yield* RunFolder.naming(run)(RunFolder.check(folder))
-  const { append, moments } = yield* writer(folder)
+  const found = yield* RunFolder.naming(run)(RunFolder.check(folder))
+  const { append, moments } = yield* writer(folder, found)
   return RunStore.RunStore.of({
-    ...(yield* reader(folder, moments)),
+    ...(yield* reader(folder, true, moments)),
     append
   })
 })
@@ -136,8 +147,8 @@ const make = Effect.fnUntraced(function*(run: string) {
 /**
  * The run in a directory, which is created if it does not exist, with this process as its only writer until the scope closes.
  *
- * Opening it cuts a line that a crash has torn and rebuilds the files for other tools. A broken line elsewhere, a directory of another
- * format and lost records are errors.
+ * Opening it cuts a line that a crash has torn and rebuilds the files for other tools. A line elsewhere that is broken, or is not the one
+ * that was written there, a directory of another format and lost records are errors.
  */
 export const layer = (run: string): Layer.Layer<RunStore.RunStore, RunStore.RunError, Files> =>
   Layer.effect(RunStore.RunStore, make(run))
@@ -158,7 +169,8 @@ const pollInterval = "100 millis"
 export const open = Effect.fn("RunDirectory.open")(
   function*(run: string) {
     const folder = yield* RunFolder.make(run)
-    if (yield* RunFolder.check(folder)) return yield* reader(folder, Stream.tick(pollInterval))
+    const { hasRecords, isSummed } = yield* RunFolder.check(folder)
+    if (hasRecords) return yield* reader(folder, isSummed, Stream.tick(pollInterval))
     return yield* new RunStore.RunError({ run, detail: "this is not a run directory: it has no records.jsonl" })
   },
   (effect, run) => RunFolder.naming(run)(effect)

@@ -9,8 +9,11 @@ import * as Schema from "effect/Schema"
 import * as FileFailure from "../file/FileFailure.ts"
 import * as LineFile from "./LineFile.ts"
 
-/** The format of run directories that this version writes. */
-export const format = 2
+/** The format of run directories that this version writes: each record and each payload has a checksum. */
+export const format = 3
+
+/** The format without checksums, which this version reads. */
+const withoutSums = 2
 
 /** Turns a failure of the file system into a `RunError` that names the file, or says "it" of the directory. */
 export const naming =
@@ -61,24 +64,48 @@ const formatOf = Effect.fnUntraced(function*({ config }: RunFolder) {
 })
 
 const wrongFormat = ({ config }: RunFolder, found: number): string | undefined => {
-  if (found === format) return undefined
+  if (found === format || found === withoutSums) return undefined
   const difference = `${config} has format ${found}, this version reads format ${format}`
   return found > format
     ? `${difference}: update effect-rl`
     : `${difference}: the run was written by an earlier effect-rl, whose format is no longer read. Choose another run directory`
 }
 
-/** Fails where the directory has another format, or has lost its records. Returns whether there are records. */
+/** What was found in a run directory. */
+export interface Found {
+  readonly hasRecords: boolean
+  /** Whether the directory says that its records have checksums; its records tell where it does not say. */
+  readonly isSummed: boolean
+  /** Whether it says that they have none. */
+  readonly isUnsummed: boolean
+}
+
+/** Fails where the directory has another format, or has lost its records. */
 export const check = Effect.fnUntraced(function*(folder: RunFolder) {
-  const found = yield* formatOf(folder)
-  const problem = Option.isSome(found) ? wrongFormat(folder, found.value) : undefined
-  if (problem !== undefined) return yield* new RunStore.RunError({ run: folder.run, detail: problem })
-  if ((yield* bytesIn(folder.records)) > 0) return true
+  const { run } = folder
+  const named = yield* formatOf(folder)
+  const problem = Option.isSome(named) ? wrongFormat(folder, named.value) : undefined
+  if (problem !== undefined) return yield* new RunStore.RunError({ run, detail: problem })
+  const found: Found = {
+    hasRecords: (yield* bytesIn(folder.records)) > 0,
+    isSummed: Option.contains(named, format),
+    isUnsummed: Option.contains(named, withoutSums)
+  }
+  if (found.hasRecords) return found
   for (const file of [folder.config, folder.metrics, folder.checkpoints]) {
     if ((yield* bytesIn(file)) === 0) continue
     const detail = `${folder.records} is missing or empty, but ${file} is there: restore the records from a copy, ` +
       "or choose another run directory"
-    return yield* new RunStore.RunError({ run: folder.run, detail })
+    return yield* new RunStore.RunError({ run, detail })
   }
-  return false
+  return found
 })
+
+/** A run without checksums does not go on: a bit of it that changed would be trained on. */
+export const unsummed = ({ run }: RunFolder): RunStore.RunError =>
+  new RunStore.RunError({
+    run,
+    detail:
+      `it has format ${withoutSums}, without checksums: it was written by an earlier effect-rl and can be viewed, ` +
+      "compared and exported, but not resumed. Choose another run directory"
+  })

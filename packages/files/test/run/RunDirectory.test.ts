@@ -99,7 +99,7 @@ layer(Files.layer)("a run directory", (it) => {
         saved(2, final)
       )
       assert.deepStrictEqual(JSON.parse(yield* Files.readFile(`${run}/config.json`)), {
-        format: 2,
+        format: 3,
         segment: 1,
         program: "rl",
         version: "0.1.0",
@@ -271,13 +271,13 @@ layer(Files.layer)("a run directory", (it) => {
     Effect.gen(function*() {
       const run = yield* Files.temporaryFolder
       const expected = [[`{"format":1,"segment":1}`, "earlier effect-rl"], [
-        `{"format":3}`,
+        `{"format":4}`,
         "update effect-rl"
       ]] as const
       for (const [config, advice] of expected) {
         yield* Files.writeFile(`${run}/config.json`, config)
         yield* Files.writeFile(`${run}/events.jsonl`, "")
-        yield* fails(withStore(run, () => Effect.void), "this version reads format 2", advice)
+        yield* fails(withStore(run, () => Effect.void), "this version reads format 3", advice)
         yield* fails(RunDirectory.open(run), advice)
         assert.strictEqual(yield* Files.readFile(`${run}/config.json`), config)
         const names = yield* FileSystem.FileSystem.use((fs) => fs.readDirectory(run))

@@ -31,10 +31,9 @@ const transcriptsOf = Effect.fnUntraced(function*({ reader, story }: RunCache.To
   const transcripts: Record<string, Entry.GroupView> = {}
   let characters = 0
   for (const group of fromBothEnds(story.entries.filter((entry) => entry._tag === "GroupRolledOut"))) {
-    const { length = null, offset = null } = group.payload ?? {}
-    if (length === null || offset === null) continue
+    if (group.payload === undefined) continue
     if (characters > mostCharacters) break
-    const payload = yield* reader.payload({ length, offset })
+    const payload = yield* reader.payload(group.payload)
     const view = yield* Transcript.decode(payload, {
       story,
       group,

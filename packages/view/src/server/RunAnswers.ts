@@ -67,12 +67,11 @@ export const transcript = Effect.fnUntraced(
   function*({ loss, run, sequence }: OfRun & { readonly sequence: number; readonly loss?: string | undefined }) {
     const { reader, story } = yield* told(run)
     const group = Story.group(story, sequence)
-    const { length = null, offset = null } = group?.payload ?? {}
-    if (group === undefined || length === null || offset === null) {
+    if (group?.payload === undefined) {
       return notFound(`record ${sequence} of ${run} has no transcript`)
     }
     const { reading, texts } = yield* languageOf(story)
-    const payload = yield* reader.payload({ length, offset })
+    const payload = yield* reader.payload(group.payload)
     const datums = yield* TrainedTurns.reader(reader, story)(group)
     return HttpServerResponse.jsonUnsafe(
       yield* Transcript.decode(payload, {

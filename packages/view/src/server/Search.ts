@@ -50,9 +50,8 @@ interface Recorded {
 }
 
 const recorded = (group: Entry.Entry): ReadonlyArray<Recorded> => {
-  if (group._tag !== "GroupRolledOut") return []
-  const { length = null, offset = null } = group.payload ?? {}
-  return length === null || offset === null ? [] : [{ group, range: { length, offset } }]
+  if (group._tag !== "GroupRolledOut" || group.payload === undefined) return []
+  return [{ group, range: group.payload }]
 }
 
 /**

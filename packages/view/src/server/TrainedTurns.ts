@@ -16,9 +16,9 @@ const none: ReadonlyArray<TrainedTokens.Datum> = []
 export const reader = (run: RunStore.RunReader, story: Story.Story) => {
   let last: { readonly iteration: number; readonly datums: ReadonlyArray<TrainedTokens.Datum> } | undefined
   const datumsOf = Effect.fnUntraced(function*(iteration: number) {
-    const { length = null, offset = null } = Story.iteration(story, iteration).updated?.payload ?? {}
-    if (length === null || offset === null) return none
-    return yield* run.payload({ length, offset }).pipe(
+    const payload = Story.iteration(story, iteration).updated?.payload
+    if (payload === undefined) return none
+    return yield* run.payload(payload).pipe(
       Effect.flatMap(TrainedTokens.decode),
       Effect.map(({ datums }) => datums),
       Effect.orElseSucceed(() => none)

@@ -28,7 +28,8 @@ type Finite = "iteration" | "continuesAfter" | "groups" | "retries" | "milliseco
 /** A record as JSON, without the datums of its updates, which are as many as the members of all groups. */
 type EntryOf<A extends RunRecord.RunRecord> = A extends RunRecord.RunRecord ?
     & {
-      readonly [K in keyof A as K extends keyof Stamp | "datums" ? never : K]: K extends Finite ? Counted<A[K]>
+      readonly [K in keyof A as K extends keyof Stamp | "datums" ? never : K]: K extends "payload" ? A[K]
+        : K extends Finite ? Counted<A[K]>
         : Shown<A[K]>
     }
     & Stamp
