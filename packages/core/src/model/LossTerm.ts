@@ -121,9 +121,9 @@ const chain =
 export const add = chain("add")
 /** The product of two or more operands. */
 export const mul = chain("mul")
-/** The smallest of two or more operands. */
+/** The smallest of two or more operands; equal ones share the gradient, and a number that equals one takes it. */
 export const minimum = chain("minimum")
-/** The largest of two or more operands. */
+/** The largest of two or more operands; equal ones share the gradient, and a number that equals one takes it. */
 export const maximum = chain("maximum")
 
 /** left − right. */
@@ -183,7 +183,10 @@ export const where = <C extends Condition, A extends Value, B extends Value>(
   no: B
 ): Term<Wider<A | B | C>, "number"> => apply<A | B | C, "number">("where", "number", [condition, yes, no])
 
-/** Within bounds; a value on a bound keeps its gradient. */
+/**
+ * Within bounds, with the gradient of torch 2.15: none for a value on or beyond a bound that is a number, and half of it for a value
+ * that equals a bound that is a term.
+ */
 export const clamp = <A extends Value, B extends Value = never, C extends Value = never>(
   value: A,
   bounds: { readonly low?: B | undefined; readonly high?: C | undefined }

@@ -112,7 +112,7 @@ const evaluators: Readonly<Partial<Record<Operator, (x: number, y: number) => nu
   maximum: Math.max
 }
 
-/** The smaller or larger of a tensor and a number, whose gradient is the tensor's. */
+/** `clamp` for the smaller or larger of a tensor and a number, which `torch.minimum` does not take. */
 const withBound = (emit: Emitter, operator: Operator, args: ReadonlyArray<Argument>): Argument | undefined => {
   if (operator !== "minimum" && operator !== "maximum") return undefined
   const bound = args.find((argument) => typeof argument === "number")

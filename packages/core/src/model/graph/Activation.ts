@@ -1,9 +1,13 @@
 /** Activation functions of networks. */
 import { logSigmoid, relu, sigmoid, sigmoidOf, softplusOf } from "./Elementwise.ts"
 import { of, one } from "./Operators.ts"
+import { type OfOne, unary } from "./Pointwise.ts"
 import { erfOf } from "./RealFunctions.ts"
-import type { Operation } from "./Value.ts"
+import * as Tensor from "./Tensor.ts"
+import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
+
+type Variable = Variable.Variable
 
 const softplusOperation: Operation = {
   parameters: ["input", "beta", "threshold"],
@@ -18,29 +22,60 @@ const softplusOperation: Operation = {
   }
 }
 
-const leakyRelu: Operation = {
-  parameters: ["input", "negative_slope"],
-  run: (args) => {
-    const slope = args.number("negative_slope", 0.01)
-    return Variable.unary(args.tensor("input"), (x) => x > 0 ? x : slope * x, (x) => x > 0 ? 1 : slope)
-  }
-}
+/** An activation that torch can also compute in place, which is refused. */
+const activation = (parameters: ReadonlyArray<string>, run: (args: Arguments) => Variable): Operation => ({
+  parameters: ["input", ...parameters, "inplace"],
+  run: (args) => args.flag("inplace", false) ? Tensor.refuse("argument inplace is true, expected false") : run(args)
+})
 
-const elu: Operation = {
-  parameters: ["input", "alpha"],
-  run: (args) => {
-    const alpha = args.number("alpha", 1)
-    return Variable.unary(
-      args.tensor("input"),
-      (x) => x > 0 ? x : alpha * Math.expm1(x),
-      (x) => x > 0 ? 1 : alpha * Math.exp(x)
-    )
-  }
-}
+const ofElement = (f: OfOne): Operation => ({
+  ...activation([], (args) => f(args.tensor("input"))),
+  pointwise: f.pointwise
+})
+
+const leakyRelu = activation(["negative_slope"], (args) => {
+  const slope = args.number("negative_slope", 0.01)
+  return Variable.unary(args.tensor("input"), (x) => x > 0 ? x : slope * x, (x) => x > 0 ? 1 : slope)
+})
+
+const elu = activation(["alpha"], (args) => {
+  const alpha = args.number("alpha", 1)
+  return Variable.unary(
+    args.tensor("input"),
+    (x) => x > 0 ? x : alpha * Math.expm1(x),
+    (x) => x > 0 ? 1 : alpha * Math.exp(x)
+  )
+})
+
+const silu = unary((x) => x * sigmoidOf(x), (x) => sigmoidOf(x) * (1 + x * (1 - sigmoidOf(x))))
 
 const cumulativeNormal = (x: number) => (1 + erfOf(x / Math.SQRT2)) / 2
 
 const normalDensity = (x: number) => Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI)
+
+const gelu = unary((x) => x * cumulativeNormal(x), (x) => cumulativeNormal(x) + x * normalDensity(x))
+
+const slopeAtZero = Math.sqrt(2 / Math.PI)
+
+/** tanh of √(2/π)·(x + 0.044715x³), which takes the place of the error function. */
+const tanhOfCubic = (x: number) => Math.tanh(slopeAtZero * (x + 0.044715 * x ** 3))
+
+const geluByTanh = unary((x) => x / 2 * (1 + tanhOfCubic(x)), (x) => {
+  const t = tanhOfCubic(x)
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * slopeAtZero * (1 + 3 * 0.044715 * x * x)
+})
+
+const geluOperation: Operation = {
+  parameters: ["input", "approximate"],
+  pointwise: gelu.pointwise,
+  run: (args) => {
+    const approximate = args.text("approximate", "none")
+    if (approximate !== "none" && approximate !== "tanh") {
+      return Tensor.refuse(`argument approximate is ${JSON.stringify(approximate)}, expected "none" or "tanh"`)
+    }
+    return (approximate === "tanh" ? geluByTanh : gelu)(args.tensor("input"))
+  }
+}
 
 /** Named as torch names them, both `torch.<name>` and the method of a tensor. */
 export const shared: Readonly<Record<string, Operation>> = {
@@ -53,13 +88,13 @@ export const functions: Readonly<Record<string, Operation>> = {
   "torch._C._nn.log_sigmoid": of(logSigmoid),
   "torch.nn.functional.logsigmoid": of(logSigmoid),
   "torch.nn.functional.softplus": softplusOperation,
-  "torch.nn.functional.relu": of(relu),
+  "torch.nn.functional.relu": ofElement(relu),
   "torch.nn.functional.sigmoid": of(sigmoid),
   "torch.nn.functional.tanh": one(Math.tanh, (_, output) => 1 - output * output),
   "torch.nn.functional.leaky_relu": leakyRelu,
   "torch._C._nn.leaky_relu": leakyRelu,
   "torch.nn.functional.elu": elu,
-  "torch.nn.functional.silu": one((x) => x * sigmoidOf(x), (x) => sigmoidOf(x) * (1 + x * (1 - sigmoidOf(x)))),
-  "torch._C._nn.gelu": one((x) => x * cumulativeNormal(x), (x) => cumulativeNormal(x) + x * normalDensity(x)),
+  "torch.nn.functional.silu": ofElement(silu),
+  "torch._C._nn.gelu": geluOperation,
   "torch._C._special.special_expit": of(sigmoid)
 }

@@ -1,7 +1,7 @@
 /** Casts between kinds of numbers, and the attributes of tensors. */
 import { swapped } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
-import { isConstant, type Operation, type Value } from "./Value.ts"
+import { isConstant, isList, isNamedTuple, type Operation, type Value } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
@@ -45,9 +45,15 @@ const names: Readonly<Record<Tensor.Kind, string>> = { float: "float64", single:
 const attribute: Operation = {
   parameters: ["input", "name"],
   run: (args) => {
+    const [whole, name] = [args.get("input"), args.text("name", "")]
+    if (isList(whole)) {
+      return isNamedTuple(whole) && whole.names.includes(name)
+        ? whole[whole.names.indexOf(name)]
+        : Tensor.refuse(`a tuple has no attribute ${name}`)
+    }
     const x = args.tensor("input")
     const { kind, shape } = x.tensor
-    switch (args.text("name", "")) {
+    switch (name) {
       case "shape":
         return shape
       case "ndim":
@@ -61,9 +67,9 @@ const attribute: Operation = {
         return shape.length < 2 ? x : swapped(x, -1, -2)
       case "real":
       case "data":
-        return args.text("name", "") === "data" ? Variable.detach(x) : x
+        return name === "data" ? Variable.detach(x) : x
       default:
-        return Tensor.refuse(`attribute ${args.text("name", "")} is not supported`)
+        return Tensor.refuse(`attribute ${name} is not supported`)
     }
   }
 }

@@ -1,19 +1,21 @@
 /** Operations that choose between values: bounds, conditions and replacements. */
-import { clamp, maximum, minimum, where } from "./Elementwise.ts"
+import { bounds, maximum, minimum, where } from "./Elementwise.ts"
 import { pair } from "./Operators.ts"
 import * as Tensor from "./Tensor.ts"
-import type { Operation } from "./Value.ts"
+import type { Arguments, Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
+
+type Variable = Variable.Variable
+
+const bounded = (args: Arguments, x: Variable, side: "min" | "max"): Variable =>
+  bounds[side][Variable.isVariable(args.get(side)) ? "tensor" : "number"](x, args.tensor(side))
 
 const clampOperation: Operation = {
   parameters: ["input", "min", "max"],
   run: (args) => {
     if (!args.has("min") && !args.has("max")) Tensor.refuse("clamp without a bound")
-    return clamp(
-      args.tensor("input"),
-      args.has("min") ? args.tensor("min") : undefined,
-      args.has("max") ? args.tensor("max") : undefined
-    )
+    const raised = args.has("min") ? bounded(args, args.tensor("input"), "min") : args.tensor("input")
+    return args.has("max") ? bounded(args, raised, "max") : raised
   }
 }
 
@@ -38,14 +40,9 @@ const maskedFill: Operation = {
   run: (args) => where(args.tensor("mask"), args.tensor("value"), args.tensor("input"))
 }
 
-const clampOne = (bound: "min" | "max"): Operation => ({
-  parameters: ["input", bound],
-  run: (args) => {
-    const limit = args.tensor(bound)
-    return bound === "min"
-      ? clamp(args.tensor("input"), limit, undefined)
-      : clamp(args.tensor("input"), undefined, limit)
-  }
+const clampOne = (side: "min" | "max"): Operation => ({
+  parameters: ["input", side],
+  run: (args) => bounded(args, args.tensor("input"), side)
 })
 
 const replaceNaN: Operation = {

@@ -119,6 +119,12 @@ const checkInputs = ({ graph, inputs }: LossGraph) => {
   if (new Set(inputs.map(({ name }) => name)).size !== inputs.length) fail("graph", "two inputs have the same name")
 }
 
+/** `x[[0, 2]]` chooses two elements, where `x[0, 2]` chooses one of two dimensions. */
+const argumentsOf = ({ args, target }: Node): Node["args"] => {
+  const [x = null, index] = args
+  return target === "operator.getitem" && Array.isArray(index) ? [x, { tuple: [index] }] : args
+}
+
 const step = (node: Node, scope: Scope, title: string): Step => {
   if (node.op !== "call_function" && node.op !== "call_method") return fail(node.name, `a node cannot be a ${node.op}`)
   const operation = Whitelist.find(node.op, node.target)
@@ -127,7 +133,7 @@ const step = (node: Node, scope: Scope, title: string): Step => {
     node: node.name,
     title,
     operation,
-    args: node.args.map((value) => argument(scope, value, 0)),
+    args: argumentsOf(node).map((value) => argument(scope, value, 0)),
     named: Object.entries(node.kwargs).map(([name, value]) => [name, argument(scope, value, 0)])
   }
 }

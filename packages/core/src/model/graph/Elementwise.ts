@@ -62,22 +62,16 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
   return Variable.gather({ ...both, tensor: Tensor.make(kind, both.tensor.shape, both.tensor.data) }, shape, index)
 }
 
-/** An element that lies on a bound keeps its gradient. */
-export const atLeast = binary(
-  (a, b) => a < b ? b : a,
-  [(a, b) => a >= b ? 1 : 0, (a, b) => a >= b ? 0 : 1],
-  undefined,
-  Loops.atLeast
-)
+const never = () => 0
 
-export const atMost = binary(
-  (a, b) => a > b ? b : a,
-  [(a, b) => a <= b ? 1 : 0, (a, b) => a <= b ? 0 : 1],
-  undefined,
-  Loops.atMost
-)
+/** `clamp` by a number below: an element on the bound has no gradient, as in torch 2.15. */
+export const atLeast = binary((a, b) => a < b ? b : a, [(a, b) => a > b ? 1 : 0, never], undefined, Loops.atLeast)
 
-export const clamp = (x: Variable, low: Variable | undefined, high: Variable | undefined): Variable => {
-  const raised = low === undefined ? x : atLeast(x, low)
-  return high === undefined ? raised : atMost(raised, high)
-}
+/** `clamp` by a number above: an element on the bound has no gradient, as in torch 2.15. */
+export const atMost = binary((a, b) => a > b ? b : a, [(a, b) => a < b ? 1 : 0, never], undefined, Loops.atMost)
+
+/** The two sides of `clamp`, whose bound is a number, or a tensor that shares the gradient of equal elements. */
+export const bounds = {
+  min: { number: atLeast, tensor: maximum },
+  max: { number: atMost, tensor: minimum }
+} as const

@@ -127,10 +127,7 @@ export const atLeast: Loops = {
       to[i] = left < right ? right : left
     }
   },
-  back: [
-    byOrder({ less: 0, equal: 1, greater: 1, unordered: 0 }),
-    byOrder({ less: 1, equal: 0, greater: 0, unordered: 1 })
-  ]
+  back: [byOrder({ less: 0, equal: 0, greater: 1, unordered: 0 }), bySlope(0)]
 }
 
 export const atMost: Loops = {
@@ -140,10 +137,7 @@ export const atMost: Loops = {
       to[i] = left > right ? right : left
     }
   },
-  back: [
-    byOrder({ less: 1, equal: 1, greater: 0, unordered: 0 }),
-    byOrder({ less: 0, equal: 0, greater: 1, unordered: 1 })
-  ]
+  back: [byOrder({ less: 1, equal: 0, greater: 0, unordered: 0 }), bySlope(0)]
 }
 
 const comparison = ({ equal, greater, less, unordered }: Outcomes): Loops => ({

@@ -2,7 +2,7 @@
 import { type Axes, axesIn, axesOf, membersOf, pick, spread, sumOver } from "./Axes.ts"
 import * as Elementwise from "./Elementwise.ts"
 import * as Tensor from "./Tensor.ts"
-import type { Operation, Value } from "./Value.ts"
+import { type NamedTuple, namedTuple, type Operation } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
 type Variable = Variable.Variable
@@ -30,21 +30,25 @@ export const extreme = (x: Variable, axes: Axes, beats: (a: number, b: number) =
   return x.isTracked ? { ...shared, tensor: chosen.tensor } : chosen
 }
 
-/** Values and places along one dimension: what torch returns as a named tuple. */
+/** Values, and their places along a dimension. */
+const withIndices = (x: Variable, shape: Tensor.Shape, index: Int32Array, places: Float64Array): NamedTuple =>
+  namedTuple({
+    values: Variable.gather(x, shape, index),
+    indices: Variable.constant(Tensor.make("int", shape, places))
+  })
+
+/** One member of each group along a dimension. */
 const withPlaces = (
   x: Variable,
   dim: number,
   keep: boolean,
   choose: (members: ReadonlyArray<number>) => number
-): Value => {
+): NamedTuple => {
   const axes = axesOf(x.tensor, [dim], keep)
   const members = membersOf(axes)
   const chosen = members.map(choose)
   const places = Float64Array.from(members, (group, at) => group.indexOf(chosen[at] ?? 0))
-  return [
-    Variable.gather(x, axes.shape, Int32Array.from(chosen)),
-    Variable.constant(Tensor.make("int", axes.shape, places))
-  ]
+  return withIndices(x, axes.shape, Int32Array.from(chosen), places)
 }
 
 const ascending = ({ tensor: { data } }: Variable) => (members: ReadonlyArray<number>) =>
@@ -81,8 +85,7 @@ const argument = (beats: (a: number, b: number) => boolean): Operation => ({
     if (!args.has("dim")) {
       return Variable.number(best(x, beats)([...x.tensor.data.keys()]), "int")
     }
-    const found = withPlaces(x, args.number("dim"), args.flag("keepdim", false), best(x, beats))
-    return Array.isArray(found) ? found[1] : undefined
+    return withPlaces(x, args.number("dim"), args.flag("keepdim", false), best(x, beats))[1]
   }
 })
 
@@ -101,14 +104,11 @@ const cumulativeExtreme = (beats: (a: number, b: number) => boolean): Operation 
         places[at] = place
       })
     }
-    return [
-      Variable.gather(x, x.tensor.shape, index),
-      Variable.constant(Tensor.make("int", x.tensor.shape, places))
-    ]
+    return withIndices(x, x.tensor.shape, index, places)
   }
 })
 
-const sorted = (x: Variable, dim: number, isDescending: boolean, count?: number): Value => {
+const sorted = (x: Variable, dim: number, isDescending: boolean, count?: number): NamedTuple => {
   const axes = axesOf(x.tensor, [dim], false)
   const axis = Tensor.axisOf(dim, x.tensor.shape.length)
   const length = count ?? axes.count
@@ -128,10 +128,8 @@ const sorted = (x: Variable, dim: number, isDescending: boolean, count?: number)
     taken.set(group, place + 1)
     return orders[group]?.[place] ?? { at: 0, place: 0 }
   })
-  return [
-    Variable.gather(x, shape, Int32Array.from(entries, ({ at }) => at)),
-    Variable.constant(Tensor.make("int", shape, Float64Array.from(entries, ({ place }) => place)))
-  ]
+  const places = Float64Array.from(entries, ({ place }) => place)
+  return withIndices(x, shape, Int32Array.from(entries, ({ at }) => at), places)
 }
 
 const sort: Operation = {
@@ -142,8 +140,7 @@ const sort: Operation = {
 const argsort: Operation = {
   parameters: ["input", "dim", "descending", "stable"],
   run: (args) => {
-    const found = sorted(args.tensor("input"), args.number("dim", -1), args.flag("descending", false))
-    return Array.isArray(found) ? found[1] : undefined
+    return sorted(args.tensor("input"), args.number("dim", -1), args.flag("descending", false))[1]
   }
 }
 

@@ -3,7 +3,7 @@
  * data at once. The meaning of each operation is that of the interpreter, which computes all other graphs.
  */
 import type { LossGraph, Node } from "../LossGraph.ts"
-import { atLeast, atMost } from "./Elementwise.ts"
+import { bounds } from "./Elementwise.ts"
 import type { Binary } from "./Pointwise.ts"
 import * as Register from "./Register.ts"
 import * as Whitelist from "./Whitelist.ts"
@@ -120,9 +120,10 @@ const where: Special = (building, operands, named) => {
 const clamp: Special = (building, [x, ...others], named) => {
   if (typeof x !== "object" || others.length > 0) return undefined
   let bounded = x
-  for (const [name, bound] of [["min", atLeast], ["max", atMost]] as const) {
+  for (const name of ["min", "max"] as const) {
     const limit = operandOf(building, named[name])
-    if (limit !== undefined) bounded = binary(building, bounded, limit, bound.pointwise)
+    const side = bounds[name][typeof limit === "number" ? "number" : "tensor"]
+    if (limit !== undefined) bounded = binary(building, bounded, limit, side.pointwise)
     else if (name in named) return undefined
   }
   const isKnown = Object.keys(named).every((name) => name === "min" || name === "max")

@@ -28,6 +28,14 @@ export type Value =
 
 export const isList = (value: Value): value is ReadonlyArray<Value> => Array.isArray(value)
 
+/** A tuple whose elements also have names, as those that `sort` gives. */
+export type NamedTuple = ReadonlyArray<Value> & { readonly names: ReadonlyArray<string> }
+
+export const namedTuple = (elements: Readonly<Record<string, Value>>): NamedTuple =>
+  Object.assign(Object.values(elements), { names: Object.keys(elements) })
+
+export const isNamedTuple = (value: Value): value is NamedTuple => isList(value) && "names" in value
+
 const isTagged = (value: Value): value is Slice | Constant =>
   typeof value === "object" && value !== null && "_tag" in value
 
