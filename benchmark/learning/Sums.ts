@@ -49,16 +49,7 @@ export const rightAnswers = Effect.fnUntraced(function*(chat: ChatModel.ChatMode
   return Math.round((score?.value ?? NaN) * problems)
 }, Effect.scoped)
 
-/** The sampler weights of the newest checkpoint; a run that a governor ended has the training state alone. */
-const newest = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
-  const { samplerPath, statePath } = records.findLast(RunRecord.guards.Saved) ?? { samplerPath: "", statePath: "" }
-  if (samplerPath !== null) return samplerPath
-  const training = yield* Tinker.Tinker.use((tinker) => tinker.createTrainingClientFromState(statePath))
-  const { path } = yield* Effect.flatMap(training.saveWeightsForSampler("newest"), ({ await: saved }) => saved)
-  return path
-}, Effect.scoped)
-
-/** Trains with one seed, until the end or a governor's stop. */
+/** Trains with one seed. */
 export const trainOne = Effect.fnUntraced(
   function*(
     settings: object,
@@ -71,16 +62,14 @@ export const trainOne = Effect.fnUntraced(
     const { groupSize, groupsPerBatch, iterations: batches } = decoded
     const chat = yield* ChatModel.resolve(model)
     const { update, ...options } = TrainingSettings.options(chat, decoded)
-    yield* Rl.run({
+    const records = yield* Stream.runCollect(Rl.run({
       ...options,
       dataset: tag(BoxedAddition.dataset({ model: chat, batches, groupsPerBatch, groupSize })),
       update: { ...update, credit: change(update.credit, seed) }
-    }).pipe(Stream.catchTag("Unhealthy", () => Stream.empty), Stream.runDrain)
-    // A run that a governor ended has saved more than its stream told.
-    const records = RunRecord.current(yield* RunStore.RunStore.use(({ read }) => Stream.runCollect(read)))
+    }))
     const outcome: Outcome = {
       updates: records.filter(RunRecord.guards.Updated),
-      correct: yield* rightAnswers(chat, yield* newest(records))
+      correct: yield* rightAnswers(chat, records.findLast(RunRecord.guards.Saved)?.samplerPath ?? "")
     }
     Report.progress(`${JSON.stringify(settings)}, seed ${seed}: ${outcome.correct} of ${problems}`)
     return outcome

@@ -32,7 +32,6 @@ const program = Effect.gen(function*() {
     Rewards.proximal,
     Tools.figure,
     Rewards.streaming,
-    Rewards.governor,
     Rewards.ranks,
     Examples.supervised,
     Examples.dpo,

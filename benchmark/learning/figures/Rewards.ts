@@ -192,37 +192,3 @@ export const streaming = {
     )
   ]
 }
-
-const governing: Shown = {
-  ...rewards,
-  besides: ({ updates }) => ({
-    iterations: updates.length,
-    "mean factor of the learning rate": Report.mean(
-      updates.map(({ metrics }) => metrics["governor/learning_rate_scale"] ?? 1)
-    )
-  })
-}
-
-/** A run with a governor, beside the same run without. */
-const governed = (title: string, settings: object, governor: object) => ({
-  title,
-  measure: (seed: number) => Effect.map(Sums.trainOne({ ...settings, ...governor }, seed), outcomeOf(governing)),
-  control: (seed: number) => Effect.map(Sums.trainOne(settings, seed), outcomeOf(governing))
-})
-
-const stale = { pace: "async", maxStepsOffPolicy: 3 }
-const unclipped = { loss: "importance_sampling", learningRate: 3e-3 }
-const fourSteps = { ...unclipped, substeps: 4 }
-
-export const governor = {
-  ...figure,
-  name: "governor",
-  title: "A governor: importance sampling at learning rate 0.003, and PPO at 0.001",
-  control: "no governor",
-  rows: [
-    governed("IS, K = 3, essBase 1", { ...unclipped, ...stale }, { essBase: 1 }),
-    governed("IS, 4 steps, essBase 1", fourSteps, { essBase: 1 }),
-    governed("IS, 4 steps, stopOn", fourSteps, { stopOn: "optim/ratio_max" }),
-    governed("PPO, K = 3, essBase 1", { ...stale, loss: "ppo" }, { essBase: 1 })
-  ]
-}

@@ -2,7 +2,7 @@
 import {
   type ChatModel,
   DynamicSampling,
-  Governor,
+  HealthWatch,
   type InvalidOption,
   KlPenalty,
   Pace,
@@ -31,8 +31,6 @@ const updating = {
   klDiscount: KlPenalty.KlSettings.fields.discount,
   klReference: KlPenalty.KlSettings.fields.reference,
   klPostUpdate: KlPenalty.KlSettings.fields.postUpdate,
-  essBase: Governor.GovernorSettings.fields.essBase,
-  stopOn: Governor.GovernorSettings.fields.stopOn,
   substeps: Setting.int({
     least: 1,
     default: 1,
@@ -90,7 +88,8 @@ export const fields = (defaults: Defaults) => ({
   ...CommonSettings.fields(defaults),
   ...updating,
   ...Pace.Named.fields,
-  ...rollout
+  ...rollout,
+  ...HealthWatch.HealthSettings.fields
 })
 
 /** The settings of any recipe, without its own defaults. */
@@ -149,7 +148,6 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
         postUpdate: settings.klPostUpdate,
         ...(settings.klReference === undefined ? {} : { reference: settings.klReference })
       },
-      governor: Struct.pick(settings, ["essBase", "stopOn"]),
       substeps: settings.substeps
     },
     pace: {
@@ -162,6 +160,7 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
         "hopTokens",
         "minibatches"
       ])
-    }
+    },
+    health: Struct.pick(settings, ["stopOn"])
   }
 }

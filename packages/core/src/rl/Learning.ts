@@ -14,7 +14,6 @@ import * as Program from "../run/Program.ts"
 import * as Batch from "./Batch.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
 import * as Dropped from "./Dropped.ts"
-import * as Governor from "./Governor.ts"
 import * as PostUpdate from "./PostUpdate.ts"
 import type * as RlOptions from "./RlOptions.ts"
 import * as StepMetrics from "./StepMetrics.ts"
@@ -71,7 +70,6 @@ export const report = <E, R, CE, CR>(
   const rolledOut = StepMetrics.rollouts([...results, ...aside])
   const logprobs = outputs.flatMap(({ passes }) => passes.flatMap(({ logprobs }) => logprobs))
   const payload = TrainedTokens.encode(data, logprobs)
-  const governed = Governor.report(options.governor, iteration, learningRate(options, iteration), outputs)
   return {
     metrics: {
       "progress/batch": iteration,
@@ -81,10 +79,8 @@ export const report = <E, R, CE, CR>(
       ...StepMetrics.learning(data, logprobs, options.loss),
       ...metrics,
       ...StepMetrics.updates(outputs),
-      ...governed.metrics,
       "time/sampling": seconds
     },
-    notes: governed.notes ?? [],
     reward: StepMetrics.reward(rolledOut),
     ...(payload === undefined ? {} : { payload })
   }
@@ -112,11 +108,7 @@ export const learn = Effect.fn("Rl.learn")(function*<E, R, CE, CR, Cursor>(
   const learned: Learned = { ...sampled, aside, groups, data: parts.flat(), metrics: assigned.metrics }
   const update: Program.Iteration<Cursor, TinkerError> = {
     _tag: "Iteration",
-    updates: Arr.zipWith(
-      parts,
-      passes,
-      (part, pass) => Program.update([pass], adam, Governor.rate(options.governor, () => part))
-    ),
+    updates: Arr.map(passes, (pass) => Program.update([pass], adam)),
     cursor: cursor(assigned.memory),
     report: (outputs) => report(options, learned, outputs),
     measure: options.kl.postUpdate ? PostUpdate.measure(learned.data) : undefined

@@ -42,7 +42,6 @@ const meanings: Readonly<Record<string, string>> = {
   "optim/ratio_share/*": "Share of the trained tokens whose importance ratio lies from * to the next edge",
   "optim/kl_v1_by_depth/*": "First estimate of the divergence at tokens from position * to the next edge",
   "optim/kl_k3_by_depth/*": "Third estimate of the divergence at tokens from position * to the next edge",
-  "governor/learning_rate_scale": "Least factor by which the governor scaled the learning rate",
   "async/filtered": "Groups that were left out because they teach nothing",
   "async/stale": "Groups that were left out because they are too old",
   "async/token_age_*": "Iterations between the weights that sampled a token and those that trained on it",

@@ -60,8 +60,6 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
 
   return {
     passes,
-    /** The training datums of an optimizer step's passes so far. */
-    dataIn: (substep: number) => Minibatch.dataIn(made, substep),
     report: (outputs: ReadonlyArray<Program.UpdateOutput>) => StreamedUpdate.report(running, update, outputs)
   }
 })

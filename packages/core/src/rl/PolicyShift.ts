@@ -78,12 +78,6 @@ const effectiveSize = (logWeights: ReadonlyArray<number>) => {
   return Statistics.ratio(Statistics.sum(weights) ** 2, weights.length * squares)
 }
 
-/** The effective sample size of sequences as a share of them; see `measure`. */
-export const effectiveSequences = (
-  data: ReadonlyArray<Datum.Datum<"PolicyTokens">>,
-  trainingLogprobs: ReadonlyArray<Float32Array>
-): number | undefined => measure(data, trainingLogprobs, { isClipped: undefined })["effective_sample_size_sequences"]
-
 /** Only ranges that tokens lie in are told apart, and depths only where there are several. */
 const histograms = ({ depths, known, ratios }: Sums): Record<string, number | undefined> => {
   const reached = depths.map((sums, index) => ({ ...sums, edge: depthEdges[index] })).filter(({ tokens }) => tokens > 0)

@@ -8,7 +8,7 @@ import type { RunStore } from "../record/RunStore.ts"
 import * as Run from "../run/Run.ts"
 import * as Asynchronous from "./Asynchronous.ts"
 import * as CreditNeeds from "./CreditNeeds.ts"
-import * as Governor from "./Governor.ts"
+import * as HealthWatch from "./HealthWatch.ts"
 import * as KlPenalty from "./KlPenalty.ts"
 import type * as Pace from "./Pace.ts"
 import * as RlOptions from "./RlOptions.ts"
@@ -18,7 +18,7 @@ import * as Synchronous from "./Synchronous.ts"
 export type { RlOptions as Options } from "./RlOptions.ts"
 
 /** What any run can fail with, beside the errors of its environments, evaluators, hooks and credit. */
-export type Error = Synchronous.Error | Governor.Unhealthy | Run.Error
+export type Error = Synchronous.Error | HealthWatch.Unhealthy | Run.Error
 
 /** Fails with the first invalid option, as `run` does before its first request. */
 export const validate = <E, R, EE, ER, HE, HR, CE, CR>(
@@ -53,7 +53,7 @@ export const run = <E, R, EE = never, ER = never, HE = never, HR = never, CE = n
     yield* CreditNeeds.checkReaders(resolved.credit)
     const stream: Stream.Stream<RunRecord, E | EE | HE | CE | Error, R | ER | HR | CR | Tinker | RunStore> =
       resolved.pace === undefined
-        ? Run.stream(Governor.watch(resolved.governor, Synchronous.program(resolved)), options)
-        : Run.stream(Governor.watch(resolved.governor, programOf(resolved.pace)(resolved, resolved.pace)), options)
+        ? Run.stream(HealthWatch.watch(resolved.stopOn, Synchronous.program(resolved)), options)
+        : Run.stream(HealthWatch.watch(resolved.stopOn, programOf(resolved.pace)(resolved, resolved.pace)), options)
     return stream
   }))

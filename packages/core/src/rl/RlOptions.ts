@@ -25,7 +25,7 @@ import type * as GroupOptions from "../rollout/GroupOptions.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
 import * as DynamicSampling from "./DynamicSampling.ts"
-import * as Governor from "./Governor.ts"
+import * as HealthWatch from "./HealthWatch.ts"
 import * as KlPenalty from "./KlPenalty.ts"
 import * as Objective from "./Objective.ts"
 import * as Pace from "./Pace.ts"
@@ -70,8 +70,6 @@ export interface UpdateOptions<out CE, out CR> {
   readonly credit?: Credit.Credit<CE, CR>
   /** A KL penalty against a base model or a checkpoint, added to the credit; none unless given. */
   readonly kl?: KlPenalty.KlSettings
-  /** Holds the run back where its health is bad; off unless given. */
-  readonly governor?: Governor.GovernorSettings
   /** Optimizer steps of an iteration, each on its share of the groups; default 1. */
   readonly substeps?: number
 }
@@ -107,6 +105,8 @@ export interface RlOptions<
   readonly update?: UpdateOptions<CE, CR>
   /** How sampling and training take turns; default `Pace.synchronous`. */
   readonly pace?: Pace.Pace
+  /** Ends the run where its health is bad; off unless given. */
+  readonly health?: HealthWatch.HealthSettings
 }
 
 /**
@@ -124,12 +124,13 @@ export interface Resolved<E, R, CE, CR> {
   readonly loss: Objective.Objective
   readonly credit: Credit.Credit<CE, CR>
   readonly kl: typeof KlPenalty.KlSettings.Type
-  readonly governor: Governor.Governor
   readonly substeps: number
   readonly maxDroppedShare: number
   readonly dynamic: DynamicSampling.Resolved
   /** Undefined for the synchronous pace. */
   readonly pace: Pace.Resolved | undefined
+  /** Metrics that end the run where they leave their healthy range. */
+  readonly stopOn: ReadonlyArray<string>
   /** The options that must be equal for a run to be resumed. */
   readonly identity: JsonObject
 }
@@ -204,7 +205,6 @@ const resolveUpdate = Effect.fnUntraced(function*<CE, CR>(update: UpdateOptions<
     loss: Objective.from(update.loss ?? Loss.importanceSampling),
     credit: update.credit ?? Credit.groupRelative(Advantage.centered),
     kl: yield* KlPenalty.decode(update.kl ?? {}),
-    governor: yield* Governor.resolve(update.governor ?? {}),
     substeps: update.substeps ?? 1
   }
 })
@@ -272,6 +272,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   const credit = KlPenalty.penalize(update.credit, update.kl, model)
   yield* checkPace(options, credit, pace)
   yield* checkHops(pace)
+  const stopOn = yield* HealthWatch.resolve(options.health ?? {})
   return {
     dataset,
     rollout: {
@@ -288,6 +289,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     maxDroppedShare,
     dynamic,
     pace,
+    stopOn,
     ...update,
     credit,
     identity: {
@@ -299,7 +301,6 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
       loss_config: update.loss.config,
       credit: { name: update.credit.name, ...update.credit.config },
       ...KlPenalty.identity(update.kl, model),
-      ...Governor.identity(update.governor),
       substeps: update.substeps,
       ...(dynamic.minInformative === 0
         ? {}

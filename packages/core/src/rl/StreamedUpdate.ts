@@ -55,8 +55,7 @@ export const report = <E, R, CE, CR>(
     ...reported,
     notes: [
       ...GroupQueue.begun(iteration, wave),
-      { entry: Staleness.annotate(Batch.credited(iteration, groups, steps), aged) },
-      ...reported.notes ?? []
+      { entry: Staleness.annotate(Batch.credited(iteration, groups, steps), aged) }
     ]
   }
 }

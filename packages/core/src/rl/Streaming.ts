@@ -10,7 +10,6 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as Adam from "../learn/Adam.ts"
 import * as Program from "../run/Program.ts"
-import * as Governor from "./Governor.ts"
 import * as GroupQueue from "./GroupQueue.ts"
 import * as Learning from "./Learning.ts"
 import * as Minibatches from "./Minibatches.ts"
@@ -39,8 +38,7 @@ const iterate = <E, R, CE, CR>(running: Scheduled.Running<E, R, CE, CR>, iterati
       updates: Array.from({ length: options.substeps }, (_, substep) => ({
         passes: minibatches.passes(substep),
         adam,
-        tokens: undefined,
-        govern: Governor.rate(options.governor, () => minibatches.dataIn(substep))
+        tokens: undefined
       })),
       get cursor() {
         return { iteration: iteration + 1, groups: queue.position(), credit: Ref.getUnsafe(memory) }

@@ -20,8 +20,6 @@ export interface Update<out E = never, out R = never> {
    * passes are made while they are submitted: each is reserved by itself, and the update given up where the run ends meanwhile.
    */
   readonly tokens: number | undefined
-  /** Adam's parameters where they depend on the outputs of the passes, which are then awaited before the optimizer step is submitted. */
-  readonly govern?: ((adam: AdamParams, passes: ReadonlyArray<ForwardBackwardOutput>) => AdamParams) | undefined
 }
 
 /** The output of a pass, with its loss and route. */
@@ -125,11 +123,9 @@ export interface Program<Cursor, out E = never, out R = never> {
 /** The passes of an update that are known in advance. */
 export const update = <E, R>(
   passes: ReadonlyArray<Pass<E, R>>,
-  adam: AdamParams,
-  govern?: Update["govern"]
+  adam: AdamParams
 ): Update<E, R> => ({
   passes: Stream.fromIterable(passes),
   adam,
-  govern,
   tokens: passes.reduce((sum, { tokens }) => sum + tokens, 0)
 })

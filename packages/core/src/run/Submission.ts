@@ -55,14 +55,11 @@ const submitPasses = <E, R, E2>(
 
 const submitUpdate = Effect.fnUntraced(function*<E, R>(
   client: TrainingClient,
-  update: Update<E, R>,
+  { adam }: Update<E, R>,
   passes: ReadonlyArray<SubmittedPass<E>>,
   stepping: Effect.Effect<void>,
   at: number
 ) {
-  const adam = update.govern === undefined
-    ? update.adam
-    : update.govern(update.adam, yield* Effect.forEach(passes, ({ submitted: { pending } }) => pending.await))
   yield* stepping
   const submitted: Submitted<E> = { adam, passes, optimizer: yield* client.optimStep(adam), at }
   return submitted

@@ -1,9 +1,25 @@
-/** The end of a run whose health is bad. */
+/**
+ * Ends a run where a metric of its health leaves its healthy range. Off unless a metric is named.
+ *
+ * @example
+ * Rl.run({ model, dataset, health: { stopOn: "optim/effective_sample_size" } })
+ */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type * as Program from "../../run/Program.ts"
-import * as Health from "../Health.ts"
-import type { Governor } from "./GovernorSettings.ts"
+import * as Suggestion from "../chat/Suggestion.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
+import * as Setting from "../record/Setting.ts"
+import type * as Program from "../run/Program.ts"
+import * as Health from "./Health.ts"
+
+/** When a run ends because of its health. */
+export const HealthSettings = Schema.Struct({
+  stopOn: Setting.text({
+    help: "Metrics, separated by commas, that end the run where they leave their healthy range; none unless given"
+  })
+})
+export interface HealthSettings extends Schema.Codec.Encoded<typeof HealthSettings> {}
 
 /** A metric left its healthy range, and the run was to end there. */
 export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
@@ -19,6 +35,23 @@ export class Unhealthy extends Schema.TaggedError<Unhealthy>()("Unhealthy", {
   }
 }
 
+/** Signs of drift are left out: they describe the whole run, not one iteration. */
+const stoppable = Health.signs.filter(({ healthy }) => healthy !== undefined).map(({ metric }) => metric).filter((
+  metric
+) => !metric.startsWith("drift/"))
+
+/** The metrics that end a run. Fails where one has no healthy range. */
+export const resolve = Effect.fnUntraced(function*(
+  settings: HealthSettings
+): Effect.fn.Return<ReadonlyArray<string>, InvalidOption> {
+  const { stopOn = "" } = yield* Setting.decode(HealthSettings, settings, "health")
+  const metrics = stopOn.split(",").map((name) => name.trim()).filter((name) => name !== "")
+  const unknown = metrics.find((name) => !stoppable.includes(name))
+  if (unknown === undefined) return metrics
+  const expected = `metrics with a healthy range: ${Suggestion.describe(unknown, stoppable)}`
+  return yield* new InvalidOption({ field: "health.stopOn", found: unknown, expected })
+})
+
 const inWords = ({ least, most }: Health.Range) =>
   [...(least === undefined ? [] : [`from ${least}`]), ...(most === undefined ? [] : [`up to ${most}`])].join(" ")
 
@@ -30,11 +63,11 @@ const verdict = (stopOn: ReadonlyArray<string>, iteration: number, metrics: Prog
 }
 
 /**
- * The program, failing with `Unhealthy` after the first iteration whose metrics leave one of the watched ranges. That iteration is
+ * The program, failing with `Unhealthy` after the first iteration in which one of the metrics leaves its healthy range. That iteration is
  * recorded and saved first.
  */
 export const watch = <Cursor, E, R>(
-  { stopOn }: Governor,
+  stopOn: ReadonlyArray<string>,
   program: Program.Program<Cursor, E, R>
 ): Program.Program<Cursor, E | Unhealthy, R> => {
   if (stopOn.length === 0) return program
@@ -47,7 +80,7 @@ export const watch = <Cursor, E, R>(
       const report = iteration.report(outputs)
       const failure = verdict(stopOn, report.metrics["progress/batch"] ?? 0, report.metrics)
       if (failure === undefined) return report
-      const message = `the governor ends the run: ${failure.message}`
+      const message = `stopOn ends the run: ${failure.message}`
       return { ...report, failure, notes: [...report.notes ?? [], { entry: { _tag: "Warning", message } }] }
     }
   })

@@ -1,0 +1,80 @@
+import { HealthWatch, Loss, Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { type Call, Script } from "@effect-rl/core/testing"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as Task from "./Task.ts"
+
+const run = (health: HealthWatch.HealthSettings) =>
+  Stream.unwrap(Effect.map(
+    Task.options({ epochs: 2 }),
+    (options) => Rl.run({ ...options, health, update: { learningRate: 1e-2, loss: Loss.ppo() } })
+  ))
+
+const updated = (records: ReadonlyArray<RunRecord.RunRecord>) => records.filter(RunRecord.guards.Updated)
+
+const warnings = (records: ReadonlyArray<RunRecord.RunRecord>) =>
+  records.filter(RunRecord.guards.Warning).map(({ message }) => message)
+
+/** The trainer finds the first sequence of each pass likelier than the sampler did, by so much per token, and the others as likely. */
+const drifted = (logRatio: number) => ({ data }: Call.Call & { readonly _tag: "ForwardBackward" | "Forward" }) => ({
+  logprobs: data.map(({ modelInput }, index) =>
+    new Float32Array(modelInput.length).fill(-0.5 + (index === 0 ? logRatio : 0))
+  ),
+  metrics: { "loss:sum": 0 }
+})
+
+/** A backend on which one of an update's 8 sequences of two tokens decides it, the more the larger the log-ratio. */
+const layer = (logRatio: number) =>
+  Task.layer({ sample: Task.answersHalf, forwardBackward: (pass) => drifted(logRatio)(pass) })
+
+describe("A run that stops on its health", () => {
+  const stopOn = "optim/entropy, optim/effective_sample_size"
+
+  it.effect("fails with the sign after the iteration that has it, which is recorded and saved", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run({ stopOn })))
+      assert.instanceOf(error, HealthWatch.Unhealthy)
+      assert.include(error.message, "iteration 0: optim/effective_sample_size is 0.2")
+      assert.include(error.message, "healthy is from 0.5")
+      const records = yield* Task.records
+      assert.lengthOf(updated(records), 1)
+      assert.strictEqual(warnings(records)[0], `stopOn ends the run: ${error.message}`)
+      assert.deepInclude(records.find(RunRecord.guards.Failed), { error: "Unhealthy", iteration: 1 })
+      assert.deepInclude(records.findLast(RunRecord.guards.Saved), { iteration: 1, kind: "interrupted" })
+    }).pipe(Effect.provide(layer(3))))
+
+  it.effect("gives every record to the stream before it fails, the last checkpoint too, in the store's order", () =>
+    Effect.gen(function*() {
+      const given: Array<RunRecord.RunRecord> = []
+      const training = Stream.runForEach(run({ stopOn }), (record) => Effect.sync(() => given.push(record)))
+      assert.instanceOf(yield* Effect.flip(training), HealthWatch.Unhealthy)
+      assert.deepStrictEqual(given, yield* Task.records)
+      assert.deepStrictEqual(given.slice(-2).map(({ _tag }) => _tag), ["Failed", "Saved"])
+    }).pipe(Effect.provide(layer(3))))
+
+  it.effect("lets the run go on from its checkpoint where it is resumed without stopOn", () =>
+    Effect.gen(function*() {
+      yield* Effect.ignore(Stream.runDrain(run({ stopOn })))
+      const records = yield* Stream.runCollect(run({}))
+      assert.deepInclude(records[0], { _tag: "Opened", iteration: 1 })
+      assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
+    }).pipe(Effect.provide(layer(3))))
+
+  it.effect("does nothing in a healthy run", () =>
+    Effect.gen(function*() {
+      const records = yield* Stream.runCollect(run({ stopOn }))
+      assert.deepInclude(records.at(-1), { _tag: "Finished", reason: "completed" })
+    }).pipe(Effect.provide(layer(0))))
+
+  it.effect.each(
+    [
+      [{ stopOn: "optim/entropi" }, "health.stopOn is optim/entropi, expected metrics with a healthy range"],
+      [{ stopOn: "grad_norm" }, "health.stopOn is grad_norm"]
+    ] as const
+  )("refuses %o", ([health, message]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(run(health)))
+      assert.include(error.message, message)
+      assert.deepStrictEqual(yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read)), [])
+    }).pipe(Effect.provide(Task.layer({ models: { [Script.defaultModel]: {} } }))))
+})
