@@ -81,7 +81,7 @@ const dpo = {
 }
 
 /** The right answer comes first; which of them is said to be better is left to chance. */
-const guessed = ({ chosen, rejected }: Preferences.Preference, verdict: string): SupervisedDataset.Conversation => [
+const guessed = ({ chosen, rejected }: WorkedSum.Preferred, verdict: string): SupervisedDataset.Conversation => [
   ...PreferenceModel.conversation({
     prompt: chosen.slice(0, -1),
     completionA: chosen.slice(-1),

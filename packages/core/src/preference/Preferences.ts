@@ -1,6 +1,8 @@
 /** Batches of preferences: pairs of a chosen and a rejected conversation. */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import type { ChatModel } from "../chat/ChatModel.ts"
+import * as Message from "../chat/Message.ts"
 import type { RendererError } from "../chat/Renderer.ts"
 import * as Epochs from "../data/Epochs.ts"
 import type * as Datum from "../model/Datum.ts"
@@ -8,10 +10,14 @@ import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as SupervisedDataset from "../supervised/SupervisedDataset.ts"
 import * as WeightedDatum from "../supervised/WeightedDatum.ts"
 
-/** Two conversations that differ in their last message. */
+/**
+ * Two answers to one prompt. Either both conversations begin with the prompt and differ in their last message alone, or the prompt has a
+ * property of its own, as in TRL. A text is a user's message as the prompt, and the assistant's as an answer.
+ */
 export interface Preference {
-  readonly chosen: SupervisedDataset.Conversation
-  readonly rejected: SupervisedDataset.Conversation
+  readonly prompt?: SupervisedDataset.Conversation | string
+  readonly chosen: SupervisedDataset.Conversation | string
+  readonly rejected: SupervisedDataset.Conversation | string
 }
 
 /** The datums of a preference. The tokens of the last message have weight 1, all earlier ones weight 0. */
@@ -41,6 +47,29 @@ export interface Options extends Epochs.Options {
 export const interleaved = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Datum.Datum<"WeightedTokens">> =>
   pairs.flatMap(({ chosen, rejected }) => [chosen, rejected])
 
+const messagesOf = (
+  given: SupervisedDataset.Conversation | string,
+  message: (text: string) => Message.Message
+): SupervisedDataset.Conversation => typeof given === "string" ? [message(given)] : given
+
+/** Both conversations, each with its prompt; fails where they have no prompt, or not the same. */
+const conversationsOf = ({ at, row }: Epochs.Placed<Preference>) => {
+  const prompt = row.prompt === undefined ? [] : messagesOf(row.prompt, Message.user)
+  const chosen = [...prompt, ...messagesOf(row.chosen, Message.assistant)]
+  const rejected = [...prompt, ...messagesOf(row.rejected, Message.assistant)]
+  const example = `preference ${at}`
+  if (chosen.length < 2 || rejected.length < 2) {
+    const found = `no message before the ${chosen.length < 2 ? "chosen" : "rejected"} answer`
+    const expected = "the prompt in both conversations, or as `prompt`"
+    return Effect.fail(new WeightedDatum.InvalidExample({ example, found, expected }))
+  }
+  if (!Equal.equals(chosen.slice(0, -1), rejected.slice(0, -1))) {
+    const found = "different messages before its two answers"
+    return Effect.fail(new WeightedDatum.InvalidExample({ example, found, expected: "the same prompt for both" }))
+  }
+  return Effect.succeed({ chosen, rejected })
+}
+
 const datumOf = Effect.fnUntraced(function*(
   { maxLength, model: { renderer } }: Options,
   conversation: SupervisedDataset.Conversation,
@@ -55,14 +84,11 @@ const datumOf = Effect.fnUntraced(function*(
 
 /**
  * Preferences in batches of `batchSize`, epoch by epoch. The first batch fails with `InvalidOption` where an option is out of range;
- * a conversation that cannot be rendered, or has nothing to train on, fails with its place in `rows`.
+ * a preference without a prompt that both answers share, a conversation that cannot be rendered, or one that has nothing to train on,
+ * fails with its place in `rows`.
  *
  * @example
- * const question = Message.user("What is 2 + 2?")
- * Preferences.pairs(
- *   [{ chosen: [question, Message.assistant("4")], rejected: [question, Message.assistant("5")] }],
- *   { model, batchSize: 1 }
- * )
+ * Preferences.pairs([{ prompt: "What is 2 + 2?", chosen: "4", rejected: "5" }], { model, batchSize: 1 })
  *
  * @see tinker-cookbook `DPODatasetBuilderFromComparisons`
  */
@@ -74,11 +100,13 @@ export const pairs = (
   const invalid = SupervisedDataset.check(options)
   if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
   const epochs = Epochs.make("Preferences", rows, options)
-  const pairOf = ({ at, row }: Epochs.Placed<Preference>) =>
-    Effect.all({
-      chosen: datumOf(options, row.chosen, `the chosen conversation of preference ${at}`),
-      rejected: datumOf(options, row.rejected, `the rejected conversation of preference ${at}`)
-    })
+  const pairOf = Effect.fnUntraced(function*(placed: Epochs.Placed<Preference>) {
+    const { chosen, rejected } = yield* conversationsOf(placed)
+    return {
+      chosen: yield* datumOf(options, chosen, `the chosen conversation of preference ${placed.at}`),
+      rejected: yield* datumOf(options, rejected, `the rejected conversation of preference ${placed.at}`)
+    }
+  })
   return {
     length: epochs.length,
     fingerprint: [

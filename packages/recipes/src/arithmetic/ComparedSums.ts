@@ -5,7 +5,6 @@ import {
   Message,
   MessagePolicy,
   PreferenceModel,
-  type Preferences,
   Proportion,
   type Renderer,
   type SamplingClient,
@@ -40,7 +39,7 @@ interface Compared {
 }
 
 /** The right answer comes first or second by chance, the same whenever it is asked for. */
-const compared = ({ chosen, rejected }: Preferences.Preference, index: number): Compared => {
+const compared = ({ chosen, rejected }: WorkedSum.Preferred, index: number): Compared => {
   const prompt = chosen.slice(0, -1)
   const [right, wrong] = [chosen.slice(-1), rejected.slice(-1)]
   return Seed.derive(0, "ComparedSums", index) % 2 === 0

@@ -1,5 +1,5 @@
 /** Conversations in which a sum is worked out before it is answered, to imitate or to prefer. */
-import { Message, type Preferences, Seed, type SupervisedDataset } from "@effect-rl/core"
+import { Message, Seed, type SupervisedDataset } from "@effect-rl/core"
 import * as MathEnv from "../math/MathEnv.ts"
 import * as BoxedAddition from "./BoxedAddition.ts"
 import { columns } from "./ColumnAddition.ts"
@@ -37,7 +37,13 @@ export const wrong = ([a, b]: Pair): SupervisedDataset.Conversation => [
   Message.assistant(`${a % 2 === 1 ? `${columns(a, b)} so ` : ""}\\boxed{${missed([a, b])}}`)
 ]
 
-const preference = (pair: Pair): Preferences.Preference => ({ chosen: right(pair), rejected: wrong(pair) })
+/** A right and a wrong answer to one question, as conversations. */
+export interface Preferred {
+  readonly chosen: SupervisedDataset.Conversation
+  readonly rejected: SupervisedDataset.Conversation
+}
+
+const preference = (pair: Pair): Preferred => ({ chosen: right(pair), rejected: wrong(pair) })
 
 /** Of every pair that is not held out. */
 export const examples = () => BoxedAddition.trainingPairs.map(right)
