@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { Attempt } from "../record/Attempt.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type * as Metric from "../record/Metric.ts"
@@ -62,7 +62,8 @@ export interface Options<E, R, AE, AR> {
   readonly size: number
   /** Default none. */
   readonly tags?: ReadonlyArray<string>
-  readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR | Scope.Scope>
+  /** May acquire resources: its scope closes after the group's rewards. */
+  readonly makeEnv: (member: number, attempt: Attempt) => Effect.Effect<Env.Env<E, R>, AE, AR>
 }
 
 /**
@@ -73,9 +74,11 @@ export interface Options<E, R, AE, AR> {
  */
 export const make = <E, R, AE, AR>(
   { key, makeEnv, size, tags = [] }: Options<E, R, AE, AR>
-): EnvGroupBuilder<E | AE, R | AR> => ({
+): EnvGroupBuilder<E | AE, R | Exclude<AR, Scope.Scope>> => ({
   key,
   size,
   tags,
-  open: Effect.succeed({ makeEnv })
+  open: Effect.succeed({
+    makeEnv: (member, attempt) => Effect.flatMap(Effect.scope, (scope) => Scope.provide(makeEnv(member, attempt), scope))
+  })
 })
