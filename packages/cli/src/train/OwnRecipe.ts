@@ -2,10 +2,11 @@
 import type { Hub } from "@effect-rl/files"
 import type { Pipeline, Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
 
 /** A module cannot be loaded, or exports no recipe. */
 export class NoRecipe extends Schema.TaggedError<NoRecipe>()("NoRecipe", {
@@ -48,4 +49,11 @@ export const load = Effect.fn("OwnRecipe.load")(function*(file: string) {
   return isRecipe(own) || isPipeline(own)
     ? own
     : yield* new NoRecipe({ file, detail: "it has no default export made by Recipe.make or Pipeline.make" })
+})
+
+/** A hash of the module's text, by which a resumed run knows that the task was edited; modules that it imports do not count. */
+export const codeOf = Effect.fnUntraced(function*(file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Effect.orElseSucceed(fs.readFileString(file), () => "")
+  return createHash("sha256").update(text).digest("hex").slice(0, 16)
 })

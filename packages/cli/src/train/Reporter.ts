@@ -24,7 +24,7 @@ const redrawEvery = "200 millis"
 const longestSilence = 30_000
 
 const openedLines = (
-  { capabilities, iteration, iterations, resumedFrom, warnings }: RunRecord.Opened,
+  { capabilities, iteration, iterations, resumedFrom }: RunRecord.Opened,
   folder: string
 ) => [
   resumedFrom === null
@@ -36,8 +36,7 @@ const openedLines = (
     }`,
   `the backend reduces losses as ${capabilities["lossReduction"]} and reads ${
     capabilities["contextLength"]
-  } tokens at once`,
-  ...warnings.map((warning) => `warning: ${warning}`)
+  } tokens at once`
 ]
 
 const isCap = Schema.is(Schema.Literals(Caps.names))

@@ -1,4 +1,5 @@
 /** `effect-rl train <recipe>`. */
+import { RunOptions } from "@effect-rl/core"
 import { Hub } from "@effect-rl/files"
 import { type Pipeline, type Recipe, Recipes } from "@effect-rl/recipes"
 import * as Command from "effect/cli/Command"
@@ -12,37 +13,54 @@ import * as SeedSweep from "./SeedSweep.ts"
 import * as SettingFlags from "./SettingFlags.ts"
 import * as TrainRun from "./TrainRun.ts"
 
-const commandOf = <E>(recipe: Recipe.Recipe<E, OwnRecipe.Services>, name = recipe.name) =>
+/** The name of a module of the user's own, and the hash of its text. */
+interface Own {
+  readonly name: string
+  readonly code: string
+}
+
+const commandOf = <E>(
+  recipe: Recipe.Recipe<E, OwnRecipe.Services>,
+  { code, name }: Partial<Own> = {}
+) =>
   Command.make(
-    name,
+    name ?? recipe.name,
     { settings: SettingFlags.of(recipe.settings), ...RunFlags.flags },
     ({ seeds, settings, ...flags }) => {
       const given = SettingFlags.given(settings)
       const trained = Option.isSome(seeds)
         ? SeedSweep.run(recipe, given, flags, seeds.value)
         : TrainRun.run(recipe, given, flags)
-      return Effect.provide(trained, Hub.Hub.layer)
+      return trained.pipe(Effect.provide(Hub.Hub.layer), Effect.provideService(RunOptions.Code, code))
     }
   ).pipe(Command.withDescription(recipe.description))
 
-const commandOfPipeline = <E>(pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>, name = pipeline.name) =>
+const commandOfPipeline = <E>(
+  pipeline: Pipeline.Pipeline<E, OwnRecipe.Services>,
+  { code, name }: Partial<Own> = {}
+) =>
   Command.make(
-    name,
+    name ?? pipeline.name,
     { settings: SettingFlags.of(pipeline.settings), ...RunFlags.flags },
     ({ seeds, settings, ...flags }) => {
       const given = SettingFlags.given(settings)
       const trained = Option.isSome(seeds)
         ? PipelineSweep.run(pipeline, given, flags, seeds.value)
         : PipelineRun.run(pipeline, given, flags)
-      return Effect.provide(trained, Hub.Hub.layer)
+      return trained.pipe(Effect.provide(Hub.Hub.layer), Effect.provideService(RunOptions.Code, code))
     }
   ).pipe(Command.withDescription(pipeline.description))
+
+const commandOfModule = Effect.fnUntraced(function*(file: string) {
+  const one = yield* OwnRecipe.load(file)
+  const own: Own = { name: file, code: yield* OwnRecipe.codeOf(file) }
+  return OwnRecipe.isPipeline(one) ? commandOfPipeline(one, own) : commandOf(one, own)
+})
 
 /** A command for each recipe and each pipeline, and for the user's own module where the arguments name one. */
 export const make = Effect.fnUntraced(function*(args: ReadonlyArray<string>) {
   const named = args[args.indexOf("train") + 1] ?? ""
-  const own = OwnRecipe.isFile(named) ? [yield* OwnRecipe.load(named)] : []
-  const owned = own.map((one) => OwnRecipe.isPipeline(one) ? commandOfPipeline(one, named) : commandOf(one, named))
+  const owned = OwnRecipe.isFile(named) ? [yield* commandOfModule(named)] : []
   return Command.make("train").pipe(
     Command.withSubcommands([
       ...Recipes.all.map((recipe) => commandOf(recipe)),

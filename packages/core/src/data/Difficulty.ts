@@ -95,6 +95,7 @@ export const sample: {
     return {
       length: batches,
       fingerprint: `${weight.name} by ${groupsPerBatch} of ${self.length} batches ${self.fingerprint}`,
+      ...(self.code === undefined ? {} : { code: self.code }),
       readsHistory: true,
       batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {
         yield* Check.all(

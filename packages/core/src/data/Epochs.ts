@@ -18,11 +18,21 @@ export interface Placed<out A> {
   readonly at: number
 }
 
+/** The batch at the end of the first epoch, where its rows are fewer than those of the others. */
+export interface ShortBatch {
+  /** Index of the batch. */
+  readonly batch: number
+  readonly rows: number
+  readonly batchSize: number
+}
+
 export interface Epochs<out A> {
   /** Batches of all epochs. */
   readonly length: number
   /** The rows and their order, as part of a dataset's fingerprint. */
   readonly fingerprint: string
+  /** Undefined where every batch is full. */
+  readonly shortBatch: ShortBatch | undefined
   /** A pure function of its arguments; dies where there is no batch of that index. No batch mixes two epochs. */
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Placed<A>>>
 }
@@ -47,11 +57,15 @@ export const make = <A>(
   const round = dropRemainder ? Math.floor : Math.ceil
   const batchesPerEpoch = round(rows.length / batchSize)
   const length = batchesPerEpoch * epochs
+  const remainder = dropRemainder ? 0 : rows.length % batchSize
   const orderOf = (epoch: number, seed: number) =>
     shuffle ? Seed.permutation(rows.length, Seed.derive(seed, dataset, epoch)) : Uint32Array.from(rows.keys())
   return {
     length,
     fingerprint: `${rows.length} rows (${hashOf(rows)}) ${shuffle ? "shuffled" : "in order"}`,
+    shortBatch: remainder === 0 || batchesPerEpoch < 2
+      ? undefined
+      : { batch: batchesPerEpoch - 1, rows: remainder, batchSize },
     batch: (index, seed) =>
       Effect.map(checkIndex(dataset, index, length), () => {
         const start = (index % batchesPerEpoch) * batchSize

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { EnvGroupBuilder } from "../env/EnvGroupBuilder.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
+import * as Epochs from "./Epochs.ts"
 import * as History from "./History.ts"
 import * as Order from "./InterleavedOrder.ts"
 import * as RLDataset from "./RLDataset.ts"
@@ -123,6 +124,7 @@ const interleave = <E, R>(
   )
   return {
     length,
+    code: Epochs.hashOf(pools.map(({ dataset }) => dataset.code)),
     fingerprint: `interleaved seeded by ${groupsPerBatch}: ${shares.join("; ")}`,
     readsHistory: pools.some(({ dataset }) => dataset.readsHistory === true),
     batch: Effect.fnUntraced(function*(index, seed, history = History.empty) {

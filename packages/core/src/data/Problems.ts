@@ -89,5 +89,6 @@ export const group = <E, R>(
         problem.reward === undefined ? checked(options, problem) : rewarded(options, problem, problem.reward)
       )
   }),
-  form: formOf(problem, options)
+  form: formOf(problem, options),
+  code: String(problem.reward?.of ?? problem.check)
 })

@@ -19,6 +19,10 @@ import * as Problems from "./Problems.ts"
 export interface RLDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
+  /** A batch that has fewer groups than the others because the rows of an epoch do not fill it. */
+  readonly shortBatch?: Epochs.ShortBatch | undefined
+  /** A hash of the source text of the functions that make and grade its groups. A resumed run warns where it has changed. */
+  readonly code?: string
   /** Whether its batches depend on the results of earlier ones; otherwise no history is kept. */
   readonly readsHistory?: boolean
   /** `history` covers the iterations before `index`; empty unless given. */
@@ -41,13 +45,13 @@ export interface FromArrayOptions<A, B> extends Omit<Epochs.Options, "batchSize"
 export const checkIndex = (index: number, length: number): Effect.Effect<void> =>
   Epochs.checkIndex("RLDataset", index, length)
 
-const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)].join(", ")
+const distinct = <A>(values: ReadonlyArray<A>) => [...new Set(values)]
 
 /** A description of the groups: their sizes, tags and keys. */
 const inWords = (groups: ReadonlyArray<EnvGroupBuilder<unknown, unknown>>) => {
-  const tags = distinct(groups.flatMap(({ tags }) => tags))
-  const forms = distinct(groups.flatMap(({ form }) => form ?? []))
-  return `of ${distinct(groups.map(({ size }) => size))} members, tagged ${tags === "" ? "nothing" : tags}${
+  const tags = distinct(groups.flatMap(({ tags }) => tags)).join(", ")
+  const forms = distinct(groups.flatMap(({ form }) => form ?? [])).join(", ")
+  return `of ${distinct(groups.map(({ size }) => size)).join(", ")} members, tagged ${tags === "" ? "nothing" : tags}${
     forms === "" ? "" : `, ${forms}`
   }`
     + `, keys ${groups[0]?.key} to ${groups.at(-1)?.key} (${Epochs.hashOf(groups.map(({ key }) => key))})`
@@ -81,12 +85,15 @@ export function fromArray<A, E, R>(
   ])
   if (invalid !== undefined) return { length: 1, fingerprint: "invalid", batch: () => Effect.fail(invalid) }
   const passes = Epochs.make("RLDataset", rows, { batchSize: groupsPerBatch, dropRemainder, epochs, shuffle })
+  const first = rows.slice(0, groupsPerBatch).map(group)
   return {
     length: passes.length,
+    shortBatch: passes.shortBatch,
+    code: Epochs.hashOf([String(group), ...distinct(first.flatMap(({ code }) => code ?? []))]),
     fingerprint: [
       passes.fingerprint,
       `${groupsPerBatch} groups per batch${dropRemainder ? ", full batches only" : ""}`,
-      inWords(rows.slice(0, groupsPerBatch).map(group))
+      inWords(first)
     ].join(", "),
     batch: (index, seed) => Effect.map(passes.batch(index, seed), (batch) => batch.map(({ at, row }) => group(row, at)))
   }

@@ -46,6 +46,8 @@ export interface EnvGroupBuilder<out E = never, out R = never> {
    * fingerprint.
    */
   readonly form?: string
+  /** The source text of the functions that make and grade its members, as far as it is known. */
+  readonly code?: string
   /** Members share an episode (self-play): they run at the same time or not at all, and are retried together. */
   readonly coupled?: boolean
   /**
@@ -78,7 +80,9 @@ export const make = <E, R, AE, AR>(
   key,
   size,
   tags,
+  code: String(makeEnv),
   open: Effect.succeed({
-    makeEnv: (member, attempt) => Effect.flatMap(Effect.scope, (scope) => Scope.provide(makeEnv(member, attempt), scope))
+    makeEnv: (member, attempt) =>
+      Effect.flatMap(Effect.scope, (scope) => Scope.provide(makeEnv(member, attempt), scope))
   })
 })

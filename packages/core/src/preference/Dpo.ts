@@ -52,6 +52,7 @@ const program = <E, R, EE, ER>(
   cursor: Schema.Int,
   start: 0,
   length: options.dataset.length,
+  shortBatch: options.dataset.shortBatch,
   ahead: 1,
   iterations: (from) =>
     Stream.unwrap(

@@ -33,6 +33,8 @@ export interface Pair {
 export interface Preferences<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
+  /** A batch that has fewer pairs than the others because the rows of an epoch do not fill it. */
+  readonly shortBatch?: Epochs.ShortBatch | undefined
   readonly batch: (index: number, seed: number) => Effect.Effect<ReadonlyArray<Pair>, E, R>
 }
 
@@ -109,6 +111,7 @@ export const pairs = (
   })
   return {
     length: epochs.length,
+    shortBatch: epochs.shortBatch,
     fingerprint: [
       epochs.fingerprint,
       `${batchSize} per batch${dropRemainder ? ", full batches only" : ""}`,

@@ -48,6 +48,8 @@ export const Opened = Schema.TaggedStruct("Opened", {
   version: Schema.String,
   /** The options that must be equal for the run to be resumed. */
   identity: Schema.JsonObject,
+  /** A hash of the source text of environments and graders, which may change between segments with a warning. */
+  code: Schema.optionalKey(Schema.String),
   /** The settings that may change between segments. */
   settings: Schema.JsonObject,
   capabilities: Schema.JsonObject,

@@ -49,6 +49,8 @@ export const program = <E, R, CE, CR>(
   cursor: Schedule.Cursor,
   start: Schedule.start,
   length: options.dataset.length,
+  shortBatch: options.dataset.shortBatch,
+  code: options.dataset.code,
   ahead: 0,
   evaluatesBeside: settings.maxStepsOffPolicy > 0 || settings.minibatches !== undefined,
   iterations: (from, weights, until) =>

@@ -36,6 +36,8 @@ export const program = <E, R, CE, CR>(
   cursor: Cursor.Cursor,
   start: Cursor.start,
   length: options.dataset.length,
+  shortBatch: options.dataset.shortBatch,
+  code: options.dataset.code,
   ahead: 0,
   iterations: ({ batch, credit, iteration }, weights) =>
     Stream.unwrap(Effect.gen(function*() {

@@ -26,6 +26,7 @@ import type { RunState, Status } from "./RunState.ts"
 import * as Segments from "./Segments.ts"
 import * as Spending from "./Spending.ts"
 import * as Start from "./Start.ts"
+import * as Warnings from "./Warnings.ts"
 
 /** Whether a record says that an iteration is done; until then, a run may begin anew with other options. */
 const hasBegun = RunRecord.isAnyOf(["Updated", "Saved"])
@@ -42,10 +43,11 @@ const hasSameIdentity = Effect.fnUntraced(function*(story: ReadonlyArray<RunReco
   return yield* new ResumeError({ reason: new ResumeMismatch(mismatch) })
 })
 
-const warnings = <EE, ER>({ model: { capabilities } }: RunOptions.RunOptions<EE, ER>) =>
-  capabilities.lossReduction === "token-sum"
-    ? []
-    : [`the backend's losses are reduced as "${capabilities.lossReduction}", learning rates are for sums over tokens`]
+/** The hash of the sources of environments and graders; undefined where none is known. */
+const codeOf = Effect.fnUntraced(function*({ code }: Pick<Program<unknown>, "code">) {
+  const parts = [code, yield* RunOptions.Code].filter((part) => part !== undefined)
+  return parts.length === 0 ? undefined : parts.join("-")
+})
 
 /** Longer than the groups of one iteration take. */
 const workerWeightsTtl = "1 day"
@@ -92,7 +94,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   program: Program<Cursor, E, R>,
   options: RunOptions.RunOptions<EE, ER>,
   settings: RunOptions.Resolved["run"],
-  given: Pick<RunRecord.Opened, "identity" | "iterations">,
+  given: Pick<RunRecord.Opened, "identity" | "code" | "iterations" | "warnings">,
   { position: { iteration }, saved }: Start.Start<Cursor>
 ) {
   const entry: RunRecord.Entry = {
@@ -104,8 +106,7 @@ const opened = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
     capabilities: { ...options.model.capabilities },
     iteration,
     resumedFrom: saved?.statePath ?? null,
-    continuesAfter: continuesAfter(saved),
-    warnings: warnings(options)
+    continuesAfter: continuesAfter(saved)
   }
   return entry
 })
@@ -152,7 +153,11 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     Effect.map(AdaptiveLimiter.limit(client, lane), (limited) => ({ client: budget.meter(limited, model.name), step }))
   const iterations = Math.min(settings.iterations ?? Infinity, program.length)
   const known = Number.isFinite(iterations) ? iterations : null
-  yield* ledger.append({ entry: yield* opened(program, options, settings, { identity, iterations: known }, start) })
+  const code = yield* codeOf(program)
+  const warnings = Warnings.of({ capabilities: model.capabilities, settings, program, code, story })
+  yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
+  const described = { identity, iterations: known, warnings, ...(code === undefined ? {} : { code }) }
+  yield* ledger.append({ entry: yield* opened(program, options, settings, described, start) })
   const run: RunState<EE, ER> = {
     settings,
     evaluators: options.run?.evaluators ?? [],

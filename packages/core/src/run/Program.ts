@@ -5,6 +5,7 @@ import * as Stream from "effect/Stream"
 import type { Route } from "../backend/LossSubmission.ts"
 import type { ForwardBackwardOutput, OptimStepOutput } from "../backend/TrainingClient.ts"
 import type { Weights } from "../backend/Weights.ts"
+import type { ShortBatch } from "../data/Epochs.ts"
 import type { AdamParams } from "../model/AdamParams.ts"
 import type { Json, JsonObject } from "../record/Json.ts"
 import type * as RunRecord from "../record/RunRecord.ts"
@@ -108,6 +109,10 @@ export interface Program<Cursor, out E = never, out R = never> {
   readonly start: Cursor
   /** The number of iterations; `Infinity` where there is no end. */
   readonly length: number
+  /** A batch of its data with fewer rows than the others. */
+  readonly shortBatch?: ShortBatch | undefined
+  /** A hash of the source text of its environments and graders. A resumed run warns where it has changed. */
+  readonly code?: string | undefined
   /** Iterations submitted before the last one is settled: 0 where sampling needs its weights, 1 where it does not. */
   readonly ahead: number
   /** Updates go on while weights are evaluated that were saved for that; otherwise they wait. */

@@ -102,6 +102,11 @@ export const Identity = Context.Reference<JsonObject>("@effect-rl/core/run/RunOp
   defaultValue: () => ({})
 })
 
+/** A hash of the module that defines the task, where it has one of its own. A resumed run warns where it has changed. */
+export const Code = Context.Reference<string | undefined>("@effect-rl/core/run/RunOptions/Code", {
+  defaultValue: () => undefined
+})
+
 /** The options that must be equal for a run to be resumed, whatever its program. */
 export const identity = <EE, ER>(
   { loadCheckpointPath, model }: RunOptions<EE, ER>,

@@ -48,6 +48,7 @@ const program = <E, R>(
   cursor: Schema.Int,
   start: 0,
   length: dataset.length,
+  shortBatch: dataset.shortBatch,
   ahead: 1,
   iterations: (from) =>
     Stream.range(from, dataset.length - 1).pipe(

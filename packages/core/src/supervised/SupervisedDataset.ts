@@ -21,6 +21,8 @@ export type Conversation = ReadonlyArray<Message.Message>
 export interface SupervisedDataset<out E = never, out R = never> {
   readonly length: number
   readonly fingerprint: string
+  /** A batch that has fewer conversations than the others because the rows of an epoch do not fill it. */
+  readonly shortBatch?: Epochs.ShortBatch | undefined
   readonly batch: (
     index: number,
     seed: number
@@ -100,6 +102,7 @@ export const conversations = (
   }
   return {
     length: epochs.length,
+    shortBatch: epochs.shortBatch,
     fingerprint: [
       epochs.fingerprint,
       `${batchSize} per batch${dropRemainder ? ", full batches only" : ""}`,

@@ -167,7 +167,9 @@ describe("the fingerprint", () => {
 })
 
 it("a dataset consists of its batches: test sets of its sources are not part of it", () => {
-  expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<"length" | "fingerprint" | "readsHistory" | "batch">()
+  expectTypeOf<keyof RLDataset.RLDataset>().toEqualTypeOf<
+    "length" | "fingerprint" | "shortBatch" | "code" | "readsHistory" | "batch"
+  >()
 })
 
 it("adds up the errors of its sources", () => {
