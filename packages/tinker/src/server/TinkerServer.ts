@@ -64,6 +64,9 @@ export interface TinkerServerOptions {
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
+/** Of a conversation, whose images are decoded in one piece. */
+const chatLimit = ByteSize.fromInputUnsafe("10 MiB")
+
 /** For requests accepted before the server was told to stop. */
 const longestGoodbye = "10 seconds"
 
@@ -162,14 +165,16 @@ const routes = (options: TinkerServerOptions) =>
       const limit = options.maxBodySize === undefined ? usualLimit : ByteSize.fromInputUnsafe(options.maxBodySize)
       const room = Fair.make(Body.roomFactor * ByteSize.toNumberUnsafe(limit))
       const strictness = Strictness.make(options.strict ?? false)
-      const known = guarded(ApiKeys.identify(options.apiKeys ?? []), room, strictness, limit)
+      const identify = ApiKeys.identify(options.apiKeys ?? [])
+      const known = guarded(identify, room, strictness, limit)
+      const chat = guarded(identify, room, strictness, ByteSize.min(limit, chatLimit))
       const open = guarded(stranger, room, strictness, limit)
       return [
         ...[...withKey(parts, links).map(known(respond)), ...withoutKey(parts, links).map(open(respond))].map(
           HttpRouter.prefixRoute(prefix)
         ),
-        ...OpenAiRoutes.routes(parts).map(known(OpenAiAnswer.refused)),
-        ...AnthropicRoutes.routes(parts).map(known(AnthropicRoutes.refused))
+        ...OpenAiRoutes.routes(parts).map(chat(OpenAiAnswer.refused)),
+        ...AnthropicRoutes.routes(parts).map(chat(AnthropicRoutes.refused))
       ]
     })
   )

@@ -50,23 +50,48 @@ const unmarked = (value: unknown): unknown => {
   return value
 }
 
-/** Arrays and objects in one text: a text of three bytes becomes an object of fifty. */
-const mostNested = 2_000_000
+/** How much one text may hold. */
+export interface Limits {
+  /** Arrays and objects: a text of three bytes becomes an object of fifty. */
+  readonly nested: number
+  /** Values that follow another one in an array or an object. */
+  readonly values: number
+  /** Names within objects, each of which is looked up in those before it. */
+  readonly names: number
+}
+
+const usualLimits: Limits = { nested: 2_000_000, values: Infinity, names: Infinity }
 
 /** Arrays and objects within each other, for each of which a function that reads them calls itself. */
 const mostLevels = 200
 
-const [quote, backslash, openBracket, closeBracket, openBrace, closeBrace] = [34, 92, 91, 93, 123, 125]
+const [quote, comma, colon, backslash, openBracket, closeBracket, openBrace, closeBrace] = [
+  34,
+  44,
+  58,
+  92,
+  91,
+  93,
+  123,
+  125
+]
 const [zero, nine] = [48, 57]
+
+/** Backslashes that end before `end`. */
+const backslashesBefore = (text: string, end: number) => {
+  let start = end
+  while (text.charCodeAt(start - 1) === backslash) start--
+  return end - start
+}
 
 /** The position of the quote that ends the string which begins at `start`. */
 const endOfString = (text: string, start: number) => {
-  for (let index = start + 1; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code === quote) return index
-    if (code === backslash) index++
-  }
-  return text.length
+  let end = start
+  do {
+    end = text.indexOf("\"", end + 1)
+    if (end < 0) return text.length
+  } while (backslashesBefore(text, end) % 2 === 1)
+  return end
 }
 
 /** Digits of a number that may be beyond 2^53. */
@@ -78,9 +103,11 @@ const beginsNumber = (text: string, before: number) => {
   return at < 0 || "[:, \t\n\r".includes(text[at] ?? "")
 }
 
-/** Whether the text has large numbers, which few texts have. Throws where it has more than `most` arrays and objects, or too deep ones. */
-const scan = (text: string, most: number) => {
+/** Whether the text has large numbers, which few texts have. Throws where it exceeds the limits, or has too deep arrays and objects. */
+const scan = (text: string, { names, nested, values }: Limits) => {
   let count = 0
+  let followers = 0
+  let colons = 0
   let level = 0
   let beforeDigits = -1
   let hasLarge = false
@@ -91,9 +118,13 @@ const scan = (text: string, most: number) => {
       continue
     }
     if (code === quote) index = endOfString(text, index)
-    else if (code === closeBracket || code === closeBrace) level--
+    else if (code === comma) {
+      if (++followers > values) throw new RangeError(`more than ${values} values`)
+    } else if (code === colon) {
+      if (++colons > names) throw new RangeError(`more than ${names} names within objects`)
+    } else if (code === closeBracket || code === closeBrace) level--
     else if (code === openBracket || code === openBrace) {
-      if (++count > most) throw new RangeError(`more than ${most} arrays and objects`)
+      if (++count > nested) throw new RangeError(`more than ${nested} arrays and objects`)
       if (++level > mostLevels) throw new RangeError(`more than ${mostLevels} arrays and objects within each other`)
     }
     beforeDigits = index
@@ -103,12 +134,12 @@ const scan = (text: string, most: number) => {
 
 /**
  * Any JSON value, with whole numbers beyond 2^53 as bigints. Takes time in proportion to the text: a reviver, which is called for
- * every value, takes twenty times as long. Fails where there are more than `most` arrays and objects.
+ * every value, takes twenty times as long. Fails where the text exceeds the limits, before anything is made of it.
  */
-export const parse = (text: string, most = mostNested): Effect.Effect<unknown, MalformedBody> =>
+export const parse = (text: string, limits = usualLimits): Effect.Effect<unknown, MalformedBody> =>
   Effect.try({
     try: (): unknown => {
-      const hasLarge = scan(text, most)
+      const hasLarge = scan(text, limits)
       const value: unknown = JSON.parse(text)
       return hasLarge ? unmarked(JSON.parse(marked(text))) : value
     },

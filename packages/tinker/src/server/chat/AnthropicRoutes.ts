@@ -106,7 +106,7 @@ const askedOf = (value: Wire.CountTokens): Conversation.Asked => ({
 
 const messages = (parts: Parts) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(Wire.Messages, Wire.refusals)
+    const value = yield* ClientBody.read(parts, Wire.Messages, Wire.refusals)
     const { max_tokens, model, stop_sequences, stream, temperature, top_k, top_p } = value
     const prompted = yield* Conversation.prompted(parts, model, askedOf(value), {
       maxTokens: max_tokens,
@@ -120,7 +120,7 @@ const messages = (parts: Parts) =>
 
 const countTokens = (parts: Parts) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(Wire.CountTokens, Wire.refusals)
+    const value = yield* ClientBody.read(parts, Wire.CountTokens, Wire.refusals)
     const chatModel = yield* Conversation.chatModel(parts, value.model)
     const { prompt } = yield* Conversation.render(chatModel, askedOf(value))
     return HttpServerResponse.jsonUnsafe({ input_tokens: prompt.length })

@@ -4,13 +4,19 @@ import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Json from "../../wire/Json.ts"
 import * as Body from "../Body.ts"
+import type { Parts } from "../Parts.ts"
 import { invalid } from "../Refusal.ts"
+import * as Conversation from "./Conversation.ts"
+import * as Length from "./Length.ts"
 
 /** Longest value that a refusal repeats. */
 const longest = 200
 
-/** Messages, their parts, tools, and arrays and objects in these. */
-const mostNested = 100_000
+/** Messages, their parts, tools, and arrays and objects in these; values are as many as the longest prompts have tokens. */
+const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 60_000 }
+
+/** Decoding bodies of up to so many characters takes milliseconds. */
+const short = 65_536
 
 const shown = (value: unknown) => {
   const text = JSON.stringify(value, (_, inner) => typeof inner === "bigint" ? Number(inner) : inner)
@@ -21,8 +27,14 @@ interface Known extends Schema.Decoder<unknown> {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
+/** Fails where a body cannot fit into the context of its model, before decoding it takes time for each of its messages and tools. */
+const fits = Effect.fnUntraced(function*(parts: Parts, body: unknown, characters: number) {
+  if (characters <= short || !Predicate.hasProperty(body, "model") || typeof body.model !== "string") return
+  yield* Length.check(yield* Conversation.chatModel(parts, body.model), "the body", Length.ofJson(body))
+})
+
 /** Decodes the body by `schema`. A field that it does not have is refused, with the reason in `refusals` where there is one. */
-export const read = <S extends Known>(schema: S, refusals: Readonly<Record<string, string>>) => {
+export const read = <S extends Known>(parts: Parts, schema: S, refusals: Readonly<Record<string, string>>) => {
   const reasonOf = (field: string) =>
     Object.hasOwn(refusals, field) ? refusals[field] : "this server does not know the field"
   const problem = ([field, value]: readonly [string, unknown]) =>
@@ -31,10 +43,12 @@ export const read = <S extends Known>(schema: S, refusals: Readonly<Record<strin
       : [`${field} is ${shown(value)}, expected none: ${reasonOf(field)}`]
   const decode = Json.decodeExact(schema)
   return Effect.gen(function*() {
-    const body = yield* Effect.flatMap(Body.text, (text) => Json.parse(text, mostNested))
+    const text = yield* Body.text
+    const body = yield* Json.parse(text, limits)
     const fields = Predicate.isObject(body) ? Object.entries(body) : []
     const [refused] = fields.flatMap(problem)
     if (refused !== undefined) return yield* invalid(refused)
+    yield* fits(parts, body, text.length)
     return yield* decode(
       Predicate.isObject(body)
         ? Object.fromEntries(fields.filter(([name]) => Object.hasOwn(schema.fields, name)))

@@ -85,7 +85,7 @@ const streamed = Effect.fnUntraced(function*(
 
 export const handler = (parts: Parts) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(Wire.ChatCompletion, Wire.chatRefusals)
+    const value = yield* ClientBody.read(parts, Wire.ChatCompletion, Wire.chatRefusals)
     const messages = yield* Effect.mapError(OpenAi.toMessages(value.messages), ({ message }) => invalid(message))
     const tools = value.tool_choice === "none" ? [] : (value.tools ?? []).map(OpenAi.toToolSpec)
     const prompted = yield* Conversation.prompted(parts, value.model, { messages, tools }, {

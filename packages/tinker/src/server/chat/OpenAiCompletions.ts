@@ -91,7 +91,7 @@ const streamed = Effect.fnUntraced(function*(parts: Parts, prompted: Conversatio
 
 export const handler = (parts: Parts) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(Wire.Completion, Wire.completionRefusals)
+    const value = yield* ClientBody.read(parts, Wire.Completion, Wire.completionRefusals)
     const settings = { ...settingsOf(value), topLogprobs: value.logprobs }
     const prompted = yield* Conversation.continued(parts, value.model, value.prompt, settings)
     return yield* value.stream === true ? streamed(parts, prompted, value) : whole(parts, prompted, value)

@@ -132,7 +132,7 @@ const streamed = Effect.fnUntraced(function*(
 
 export const handler = (parts: Parts) =>
   Effect.gen(function*() {
-    const value = yield* ClientBody.read(Wire.Create, Wire.refusals)
+    const value = yield* ClientBody.read(parts, Wire.Create, Wire.refusals)
     const messages = yield* OpenAi.toMessages(ResponseItems.toMessages(value)).pipe(
       Effect.mapError(({ message }) => invalid(`input: ${message}`))
     )
