@@ -46,7 +46,7 @@ const iteration = (
 const program = <E, R, EE, ER>(
   options: DpoOptions.DpoOptions<E, R, EE, ER>,
   resolved: DpoOptions.Resolved
-): Program.Program<number, E | TinkerError, R | Tinker> => ({
+): Program.Program<number, E | TinkerError | InvalidOption, R | Tinker> => ({
   name: "dpo",
   identity: resolved.identity,
   cursor: Schema.Int,

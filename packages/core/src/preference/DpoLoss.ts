@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import type { CustomLoss, CustomLossOutput } from "../backend/TrainingClient.ts"
 import type * as Datum from "../model/Datum.ts"
+import { InvalidOption } from "../record/InvalidOption.ts"
 import * as Statistics from "../record/Statistics.ts"
 
 type Data = ReadonlyArray<Datum.Datum<"WeightedTokens">>
@@ -24,6 +25,13 @@ export const margins = (values: ReadonlyArray<number>): ReadonlyArray<number> =>
   return chosen(values).map((value, pair) => value - (others[pair] ?? NaN))
 }
 
+const unpaired = (data: Data) =>
+  new InvalidOption({
+    field: "data",
+    found: `${data.length} datums`,
+    expected: "an even number: each pair's chosen response and, next to it, the rejected one"
+  })
+
 /** log(1 + eˣ), for large x as well. */
 const softplus = (x: number) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
 
@@ -32,7 +40,7 @@ const sigmoid = (x: number) => x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (
 /**
  * The loss of interleaved pairs (chosen, rejected, …), its gradient, and under `dpo/…` the loss, the share of pairs whose chosen response
  * gained more than the rejected one (`accuracy`), the mean β-scaled log-ratios (`chosen_reward`, `rejected_reward`) and their
- * difference (`margin`).
+ * difference (`margin`). Throws a `RangeError` for an odd number of datums.
  */
 export const compute = (
   data: Data,
@@ -40,6 +48,7 @@ export const compute = (
   referenceDT: ReadonlyArray<Float32Array>,
   beta: number
 ): CustomLossOutput => {
+  if (data.length % 2 !== 0) throw new RangeError(unpaired(data).message)
   const reference = sequences(data, referenceDT)
   const rewards = sequences(data, logprobsDT).map((sum, d) => beta * (sum - (reference[d] ?? NaN)))
   const marginsP = margins(rewards)
@@ -62,10 +71,13 @@ export const compute = (
 }
 
 /**
- * The loss against the reference's log-probabilities of the same data, `[T]` per datum.
+ * The loss against the reference's log-probabilities of the same data, `[T]` per datum. Fails for an odd number of datums.
  *
  * @example
  * training.forwardBackwardCustom(weightedData, DpoLoss.make(logprobs, 0.1))
  */
-export const make = (referenceDT: ReadonlyArray<Float32Array>, beta: number): CustomLoss => (data, logprobsDT) =>
-  Effect.sync(() => compute(data, logprobsDT, referenceDT, beta))
+export const make =
+  (referenceDT: ReadonlyArray<Float32Array>, beta: number): CustomLoss<InvalidOption> => (data, logprobsDT) =>
+    data.length % 2 === 0
+      ? Effect.sync(() => compute(data, logprobsDT, referenceDT, beta))
+      : Effect.fail(unpaired(data))

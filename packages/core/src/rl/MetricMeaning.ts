@@ -63,6 +63,8 @@ const meanings: Readonly<Record<string, string>> = {
   "teacher_kl":
     "Divergence of the student from its teacher: log-probability less the teacher's, mean of the trained tokens",
   "teacher_kl/*": "Divergence of the student from the teacher of *, mean of the trained tokens",
+  "teacher_truncated": "Share of the sequences whose end was beyond the teacher's context, and was not taught",
+  "teacher_truncated/*": "Share of the sequences whose end was beyond the context of the teacher of *",
   "service/*": "What the backend reports as *",
   "env/all/total_episodes": "Attempts that finished",
   "env/all/total_turns": "Turns of all attempts",

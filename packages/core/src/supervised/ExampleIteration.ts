@@ -7,19 +7,19 @@ import * as Program from "../run/Program.ts"
 import type * as SupervisedOptions from "./SupervisedOptions.ts"
 
 /** A batch, the passes of its step, and its own metrics when they are done. */
-export interface Batch {
+export interface Batch<out E = never> {
   readonly index: number
   readonly data: ReadonlyArray<Datum.Datum<"WeightedTokens">>
   /** None where the batch is empty. */
-  readonly passes: ReadonlyArray<Pass.Pass>
+  readonly passes: ReadonlyArray<Pass.Pass<E>>
   readonly metrics: (outputs: ReadonlyArray<Program.UpdateOutput>) => Readonly<Record<string, number>>
 }
 
 /** The cursor is the index of the next batch. */
-export const make = (
+export const make = <E>(
   { adam, iterations, learningRate }: SupervisedOptions.Resolved,
-  { data, index, metrics, passes }: Batch
-): Program.Iteration<number> => {
+  { data, index, metrics, passes }: Batch<E>
+): Program.Iteration<number, E> => {
   const rate = learningRate.at({ iteration: index, iterations })
   return {
     _tag: "Iteration",

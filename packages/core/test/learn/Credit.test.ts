@@ -177,6 +177,47 @@ describe("Credit.distill", () => {
       assert.strictEqual(credit.config["prompt"], "told")
     }).pipe(Effect.scoped, Effect.provide(Task.layer())))
 
+  const readsAtMost = (limit: number, context?: number) =>
+    Effect.gen(function*() {
+      const asked: Array<number> = []
+      const base = yield* reference
+      const teacher = {
+        ...base,
+        ...(base.capabilities !== undefined && context !== undefined
+          ? { capabilities: { ...base.capabilities, contextLength: context } }
+          : {}),
+        computeLogprobs: (sequence: ModelInput.ModelInput) => {
+          asked.push(sequence.length)
+          return Effect.succeed(new Float32Array(sequence.length).fill(-3))
+        }
+      }
+      const prompt = { name: "told", of: () => Effect.succeed(ModelInput.fromTokens([7, 8, 9])) }
+      const credit = Credit.distill({ teacher, prompt, estimator: Advantage.centered, maxContextLength: limit })
+      const members = [[3, 4, 5, 6], [3]].map((tokens) => Option.some(Samples.trajectory(Samples.turn([1, 2], tokens))))
+      const { groups: [group], metrics } = yield* credit.assign([Samples.group([1, 0], { members })], null)
+      const advantages = group?.data.map(({ inputs }) => Array.from(inputs.advantages))
+      return { advantages, asked, truncated: metrics["teacher_truncated"] }
+    })
+
+  it.effect("leaves the advantages of what lies beyond the teacher's context", () =>
+    Effect.gen(function*() {
+      // The sampler's log-probabilities are −1, the teacher's −3, and the advantages of rewards ±0.5.
+      assert.deepStrictEqual(yield* readsAtMost(5), {
+        asked: [5, 4],
+        advantages: [[0, -1.5, -1.5, 0.5, 0.5], [0, -2.5]],
+        truncated: 0.5
+      })
+      assert.deepStrictEqual(yield* readsAtMost(3), {
+        asked: [],
+        advantages: [[0, 0.5, 0.5, 0.5, 0.5], [0, -0.5]],
+        truncated: 1
+      })
+      assert.deepStrictEqual(yield* readsAtMost(100, 5), yield* readsAtMost(5))
+      assert.strictEqual((yield* readsAtMost(7)).truncated, 0)
+      const error = yield* Effect.flip(readsAtMost(0))
+      assert.strictEqual(error.message, "maxContextLength is 0, expected a whole number from 1 on")
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
   it.effect("refuses another prompt where an environment rewrites what was read before", () =>
     Effect.gen(function*() {
       const rewritten = Samples.trajectory(Samples.turn([1, 2], [3]), Samples.turn([9, 2], [4]))

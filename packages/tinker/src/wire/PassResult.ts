@@ -42,6 +42,21 @@ const values = (bytes: Uint8Array, dtype: DType): Result.Result<Float32Array | B
   }
 }
 
+/** Bytes of one element. */
+const elementSizes = new Map<DType, number>([[DType.FLOAT32, 4], [DType.BFLOAT16, 2], [DType.INT64, 8], [
+  DType.INT32,
+  4
+]])
+
+/** What official SDKs refuse of a tensor as a whole, whether it has rows or not. */
+const check = ({ data, dtype }: BatchedTensor): Result.Result<void, string> => {
+  const size = elementSizes.get(dtype)
+  if (size === undefined) return Result.fail(`dtype ${dtype} is unknown`)
+  return data.length % size === 0
+    ? Result.void
+    : Result.fail(`${data.length} bytes are no whole number of elements of ${size} bytes`)
+}
+
 /** Sizes of an array: every array of a tensor has its own list of them. */
 const mostAxes = 8
 
@@ -66,6 +81,7 @@ const slice = (tensor: BatchedTensor, start: number, end: number): Result.Result
 const split = (name: string, tensor: BatchedTensor): Result.Result<ReadonlyArray<Field>, string> =>
   Result.mapError(
     Result.gen(function*() {
+      yield* check(tensor)
       const offsets = yield* Bytes.toInt64(tensor.offsets)
       const fields: Array<Field> = []
       for (let index = 0; index + 1 < offsets.length; index++) {

@@ -68,6 +68,16 @@ describe("the result of a training pass", () => {
       assert.deepStrictEqual(json, yield* PassResult.decode(PassResult.encode(output)))
     }))
 
+  it.effect("is refused for a dtype that is unknown, and for bytes that are no whole numbers, also without a row", () =>
+    Effect.gen(function*() {
+      const detail = (hex: string) =>
+        Effect.map(Effect.flip(PassResult.decode(Vectors.bytes(hex))), (error) => error.detail)
+      const unknown = yield* detail("121b0a015412160a086c6f6770726f6273120a12080000000000000000")
+      assert.strictEqual(unknown, "logprobs: dtype 0 is unknown")
+      const ragged = yield* detail("12220a0154121d0a086c6f6770726f627312110a03000000120800000000000000001801")
+      assert.strictEqual(ragged, "logprobs: 3 bytes are no whole number of elements of 4 bytes")
+    }))
+
   it.effect.each(vectors)("is read as the official SDK reads it: $id", ({ expect, input }) =>
     Effect.gen(function*() {
       const decoded = PassResult.decode(Vectors.bytes(input.hex))

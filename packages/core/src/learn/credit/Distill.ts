@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
+import * as Check from "../../record/Check.ts"
 import type { InvalidOption } from "../../record/InvalidOption.ts"
 import * as Advantage from "../Advantage.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
@@ -17,25 +18,41 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
   readonly estimator?: Advantage.Estimator
   /** What the teacher reads in place of the student's prompt, such as instructions that the student is to learn to do without. */
   readonly prompt?: Gap.OtherPrompt<E, R>
+  /**
+   * Most tokens that the teacher reads of a datum, and never more than its context. The end of a longer answer is left out, and keeps the
+   * advantages that it has. 32,768 with a `prompt`, otherwise no limit.
+   */
+  readonly maxContextLength?: number
 }
+
+/** As upstream's. */
+const contextBehindPrompt = 32_768
 
 /**
  * On-policy distillation: A[t] = c·(log p[t] − log q[t]) with p the teacher and q the sampler, the negative reverse KL divergence
  * per token (arXiv:2306.13649), on every group that has members, whatever its rewards. The teacher must have the student's
  * tokenizer. With a `prompt` of its own, it is prompt distillation, and self-distillation where the teacher is the student's base
  * model. A teacher without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `teacher_kl` is the mean of
- * log q − log p.
+ * log q − log p, and `teacher_truncated` the share of the datums whose end the teacher did not read.
  *
  * @see tinker-cookbook `distillation.train_on_policy`, `distillation.sdft`
  */
 export const distill = <E = never, R = never>(
-  { coefficient = 1, discount = 0, estimator = zero, prompt, teacher }: DistillOptions<E, R>
+  {
+    coefficient = 1,
+    discount = 0,
+    estimator = zero,
+    prompt,
+    maxContextLength = prompt === undefined ? undefined : contextBehindPrompt,
+    teacher
+  }: DistillOptions<E, R>
 ): Credit<E | TinkerError | InvalidOption, R> => ({
   name: "distill",
   config: {
     estimator: { name: estimator.name, ...estimator.config },
     teacher: teacher.modelPath,
     ...(prompt === undefined ? {} : { prompt: prompt.name }),
+    ...(maxContextLength === undefined ? {} : { maxContextLength }),
     coefficient,
     discount
   },
@@ -44,12 +61,17 @@ export const distill = <E = never, R = never>(
   readers: [teacher],
   assign: Effect.fnUntraced(function*(results, memory) {
     yield* Pull.check({ coefficient, discount })
+    yield* Check.all(Check.option("maxContextLength", maxContextLength, Check.whole(1)))
     const groups = credited(results, "tokens", estimator)
-    const gapOf = yield* Gap.measure(teacher, groups, prompt)
+    const limit = Math.min(maxContextLength ?? Infinity, teacher.capabilities?.contextLength ?? Infinity)
+    const { of: gapOf, truncated } = yield* Gap.measure(teacher, groups, { limit, prompt })
     const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
     return {
       groups: Pull.add(groups, gapOf, { coefficient, discount }, 0),
-      metrics: count === 0 ? {} : { teacher_kl: sum / count },
+      metrics: {
+        ...(count === 0 ? {} : { teacher_kl: sum / count }),
+        ...(truncated > 0 || (maxContextLength !== undefined && count > 0) ? { teacher_truncated: truncated } : {})
+      },
       memory
     }
   })

@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as AdaptiveLimiter from "../../backend/AdaptiveLimiter.ts"
 import { Metering } from "../../backend/Metering.ts"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import type { TinkerError } from "../../backend/TinkerError.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 import { InvalidOption } from "../../record/InvalidOption.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
@@ -43,6 +44,14 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
 const read = ({ inputs, modelInput }: TrainingData.TrainingDatum) =>
   ModelInput.append(modelInput, inputs.targetTokens.subarray(-1))
 
+/** Log-probabilities of other weights for the positions of a datum; NaN at those that were not asked for. */
+export interface Gaps {
+  /** The sampler's log-probabilities less those of other weights `[T]`; NaN where either is missing or infinite. */
+  readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
+  /** Share of the datums whose end the other weights did not read. */
+  readonly truncated: number
+}
+
 /** Each datum with what other weights read of it: the same, or what was written behind another prompt. */
 const sequences = Effect.fnUntraced(function*<E, R>(
   { data, result }: GroupCredit,
@@ -62,23 +71,27 @@ const difference = (logprob: number, other = NaN) => {
   return Number.isFinite(gap) ? gap : NaN
 }
 
-/** The sampler's log-probabilities less those of other weights, per datum `[T]`; NaN where either is missing or infinite. */
+/** Asks other weights for the log-probabilities of all data, of at most `limit` tokens each. */
 export const measure = Effect.fnUntraced(function*<E = never, R = never>(
   client: SamplingClient,
   groups: ReadonlyArray<GroupCredit>,
-  prompt?: OtherPrompt<E, R>
-) {
+  { limit = Infinity, prompt }: { readonly limit?: number; readonly prompt?: OtherPrompt<E, R> | undefined } = {}
+): Effect.fn.Return<Gaps, E | InvalidOption | TinkerError, R> {
   const { meter } = yield* Metering
   const metered = meter(yield* AdaptiveLimiter.limit(client, "training"))
-  const read = yield* Effect.forEach(groups, (group) => sequences(group, prompt))
-  const entries = yield* Effect.forEach(read.flat(), ([datum, sequence]) => {
-    const { logprobs } = datum.inputs
+  const read = (yield* Effect.forEach(groups, (group) => sequences(group, prompt))).flat()
+  const entries = yield* Effect.forEach(read, ([datum, sequence]) => {
+    const { logprobs, mask } = datum.inputs
     const shift = sequence.length - datum.modelInput.length
+    if (mask.indexOf(1) + shift >= limit) return Effect.succeed([datum, logprobs.map(() => NaN)] as const)
     return Effect.map(
-      metered.computeLogprobs(sequence),
+      metered.computeLogprobs(ModelInput.take(sequence, limit)),
       (others) => [datum, logprobs.map((logprob, t) => difference(logprob, others[t + shift]))] as const
     )
   }, { concurrency })
   const byDatum = new Map(entries)
-  return (datum: TrainingData.TrainingDatum) => byDatum.get(datum) ?? noAdvantages
+  return {
+    of: (datum) => byDatum.get(datum) ?? noAdvantages,
+    truncated: read.filter(([, sequence]) => sequence.length > limit).length / Math.max(1, read.length)
+  }
 })

@@ -37,7 +37,7 @@ export const klPenalty =
       assign: Effect.fnUntraced(function*(results, memory) {
         yield* Pull.check(pull)
         const { groups, ...assigned } = yield* credit.assign(results, memory)
-        const gapOf = yield* Gap.measure(reference, groups)
+        const { of: gapOf } = yield* Gap.measure(reference, groups)
         const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
         if (count === 0) return { groups, ...assigned }
         return {
