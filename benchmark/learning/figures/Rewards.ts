@@ -151,14 +151,6 @@ const ages: Shown = {
   })
 }
 
-const tokenAges: Shown = {
-  ...rewards,
-  besides: ({ updates }) => ({
-    "mean age of tokens": Report.mean(updates.map(({ metrics }) => metrics["async/token_age_mean"] ?? 0)),
-    oldest: Math.max(...updates.map(({ metrics }) => metrics["async/token_age_max"] ?? 0))
-  })
-}
-
 const paceLosses = [["IS", "importance_sampling"], ["PPO", "ppo"], ["DPPO", "dppo"], ["CISPO", "cispo"]]
 
 export const paces = {
@@ -175,7 +167,7 @@ export const paces = {
 export const streaming = {
   ...figure,
   name: "streaming",
-  title: "Streaming minibatches and hop sampling",
+  title: "Streaming minibatches",
   rows: [
     row("streaming, 4 minibatches", { pace: "streaming", minibatches: 4 }, same, ages),
     row(
@@ -183,12 +175,6 @@ export const streaming = {
       { pace: "async", maxStepsOffPolicy: 1, minibatches: 4, loss: "ppo" },
       same,
       ages
-    ),
-    row(
-      "K = 3, hop, 8 tokens",
-      { pace: "async", maxStepsOffPolicy: 3, hop: true, hopTokens: 8, loss: "ppo" },
-      same,
-      tokenAges
     )
   ]
 }

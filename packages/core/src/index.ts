@@ -76,7 +76,6 @@ export * as Spent from "./record/Spent.ts"
 export * as Statistics from "./record/Statistics.ts"
 export * as Usage from "./record/Usage.ts"
 
-export * as HopSampling from "./policy/HopSampling.ts"
 export * as MessagePolicy from "./policy/MessagePolicy.ts"
 export * as Policy from "./policy/Policy.ts"
 export * as SamplingSettings from "./policy/SamplingSettings.ts"

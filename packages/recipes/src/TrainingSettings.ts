@@ -156,8 +156,6 @@ export const options = (model: ChatModel.ChatModel, settings: Settings) => {
         "maxStepsOffPolicy",
         "onStale",
         "removeConstantRewardGroups",
-        "hop",
-        "hopTokens",
         "minibatches"
       ])
     },

@@ -135,22 +135,6 @@ export const writeUnlogged = (run: string, logs: Trajectory.Transition["logs"] =
     yield* append(rolledOut(result, 0), result)
   }).pipe(Effect.provide(RunDirectory.layer(run)))
 
-/** Writes a run of one group whose only member was sampled by weights of 3 optimizer steps, then of 5, as a run without barriers does. */
-export const writeHopped = (run: string) =>
-  Effect.gen(function*() {
-    yield* append(opened(-1))
-    const played = member({ response: "five plus", reward: 1, tokens: [8, 9, 8] })
-    const hopped: Trajectory.Trajectory = {
-      ...played,
-      transitions: played.transitions.map((turn) => ({
-        ...turn,
-        action: { ...turn.action, weights: [{ step: 3, length: 1 }, { step: 5, length: 2 }] }
-      }))
-    }
-    const result: GroupResult.Completed = { ...group("0/hopped", [], [hopped]), samplerStep: 3 }
-    yield* append(rolledOut(result, 0), result)
-  }).pipe(Effect.provide(RunDirectory.layer(run)))
-
 /** A group of two members, of which one is right. */
 export const simple = (iteration: number, key: string, evaluator?: string): RunRecord.Entry =>
   rolledOut(group(key, ["sums"], [answer(1), answer(0)]), iteration, evaluator)

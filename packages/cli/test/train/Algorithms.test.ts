@@ -111,7 +111,6 @@ const refused: ReadonlyArray<readonly [flags: string, message: string]> = [
   ["--credit gdpo --reward-parts correct", "--reward-parts is correct, expected metrics with their weights"],
   ["--max-batches 4", "--max-batches is 4, expected left out, or --min-informative above 0 as well"],
   ["--max-steps-off-policy 3", "--max-steps-off-policy is 3, expected no value: the pace synchronous does not have"],
-  ["--pace streaming --hop", "--hop is true, expected no value: the pace streaming does not have this setting"],
   ["--kl-reference sums", "--kl-reference is sums, expected left out where there is no KL penalty"]
 ]
 

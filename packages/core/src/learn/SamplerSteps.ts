@@ -5,11 +5,5 @@ import type { TrainingDatum } from "./TrainingData.ts"
  * Optimizer steps behind the weights that sampled each target `[T]`; −1 where the policy did not write it. A token of the policy has a
  * log-probability even where its turn is not trained on.
  */
-export const of = ({ inputs: { logprobs, mask }, lineage: { samplerStep, weights } }: TrainingDatum): Int32Array => {
-  const steps = weights?.flatMap(({ length, step }) => Array.from({ length }, () => step)) ?? []
-  let written = 0
-  return Int32Array.from(
-    logprobs,
-    (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : steps[written++] ?? samplerStep
-  )
-}
+export const of = ({ inputs: { logprobs, mask }, lineage: { samplerStep } }: TrainingDatum): Int32Array =>
+  Int32Array.from(logprobs, (logprob, t) => logprob === 0 && mask[t] === 0 ? -1 : samplerStep)

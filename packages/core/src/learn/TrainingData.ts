@@ -3,7 +3,6 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Trajectory from "../env/Trajectory.ts"
 import * as Datum from "../model/Datum.ts"
 import * as ModelInput from "../model/ModelInput.ts"
-import type * as Sampling from "../model/Sampling.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Estimator, TokenAdvantage } from "./Advantage.ts"
 import type { InformativeGroup } from "./Signal.ts"
@@ -19,8 +18,6 @@ export interface Lineage {
   /** The first of the `turns` turns that it holds. */
   readonly firstTurn: number
   readonly turns: number
-  /** Which weights sampled the tokens of these turns, in order; absent where `samplerStep`'s sampled all of them. */
-  readonly weights?: ReadonlyArray<Sampling.WeightsSpan>
 }
 
 /** A datum for policy losses, with the place that it comes from. */
@@ -134,24 +131,13 @@ const trainableLength = (turns: ReadonlyArray<Turn>, last: Turn) => {
 const spans = (turns: ReadonlyArray<Turn>): ReadonlyArray<Datum.Span> | undefined => {
   const found: Array<Datum.Span> = []
   let end = 0
-  for (const { start, transition: { action } } of turns) {
-    let at = start
-    for (const { length, sequenceId } of action.weights ?? [{ ...action, length: action.tokens.length }]) {
-      if (sequenceId === undefined) return undefined
-      found.push({ of: "prompt", sequenceId, offset: end, length: at - end })
-      found.push({ of: "sampled", sequenceId, offset: 0, length })
-      end = at += length
-    }
+  for (const { start, transition: { action: { sequenceId, tokens } } } of turns) {
+    if (sequenceId === undefined) return undefined
+    found.push({ of: "prompt", sequenceId, offset: end, length: start - end })
+    found.push({ of: "sampled", sequenceId, offset: 0, length: tokens.length })
+    end = start + tokens.length
   }
   return found
-}
-
-/** Which weights sampled the tokens of turns, where that may differ from token to token. */
-const weightsOf = (turns: ReadonlyArray<Turn>, step: number): Pick<Lineage, "weights"> => {
-  if (turns.every(({ transition }) => transition.action.weights === undefined)) return {}
-  return {
-    weights: turns.flatMap(({ transition: { action } }) => action.weights ?? [{ step, length: action.tokens.length }])
-  }
 }
 
 /** Positions `from` to `to` of runs. */
@@ -205,11 +191,11 @@ const toDatum = (
 const fromTrajectory = (
   { transitions }: Trajectory.Trajectory,
   advantageOf: (turn: number, position: number) => number,
-  origin: Omit<Lineage, "firstTurn" | "turns" | "weights">
+  origin: Omit<Lineage, "firstTurn" | "turns">
 ): ReadonlyArray<TrainingDatum> => {
   let firstTurn = 0
   return pieces(transitions.map(layoutTurn)).flatMap((turns) => {
-    const lineage = { ...origin, firstTurn, turns: turns.length, ...weightsOf(turns, origin.samplerStep) }
+    const lineage = { ...origin, firstTurn, turns: turns.length }
     firstTurn += turns.length
     const datum = toDatum(turns, advantageOf)
     return datum === undefined ? [] : [{ ...datum, lineage }]

@@ -29,13 +29,6 @@ export interface SamplingParams {
 /** Why a sequence ended: at a stop, or at the limit of tokens. */
 export type SampleStopReason = "stop" | "length"
 
-/** Tokens of one request: their number, the optimizer steps behind the weights that sampled them, and the request's sequence. */
-export interface WeightsSpan {
-  readonly step: number
-  readonly length: number
-  readonly sequenceId?: string
-}
-
 /**
  * One sampled continuation. `logprobs[t]` is the log-probability of `tokens[t]` under the untempered, unfiltered distribution.
  *
@@ -47,8 +40,6 @@ export interface SampledTokens {
   readonly stopReason: SampleStopReason
   /** The backend's own name of this sequence, by which a datum says where its tokens come from. */
   readonly sequenceId?: string
-  /** Which weights sampled the tokens, in order; absent where the same weights sampled all of an episode. */
-  readonly weights?: ReadonlyArray<WeightsSpan>
   /** The most likely tokens at each position, most likely first, where `topkSampleLogprobs` asked for them. */
   readonly topkLogprobs?: ReadonlyArray<ReadonlyArray<TokenLogprob>>
 }

@@ -53,24 +53,6 @@ export const onlySequence = (
     )
     : Effect.succeed(sequence)
 
-/** Asks a client for one sequence, with a cap and a seed of its own. */
-export const sampler = (
-  { maxTokens: _maxTokens, recordStabilityInfo = false, seed: _seed, ...shape }: SamplingOptions
-) => {
-  const record = recordStabilityInfo ? { recordStabilityInfo } : {}
-  return (
-    client: SamplingClient,
-    { maxTokens, prompt, seed, stop }: Required<Omit<Request, "key">> & { readonly seed: number }
-  ): Effect.Effect<Sampling.SampledTokens, TinkerError> => {
-    const request = { prompt, params: { ...shape, stop, maxTokens, seed }, ...record }
-    return Effect.flatMap(client.sample(request), ({ sequences }) => onlySequence(sequences))
-  }
-}
-
-/** The most tokens of a turn. */
-export const turnTokens = ({ maxTokens }: SamplingOptions, { maxTokens: tighter = maxTokens }: Request) =>
-  Math.min(maxTokens, tighter)
-
 /**
  * Samples every turn from one client.
  *
@@ -78,13 +60,13 @@ export const turnTokens = ({ maxTokens }: SamplingOptions, { maxTokens: tighter 
  * const policy = Policy.fromSamplingClient(client, { maxTokens: 64, temperature: 1, seed: 1 })
  */
 export const fromSamplingClient = (client: SamplingClient, options: SamplingOptions): Policy<TinkerError> => {
-  const sample = sampler(options)
+  const { maxTokens, recordStabilityInfo = false, seed, ...shape } = options
+  const record = recordStabilityInfo ? { recordStabilityInfo } : {}
   return {
     description: { modelPath: client.modelPath, options },
-    act: (request) => {
-      const { key, prompt, stop } = request
-      const seed = Seed.turn(options.seed, key)
-      return sample(client, { prompt, stop, maxTokens: turnTokens(options, request), seed })
+    act: ({ key, maxTokens: tighter = maxTokens, prompt, stop }) => {
+      const params = { ...shape, stop, maxTokens: Math.min(maxTokens, tighter), seed: Seed.turn(seed, key) }
+      return Effect.flatMap(client.sample({ prompt, params, ...record }), ({ sequences }) => onlySequence(sequences))
     }
   }
 }

@@ -40,24 +40,16 @@ export const turn = (seed: number, key: TurnKey) => {
   return key.turn === 0 && key.attempt === 0 ? member : derive(member, key.attempt, key.turn)
 }
 
-const increment = 0x6d2b79f5
-
 /** Numbers in [0, 1), equal for equal seeds (mulberry32). */
 export const uniform = (seed: number): () => number => {
   let state = seed >>> 0
   return () => {
-    state = (state + increment) >>> 0
+    state = (state + 0x6d2b79f5) >>> 0
     let value = Math.imul(state ^ (state >>> 15), state | 1)
     value ^= value + Math.imul(value ^ (value >>> 7), value | 61)
     return ((value ^ (value >>> 14)) >>> 0) / 4294967296
   }
 }
-
-/**
- * A seed whose numbers are those of `seed` after the first `count`. A request that goes on where another ended then samples what
- * one request would have, wherever a backend draws one `uniform` for each token.
- */
-export const after = (seed: number, count: number) => (seed + Math.imul(count, increment)) >>> 0
 
 /** The order of `0 … length − 1` after a Fisher–Yates shuffle. */
 export const permutation = (length: number, seed: number): Uint32Array => {

@@ -128,9 +128,9 @@ const publishing = <E, R, CE, CR>(
   { giveUp, published }: Sampling
 ) => {
   let step = 0
-  const refresh = Effect.fnUntraced(function*(iteration: number) {
+  const refresh = Effect.gen(function*() {
     if (outstanding.now().inFlight.size === 0 && (yield* tickets.peek) === undefined) return
-    step = yield* published.publish(iteration)
+    step = yield* published.publish
   })
   return {
     /** Optimizer steps behind the weights. */
@@ -140,7 +140,7 @@ const publishing = <E, R, CE, CR>(
       const dropped = outstanding.drop((group) => rules.isStale(group, iteration))
       yield* Effect.forEach(dropped, giveUp, { discard: true })
       yield* admission.renew
-      yield* refresh(iteration)
+      yield* refresh
     })
   }
 }
@@ -158,10 +158,10 @@ const verdictOn = (
 
 /** Made in the scope of a run's stream, at the end of which it gives up all groups that are on their way. */
 export const make = Effect.fnUntraced(function*<E, R, CE, CR>(settings: Options<E, R, CE, CR>) {
-  const { options, recorded, weights } = settings
+  const { options, weights } = settings
   const own = parts(settings)
   const { admission, outstanding, size, tickets, update } = own
-  const published = yield* PublishedWeights.make(options, weights, recorded.iterations)
+  const published = yield* PublishedWeights.make(options.sampling, weights)
   const changes = yield* Queue.unbounded<void, Error<E>>()
   const lock = yield* Semaphore.make(1)
   const { now } = outstanding
@@ -170,7 +170,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(settings: Options<
     lock.withPermit(Effect.gen(function*() {
       if (!outstanding.arrive(group)) return
       const { iteration } = now()
-      const over = { ended: iteration, ...group, result, tokens: published.spans(group.began, result) }
+      const over = { ended: iteration, ...group, result }
       const verdict = verdictOn(over, iteration, settings)
       if (verdict === "waits") outstanding.wait(over)
       else outstanding.putAside(over, verdict)

@@ -44,7 +44,6 @@ const meanings: Readonly<Record<string, string>> = {
   "optim/kl_k3_by_depth/*": "Third estimate of the divergence at tokens from position * to the next edge",
   "async/filtered": "Groups that were left out because they teach nothing",
   "async/stale": "Groups that were left out because they are too old",
-  "async/token_age_*": "Iterations between the weights that sampled a token and those that trained on it",
   "async/in_flight_*": "Iterations for which a group was being sampled",
   "async/in_queue_*": "Iterations for which a finished group waited for its update",
   "async/*": "Iterations between the weights that a group was begun with and those that trained on it",

@@ -1,13 +1,10 @@
 /** Groups that have begun and that a run is not done with: on their way, waiting for an update, or put aside. */
 import type { GroupResult } from "../rollout/GroupResult.ts"
-import type * as PublishedWeights from "./PublishedWeights.ts"
 import * as Schedule from "./Schedule.ts"
 
 /** A group that ended, with what became of it. */
 export interface Ended extends Schedule.Ended {
   readonly result: GroupResult
-  /** The group's tokens by the weights that sampled them, where it may have hopped. */
-  readonly tokens: ReadonlyArray<PublishedWeights.TokenSpan>
 }
 
 /** A group that takes no place in an update, and why. A stale one may not have ended. */

@@ -32,16 +32,6 @@ export const AsyncSettings = Schema.Struct({
     help: "Replace groups that failed, or whose rewards are all equal, by others at once",
     identity: true
   }),
-  hop: Setting.toggle({
-    help: "Let groups on their way go on with newer weights at each turn; unless given they keep those they began with",
-    identity: true
-  }),
-  hopTokens: Setting.int({
-    least: 1,
-    unit: "tokens",
-    help: "With hop, go on with newer weights also within a turn, after every so many tokens",
-    identity: true
-  }),
   minibatches
 })
 export interface AsyncSettings extends Schema.Codec.Encoded<typeof AsyncSettings> {}
@@ -100,9 +90,6 @@ export interface Resolved {
   readonly maxStepsOffPolicy: number
   readonly onStale: NonNullable<AsyncSettings["onStale"]>
   readonly removeConstantRewardGroups: boolean
-  readonly hop: boolean
-  /** Absent where weights are only replaced between turns. */
-  readonly hopTokens?: number
   /** Absent where an update is submitted as a whole. */
   readonly minibatches?: number
 }
@@ -120,7 +107,7 @@ const checkOwn = ({ name, settings }: Pace) =>
     )
   )
 
-const defaults = { onStale: "train", removeConstantRewardGroups: false, hop: false } as const
+const defaults = { onStale: "train", removeConstantRewardGroups: false } as const
 
 /** Undefined for the synchronous pace. Fails with the first setting that the pace does not have, or whose value is invalid. */
 export const resolve = Effect.fnUntraced(function*(

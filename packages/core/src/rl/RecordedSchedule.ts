@@ -19,8 +19,6 @@ export type { Group, Span, Update } from "./RecordedGroups.ts"
 export interface RecordedSchedule {
   readonly updates: ReadonlyMap<number, Update>
   readonly groups: ReadonlyMap<string, Group>
-  /** The first iteration with weights of so many optimizer steps. */
-  readonly iterations: ReadonlyMap<number, number>
 }
 
 /** Reads the schedule from a run's story and what was abandoned after it. */
@@ -41,7 +39,7 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedul
       updated(record)
     }
   }
-  return { updates, groups, iterations }
+  return { updates, groups }
 }
 
 /** The schedule of the run that the store holds, as far as it had come when it was opened last. */

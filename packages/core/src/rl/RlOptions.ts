@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Tinker } from "../backend/Tinker.ts"
 import type { TinkerError } from "../backend/TinkerError.ts"
-import type { Tokenizer } from "../chat/Tokenizer.ts"
 import type { RLDataset } from "../data/RLDataset.ts"
 import * as Limits from "../env/Limits.ts"
 import * as TerminationReward from "../env/TerminationReward.ts"
@@ -20,7 +19,6 @@ import * as Check from "../record/Check.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import * as Setting from "../record/Setting.ts"
-import { Executor } from "../rollout/Executor.ts"
 import type * as GroupOptions from "../rollout/GroupOptions.ts"
 import type * as Rollout from "../rollout/Rollout.ts"
 import * as RunOptions from "../run/RunOptions.ts"
@@ -118,7 +116,6 @@ export interface Resolved<E, R, CE, CR> {
   readonly rollout: Rollout.StreamOptions<E, TinkerError, E, R>
   readonly seed: number
   readonly sampling: Policy.SamplingOptions
-  readonly tokenizer: Tokenizer
   readonly learningRate: LearningRate.LearningRate
   readonly adam: typeof Adam.AdamSettings.Type
   readonly loss: Objective.Objective
@@ -226,25 +223,12 @@ const checkPace = <E, R, EE, ER, HE, HR, CE, CR>(
       expected: `left out: the credit "${credit.name}" compares the groups of a whole batch`,
       accepts: () => credit.isByGroup === true
     }),
-    Check.option("pace.hopTokens", pace.hopTokens, {
-      expected: "left out, or pace.hop as well",
-      accepts: () => pace.hop
-    }),
     Check.option("pace", "asynchronous", {
       expected: "Pace.synchronous for a dataset whose batches depend on how earlier ones went",
       accepts: () => dataset.readsHistory !== true
     })
   )
 }
-
-/** Where groups are rolled out elsewhere, they keep the weights they were sent with. */
-const checkHops = Effect.fnUntraced(function*(pace: Pace.Resolved | undefined) {
-  const executor = yield* Executor
-  yield* Check.all(Check.option("pace.hop", pace?.hop, {
-    expected: "left out where an Executor rolls groups out: they keep the weights that they were sent with",
-    accepts: (hop) => !hop || executor === undefined
-  }))
-})
 
 /** Longest time for a group that is sampled ahead, so that one that hangs does not keep its place for ever. */
 export const defaultGroupTimeout = "1 hour"
@@ -271,7 +255,6 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
   const credit = KlPenalty.penalize(update.credit, update.kl, model)
   yield* checkPace(options, credit, pace)
-  yield* checkHops(pace)
   const stopOn = yield* HealthWatch.resolve(options.health ?? {})
   return {
     dataset,
@@ -285,7 +268,6 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
     },
     seed,
     sampling: SamplingSettings.options(sampling, seed),
-    tokenizer: model.tokenizer,
     maxDroppedShare,
     dynamic,
     pace,

@@ -51,19 +51,9 @@ const spread = (name: string, values: ReadonlyArray<number>): Numbers =>
     [`async/${name}_max`]: Math.max(...values)
   }
 
-/** Ages of tokens, the mean over all of them. */
-const tokenSpread = (groups: ReadonlyArray<GroupQueue.Ended>, iteration: number): Numbers => {
-  const spans = groups.flatMap(({ tokens }) => tokens).filter(({ length }) => length > 0)
-  const ages = spans.map(({ began }) => iteration - began)
-  const sum = Statistics.sum(spans.map(({ began, length }) => (iteration - began) * length))
-  const mean = sum / Statistics.sum(spans.map(({ length }) => length))
-  return { ...spread("token_age", ages), ...(spans.length === 0 ? {} : { "async/token_age_mean": mean }) }
-}
-
 /**
  * Ages of the update's groups in iterations: `async/staleness_…` in all, `async/in_flight_…` until they ended, `async/in_queue_…` from
  * then on; `async/excess` groups are older than `maxStepsOffPolicy`. `async/filtered` and `async/stale` groups took no place in it.
- * With hop sampling no token is older than its group, and `async/token_age_…` are the ages of the tokens.
  *
  * @see tinker-cookbook `async/staleness_min`
  */
@@ -74,7 +64,6 @@ export const measure = ({ aside, groups, iteration }: Aged, maxStepsOffPolicy: n
     ...spread("staleness", all.map(age)),
     ...spread("in_flight", all.map(({ inFlight }) => inFlight)),
     ...spread("in_queue", all.map(({ inQueue }) => inQueue)),
-    ...tokenSpread(groups, iteration),
     "async/excess": all.filter((group) => age(group) > maxStepsOffPolicy).length,
     "async/filtered": count("filtered"),
     "async/stale": count("stale")

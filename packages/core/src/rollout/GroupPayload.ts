@@ -68,13 +68,6 @@ const Turn = Schema.Struct({
   logprobs: Base64Array.float32,
   stopReason: Schema.Literals(["stop", "length"]),
   sequenceId: Schema.optionalKey(Schema.String),
-  weights: Schema.optionalKey(
-    Schema.Array(Schema.Struct({
-      step: Schema.Int,
-      length: Schema.Int,
-      sequenceId: Schema.optionalKey(Schema.String)
-    }))
-  ),
   reward: Real,
   trainable: Schema.optionalKey(Schema.Boolean),
   metrics: Schema.optionalKey(Metrics),
@@ -185,7 +178,6 @@ const encodeTurn = (
   logprobs: Base64Array.encode(action.logprobs),
   stopReason: action.stopReason,
   ...(action.sequenceId === undefined ? {} : { sequenceId: action.sequenceId }),
-  ...(action.weights === undefined ? {} : { weights: action.weights }),
   reward: encodeReal(reward),
   // JSON leaves out what is undefined.
   trainable: trainable ? undefined : false,
@@ -252,15 +244,14 @@ const decodeLogs = (logs: typeof Logs.Type): Transition["logs"] =>
 
 const decodeTurn = (turn: typeof Turn.Type, base: PromptDelta.Base): Transition | undefined => {
   const { logprobs, logs = {}, metrics = {}, prompt, reward, sequenceId, stopReason, tokens } = turn
-  const { fork, times, trainable = true, weights } = turn
+  const { fork, times, trainable = true } = turn
   const observation = PromptDelta.decode(base, prompt)
   if (observation === undefined) return undefined
   const action = {
     tokens,
     logprobs,
     stopReason,
-    ...(sequenceId === undefined ? {} : { sequenceId }),
-    ...(weights === undefined ? {} : { weights })
+    ...(sequenceId === undefined ? {} : { sequenceId })
   }
   return {
     observation,

@@ -72,23 +72,6 @@ describe("TrainingData.assemble", () => {
     assert.notProperty(assembleOne([...named.slice(0, 2), ...conversation().slice(2)])[0], "provenance")
   })
 
-  it("says which weights sampled its tokens, where they were replaced on the way", () => {
-    const [first, second, third] = conversation()
-    if (first === undefined || second === undefined || third === undefined) return assert.fail("three turns")
-    const weights = [{ step: 4, length: 2, sequenceId: "s0" }, { step: 6, length: 1, sequenceId: "s1" }]
-    const hopped = { ...first, action: { ...first.action, weights } }
-    const [datum] = assembleOne([hopped, { ...second, action: { ...second.action, sequenceId: "s2" } }])
-    assert.deepStrictEqual(datum?.lineage.weights, [...weights, { step: 0, length: 2 }])
-    assert.deepStrictEqual(datum?.provenance?.targets, [
-      { of: "prompt", sequenceId: "s0", offset: 1, length: 4 },
-      { of: "sampled", sequenceId: "s0", offset: 0, length: 2 },
-      { of: "sampled", sequenceId: "s1", offset: 0, length: 1 },
-      { of: "prompt", sequenceId: "s2", offset: 8, length: 2 },
-      { of: "sampled", sequenceId: "s2", offset: 0, length: 2 }
-    ])
-    assert.notProperty(assembleOne(conversation())[0]?.lineage, "weights")
-  })
-
   it("masks a single turn's action alone", () => {
     assert.deepStrictEqual(masksOf(assembleOne([turn([1, 2, 3], [10, 11, 12])])), ["0 0 1 1 1"])
   })

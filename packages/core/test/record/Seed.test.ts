@@ -32,13 +32,6 @@ describe("the seed of a turn", () => {
     }
   )
 
-  it.prop("goes on after so many numbers as if it had not been interrupted", [seed, small], ([run, count]) => {
-    const whole = Seed.uniform(run)
-    for (let index = 0; index < count; index++) whole()
-    const rest = Seed.uniform(Seed.after(run, count))
-    assert.deepStrictEqual([rest(), rest()], [whole(), whole()])
-  })
-
   it("depends on every part of its key, and on the run", () => {
     const key: Key.TurnKey = { iteration: 1, group: "a", member: 2, attempt: 3, turn: 4 }
     const others = [

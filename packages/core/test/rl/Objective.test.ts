@@ -226,11 +226,11 @@ describe("Objective.proximal", () => {
 })
 
 describe("Objective.decoupled", () => {
-  it("places the proximal policy by the optimizer steps of each token's weights", () => {
+  it("places the proximal policy by the optimizer steps of the weights that sampled a token", () => {
     const told = datum(ModelInput.fromTokens([1, 2, 3, 4, 5]), [0, -1, -1, 0, -2], [0, 1, 1, 0, 1])
-    const hopped = { ...told, lineage: { ...told.lineage, weights: [{ step: 0, length: 2 }, { step: 3, length: 1 }] } }
-    const alphas = Objective.interpolated([told, hopped], 4).map(({ extras: { alpha } }) => Array.fromIterable(alpha))
-    assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0.75, 0.75, 0, 0]])
+    const newer = { ...told, lineage: { ...told.lineage, samplerStep: 3 } }
+    const alphas = Objective.interpolated([told, newer], 4).map(({ extras: { alpha } }) => Array.fromIterable(alpha))
+    assert.deepStrictEqual(alphas, [[0, 0.75, 0.75, 0, 0.75], [0, 0, 0, 0, 0]])
   })
 
   it.effect("trains a run", () =>

@@ -11,8 +11,6 @@ export interface Story {
   readonly seen: Schedules.Seen
   /** It came to its end. */
   readonly isOver: boolean
-  /** Groups that were on their way when it was killed have been sampled again. */
-  readonly isResumed?: boolean
 }
 
 type Rule = (story: Story) => ReadonlyArray<string>
@@ -53,58 +51,12 @@ const agesAreTrue: Rule = (story) => {
   return credits(story).flatMap(({ age, group, iteration }) => {
     const steps = story.seen.sampled.filter(({ key }) => key === group.key).map(({ step }) => step)
     const begun = stepsBefore(iteration - age)
-    // A group that hops may find newer weights before it asks for its first token.
-    const isTrue = steps.includes(begun) || (story.pace.hop && steps.every((step) => step > begun))
     return complain(
-      steps.length > 0 && !isTrue,
+      steps.length > 0 && !steps.includes(begun),
       `group ${group.key} is ${age} old in iteration ${iteration}, and was sampled at steps ${steps.join()}`
     )
   })
 }
-
-/** The first iteration with weights of so many optimizer steps. */
-const iterationWith = ({ records }: Story, step: number) => {
-  let steps = 0
-  if (step === 0) return 0
-  for (const { iteration, updates } of records.filter(RunRecord.guards.Updated)) {
-    steps += updates.length
-    if (steps >= step) return iteration + 1
-  }
-  return NaN
-}
-
-const agesOfTokens = (story: Story, iteration: number) => {
-  const trained = credits(story).filter((credit) => credit.iteration === iteration && isCounted(credit.group))
-  const ages = new Map(trained.flatMap(({ age, group }) => group.verdict === "skipped" ? [] : [[group.key, age]]))
-  return story.seen.sampled.flatMap(({ key, step, tokens }) => {
-    const oldest = ages.get(key)
-    const age = Math.min(iteration - iterationWith(story, step), oldest ?? NaN)
-    return oldest === undefined ? [] : Array.from({ length: tokens }, () => age)
-  })
-}
-
-const agesOfTokensAreTrue: Rule = (story) => {
-  if (!story.pace.hop || story.pace.maxStepsOffPolicy === 0 || story.isResumed === true) return []
-  return story.records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) => {
-    const ages = agesOfTokens(story, iteration)
-    if (ages.length === 0) return complain(metrics["async/token_age_max"] !== undefined, `iteration ${iteration}`)
-    const { "async/token_age_max": oldest, "async/token_age_mean": mean = NaN, "async/token_age_min": youngest } =
-      metrics
-    const expected = ages.reduce((sum, age) => sum + age, 0) / ages.length
-    return complain(
-      oldest !== Math.max(...ages) || youngest !== Math.min(...ages) || Math.abs(mean - expected) > 1e-9,
-      `iteration ${iteration} says ${youngest} to ${oldest}, ${mean} in the mean, and the backend saw ${ages.join()}`
-    )
-  })
-}
-
-const tokensAreAsYoung: Rule = ({ records }) =>
-  records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) =>
-    complain(
-      (metrics["async/token_age_max"] ?? 0) > (metrics["async/staleness_max"] ?? 0),
-      `iteration ${iteration} trains on a token that is older than any group`
-    )
-  )
 
 const excessIsCounted: Rule = (story) =>
   story.records.filter(RunRecord.guards.Updated).flatMap(({ iteration, metrics }) => {
@@ -221,8 +173,6 @@ const dropsAsTold: Rule = (story) =>
 const rules: Readonly<Record<string, Rule>> = {
   "nothing is trained on that is too old": isYoung,
   "ages are what the backend saw": agesAreTrue,
-  "ages of tokens are what the backend saw": agesOfTokensAreTrue,
-  "no token is older than its group": tokensAreAsYoung,
   "every excess age is counted": excessIsCounted,
   "every group ends once": endsOnce,
   "no group is left": nothingIsLeft,

@@ -26,10 +26,8 @@ import * as Task from "./Task.ts"
 
 /** What a group does. */
 export interface Group {
-  /** How long the environments of its two members take in all; undefined is for ever. */
+  /** How long the environments of its two members take; undefined is for ever. */
   readonly seconds: number | undefined
-  /** Of each member, equally long; one unless given. */
-  readonly turns?: number
   /** How long sampling a token takes; no time unless given. */
   readonly tokenSeconds?: number
   /** Both members earn the same. */
@@ -50,7 +48,7 @@ export interface World {
 /** What was seen from outside, by the groups' keys: when each was opened, and optimizer steps behind the weights of each request. */
 export interface Seen {
   readonly opened: Array<{ readonly key: string; readonly seconds: number }>
-  readonly sampled: Array<{ readonly key: string; readonly step: number; readonly tokens: number }>
+  readonly sampled: Array<{ readonly key: string; readonly step: number }>
 }
 
 export const unseen = (): Seen => ({ opened: [], sampled: [] })
@@ -59,11 +57,11 @@ const now = Effect.map(Clock.currentTimeMillis, (millis) => millis / 1000)
 
 const builder = (
   id: number,
-  { isConstant = false, seconds, turns = 1 }: Group,
+  { isConstant = false, seconds }: Group,
   seen: Seen
 ): EnvGroupBuilder.EnvGroupBuilder => {
   const key = String(id)
-  const passing = seconds === undefined ? Effect.never : Effect.sleep((1000 * seconds) / turns)
+  const passing = seconds === undefined ? Effect.never : Effect.sleep(1000 * seconds)
   const prompt = Env.prompt(ModelInput.fromTokens(Int32Array.of(id, 0, 0)), Scripted.stop)
   return {
     key,
@@ -73,13 +71,9 @@ const builder = (
       seen.opened.push({ key, seconds: at })
       return {
         makeEnv: (member) =>
-          Effect.sync(() => {
-            let turn = 0
-            const next = (): Env.Step =>
-              ++turn < turns
-                ? { _tag: "Continue", reward: 0, observation: prompt }
-                : Scripted.done(isConstant ? 0 : member)
-            return { initialObservation: Effect.succeed(prompt), step: () => Effect.map(passing, next) }
+          Effect.succeed({
+            initialObservation: Effect.succeed(prompt),
+            step: () => Effect.as(passing, Scripted.done(isConstant ? 0 : member))
           })
       }
     })
@@ -97,15 +91,12 @@ const dataset = ({ batches }: World, seen: Seen): RLDataset.RLDataset => ({
   }
 })
 
-const tokensPerTurn = 2
-
-/** The rest of a turn, as far as it may go: each token is the number of optimizer steps behind the weights. */
-const restOfTurn = ({ params: { maxTokens }, prompt }: Sampling.SampleRequest, step: number) => {
-  const left = tokensPerTurn - (prompt.length - 3)
-  const length = Math.min(maxTokens, left)
-  const stopReason: Sampling.SampleStopReason = length === left ? "stop" : "length"
-  return { tokens: new Int32Array(length).fill(step), logprobs: new Float32Array(length).fill(-1), stopReason }
-}
+/** Each token is the number of optimizer steps behind the weights. */
+const sequenceAt = (step: number): Sampling.SampledTokens => ({
+  tokens: Int32Array.of(step, step),
+  logprobs: Float32Array.of(-1, -1),
+  stopReason: "stop"
+})
 
 const firstToken = (prompt: ModelInput.ModelInput) => {
   const [chunk] = prompt.chunks
@@ -119,12 +110,13 @@ export const backend = ({ batches, publishSeconds, trainSeconds }: World, seen: 
   const scripted = ScriptedTinker.layer({
     sample: (request, { step }) => {
       const id = firstToken(request.prompt) ?? NaN
-      const sequence = restOfTurn(request, step)
-      const tokens = sequence.tokens.length
-      seen.sampled.push({ key: String(id), step, tokens })
+      seen.sampled.push({ key: String(id), step })
+      const sequence = sequenceAt(step)
       const { tokenSeconds = 0 } = groups[id] ?? {}
       const answer = { sequences: [sequence] }
-      return tokenSeconds === 0 ? answer : Effect.delay(Effect.succeed(answer), 1000 * tokenSeconds * tokens)
+      return tokenSeconds === 0
+        ? answer
+        : Effect.delay(Effect.succeed(answer), 1000 * tokenSeconds * sequence.tokens.length)
     },
     forwardBackward: ({ data }) => {
       passes++

@@ -45,7 +45,7 @@ const trajectory = ({ stop, turns }: typeof Member.Type): Trajectory.Trajectory 
         tokens: Int32Array.from(turn.sampled),
         logprobs: Float32Array.from([turn.number, ...odd]),
         stopReason: turn.rewrites ? "stop" : "length",
-        ...(turn.hasImage && { weights: [{ step: 1, length: 2 }, { step: turn.chunks, length: 3, sequenceId: "s" }] })
+        ...(turn.hasImage && { sequenceId: `s${turn.chunks}` })
       },
       reward: turn.number,
       trainable: turn.hasImage,

@@ -45,7 +45,6 @@ const said = (view: Entry.GroupView, member: Entry.MemberView, route: Route, ind
       route: { ...route, at: "member", member: index },
       index: member.turns.length - 1,
       scale: TokenStrip.scaleOf(view),
-      version: view.samplerStep,
       ...departure(view, member, route)
     })
     : LogTexts.answer(last)

@@ -83,7 +83,6 @@ const summary = (
   advantage: number | null | undefined
 ) => {
   const reward = transcript?.rewards[index]
-  const hasHopped = member.turns.some(({ versions }) => versions?.some((step) => step !== transcript?.samplerStep))
   return h(
     "p",
     { class: "summary" },
@@ -93,7 +92,7 @@ const summary = (
         ? "not trained on"
         : h("span", { class: tone(advantage, 0) }, `advantage ${Text.signed(advantage)}`),
       member.stopReason ?? "no stop reason",
-      `${hasHopped ? "begun" : "sampled"} with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
+      `sampled with weights of optimizer step ${transcript?.samplerStep ?? "–"}`
     ])
   )
 }

@@ -56,7 +56,6 @@ const factsOf = (turn: Entry.TurnView, at: number, version: number | null): Read
   const logprob = logprobs[at]
   const probability = logprob === null || logprob === undefined ? null : Math.exp(logprob)
   const piece = pieces?.[at]
-  const step = turn.versions?.[at] ?? version
   return [
     [
       "token",
@@ -70,7 +69,7 @@ const factsOf = (turn: Entry.TurnView, at: number, version: number | null): Read
       Text.fixed(credit.trainer?.[at]),
       credit.trainer === null ? "not recorded" : "under the trained weights"
     ],
-    ["weights", step === null ? "–" : `step ${step}`, "version that sampled it"],
+    ["weights", version === null ? "–" : `step ${version}`, "version that sampled it"],
     ["advantage", Text.signed(credit.masked === null ? credit.advantages[at] : null), "of its member"],
     ...lossFacts(credit, at)
   ]

@@ -3,7 +3,7 @@
 export type Level = "runs" | "run" | "iteration" | "group" | "member" | "search" | "compare"
 
 /** How tokens are coloured. */
-export type Colour = "logprob" | "advantage" | "gap" | "mask" | "version"
+export type Colour = "logprob" | "advantage" | "gap" | "mask"
 
 /** `at` is the open level; the other fields lead there, say what is selected below it, or how it is shown. */
 export interface Route {
@@ -53,7 +53,7 @@ export interface Route {
 
 const levels: ReadonlyArray<Level> = ["runs", "run", "iteration", "group", "member", "search", "compare"]
 
-export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask", "version"]
+export const colours: ReadonlyArray<Colour> = ["logprob", "advantage", "gap", "mask"]
 
 const decimal = (text: string | null) => {
   const value = text === null || text === "" ? NaN : Number(text)

@@ -12,8 +12,7 @@ const names: Readonly<Record<Colour, string>> = {
   logprob: "log-probability",
   advantage: "advantage",
   gap: "sampler–trainer gap",
-  mask: "mask",
-  version: "weights' version"
+  mask: "mask"
 }
 
 export const chooser = (route: Route): Child =>
@@ -56,7 +55,8 @@ export const scaleOf = ({ members }: Entry.GroupView): number => {
 /** The CSS class of each token, or the reason why the tokens have no colour. */
 const shades = (
   turn: Entry.TurnView,
-  { colour, scale, version }: Pick<Options, "scale" | "version"> & { readonly colour: Colour }
+  colour: Colour,
+  scale: number
 ): ((at: number) => string) | string => {
   const { credit: { advantages, masked, trainer }, logprobs } = turn
   switch (colour) {
@@ -70,11 +70,6 @@ const shades = (
       return (at) => `shade-${step(40 * Math.abs((trainer[at] ?? 0) - (logprobs[at] ?? 0)))}`
     case "mask":
       return () => masked === null ? "gain-2" : "masked"
-    case "version":
-      return (at) => {
-        const newer = (turn.versions?.[at] ?? 0) - (version ?? 0)
-        return turn.versions === null || newer <= 0 ? "version" : `shade-${step(newer)}`
-      }
   }
 }
 
@@ -102,13 +97,7 @@ const legends: Readonly<Record<Colour, ReadonlyArray<readonly [shade: string, me
   ),
   advantage: [["gain-3", "made likelier"], ["loss-3", "made less likely"], ["", "unchanged"]],
   gap: ["below 0.025", "to 0.05", "to 0.075", "to 0.1", "above"].map((text, at) => [`shade-${at}`, text] as const),
-  mask: [["gain-2", "trained on"], ["masked", "masked"]],
-  version: [
-    ["version", "weights that the group began with"],
-    ...["1", "2", "3", "4 or more"].map((steps, at) =>
-      [`shade-${at + 1}`, `${steps} step${steps === "1" ? "" : "s"} newer`] as const
-    )
-  ]
+  mask: [["gain-2", "trained on"], ["masked", "masked"]]
 }
 
 export const legend = (colour: Colour = "logprob"): Child =>
@@ -125,16 +114,14 @@ export interface Options {
   readonly index: number
   /** See `scaleOf`. */
   readonly scale: number
-  /** Optimizer steps behind the weights that the group began with. */
-  readonly version: number | null
   /** The first token that differs from those of another member. */
   readonly departsAt?: number
   readonly onHover?: (at: number | undefined) => void
 }
 
 /** The tokens of a turn; the route's token is under the microscope. */
-export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale, version }: Options): Child => {
-  const found = shades(turn, { colour: route.colour ?? "logprob", scale, version })
+export const draw = (turn: Entry.TurnView, { departsAt, index, onHover, route, scale }: Options): Child => {
+  const found = shades(turn, route.colour ?? "logprob", scale)
   const shadeOf = typeof found === "string" ? () => "" : found
   const placeOf = (event: Event) => {
     const at = event.target instanceof HTMLElement ? event.target.dataset["at"] : undefined

@@ -21,7 +21,7 @@ const View = ({ index, isLive, route, scale, turn, version }: Props) => {
   const { pieces } = turn
   const kept = route.turn === index ? token : undefined
   // Pointing at a token does not redraw thousands of others.
-  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, version, onHover: hover }), [
+  const strip = useMemo(() => TokenStrip.draw(turn, { route, index, scale, onHover: hover }), [
     turn,
     index,
     colour,

@@ -111,7 +111,6 @@ const turnOf = (
       said: read?.parts ?? null,
       message: read?.message ?? null,
       logprobs: Array.from(action.logprobs, finite),
-      versions: action.weights?.flatMap(({ length, step }) => Array.from({ length }, () => step)) ?? null,
       stopReason: action.stopReason,
       reward: finite(reward),
       trainable,

@@ -127,8 +127,6 @@ export interface TurnView {
   /** The response as a message of OpenAI's; null where it cannot be read. */
   readonly message: OpenAi.ChatMessage | null
   readonly logprobs: ReadonlyArray<number | null>
-  /** Optimizer steps behind the weights that sampled each token; null where those of the group sampled all. */
-  readonly versions: ReadonlyArray<number> | null
   readonly stopReason: string
   readonly reward: number | null
   readonly trainable: boolean

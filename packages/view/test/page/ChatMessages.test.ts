@@ -10,7 +10,6 @@ const turn = (fields: Partial<Entry.TurnView>): Entry.TurnView => ({
   said: null,
   message: null,
   logprobs: [],
-  versions: null,
   stopReason: "stop",
   reward: 0,
   trainable: true,

@@ -148,7 +148,7 @@ describe.skipIf(isMissing)("the page of a run", () => {
         })
       }))
 
-    it.effect("shows exact tokens, coloured by each of five values, with everything known about a token", () =>
+    it.effect("shows exact tokens, coloured by each of four values, with everything known about a token", () =>
       Effect.gen(function*() {
         const { run, url } = yield* Served.start
         const { visit } = yield* Browser
@@ -163,7 +163,6 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await eventually(async () => assert.include(await classOf("logprob"), "shade-2"))
           await eventually(async () => assert.include(await classOf("advantage"), "loss-4"))
           await eventually(async () => assert.include(await classOf("mask"), "gain-2"))
-          await eventually(async () => assert.include(await classOf("version"), "version"))
           await page.getByLabel("colour by").selectOption("gap")
           await page.getByText("did not record the trainer's log-probabilities").first().waitFor()
 
@@ -181,39 +180,6 @@ describe.skipIf(isMissing)("the page of a run", () => {
           await microscope.getByText("-1.2500").waitFor()
         })
       }))
-
-    it.effect("colours tokens by the version of the weights that sampled them", () =>
-      Effect.gen(function*() {
-        const fs = yield* FileSystem.FileSystem
-        const folder = yield* fs.makeTempDirectoryScoped()
-        const run = `${folder}/hopped`
-        yield* Recorded.writeHopped(run)
-        const { visit } = yield* Browser
-        const place = { at: "member", run, iteration: 0, group: 1, member: 0, tokens: "true", colour: "version" }
-        yield* visit(at(yield* Served.serve(folder), place), async (page) => {
-          await page.getByText("begun with weights of optimizer step 3").waitFor()
-          const tokens = page.locator(".token-view .token")
-          const shades = () => tokens.evaluateAll((found) => found.map((token) => token.className))
-          await eventually(async () =>
-            assert.deepStrictEqual(await shades(), ["token version", "token shade-2", "token shade-2"])
-          )
-          const legend = page.locator(".legend .token")
-          await eventually(async () =>
-            assert.deepStrictEqual((await legend.allTextContents()).slice(0, 3), [
-              "weights that the group began with",
-              "1 step newer",
-              "2 steps newer"
-            ])
-          )
-          const colourOf = (shade: string) =>
-            page.evaluate(`getComputedStyle(document.querySelector(".legend .${shade}")).backgroundColor`)
-          await eventually(async () => assert.notStrictEqual(await colourOf("version"), await colourOf("shade-2")))
-          await tokens.last().click()
-          await eventually(async () =>
-            assert.match((await page.getByRole("row", { name: "weights" }).textContent()) ?? "", /step 5/)
-          )
-        })
-      }).pipe(Effect.provide(NodeServices.layer)))
 
     it.effect("shows reasoning and tool calls apart from the answer", () =>
       Effect.gen(function*() {
