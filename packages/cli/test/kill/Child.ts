@@ -52,7 +52,8 @@ const deadlyTinker = Layer.effect(
     Effect.succeed(Tinker.Tinker.of({
       ...tinker,
       createLoraTrainingClient: (options) => Effect.map(tinker.createLoraTrainingClient(options), deadlyClient),
-      createTrainingClientFromState: (path) => Effect.map(tinker.createTrainingClientFromState(path), deadlyClient),
+      createTrainingClientFromState: (path, options) =>
+        Effect.map(tinker.createTrainingClientFromState(path, options), deadlyClient),
       createSamplingClient: (from) => Effect.map(tinker.createSamplingClient(from), deadlySampler)
     }))
   )

@@ -5,7 +5,7 @@ import type * as Scope from "effect/Scope"
 import type { Capabilities } from "./Capabilities.ts"
 import type { SamplingClient } from "./SamplingClient.ts"
 import type { TinkerError } from "./TinkerError.ts"
-import type { TrainingClient, UserMetadata } from "./TrainingClient.ts"
+import type { Checkpoint, TrainingClient, UserMetadata } from "./TrainingClient.ts"
 
 /** `loraRank` 32, everything trained; equal seeds give equal initial adapters where the backend has seeds. */
 export interface LoraOptions {
@@ -18,6 +18,9 @@ export interface LoraOptions {
   /** Of the training run, where the backend lists runs. */
   readonly userMetadata?: UserMetadata
 }
+
+/** The digest of a checkpoint, as it was saved: a backend that knows digests refuses a checkpoint that has another one. */
+export interface StateOptions extends Pick<LoraOptions, "userMetadata">, Pick<Checkpoint, "digest"> {}
 
 /**
  * The backend: hosted, embedded or scripted, decided by one Layer.
@@ -41,9 +44,9 @@ export class Tinker extends Context.Service<Tinker, {
   /** A training client that goes on from `saveState`, with its optimizer. */
   readonly createTrainingClientFromState: (
     path: string,
-    options?: Pick<LoraOptions, "userMetadata">
+    options?: StateOptions
   ) => Effect.Effect<TrainingClient, TinkerError, Scope.Scope>
   readonly createSamplingClient: (
-    from: { readonly baseModel: string } | { readonly modelPath: string }
+    from: { readonly baseModel: string } | { readonly modelPath: string; readonly digest?: string }
   ) => Effect.Effect<SamplingClient, TinkerError, Scope.Scope>
 }>()("@effect-rl/core/backend/Tinker") {}

@@ -35,9 +35,10 @@ export interface OptimStepOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Where a checkpoint is. */
+/** Where a checkpoint is, and the digest of what was stored, on backends that compare it with what they find there later. */
 export interface Checkpoint {
   readonly path: string
+  readonly digest?: string
 }
 
 /** The model that a client trains. */

@@ -214,7 +214,9 @@ export const Evaluating = Schema.TaggedStruct("Evaluating", {
   step: Schema.Natural,
   evaluator: Schema.String,
   /** Where the weights were saved that are measured beside training; absent where training waits. */
-  weights: Schema.optionalKey(Schema.String)
+  weights: Schema.optionalKey(Schema.String),
+  /** What a backend compares with the weights that it finds there. */
+  weightsDigest: Schema.optionalKey(Schema.String)
 })
 
 /** A share of correct answers with the ends of its 95 % interval. */
@@ -242,6 +244,8 @@ export const Saved = Schema.TaggedStruct("Saved", {
   name: Schema.String,
   kind: Schema.Literals(["periodic", "rolling", "final", "interrupted"]),
   statePath: Schema.String,
+  /** What a backend compares with the state that it finds at the path; absent where it compares nothing. */
+  stateDigest: Schema.optionalKey(Schema.String),
   samplerPath: Schema.NullOr(Schema.String),
   optimizerSteps: Schema.Natural,
   /** Tokens used by the iterations up to the checkpoint. */

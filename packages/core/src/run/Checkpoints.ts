@@ -11,7 +11,7 @@ import * as RunRecord from "../record/RunRecord.ts"
 import { RunStore } from "../record/RunStore.ts"
 import type { Usage } from "../record/Usage.ts"
 import type { Note } from "./Program.ts"
-import { CheckpointRefused, CheckpointsLost, ResumeError } from "./ResumeError.ts"
+import { CheckpointContradicted, CheckpointRefused, CheckpointsLost, ResumeError } from "./ResumeError.ts"
 
 /** Where a run stands between two iterations. */
 export interface Position {
@@ -60,6 +60,7 @@ export const save = Effect.fn("Checkpoints.save")(function*(
       name: called,
       kind,
       statePath: state.path,
+      ...(state.digest === undefined ? {} : { stateDigest: state.digest }),
       samplerPath: weights?.path ?? null,
       optimizerSteps: position.optimizerSteps,
       usage: position.usage,
@@ -83,9 +84,26 @@ export const position = ({ cursor, iteration, optimizerSteps, usage }: RunRecord
   cursor
 })
 
-const load = Effect.fnUntraced(function*({ name, statePath: path }: RunRecord.Saved, run: string) {
+/** How the record of a checkpoint contradicts what else the run has recorded. */
+const contradiction = (saved: RunRecord.Saved, story: ReadonlyArray<RunRecord.RunRecord>): string | undefined => {
+  const updated = story.filter(RunRecord.guards.Updated).filter(({ sequence }) => sequence < saved.sequence)
+  const steps = updated.reduce((sum, { updates }) => sum + updates.length, 0)
+  const contradictions = [
+    ["name", saved.name, name(saved.iteration, saved.kind)],
+    ["iteration", saved.iteration, updated.length],
+    ["iteration", saved.iteration, (updated.at(-1)?.iteration ?? -1) + 1],
+    ["optimizerSteps", saved.optimizerSteps, steps]
+  ] as const
+  const [found] = contradictions.filter(([, found, expected]) => found !== expected)
+  return found === undefined
+    ? undefined
+    : `its ${found[0]} is ${found[1]}, expected ${found[2]} by the records before it`
+}
+
+const load = Effect.fnUntraced(function*({ name, stateDigest, statePath: path }: RunRecord.Saved, run: string) {
   const tinker = yield* Tinker
-  return yield* tinker.createTrainingClientFromState(path).pipe(
+  const options = stateDigest === undefined ? {} : { digest: stateDigest }
+  return yield* tinker.createTrainingClientFromState(path, options).pipe(
     Effect.map(Option.some),
     Effect.catchReason(
       "TinkerError",
@@ -104,12 +122,17 @@ const load = Effect.fnUntraced(function*({ name, statePath: path }: RunRecord.Sa
 
 /**
  * The newest recorded checkpoint that the backend still has, or nothing for a run that saved none. A checkpoint that no longer exists is
- * skipped with a warning. Fails where the backend refuses a checkpoint, and where none of a run's checkpoints exists any more.
+ * skipped with a warning. Fails where a checkpoint's record contradicts others, where the backend refuses the checkpoint, and where none of
+ * a run's checkpoints exists any more.
  */
 export const resume = Effect.fn("Checkpoints.resume")(function*(story: ReadonlyArray<RunRecord.RunRecord>) {
   const { name: run } = yield* RunStore
   const saves = story.filter(RunRecord.guards.Saved).toReversed()
   for (const saved of saves) {
+    const detail = contradiction(saved, story)
+    if (detail !== undefined) {
+      return yield* new ResumeError({ reason: new CheckpointContradicted({ run, name: saved.name, detail }) })
+    }
     const client = yield* load(saved, run)
     if (Option.isSome(client)) return Option.some<Resumed>({ client: client.value, saved })
   }

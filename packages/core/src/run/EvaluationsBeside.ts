@@ -48,10 +48,10 @@ export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
   let underWay: Fiber.Fiber<void, Failure<EE>> | undefined
 
   const evaluate = Effect.fnUntraced(
-    function*({ evaluator: name, iteration, step, weights: modelPath }: SavedEvaluation) {
+    function*({ evaluator: name, iteration, step, weights: modelPath, weightsDigest: digest }: SavedEvaluation) {
       const evaluator = run.evaluators.find((one) => one.name === name)
       if (evaluator === undefined) return
-      const client = yield* tinker.createSamplingClient({ modelPath })
+      const client = yield* tinker.createSamplingClient({ modelPath, ...(digest === undefined ? {} : { digest }) })
       const sampler = yield* run.limited({ client, step }, "evaluation")
       const { training } = Weights.fromSamplingClient(sampler.client)
       yield* Evaluations.measure(run, evaluator, { iteration, step }, { sampler: Effect.succeed(sampler), training })
@@ -71,8 +71,14 @@ export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
     const { steps: step } = yield* Ref.get(run.status)
     const name = `evaluation-${String(iteration).padStart(6, "0")}`
     const saved = yield* run.client.saveWeightsForSampler(name, { ttl: weightsTtl })
-    const { path: weights } = yield* saved.await
-    const evaluations = run.evaluators.map((evaluator) => ({ iteration, step, evaluator: evaluator.name, weights }))
+    const { digest: weightsDigest, path: weights } = yield* saved.await
+    const evaluations = run.evaluators.map((evaluator) => ({
+      iteration,
+      step,
+      evaluator: evaluator.name,
+      weights,
+      ...(weightsDigest === undefined ? {} : { weightsDigest })
+    }))
     yield* Effect.forEach(evaluations, (begun) => run.ledger.append({ entry: { _tag: "Evaluating", ...begun } }))
     yield* begin(evaluations)
   })

@@ -2,6 +2,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Struct from "effect/Struct"
 import * as Trajectory from "../env/Trajectory.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
@@ -54,6 +55,36 @@ const failuresOf = ({ dropped, reason }: GroupResult.Skipped) =>
   reason.failure === "BelowFloor" || dropped.includes(reason)
     ? dropped
     : [...dropped, reason]
+
+/** What a record says of its group, as text. */
+const told = (
+  { failures, members, outcome, retries, rewards, tags }: Pick<
+    RunRecord.GroupRolledOut,
+    "failures" | "members" | "outcome" | "retries" | "rewards" | "tags"
+  >
+) => ({
+  outcome,
+  tags: JSON.stringify(tags),
+  rewards: rewards.map((reward) => reward + 0).join(", "),
+  members: members.map((member) =>
+    member === null
+      ? "none"
+      : `${member.turns}, ${member.sampled}, ${member.observed}, ${member.stopReason}, ${member.truncated}`
+  ).join("; "),
+  failures: JSON.stringify(
+    failures.map(({ attempt, failure, member, message }) => [member, attempt, failure, message])
+  ),
+  retries: String(retries)
+})
+
+/** The first field in which the record of a group contradicts its payload. */
+const contradiction = (record: RunRecord.GroupRolledOut, result: GroupResult.GroupResult): string | undefined => {
+  const stored = told(record)
+  const found = told({ outcome: result._tag, tags: result.tags, ...outcome(result) })
+  const fields = Struct.keys(stored)
+  const field = fields.find((field) => stored[field] !== found[field])
+  return field === undefined ? undefined : `its payload has ${field} ${found[field]}, its record ${stored[field]}`
+}
 
 /** Tokens of everything that a group's members read and wrote. */
 export const usage = (result: GroupResult.GroupResult): Usage => {
@@ -159,15 +190,25 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     })
   })
 
-  /** The group of an abandoned record; `None` where its payload was lost, for instance in a power failure. */
-  const stored = ({ key, payload }: RunRecord.GroupRolledOut) =>
-    payload === undefined
+  const again = Effect.fnUntraced(function*({ key }: RunRecord.GroupRolledOut, detail: string) {
+    const message = `group "${key}" is sampled again: ${detail}`
+    yield* Effect.logWarning(message)
+    yield* append({ entry: { _tag: "Warning", message } })
+    return Option.none()
+  })
+
+  /** The recorded group; `None` where its payload was lost, for instance in a power failure, or is not the one that was recorded. */
+  const stored = (record: RunRecord.GroupRolledOut) =>
+    record.payload === undefined
       ? Effect.succeed(Option.none())
-      : Effect.flatMap(store.payload(payload), GroupPayload.decode).pipe(
-        Effect.map(Option.some),
-        Effect.catch((error) =>
-          Effect.as(Effect.logWarning(`group "${key}" is sampled again: ${error.message}`), Option.none())
-        )
+      : Effect.flatMap(store.payload(record.payload), GroupPayload.decode).pipe(
+        Effect.matchEffect({
+          onFailure: ({ message }) => again(record, message),
+          onSuccess: (result) => {
+            const detail = contradiction(record, result)
+            return detail === undefined ? Effect.succeed(Option.some(result)) : again(record, detail)
+          }
+        })
       )
 
   const recall = Effect.fnUntraced(function*(purpose: Purpose, origin: Origin) {

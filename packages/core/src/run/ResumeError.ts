@@ -46,6 +46,18 @@ export class CheckpointRefused extends Schema.TaggedError<CheckpointRefused>()("
   }
 }
 
+/** The record of the newest checkpoint contradicts the records before it: they were changed after they were written. */
+export class CheckpointContradicted extends Schema.TaggedError<CheckpointContradicted>()("CheckpointContradicted", {
+  run: Schema.String,
+  name: Schema.String,
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.run}: the record of checkpoint ${this.name} contradicts others: ${this.detail}; ` +
+      "restore the records from a copy, or choose another run"
+  }
+}
+
 /** The newest checkpoint says where the program stood in a form that this version does not read. */
 export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadable>()("CheckpointUnreadable", {
   run: Schema.String,
@@ -60,7 +72,13 @@ export class CheckpointUnreadable extends Schema.TaggedError<CheckpointUnreadabl
 
 /** A stored run cannot be resumed. */
 export class ResumeError extends Schema.TaggedError<ResumeError>()("ResumeError", {
-  reason: Schema.Union([ResumeMismatch, CheckpointsLost, CheckpointRefused, CheckpointUnreadable])
+  reason: Schema.Union([
+    ResumeMismatch,
+    CheckpointsLost,
+    CheckpointRefused,
+    CheckpointContradicted,
+    CheckpointUnreadable
+  ])
 }) {
   override get message() {
     return this.reason.message

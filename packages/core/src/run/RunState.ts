@@ -41,6 +41,7 @@ export interface SavedEvaluation {
   readonly step: number
   readonly evaluator: string
   readonly weights: string
+  readonly weightsDigest?: string
 }
 
 export interface RunState<EE, ER> {

@@ -78,6 +78,52 @@ describe("a run killed after any record", () => {
       }
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
+  it.effect.each(
+    [
+      [
+        "rewards",
+        (payload: string) => payload.replace(/"rewards":\[[01]/, `"rewards":[7`),
+        "its payload has rewards 7, "
+      ],
+      ["tags", (payload: string) => payload.replace(`"tags":[`, `"tags":["other",`), `its payload has tags ["other",`],
+      ["tokens", (payload: string) => payload.replace(`"tokens":"`, `"tokens":"AAAA"`), "not a recorded group"],
+      [
+        "turns",
+        (payload: string) => payload.replace(/"turns":\[(\{.*?\})\]\}/, `"turns":[$1,$1]}`),
+        "its payload has members 2, "
+      ]
+    ] as const
+  )(
+    "samples a group again whose payload has other %s than its record, and records a warning",
+    ([, change, expected]) =>
+      Effect.gen(function*() {
+        const store = yield* RunStore.RunStore
+        yield* Stream.runDrain(run())
+        const whole = yield* Task.records
+        const cut = whole.findIndex(RunRecord.guards.Credited)
+        const recorded = whole.slice(0, cut).filter(RunRecord.guards.GroupRolledOut)
+        const [damaged] = recorded
+        assert.isDefined(damaged)
+        const payload: RunStore.RunReader["payload"] = (range) =>
+          Effect.map(store.payload(range), (text) => range === damaged.payload ? change(text) : text)
+        yield* Effect.gen(function*() {
+          yield* Stream.runDrain(run())
+          const records = yield* Task.records
+          assert.deepStrictEqual(story(records), story(whole))
+          const [warning, ...others] = records.filter(RunRecord.guards.Warning)
+          assert.include(warning?.message, `group "${damaged.key}" is sampled again: ${expected}`)
+          assert.deepStrictEqual(others, [])
+          const recalled = records.filter(RunRecord.guards.GroupRolledOut).filter(({ recalled }) =>
+            recalled !== undefined
+          )
+          assert.strictEqual(recalled.length, recorded.length - 1)
+        }).pipe(
+          Effect.provide(killedAfter(whole, cut, payload), { local: true }),
+          Effect.provide(backend, { local: true })
+        )
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf })))
+  )
+
   it.effect("has spent what its records say, and what was requested since", () =>
     Effect.gen(function*() {
       const store = yield* RunStore.RunStore

@@ -187,6 +187,30 @@ describe("Run.stream", () => {
       assert.deepStrictEqual(yield* Task.records, before)
     }).pipe(withBackend))
 
+  it.effect.each(
+    [
+      ["name", { name: "000003" }, "its name is 000003, expected 000001"],
+      ["iteration", { iteration: 2, name: "000002" }, "its iteration is 2, expected 1"],
+      ["optimizerSteps", { optimizerSteps: 3 }, "its optimizerSteps is 3, expected 1"]
+    ] as const
+  )(
+    "refuses a checkpoint whose %s contradicts the records before it",
+    ([, change, expected]) =>
+      Effect.gen(function*() {
+        yield* Stream.runDrain(run().pipe(Stream.takeUntil(RunRecord.guards.Updated)))
+        const store = yield* RunStore.RunStore
+        const before = yield* Task.records
+        const changed = RunStore.RunStore.of({
+          ...store,
+          read: Stream.map(store.read, (record) => record._tag === "Saved" ? { ...record, ...change } : record)
+        })
+        const error = yield* Effect.flip(Effect.provideService(Stream.runDrain(run()), RunStore.RunStore, changed))
+        assert.strictEqual(error._tag === "ResumeError" ? error.reason._tag : error._tag, "CheckpointContradicted")
+        assert.include(error.message, expected)
+        assert.deepStrictEqual(yield* Task.records, before)
+      }).pipe(withBackend)
+  )
+
   it.effect("pins nothing where it could not begin", () =>
     Effect.gen(function*() {
       const from = (loadCheckpointPath?: string) =>

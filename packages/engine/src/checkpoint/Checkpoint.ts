@@ -144,7 +144,7 @@ const contentsOf = (model: ModelConfig, checkpoint: Checkpoint): ReadonlyArray<C
   return [...weights, [optimizerFile, Safetensors.encode(moments, { format: "pt", step: String(optimizer.step) })]]
 }
 
-/** Writes the files of a checkpoint, and their checksums, into an existing folder. */
+/** Writes the files of a checkpoint, and their checksums, into an existing folder. Returns its digest. */
 export const write = Effect.fn("Checkpoint.write")(function*(
   folder: string,
   model: ModelConfig,
@@ -152,13 +152,15 @@ export const write = Effect.fn("Checkpoint.write")(function*(
 ) {
   const { join } = yield* Path.Path
   const contents = contentsOf(model, checkpoint)
-  const sums: Checksums.Content = [Checksums.file, encoder.encode(Checksums.lines(contents))]
-  for (const [name, content] of [...contents, sums]) {
+  const sums = encoder.encode(Checksums.lines(contents))
+  const files: ReadonlyArray<Checksums.Content> = [...contents, [Checksums.file, sums]]
+  for (const [name, content] of files) {
     const file = join(folder, name)
     yield* writeFile(file, content).pipe(
       Effect.mapError((error) => new CheckpointError({ file: folder, detail: FileFailure.describe(file, error) }))
     )
   }
+  return Checksums.digestOf(sums)
 })
 
 /** A tensor's values as f32, whichever of its types another tool chose. */
@@ -252,7 +254,7 @@ export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: s
 })
 
 /**
- * Reads a checkpoint for a model. With `optimizer: true` the optimizer must be there as well.
+ * Reads a checkpoint for a model. With `optimizer: true` the optimizer must be there as well, with a `digest` the checkpoint must have it.
  *
  * An adapter of another tool may leave out modules of the attention or the feed-forward half: their factors are zero, which
  * is no change, and stay so in training. Fails where files are missing, corrupt or not as they were saved, where their tensors do not fit the model,
@@ -261,7 +263,7 @@ export const readConfig = Effect.fn("Checkpoint.readConfig")(function*(folder: s
 export const read = Effect.fn("Checkpoint.read")(function*(
   folder: string,
   model: ModelConfig,
-  options: { readonly optimizer: boolean }
+  { digest, optimizer: withOptimizer }: { readonly optimizer: boolean; readonly digest?: string | undefined }
 ) {
   const path = yield* Path.Path
   const peft = yield* readPeftConfig(folder)
@@ -273,10 +275,10 @@ export const read = Effect.fn("Checkpoint.read")(function*(
     Effect.flatMap((reader) => readBlock(reader, factors, floats)),
     Effect.scoped
   )
-  const optimizer = options.optimizer
+  const optimizer = withOptimizer
     ? yield* readOptimizer(path.join(folder, optimizerFile), factors, floats)
     : undefined
-  yield* Checksums.check(folder, [configFile, adapterFile, ...(options.optimizer ? [optimizerFile] : [])])
+  yield* Checksums.check(folder, [configFile, adapterFile, ...(withOptimizer ? [optimizerFile] : [])], digest)
   const baseModel = peft.base_model_name_or_path ?? ""
   const checkpoint: Checkpoint = { layout, baseModel, parameters, optimizer }
   return checkpoint

@@ -34,11 +34,18 @@ const digest = Effect.fnUntraced(function*(path: string) {
   return hash.digest("hex")
 })
 
+/** The digest of a checkpoint is that of its checksums. */
+export const digestOf = (lines: string | Uint8Array): string => createHash("sha256").update(lines).digest("hex")
+
 /**
  * Fails with the first of the files whose bytes are not those that were saved. A folder of another tool, without checksums, is
- * taken as it is.
+ * taken as it is, unless a digest says that there were checksums.
  */
-export const check = Effect.fn("Checksums.check")(function*(folder: string, names: ReadonlyArray<string>) {
+export const check = Effect.fn("Checksums.check")(function*(
+  folder: string,
+  names: ReadonlyArray<string>,
+  expected?: string
+) {
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const place = join(folder, file)
@@ -47,8 +54,16 @@ export const check = Effect.fn("Checksums.check")(function*(folder: string, name
     Effect.mapError((error: Parameters<typeof FileFailure.describe>[1]) =>
       failed(folder, FileFailure.describe(path, error))
     )
-  if (!(yield* reading(place)(fs.exists(place)))) return
-  const sums = parse(yield* reading(place)(fs.readFileString(place)))
+  if (!(yield* reading(place)(fs.exists(place)))) {
+    if (expected === undefined) return
+    return yield* failed(place, "is missing, and was there when the checkpoint was saved")
+  }
+  const text = yield* reading(place)(fs.readFileString(place))
+  const found = digestOf(text)
+  if (expected !== undefined && found !== expected) {
+    return yield* failed(place, `is not of this checkpoint: its SHA-256 is ${found}, ${expected} when it was saved`)
+  }
+  const sums = parse(text)
   if (sums === undefined) return yield* failed(place, "is damaged: expected a checksum and a file name in each line")
   for (const name of names) {
     const path = join(folder, name)

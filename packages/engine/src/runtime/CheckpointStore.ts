@@ -1,5 +1,5 @@
 /** Storage of checkpoints: `engine://<model id>/<kind>/<name>` is a folder under one root, which can be moved. */
-import { TinkerError } from "@effect-rl/core"
+import { TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -13,13 +13,13 @@ export type Kind = "weights" | "sampler_weights"
 export interface CheckpointStore {
   /** Takes an unused model id by making its folder, which is removed with the scope if it stayed empty. */
   readonly claim: (baseModel: string) => Effect.Effect<string, TinkerError.Unavailable, Scope.Scope>
-  /** Writes a whole checkpoint or none; one of the same name is replaced. Returns its path. */
+  /** Writes a whole checkpoint or none; one of the same name is replaced. `write` returns the digest of what it has written. */
   readonly save: (
     modelId: string,
     kind: Kind,
     name: string,
-    write: (folder: string) => Effect.Effect<void, TinkerError.Unavailable>
-  ) => Effect.Effect<string, TinkerError.Rejected | TinkerError.Unavailable>
+    write: (folder: string) => Effect.Effect<string, TinkerError.Unavailable>
+  ) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Rejected | TinkerError.Unavailable>
   /** The folder of a checkpoint that exists. */
   readonly find: (path: string) => Effect.Effect<string, TinkerError.NotFound | TinkerError.Unavailable>
 }
@@ -106,11 +106,11 @@ const save = Effect.fnUntraced(function*(
   const written = join(parent, partial(name))
   const discard = fs.remove(written, { recursive: true, force: true })
   yield* discard.pipe(Effect.andThen(fs.makeDirectory(written, { recursive: true })), unavailable(place))
-  yield* write(written).pipe(
-    Effect.andThen(unavailable(place)(replace(place, parent, name))),
+  const digest = yield* write(written).pipe(
+    Effect.tap(() => unavailable(place)(replace(place, parent, name))),
     Effect.onError(() => Effect.ignore(discard, { log: true }))
   )
-  return `${scheme}${modelId}/${kind}/${name}`
+  return { path: `${scheme}${modelId}/${kind}/${name}`, digest }
 })
 
 const list = Effect.fnUntraced(function*({ fs, join, root }: Place) {

@@ -117,9 +117,14 @@ const open = Effect.fnUntraced(function*({ files, library, store }: Workshop, pa
 })
 
 /** The weights of a checkpoint in a snapshot of their own. */
-const restore = Effect.fnUntraced(function*({ files, host, snapshot }: Workshop, folder: string, model: Model) {
+const restore = Effect.fnUntraced(function*(
+  { files, host, snapshot }: Workshop,
+  folder: string,
+  model: Model,
+  digest: string | undefined
+) {
   const { room, threads } = host
-  const { layout, parameters } = yield* Checkpoint.read(folder, model.config, { optimizer: false }).pipe(
+  const { layout, parameters } = yield* Checkpoint.read(folder, model.config, { optimizer: false, digest }).pipe(
     Effect.mapError(rejected),
     Effect.provideContext(files)
   )
@@ -133,14 +138,15 @@ const restore = Effect.fnUntraced(function*({ files, host, snapshot }: Workshop,
   return target
 })
 
-type Source = { readonly baseModel: string } | { readonly modelPath: string }
+type Source = Parameters<Tinker.Tinker["Service"]["createSamplingClient"]>[0]
 
 const samplingClient = Effect.fnUntraced(function*(workshop: Workshop, from: Source) {
   if ("baseModel" in from) {
     return yield* sampleFrom(workshop, yield* workshop.library.load(from.baseModel), Snapshot.base, from.baseModel)
   }
-  const { folder, model } = yield* open(workshop, from.modelPath)
-  return yield* sampleFrom(workshop, model, yield* restore(workshop, folder, model), from.modelPath)
+  const { digest, modelPath } = from
+  const { folder, model } = yield* open(workshop, modelPath)
+  return yield* sampleFrom(workshop, model, yield* restore(workshop, folder, model, digest), modelPath)
 })
 
 export const make = Effect.fnUntraced(function*(library: Library, store: CheckpointStore) {
@@ -155,9 +161,12 @@ export const make = Effect.fnUntraced(function*(library: Library, store: Checkpo
       (options: Tinker.LoraOptions) => freshClient(workshop, options),
       named("createLoraTrainingClient")
     ),
-    createTrainingClientFromState: Effect.fn("Tinker.createTrainingClientFromState")(function*(path: string) {
+    createTrainingClientFromState: Effect.fn("Tinker.createTrainingClientFromState")(function*(
+      path: string,
+      { digest }: Tinker.StateOptions = {}
+    ) {
       const { config, model } = yield* open(workshop, path)
-      return yield* trainingClient(workshop, model, config, (_, stored) => stored.load(path, true))
+      return yield* trainingClient(workshop, model, config, (_, stored) => stored.load(path, true, digest))
     }, named("createTrainingClientFromState")),
     createSamplingClient: Effect.fn("Tinker.createSamplingClient")(
       (from: Source) => samplingClient(workshop, from),

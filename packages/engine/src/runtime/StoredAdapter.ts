@@ -12,7 +12,7 @@ import type { TrainedAdapter } from "./TrainedAdapter.ts"
 export interface StoredAdapter {
   readonly save: (kind: Kind, name: string) => Effect.Effect<TrainingClient.Checkpoint, TinkerError.Reason>
   /** Replaces the weights, with the optimizer's state or a fresh one; drops gradients not yet used. */
-  readonly load: (path: string, optimizer: boolean) => Effect.Effect<void, TinkerError.Reason>
+  readonly load: (path: string, optimizer: boolean, digest?: string) => Effect.Effect<void, TinkerError.Reason>
 }
 
 const describe = ({ alpha, head, layers, rank }: AdapterLayout) => {
@@ -49,9 +49,9 @@ export const make = Effect.fnUntraced(
         Effect.provideContext(context)
       )
 
-    const load: StoredAdapter["load"] = Effect.fnUntraced(function*(path, optimizer) {
+    const load: StoredAdapter["load"] = Effect.fnUntraced(function*(path, optimizer, digest) {
       const folder = yield* store.find(path)
-      const found = yield* Checkpoint.read(folder, model.config, { optimizer }).pipe(
+      const found = yield* Checkpoint.read(folder, model.config, { optimizer, digest }).pipe(
         Effect.mapError((error) => new TinkerError.Rejected({ detail: error.message }))
       )
       const detail = misfit(path, found, model, layout)
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(
 
     return {
       load,
-      save: (kind, name) => Effect.map(store.save(modelId, kind, name, write(kind)), (path) => ({ path }))
+      save: (kind, name) => store.save(modelId, kind, name, write(kind))
     } satisfies StoredAdapter
   }
 )

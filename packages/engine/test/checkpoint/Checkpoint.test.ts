@@ -145,6 +145,27 @@ describe("Checkpoint", () => {
         assert.include(error.message, `${file}: is damaged`)
       }))
 
+    it.effect("refuses a checkpoint that has lost its checksums, or has those of another one, by its digest", () =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        const { join } = yield* Path.Path
+        const place = yield* Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+        const digest = yield* Checkpoint.write(place, model, checkpoint({ rank: 8 }))
+        const read = Checkpoint.read(place, model, { optimizer: true, digest })
+        yield* read
+        const file = join(place, "SHA256SUMS")
+        const sums = yield* fs.readFileString(file)
+        yield* fs.writeFileString(file, sums.replace(/^./, (digit) => digit === "0" ? "1" : "0"))
+        assert.include((yield* Effect.flip(read)).message, `${file}: is not of this checkpoint: its SHA-256 is `)
+        assert.include((yield* Effect.flip(read)).message, `, ${digest} when it was saved`)
+        yield* fs.remove(file)
+        assert.strictEqual(
+          (yield* Effect.flip(read)).message,
+          `${file}: is missing, and was there when the checkpoint was saved`
+        )
+        yield* Checkpoint.read(place, model, { optimizer: true })
+      }))
+
     const configs: ReadonlyArray<readonly [content: string, message: string]> = [
       ["{", "adapter_config.json"],
       [JSON.stringify({ ...peft, peft_type: "IA3" }), "peft_type"],

@@ -6,10 +6,11 @@ import { Effect, FileSystem, Path } from "effect"
 
 const makeRoot = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
 
+/** Its digest is the content itself. */
 const writing = Effect.fnUntraced(function*(content: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  return (folder: string) => Effect.orDie(fs.writeFileString(path.join(folder, "weights"), content))
+  return (folder: string) => Effect.as(Effect.orDie(fs.writeFileString(path.join(folder, "weights"), content)), content)
 })
 
 const read = Effect.fnUntraced(function*(folder: string) {
@@ -27,8 +28,9 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(`${root}/a`)
-        const path = yield* store.save("tiny-64-1", "weights", "step-1", yield* writing("one"))
+        const { digest, path } = yield* store.save("tiny-64-1", "weights", "step-1", yield* writing("one"))
         assert.strictEqual(path, "engine://tiny-64-1/weights/step-1")
+        assert.strictEqual(digest, "one")
         yield* fs.rename(`${root}/a`, `${root}/b`)
         const moved = yield* CheckpointStore.make(`${root}/b`)
         assert.strictEqual(yield* read(yield* moved.find(path)), "one")
@@ -39,10 +41,10 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(root)
-        const save = (write: (folder: string) => Effect.Effect<void, TinkerError.Unavailable>) =>
+        const save = (write: (folder: string) => Effect.Effect<string, TinkerError.Unavailable>) =>
           store.save("m-1", "weights", "last", write)
         yield* save(yield* writing("one"))
-        const path = yield* save(yield* writing("two"))
+        const { path } = yield* save(yield* writing("two"))
         const half = yield* writing("half")
         yield* Effect.flip(save((folder) => Effect.andThen(half(folder), Effect.fail(full))))
         assert.strictEqual(yield* read(yield* store.find(path)), "two")
@@ -54,7 +56,7 @@ describe("CheckpointStore", () => {
         const fs = yield* FileSystem.FileSystem
         const root = yield* makeRoot
         const store = yield* CheckpointStore.make(root)
-        const path = yield* store.save("m-1", "weights", "last", yield* writing("one"))
+        const { path } = yield* store.save("m-1", "weights", "last", yield* writing("one"))
         yield* fs.rename(`${root}/m-1/weights/last`, `${root}/m-1/weights/.last.replaced`)
         assert.strictEqual(yield* read(yield* store.find(path)), "one")
       }))

@@ -21,6 +21,32 @@ describe("checkpoints", () => {
         assert.deepStrictEqual(yield* step(resumed), yield* step(client))
       }))
 
+    it.effect("are refused where their digest is another", () =>
+      Effect.gen(function*() {
+        const tinker = yield* Tinker.Tinker
+        const client = yield* create()
+        const save = Effect.fnUntraced(function*(name: string) {
+          yield* step(client)
+          return [
+            yield* Effect.flatMap(client.saveState(name), (pending) => pending.await),
+            yield* Effect.flatMap(client.saveWeightsForSampler(name), (pending) => pending.await)
+          ] as const
+        })
+        const [early, earlyWeights] = yield* save("early")
+        const [late, lateWeights] = yield* save("late")
+        assert.notStrictEqual(early.digest, late.digest)
+        for (const { digest = "" } of [early, late]) {
+          const resumed = tinker.createTrainingClientFromState(late.path, { digest })
+          if (digest === late.digest) assert.deepStrictEqual(yield* scores(yield* resumed), yield* scores(client))
+          else assert.include((yield* Effect.flip(resumed)).message, "SHA256SUMS: is not of this checkpoint")
+        }
+        for (const { digest = "" } of [earlyWeights, lateWeights]) {
+          const sampler = tinker.createSamplingClient({ modelPath: lateWeights.path, digest })
+          if (digest === lateWeights.digest) assert.strictEqual((yield* sampler).modelPath, lateWeights.path)
+          else assert.include((yield* Effect.flip(sampler)).message, "SHA256SUMS: is not of this checkpoint")
+        }
+      }))
+
     it.effect("bring weights alone with a fresh optimizer, or with its state", () =>
       Effect.gen(function*() {
         const client = yield* create()
