@@ -1,7 +1,6 @@
 /** Options that need a missing capability of an environment do not compile; the errors of its tools and grader are joined. */
 import {
   type ChatModel,
-  type GraderTimeout,
   type InvalidOption,
   type Message,
   MessageEnv,
@@ -79,7 +78,7 @@ export const task = ToolEnv.make({
 holds<
   Same<
     Effect.Success<typeof task>,
-    MessageEnv.TokenEnv<JudgeAway | SandboxLost | GraderTimeout.GraderTimedOut, Judge | Sandbox>
+    MessageEnv.TokenEnv<JudgeAway | SandboxLost, Judge | Sandbox>
   >
 >()
 holds<Same<Effect.Error<typeof task>, InvalidOption.InvalidOption | Renderer.RendererError>>()
@@ -97,7 +96,6 @@ holds<
     Effect.Error<typeof rolledOut>,
     | JudgeAway
     | SandboxLost
-    | GraderTimeout.GraderTimedOut
     | Renderer.RendererError
     | InvalidOption.InvalidOption
     | InvalidOption.InvalidOption

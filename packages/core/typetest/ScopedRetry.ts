@@ -54,6 +54,7 @@ const onFailure: FailurePolicy.FailurePolicy<BrowserCrashed, TinkerError.TinkerE
     AcquireFailed: "skip",
     StepFailed: "drop",
     GraderFailed: "drop",
+    Ungraded: "drop",
     PolicyFailed: "abort",
     HookFailed: "abort",
     TimedOut: "drop",

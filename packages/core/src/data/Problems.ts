@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat/ChatModel.ts"
 import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as EnvGroupBuilder from "../env/EnvGroupBuilder.ts"
+import * as Grader from "../env/Grader.ts"
 import * as ProblemEnv from "../env/ProblemEnv.ts"
 import * as SingleTurn from "../env/SingleTurn.ts"
 
@@ -44,10 +45,9 @@ const rewarded = <E, R>(
     [...prefix, Message.user(question)],
     Effect.fnUntraced(function*({ message }, { stopReason }) {
       const text = Message.text(message)
-      const graded = of(text)
       return {
         _tag: "Done",
-        reward: typeof graded === "number" ? graded : yield* graded,
+        reward: yield* Grader.verdict(() => of(text)),
         logs: { question, response: text, reference: answer, reward: name },
         stopReason: stopReason === "length" ? "max_tokens" : "completed"
       }

@@ -15,6 +15,7 @@ import * as Message from "../chat/Message.ts"
 import type * as Renderer from "../chat/Renderer.ts"
 import * as Metric from "../record/Metric.ts"
 import type * as Env from "./Env.ts"
+import * as Grader from "./Grader.ts"
 import * as SingleTurn from "./SingleTurn.ts"
 
 type Check<E, R> = (text: string) => boolean | Effect.Effect<boolean, E, R>
@@ -46,9 +47,6 @@ export interface ProblemEnv<out E = never, out R = never> extends Env.Env<E | Re
   readonly referenceAnswer: string
 }
 
-const toEffect = <E, R>(verdict: boolean | Effect.Effect<boolean, E, R>): Effect.Effect<boolean, E, R> =>
-  typeof verdict === "boolean" ? Effect.succeed(verdict) : verdict
-
 /** The environment of one question. */
 export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E, R> => {
   const { renderer } = options.model
@@ -64,7 +62,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ProblemEnv<E
       Effect.fnUntraced(function*({ message, termination }, { stopReason }) {
         const text = Message.text(message)
         const format = isWellEnded(termination) && (options.checkFormat?.(text) ?? true)
-        const correct = yield* toEffect(options.checkAnswer(text))
+        const correct = yield* Grader.verdict(() => options.checkAnswer(text))
         return {
           _tag: "Done",
           reward: Number(correct) + (options.formatCoef ?? 0.1) * (Number(format) - 1),

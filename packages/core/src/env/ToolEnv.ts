@@ -7,7 +7,7 @@ import * as Check from "../record/Check.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import * as Metric from "../record/Metric.ts"
 import type { GroupReward } from "./EnvGroupBuilder.ts"
-import * as GraderTimeout from "./GraderTimeout.ts"
+import * as Grader from "./Grader.ts"
 import * as Limits from "./Limits.ts"
 import * as MessageEnv from "./MessageEnv.ts"
 import type { StopReason } from "./StopReason.ts"
@@ -59,7 +59,7 @@ const add = <E, R>(talk: Talk<E, R>, ...messages: MessageEnv.Conversation) => {
 }
 
 const grade = <E, R>({ initial, messages, options: { grade, graded } }: Talk<E, R>) =>
-  GraderTimeout.within(grade(graded === "new" ? messages.slice(initial.length) : messages))
+  Grader.run(grade(graded === "new" ? messages.slice(initial.length) : messages))
 
 const callsLeft = <E, R>({ options, toolCalls }: Talk<E, R>, { toolCallsLeft = Infinity }: MessageEnv.Turn) =>
   Math.max(0, Math.min((options.maxToolCalls ?? Infinity) - toolCalls, toolCallsLeft))
@@ -68,7 +68,7 @@ const step = Effect.fnUntraced(function*<E, R>(
   talk: Talk<E, R>,
   message: Message.Message,
   turn: MessageEnv.Turn
-): Effect.fn.Return<MessageEnv.Step, E | GraderTimeout.GraderTimedOut, R> {
+): Effect.fn.Return<MessageEnv.Step, E, R> {
   const asked = message.toolCalls ?? []
   const calls = asked.slice(0, callsLeft(talk, turn))
   const dropped = asked.length - calls.length
@@ -164,12 +164,12 @@ const checks = <E, R>(options: Settings, tools: ReadonlyArray<Tool.Tool<E, R>>):
 export function make<T extends Tool.Tool<unknown, unknown> = never, E = never, R = never>(
   options: Options<T, E, R>
 ): Effect.Effect<
-  MessageEnv.TokenEnv<E | Tool.Error<T> | GraderTimeout.GraderTimedOut, R | Tool.Requirements<T>>,
+  MessageEnv.TokenEnv<E | Tool.Error<T>, R | Tool.Requirements<T>>,
   InvalidOption | RendererError
 >
 export function make<E, R>(
   options: Options<Tool.Tool<E, R>, E, R>
-): Effect.Effect<MessageEnv.TokenEnv<E | GraderTimeout.GraderTimedOut, R>, InvalidOption | RendererError> {
+): Effect.Effect<MessageEnv.TokenEnv<E, R>, InvalidOption | RendererError> {
   return Effect.gen(function*() {
     yield* Check.all(...checks(options, options.tools))
     const { limits, maxTurns = limits?.maxTurns ?? defaultMaxTurns, model, tools } = options

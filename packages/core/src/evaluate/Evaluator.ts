@@ -59,6 +59,7 @@ const dropMembers = FailurePolicy.fromDescription({
     AcquireFailed: "drop",
     StepFailed: "drop",
     GraderFailed: "drop",
+    Ungraded: "drop",
     PolicyFailed: "abort",
     HookFailed: "drop",
     TimedOut: "drop",

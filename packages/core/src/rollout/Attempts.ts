@@ -16,7 +16,7 @@ export interface Exhausted<out E, out PE> {
 /** How a failure leaves a group: without the group, or with everything. */
 export type Stop<E, PE> =
   | { readonly _tag: "Skip"; readonly reason: Skipped["reason"] }
-  | { readonly _tag: "Abort"; readonly failure: Failure<E, PE> }
+  | { readonly _tag: "Abort"; readonly failure: Failure<E, PE>; readonly report: FailureReport }
 
 /** Failures of the group itself are reported under this member. */
 export const wholeGroup = -1
@@ -107,7 +107,7 @@ export const settle = <A, E, PE, R>(
   Effect.catch(effect, ({ failure, report }): Effect.Effect<A, Stop<E, PE>> => {
     switch (FailurePolicy.isMisuse(failure) ? "abort" : policy.otherwise[failure._tag]) {
       case "abort":
-        return Effect.fail({ _tag: "Abort", failure })
+        return Effect.fail({ _tag: "Abort", failure, report })
       case "skip":
         return skip(report)
       case "drop":

@@ -67,6 +67,7 @@ export const Job = Schema.Struct({
         AcquireFailed: Consequence,
         StepFailed: Consequence,
         GraderFailed: Consequence,
+        Ungraded: Consequence,
         PolicyFailed: Consequence,
         HookFailed: Consequence,
         TimedOut: Consequence,

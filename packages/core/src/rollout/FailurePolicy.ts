@@ -11,6 +11,7 @@ export type Failure<E = unknown, PE = unknown> =
   | { readonly _tag: "AcquireFailed"; readonly error: E }
   | { readonly _tag: "StepFailed"; readonly error: E | RolloutError }
   | { readonly _tag: "GraderFailed"; readonly error: E | RolloutError }
+  | { readonly _tag: "Ungraded"; readonly error: RolloutError }
   | { readonly _tag: "PolicyFailed"; readonly error: PE | RolloutError }
   | { readonly _tag: "HookFailed"; readonly error: E }
   | { readonly _tag: "TimedOut"; readonly error: RolloutError }
@@ -53,9 +54,7 @@ export interface FailurePolicy<in E = unknown, in PE = unknown> {
   readonly otherwise: Otherwise
 }
 
-const isGraders = (failure: Failure) =>
-  failure._tag === "GraderFailed"
-  || (failure._tag === "TimedOut" && failure.error.reason._tag === "GraderTimedOut")
+const isGraders = (failure: Failure) => failure._tag === "GraderFailed" || failure._tag === "Ungraded"
 
 /** Retries at once, except for a failed grader, which would be asked about the same members again. */
 const members: Schedule.Schedule<unknown, Failure> = Schedule.identity<Failure>().pipe(
@@ -88,17 +87,27 @@ const always = (consequence: Consequence): Otherwise => ({
   AcquireFailed: consequence,
   StepFailed: consequence,
   GraderFailed: consequence,
+  Ungraded: consequence,
   PolicyFailed: consequence,
   HookFailed: consequence,
   TimedOut: consequence,
   Died: consequence
 })
 
-/** Stops everything at the first failure: the default. @see tinker-cookbook `FailFast` */
+/** Stops everything at the first failure. @see tinker-cookbook `FailFast` */
 export const failFast: FailurePolicy = described(
   { retry: Schedule.recurs(0), otherwise: always("abort") },
   { maxRetries: 0, otherwise: always("abort") }
 )
+
+/**
+ * Stops everything at the first failure, but leaves out a member whose grader threw or hung, and skips a group whose own grader did: the
+ * default.
+ */
+export const dropUngraded: FailurePolicy = fromDescription({
+  maxRetries: 0,
+  otherwise: { ...always("abort"), Ungraded: "drop" }
+})
 
 /**
  * Retries failed members, `maxRetries` (3) times in each group; a failure after that skips the group.

@@ -1,11 +1,12 @@
 /** The members of one group, each in a scope of its own, and then the group's rewards. */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { EnvGroup, EnvGroupBuilder, GroupReward } from "../env/EnvGroupBuilder.ts"
-import { GraderTimeout } from "../env/GraderTimeout.ts"
+import * as Grader from "../env/Grader.ts"
 import type { Trajectory } from "../env/Trajectory.ts"
 import type * as Policy from "../policy/Policy.ts"
 import * as Attempt from "../record/Attempt.ts"
@@ -47,6 +48,12 @@ interface Played extends Graded {
 const errorOf = ({ key }: { readonly key: string }, member: number, reason: Reason) =>
   new RolloutError({ group: key, member, reason })
 
+/** The iteration, the group and, unless it is the group as a whole, the member. */
+const nameOf = <E, R, PE, PR>({ builder, options }: Run<E, R, PE, PR>, member: number) => {
+  const group = `iteration ${options.iteration ?? 0}, group "${builder.key}"`
+  return member === Attempts.wholeGroup ? group : `${group}, member ${member}`
+}
+
 /** Limits the time of opening, or of one member. */
 const timedMember = <A, E, R, PE, PR, R2>(
   effect: Effect.Effect<A, FailurePolicy.Failure<E, PE>, R2>,
@@ -80,26 +87,34 @@ const play = <E, R, PE, PR>(run: Run<E, R, PE, PR>, group: EnvGroup<E, R>, membe
   const key: MemberKey = { iteration: run.options.iteration ?? 0, group: run.builder.key, member, attempt }
   const played = group.makeEnv(member, Attempt.member(run.options.seed ?? 0, key)).pipe(
     Effect.mapError((error): FailurePolicy.Failure<E, PE> => ({ _tag: "AcquireFailed", error })),
-    Effect.flatMap((env) => Episode.run(env, run.policy, key, run.options))
+    Effect.flatMap((env) => Episode.run(env, run.policy, key, run.options)),
+    Effect.provideService(Grader.Graded, nameOf(run, member))
   )
-  return timedMember(played, run, member)
+  return timedMember(Grading.ungraded(played, key), run, member)
 }
 
 const grade = <E, R, PE, PR>(
-  { builder, options, release }: Run<E, R, PE, PR>,
+  run: Run<E, R, PE, PR>,
   group: EnvGroup<E, R>,
   members: Played["members"],
   attempt: number
 ) =>
   Effect.gen(function*() {
+    const { builder, options, release } = run
     const began = yield* Clock.currentTimeMillis
     const rewards = yield* Grading.grade(
       { key: builder.key, group, options, release, attempt },
       members.flatMap((member) => Option.toArray(member))
-    )
+    ).pipe(Effect.provideService(Grader.Graded, nameOf(run, Attempts.wholeGroup)))
     const graded: Graded = { rewards, grading: { began, milliseconds: (yield* Clock.currentTimeMillis) - began } }
     return graded
   })
+
+/** A grader's failure that does not end the run is logged, once for each group. */
+const logUngraded = <E, R, PE, PR>(run: Run<E, R, PE, PR>, reason: Skipped["reason"]) =>
+  reason.failure === "Ungraded" && run.dropped.length === 0
+    ? Effect.logWarning(`iteration ${run.options.iteration ?? 0}: left out: ${reason.message}`)
+    : Effect.void
 
 const forEachMember = <A, E, R>(size: number, f: (member: number) => Effect.Effect<A, E, R>) =>
   Effect.forEach(Array.from({ length: size }, (_, member) => member), f, { concurrency: "unbounded" })
@@ -113,7 +128,7 @@ const belowFloor = <E, R, PE, PR>({ budget: { enough, finished }, builder, failu
 /** Members fail and are retried one by one. */
 const independent = Effect.fnUntraced(function*<E, R, PE, PR>(run: Run<E, R, PE, PR>) {
   const drop = (report: FailureReport) =>
-    Effect.sync(() => {
+    Effect.map(logUngraded(run, report), () => {
       run.dropped.push(report)
       return Option.none<Trajectory>()
     })
@@ -209,7 +224,16 @@ const result = <E, R, PE, PR>(run: Run<E, R, PE, PR>, { grading, members, reward
 
 /** Limits the graders of environments as well. */
 const withGraderTimeout = ({ graderTimeout }: GroupOptions.Bounds) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  graderTimeout === undefined ? effect : Effect.provideService(effect, GraderTimeout, graderTimeout)
+  graderTimeout === undefined ? effect : Effect.provideService(effect, Grader.GraderTimeout, graderTimeout)
+
+/** A defect is raised with the name of the member in which it occurred. */
+const raise = <E, R, PE, PR>(
+  run: Run<E, R, PE, PR>,
+  { failure, report }: Extract<Attempts.Stop<E, PE>, { _tag: "Abort" }>
+) =>
+  failure._tag === "Died"
+    ? Effect.die(new Error(`${nameOf(run, report.member)}: ${report.message}`, { cause: Cause.squash(failure.cause) }))
+    : FailurePolicy.raise(failure)
 
 /** Rolls out the group, whose resources belong to the run's scope. */
 const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
@@ -217,7 +241,9 @@ const rollIn = <E, R, PE, PR>(run: Run<E, R, PE, PR>) => {
   return withGraderTimeout(run.options)(played).pipe(
     Effect.map((played) => result(run, played)),
     Effect.catch((stop): Effect.Effect<GroupResult, E | PE | RolloutError> =>
-      stop._tag === "Skip" ? Effect.succeed(skipped(run, stop.reason)) : FailurePolicy.raise(stop.failure)
+      stop._tag === "Skip"
+        ? Effect.as(logUngraded(run, stop.reason), skipped(run, stop.reason))
+        : raise(run, stop)
     ),
     Scope.provide(run.scope)
   )
@@ -233,7 +259,7 @@ export const roll = <E, R, PE, PR>(
 ): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> =>
   Effect.suspend(
     (): Effect.Effect<GroupResult, E | PE | RolloutError | InvalidOption, Exclude<R, Scope.Scope> | PR> => {
-      const failures: FailurePolicy.FailurePolicy<E, PE> = options.onFailure ?? FailurePolicy.failFast
+      const failures: FailurePolicy.FailurePolicy<E, PE> = options.onFailure ?? FailurePolicy.dropUngraded
       const invalid = GroupOptions.invalid(builder, options, failures)
       if (invalid !== undefined) return Effect.fail(invalid)
       const scope = Scope.makeUnsafe()

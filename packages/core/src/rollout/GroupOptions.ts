@@ -31,7 +31,10 @@ export interface Bounds {
   readonly termination?: TerminationReward.TerminationReward
   /** Longest time for opening the group, and for acquiring and playing one member; unbounded unless given. */
   readonly memberTimeout?: Duration.Input
-  /** Longest time for the group's rewards, `memberTimeout` unless given, and for the grader of each `ToolEnv`. */
+  /**
+   * Longest time for the group's rewards, and for the grader of a `ProblemEnv`, a `ToolEnv` or a problem. Unless given, `memberTimeout` for
+   * the group's rewards, and 10 minutes otherwise.
+   */
   readonly graderTimeout?: Duration.Input
   /** Longest time to wait for a member's releases once it is over, and with a `memberTimeout` also for its acquisitions. Default 30 s. */
   readonly releaseTimeout?: Duration.Input
@@ -39,7 +42,7 @@ export interface Bounds {
 
 /** The hooks' errors and requirements add to the environment's. */
 export interface Options<in E = unknown, in PE = unknown, HE = never, HR = never> extends Bounds {
-  /** Default `FailurePolicy.failFast`. */
+  /** Default `FailurePolicy.dropUngraded`. */
   readonly onFailure?: FailurePolicy.FailurePolicy<E | NoInfer<HE>, PE>
   readonly hooks?: Hooks<HE, HR>
 }

@@ -94,6 +94,7 @@ const FailureReport = Schema.Struct({
     "AcquireFailed",
     "StepFailed",
     "GraderFailed",
+    "Ungraded",
     "PolicyFailed",
     "HookFailed",
     "TimedOut",

@@ -8,6 +8,7 @@ export type FailureTag =
   | "AcquireFailed"
   | "StepFailed"
   | "GraderFailed"
+  | "Ungraded"
   | "PolicyFailed"
   | "HookFailed"
   | "TimedOut"

@@ -1,8 +1,8 @@
 /** What goes wrong in a rollout besides the errors of the environment, the policy and the hooks. */
 import * as Schema from "effect/Schema"
-import { GraderTimedOut } from "../env/GraderTimeout.ts"
+import { GraderThrew, GraderTimedOut } from "../env/Grader.ts"
 
-export { GraderTimedOut }
+export { GraderThrew, GraderTimedOut }
 
 /** An environment, grader or policy returned a value with which the rollout cannot continue. */
 export class Violation extends Schema.TaggedError<Violation>()("Violation", {
@@ -120,6 +120,7 @@ export class RolloutError extends Schema.TaggedError<RolloutError>()("RolloutErr
     TurnTimedOut,
     StepTimedOut,
     GraderTimedOut,
+    GraderThrew,
     MemberTimedOut,
     ReleaseTimedOut,
     NotPortable,

@@ -17,6 +17,7 @@ const kinds: Record<GroupResult.FailureTag, Scripted.GroupOptions["env"]> = {
   AcquireFailed: () => Scripted.breaks("sandbox"),
   StepFailed: () => Scripted.failing(),
   GraderFailed: () => Scripted.env(),
+  Ungraded: () => Scripted.ungraded,
   PolicyFailed: () => Scripted.env(),
   HookFailed: () => Scripted.env(),
   TimedOut: () => Scripted.hanging(),
@@ -26,6 +27,7 @@ const failureTags: ReadonlyArray<GroupResult.FailureTag> = [
   "AcquireFailed",
   "StepFailed",
   "GraderFailed",
+  "Ungraded",
   "PolicyFailed",
   "HookFailed",
   "TimedOut",
@@ -166,18 +168,23 @@ describe("each kind of failure has a consequence of its own", () => {
         AcquireFailed: "sandbox broke",
         StepFailed: "step broke",
         GraderFailed: "grader broke",
+        Ungraded: `group "group", member 1: the grader threw: Error: no sandbox`,
         PolicyFailed: "policy broke",
         HookFailed: "hook broke",
         TimedOut: `group "group", member 1: not finished within 1m`,
-        Died: "not a function"
+        Died: `iteration 0, group "group", member 1: TypeError`
       }
       assert.include(String(exit), said[failure])
       assert.strictEqual(Exit.hasDies(exit), failure === "Died")
     }))
 
-  it.effect("and everything aborts unless told otherwise", () =>
+  it.effect("and everything but graders aborts unless told otherwise", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(FailurePolicy.failFast.otherwise, always("abort").otherwise)
+      assert.deepStrictEqual(
+        FailurePolicy.dropUngraded.otherwise,
+        always("abort", { but: { Ungraded: "drop" } }).otherwise
+      )
       const error = yield* Effect.flip(roll({ size: 2, env: () => Scripted.failing() }))
       assert.strictEqual(error.message, "step broke")
     }))

@@ -1,5 +1,13 @@
 /** Environments and policies that do what a test says, and what happened in which order. */
-import { Env, type EnvGroupBuilder, type FailurePolicy, ModelInput, type Policy, type Sampling } from "@effect-rl/core"
+import {
+  Env,
+  type EnvGroupBuilder,
+  type FailurePolicy,
+  Grader,
+  ModelInput,
+  type Policy,
+  type Sampling
+} from "@effect-rl/core"
 import { Effect, Fiber, Schedule, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -73,6 +81,12 @@ export const throwing: Env.Env<Broken> = {
   }
 }
 
+/** Its grader throws. */
+export const ungraded: Env.Env<Broken> = {
+  initialObservation: Effect.succeed(prompt(3)),
+  step: () => Grader.run(Effect.die(new Error("no sandbox")))
+}
+
 export interface GroupOptions {
   readonly size: number
   /** What member `m` meets at its attempt `a`; attempts are counted by calls. */
@@ -133,6 +147,7 @@ export const always = (
     AcquireFailed: consequence,
     StepFailed: consequence,
     GraderFailed: consequence,
+    Ungraded: consequence,
     PolicyFailed: consequence,
     HookFailed: consequence,
     TimedOut: consequence,

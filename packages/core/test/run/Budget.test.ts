@@ -26,6 +26,7 @@ const drop = {
   AcquireFailed: "drop",
   StepFailed: "drop",
   GraderFailed: "drop",
+  Ungraded: "drop",
   PolicyFailed: "drop",
   HookFailed: "drop",
   TimedOut: "drop",

@@ -59,6 +59,7 @@ describe("What is spent", () => {
           AcquireFailed: "drop",
           StepFailed: "drop",
           GraderFailed: "drop",
+          Ungraded: "drop",
           PolicyFailed: "drop",
           HookFailed: "drop",
           TimedOut: "drop",

@@ -58,6 +58,7 @@ const onFailure = (draw: Draw.Draw): FailurePolicy.FailurePolicy => {
       AcquireFailed: consequence(),
       StepFailed: consequence(),
       GraderFailed: consequence(),
+      Ungraded: consequence(),
       PolicyFailed: consequence(),
       HookFailed: consequence(),
       TimedOut: consequence(),

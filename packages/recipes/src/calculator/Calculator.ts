@@ -3,7 +3,6 @@ import {
   type ChatModel,
   type EnvGroupBuilder,
   Evaluator,
-  type GraderTimeout,
   type InvalidOption,
   type Renderer,
   Setting
@@ -35,7 +34,7 @@ const settings = Schema.Struct({
 
 const evaluated = 256
 
-type Failure = InvalidOption.InvalidOption | Renderer.RendererError | GraderTimeout.GraderTimedOut
+type Failure = InvalidOption.InvalidOption | Renderer.RendererError
 
 export const group = (
   model: ChatModel.ChatModel,

@@ -3,7 +3,6 @@ import {
   type ChatModel,
   type EnvGroupBuilder,
   Evaluator,
-  type GraderTimeout,
   type InvalidOption,
   type Renderer,
   Seed
@@ -28,7 +27,7 @@ const settings = Schema.Struct(TrainingSettings.fields({
 
 const evaluated = 256
 
-type Failure = InvalidOption.InvalidOption | Renderer.RendererError | GraderTimeout.GraderTimedOut
+type Failure = InvalidOption.InvalidOption | Renderer.RendererError
 
 const group = (
   model: ChatModel.ChatModel,
