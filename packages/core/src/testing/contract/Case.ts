@@ -27,9 +27,15 @@ export class Mismatch extends Schema.TaggedError<Mismatch>()("Mismatch", {
 /** The failures of a case's body. */
 export type Failure = Mismatch | TinkerError
 
+/** The body of a case about something that the backend does not claim. */
+export const inapplicable = "inapplicable"
+
+/** Whether the backend keeps a rule, or the rule is about something that it does not claim. */
+export type Outcome = "kept" | typeof inapplicable
+
 export interface Case {
   readonly name: string
-  readonly check: Effect.Effect<void, ContractViolation, Tinker>
+  readonly check: Effect.Effect<Outcome, ContractViolation, Tinker>
 }
 
 /** A case passes when its body succeeds; a failure of the backend that the body does not expect breaks it. */
@@ -40,7 +46,7 @@ export const make = (
   name,
   check: body.pipe(
     Effect.scoped,
-    Effect.asVoid,
+    Effect.map((found): Outcome => found === inapplicable ? inapplicable : "kept"),
     Effect.mapError((error) =>
       error._tag === "Mismatch"
         ? new ContractViolation({ case: name, expected: error.expected, found: error.found })

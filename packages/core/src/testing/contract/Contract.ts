@@ -11,10 +11,10 @@ import * as SamplingCases from "./SamplingCases.ts"
 import * as TrainingCases from "./TrainingCases.ts"
 import * as ValidationCases from "./ValidationCases.ts"
 
-export { type Case, ContractViolation } from "./Case.ts"
+export { type Case, ContractViolation, type Outcome } from "./Case.ts"
 export type { Options } from "./Fixture.ts"
 
-/** The cases of the contract, each with clients of its own. A case about a capability passes where the backend does not claim it. */
+/** The cases of the contract, each with clients of its own. A case about a capability is inapplicable where the backend does not claim it. */
 export const contract = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
   ...ModelCases.cases(options),
   ...SamplingCases.cases(options),

@@ -11,6 +11,7 @@ import type { Tokenizer } from "../../chat/Tokenizer.ts"
 import * as Datum from "../../model/Datum.ts"
 import * as Loss from "../../model/Loss.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
+import * as Case from "./Case.ts"
 
 /** The model on which the contract is checked. */
 export interface Options {
@@ -49,7 +50,11 @@ export const where = <E, R>(
   options: Options,
   has: (capabilities: Capabilities) => boolean,
   check: Effect.Effect<unknown, E, R>
-) => Effect.flatMap(capabilities(options), (found) => has(found) ? Effect.asVoid(check) : Effect.void)
+) =>
+  Effect.flatMap(
+    capabilities(options),
+    (found) => has(found) ? Effect.asVoid(check) : Effect.succeed(Case.inapplicable)
+  )
 
 export const sampling = ({ baseModel }: Options): Effect.Effect<SamplingClient, TinkerError, Tinker | Scope.Scope> =>
   Effect.flatMap(Tinker, (tinker) => tinker.createSamplingClient({ baseModel }))

@@ -80,7 +80,7 @@ const stops = (options: Fixture.Options): ReadonlyArray<Case.Case> => [
     "sampling: a stop string ends the sequence after the token that completes it",
     Effect.gen(function*() {
       const { tokenizer } = options
-      if (tokenizer === undefined) return
+      if (tokenizer === undefined) return Case.inapplicable
       const client = yield* Fixture.sampling(options)
       const { tokens } = yield* greedy(client)
       const stop = tokenizer.decode(tokens.subarray(1, 3))
