@@ -9,6 +9,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as ModelTokenizers from "../ModelTokenizers.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
@@ -94,7 +95,8 @@ export const certify = Command.make(
       [
         Layer.provide(Output.layer(flags), RunLog.layerNone),
         NodeHttpClient.layerUndici,
-        CredentialCommand.layer
+        CredentialCommand.layer,
+        ModelTokenizers.layer
       ]
     )
 )

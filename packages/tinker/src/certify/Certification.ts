@@ -1,7 +1,8 @@
 /** Tests any Tinker server. */
-import { Tinker, TinkerError } from "@effect-rl/core"
+import { Tinker, TinkerError, Tokenizer } from "@effect-rl/core"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as TinkerHttp from "../client/TinkerHttp.ts"
 import * as Attempt from "./Attempt.ts"
 import type { Certificate, Result } from "./Certificate.ts"
@@ -23,9 +24,18 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
   return yield* new TinkerError.TinkerError({ operation: "certify", reason })
 })
 
+/** That of the model, where tokenizers can be loaded. */
+const tokenizerOf = Effect.fnUntraced(function*(model: string) {
+  const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
+  const loaded = Option.isSome(tokenizers)
+    ? yield* Effect.option(Effect.timeout(tokenizers.value.load(model), "30 seconds"))
+    : Option.none()
+  return Option.isSome(loaded) ? { tokenizer: loaded.value } : {}
+})
+
 /**
  * Runs the checks one after the other, each with a session and models of its own, and reports each as it ends. Fails only where the
- * server cannot be reached, or has no model.
+ * server cannot be reached, or has no model. Rules about text are checked where `Tokenizer.Tokenizers` loads the model's tokenizer.
  *
  * @example
  * ```ts
@@ -36,7 +46,10 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
 export const run = Effect.fn("Certification.run")(
   function*<E, R>(options: CertificationOptions, tell: (result: Result) => Effect.Effect<void, E, R>) {
     const model = yield* modelOf(options.model)
-    const results = yield* Effect.forEach(Checks.all(model), (check) => Effect.tap(Attempt.outcome(check), tell)).pipe(
+    const results = yield* Effect.forEach(
+      Checks.all({ baseModel: model, ...(yield* tokenizerOf(model)) }),
+      (check) => Effect.tap(Attempt.outcome(check), tell)
+    ).pipe(
       Effect.provide(RawRequests.layer(options, model))
     )
     return { server: options.baseUrl, model, time: yield* DateTime.now, results } satisfies Certificate

@@ -1,31 +1,48 @@
 /** All checks, in the order of a certificate. */
+import type { Contract } from "@effect-rl/core/testing"
 import * as Order from "effect/Order"
 import { type Check, Theme } from "./Check.ts"
+import * as AdapterChecks from "./checks/AdapterChecks.ts"
 import * as ArchiveChecks from "./checks/ArchiveChecks.ts"
+import * as DistributionChecks from "./checks/DistributionChecks.ts"
 import * as ErrorChecks from "./checks/ErrorChecks.ts"
 import * as FutureChecks from "./checks/FutureChecks.ts"
 import * as GradientChecks from "./checks/GradientChecks.ts"
 import * as LimitChecks from "./checks/LimitChecks.ts"
+import * as ListingChecks from "./checks/ListingChecks.ts"
+import * as OptimizerChecks from "./checks/OptimizerChecks.ts"
 import * as OrderChecks from "./checks/OrderChecks.ts"
+import * as OutputChecks from "./checks/OutputChecks.ts"
 import * as PortChecks from "./checks/PortChecks.ts"
 import * as RepeatChecks from "./checks/RepeatChecks.ts"
+import * as RetentionChecks from "./checks/RetentionChecks.ts"
+import * as ScoreChecks from "./checks/ScoreChecks.ts"
 import * as SeedChecks from "./checks/SeedChecks.ts"
 import * as ServiceChecks from "./checks/ServiceChecks.ts"
 import * as SessionChecks from "./checks/SessionChecks.ts"
+import * as StopChecks from "./checks/StopChecks.ts"
 
 const byTheme = Order.mapInput(Order.Number, ({ theme }: Check) => Theme.literals.indexOf(theme))
 
-export const all = (baseModel: string): ReadonlyArray<Check> =>
+export const all = (model: Contract.Options): ReadonlyArray<Check> =>
   [
     ...ServiceChecks.all,
     ...SessionChecks.all,
+    ...ListingChecks.all,
     ...SeedChecks.all,
+    ...AdapterChecks.all,
+    ...StopChecks.all,
+    ...DistributionChecks.all,
+    ...ScoreChecks.all,
+    ...OptimizerChecks.all,
+    ...OutputChecks.all,
     ...GradientChecks.all,
-    ...PortChecks.all(baseModel),
+    ...PortChecks.all(model),
     ...OrderChecks.all,
     ...RepeatChecks.all,
     ...FutureChecks.all,
     ...ErrorChecks.all,
     ...LimitChecks.all,
+    ...RetentionChecks.all,
     ...ArchiveChecks.all
   ].toSorted(byTheme)

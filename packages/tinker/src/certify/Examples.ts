@@ -1,18 +1,28 @@
 /** Training data for any language model with a dozen token ids, for the port and in wire format. */
 import { Datum, ModelInput } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { sdk_version } from "../client/ClientConfig.ts"
 import { decode } from "../wire/Json.ts"
 import * as PassResult from "../wire/PassResult.ts"
 import type { Reply } from "./RawRequests.ts"
 
 const sequence = Int32Array.of(3, 1, 4, 1, 5, 9, 2, 6)
 
-export const input = ModelInput.fromTokens(sequence.subarray(0, -1))
+export const tokens = sequence.subarray(0, -1)
+export const input = ModelInput.fromTokens(tokens)
 export const targetTokens = sequence.subarray(1)
 
 export const full = (value: number) => new Float32Array(targetTokens.length).fill(value)
 
 export const weighted = (weights: Float32Array = full(1)) => Datum.weightedTokens(input, { targetTokens, weights })
+
+/** The examples' first tokens. */
+export const ofLength = (length: number) =>
+  Datum.weightedTokens(ModelInput.fromTokens(tokens.subarray(0, length)), {
+    targetTokens: targetTokens.subarray(0, length),
+    weights: new Float32Array(length).fill(1)
+  })
 
 /** How far the trainer's log-probability is from the sampler's, per position: some within the bounds of clips, some beyond. */
 const drifts = Float32Array.of(0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2)
@@ -26,9 +36,12 @@ export const drifted = (logprobs: Float32Array) =>
     mask: full(1)
   })
 
+/** A session to make. */
+export const session = { tags: ["certify"], user_metadata: {}, sdk_version, type: "create_session" }
+
 /** A prompt as JSON. */
-export const prompt = (tokens: ReadonlyArray<number> = [...sequence.subarray(0, -1)]) => ({
-  chunks: [{ type: "encoded_text", tokens }]
+export const prompt = (text: ReadonlyArray<number> = [...tokens]) => ({
+  chunks: [{ type: "encoded_text", tokens: text }]
 })
 
 interface Tensors {
@@ -46,7 +59,7 @@ export const datum = ({ targets = [...targetTokens], tokens, weights = targets.m
   }
 })
 
-/** A pass of one datum, number `seq_id` of the model's requests. */
+/** A pass, number `seq_id` of the model's requests. */
 export const pass = (
   model_id: string,
   seq_id: number,
@@ -58,35 +71,70 @@ export const pass = (
   forward_backward_input: { data, loss_fn }
 })
 
-export const forward = (model_id: string, seq_id: number) => ({
+export const forward = (model_id: string, seq_id: number, data: ReadonlyArray<object> = [datum()]) => ({
   model_id,
   seq_id,
-  forward_input: { data: [datum()], loss_fn: "cross_entropy" }
+  forward_input: { data, loss_fn: "cross_entropy" }
 })
 
 /** Large enough for one step to have a measurable effect on any model. */
 export const learningRate = 0.05
 
-export const step = (model_id: string, seq_id: number, learning_rate = learningRate) => ({
+export const adam = {
+  learning_rate: learningRate,
+  beta1: 0.9,
+  beta2: 0.95,
+  eps: 1e-12,
+  weight_decay: 0,
+  grad_clip_norm: 0
+}
+
+export const step = (model_id: string, seq_id: number, params: object = {}) => ({
   model_id,
   seq_id,
-  adam_params: { learning_rate },
+  adam_params: { ...adam, ...params },
   type: "optim_step"
 })
+
+export const sampling = { max_tokens: 8, temperature: 1, top_k: -1, top_p: 1 }
 
 export const sample = (sampling_session_id: string, seq_id: number, more: object = {}) => ({
   sampling_session_id,
   seq_id,
   num_samples: 2,
   prompt: prompt(),
-  sampling_params: { max_tokens: 8, temperature: 1 },
+  sampling_params: sampling,
+  prompt_logprobs: false,
+  topk_prompt_logprobs: 0,
+  topk_sample_logprobs: 0,
+  prompt_alt_tokens_k: 0,
   type: "sample",
   ...more
 })
 
+/** A model to make, the first of its session. */
+export const adapter = (session_id: string, base_model: string, lora: object = {}) => ({
+  session_id,
+  model_seq_id: 0,
+  base_model,
+  lora_config: { rank: 8, train_unembed: true, train_mlp: true, train_attn: true, ...lora },
+  optimizer_config: { type: "adamw" },
+  type: "create_model"
+})
+
+const Sequences = Schema.Struct({
+  sequences: Schema.Array(Schema.Struct({ tokens: Schema.Array(Schema.Int), logprobs: Schema.Array(Schema.Number) }))
+})
+
+/** The samples of a result; none where it is no result. */
+export const sequencesOf = (body: Reply["body"]) => Schema.is(Sequences)(body) ? body.sequences : []
+
+/** The result of a pass. */
+export const outputOf = ({ body }: Reply) => Effect.map(decode(PassResult.Body)(body), PassResult.fromJson)
+
 /** The log-probabilities in the result of a pass of one datum. */
-export const logprobsOf = ({ body }: Reply) =>
-  Effect.map(decode(PassResult.Body)(body), (found) => {
-    const field = PassResult.fromJson(found).outputs[0]?.["logprobs"]?.data
+export const logprobsOf = (reply: Reply) =>
+  Effect.map(outputOf(reply), ({ outputs: [output] }) => {
+    const field = output?.["logprobs"]?.data
     return field instanceof Float32Array ? field : new Float32Array()
   })

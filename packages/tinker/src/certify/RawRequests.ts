@@ -15,6 +15,7 @@ import type { WireError } from "../client/WireError.ts"
 import { TryAgain } from "../wire/Future.ts"
 import * as Json from "../wire/Json.ts"
 import { Mismatch } from "./Check.ts"
+import * as Examples from "./Examples.ts"
 
 export interface Reply {
   readonly status: number
@@ -40,6 +41,8 @@ export class RawRequests extends Context.Service<RawRequests, {
   readonly postText: (path: string, text: string) => Sent
   /** The result behind a promise, asked for until it is there; a refused request is its own result. */
   readonly result: (promise: Reply) => Sent
+  /** The same result as protobuf, once it is there. */
+  readonly resultBytes: (promise: Reply) => Effect.Effect<Answer.Answer, WireError>
   /** Ends with its scope. */
   readonly session: Effect.Effect<Session, WireError | Mismatch, Scope.Scope>
 }>()("@effect-rl/tinker/certify/RawRequests") {}
@@ -80,7 +83,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     const { request_id } = promise.body
     if (typeof request_id !== "string") return Effect.succeed(promise)
     return Effect.flatMap(
-      post("/retrieve_future", { request_id }),
+      post("/retrieve_future", { request_id, allow_metadata_only: false }),
       (found) =>
         found.status === 408 || isTryAgain(found.body)
           ? Effect.delay(result(promise), pause)
@@ -88,8 +91,18 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     )
   }
 
+  const resultBytes: RawRequests["Service"]["resultBytes"] = ({ body: { request_id } }) =>
+    connection.exchange(
+      HttpClientRequest.setHeader(
+        Connection.post("/retrieve_future", { request_id, allow_metadata_only: false }),
+        "accept",
+        Answer.protobuf
+      ),
+      held
+    )
+
   const session = Effect.gen(function*() {
-    const created = yield* post("/create_session", { tags: ["certify"], type: "create_session" })
+    const created = yield* post("/create_session", Examples.session)
     const session_id = yield* idIn("session_id")(created)
     yield* Effect.addFinalizer(() => Effect.ignore(post(`/sessions/${session_id}/finish`, {})))
     let models = 0
@@ -97,13 +110,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     return {
       id: session_id,
       model: Effect.suspend(() =>
-        post("/create_model", {
-          session_id,
-          model_seq_id: models++,
-          base_model: model,
-          lora_config: { rank: 8, seed: 1 },
-          type: "create_model"
-        })
+        post("/create_model", { ...Examples.adapter(session_id, model, { seed: 1 }), model_seq_id: models++ })
       ).pipe(Effect.flatMap(result), Effect.flatMap(idIn("model_id"))),
       sampler: Effect.suspend(() =>
         post("/create_sampling_session", {
@@ -122,6 +129,7 @@ const make = ({ connection }: Service["Service"], model: string): RawRequests["S
     post,
     postText: (path, text) => send(HttpClientRequest.bodyText(HttpClientRequest.post(path), text, "application/json")),
     result,
+    resultBytes,
     session
   }
 }

@@ -24,10 +24,12 @@ export interface StateTwins {
   readonly moved: (submit: Submit, learningRate: number) => Effect.Effect<Moved, Check.Failure, Check.Needs>
 }
 
-const run = <A, E, R>(submitted: Effect.Effect<Pending.Pending<A>, E, R>) =>
+/** Submits a request and awaits its result. */
+export const run = <A, E, R>(submitted: Effect.Effect<Pending.Pending<A>, E, R>) =>
   Effect.flatMap(submitted, (pending) => pending.await)
 
-const logprobsOf = (client: Client) =>
+/** The trainer's log-probabilities `[T]` of the examples. */
+export const logprobsOf = (client: Client) =>
   Effect.map(
     run(client.forward([Examples.weighted()], Loss.crossEntropy)),
     ({ logprobs: [found = new Float32Array()] }) => found

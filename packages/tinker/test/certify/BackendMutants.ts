@@ -1,5 +1,12 @@
 /** Servers before a backend that is wrong in one way, and the check that finds it. */
-import { type Loss, type Sampling, type SamplingClient, TinkerError, type TrainingClient } from "@effect-rl/core"
+import {
+  type AdamParams,
+  type Loss,
+  type Sampling,
+  type SamplingClient,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
 import { Array, Effect } from "effect"
 import type { Port } from "./Served.ts"
 import type { Mutant } from "./WireMutants.ts"
@@ -32,6 +39,17 @@ const sequences = (
         sequences: change(response.sequences, request)
       }))
   }))
+
+const params = (change: (params: Sampling.SamplingParams) => Sampling.SamplingParams) =>
+  sampling((client) => ({ sample: (request) => client.sample({ ...request, params: change(request.params) }) }))
+
+const lastOf = (stop: Sampling.Stop): Sampling.Stop => {
+  const last = stop.at(-1)
+  return typeof last === "string" ? [last] : last === undefined ? [] : [last]
+}
+
+const adam = (change: (adam: AdamParams.AdamParams) => AdamParams.AdamParams) =>
+  training((client) => ({ optimStep: (params) => client.optimStep(change(params)) }))
 
 /** Each value in the place of the next. */
 const shifted = (values: Float32Array) => values.map((_, at) => values[at - 1] ?? -1)
@@ -104,6 +122,24 @@ const samplers: ReadonlyArray<Mutant> = [
         ? one
         : { ...one, tokens: one.tokens.subarray(0, -1), logprobs: one.logprobs.subarray(0, -1) }
     ))
+  },
+  {
+    fault: "rounds log-probabilities to two decimals",
+    foundBy: "logprobs: they have the digits of float32",
+    backend: sequences(Array.map((one) => ({
+      ...one,
+      logprobs: one.logprobs.map((logprob) => Math.round(logprob * 100) / 100)
+    })))
+  },
+  {
+    fault: "draws at temperature 1, whatever is asked for but 0",
+    foundBy: "sampling: a temperature of 2 draws tokens by their probabilities to the power 0.5",
+    backend: params(({ temperature = 1, ...others }) => ({ ...others, temperature: temperature === 0 ? 0 : 1 }))
+  },
+  {
+    fault: "ignores top_p above a tenth",
+    foundBy: "sampling: top_p draws the fewest most likely tokens that reach it alone, in their proportions",
+    backend: params((given) => ({ ...given, topP: (given.topP ?? 1) > 0.1 ? 1 : 0.1 }))
   },
   {
     fault: "makes an adapter of another rank than was asked for",
@@ -242,4 +278,72 @@ const gradients: ReadonlyArray<Mutant> = [
   }
 ]
 
-export const all: ReadonlyArray<Mutant> = [...samplers, ...trainers, ...gradients]
+const optimizers: ReadonlyArray<Mutant> = [
+  {
+    fault: "ignores beta1",
+    foundBy: "optimizer: beta1 decides how much a gradient counts in the step after its own",
+    backend: adam((given) => ({ ...given, beta1: 0.9 }))
+  },
+  {
+    fault: "ignores weight_decay",
+    foundBy: "optimizer: weight_decay times the learning rate is the share of each weight that a step takes away",
+    backend: adam((given) => ({ ...given, weightDecay: 0 }))
+  }
+]
+
+/** Faults whose checks draw or train for seconds. */
+export const long: ReadonlyArray<Mutant> = [
+  {
+    fault: "draws at a temperature that is a quarter too high",
+    foundBy: "sampling: tokens come as often as their log-probabilities say",
+    backend: params(({ temperature = 1, ...others }) => ({ ...others, temperature: temperature * 1.25 }))
+  },
+  {
+    fault: "draws one token more than top_k",
+    foundBy: "sampling: top_k draws the k most likely tokens alone, in their proportions",
+    backend: params((given) => given.topK === undefined || given.topK < 2 ? given : { ...given, topK: given.topK + 1 })
+  },
+  {
+    fault: "stops at the last of several stop tokens alone",
+    foundBy: "sampling: the first of several stop tokens ends a sample, drawn or not",
+    backend: params((given) => given.stop === undefined ? given : { ...given, stop: lastOf(given.stop) })
+  },
+  {
+    fault: "takes steps of half the learning rate where gradients are steep",
+    foundBy: "optimizer: Adam's first step moves each weight by the learning rate, whatever its gradient",
+    backend: adam((given) => given.beta1 === 0 ? { ...given, learningRate: given.learningRate / 2 } : given)
+  },
+  {
+    fault: "ignores beta2",
+    foundBy: "optimizer: beta2 decides how long a large gradient shortens steps",
+    backend: adam((given) => ({ ...given, beta2: 0.95 }))
+  },
+  {
+    fault: "has an eps of at least 1e-8",
+    foundBy: "optimizer: an eps of 1e-12 leaves small gradients their steps",
+    backend: adam((given) => ({ ...given, eps: Math.max(given.eps ?? 0, 1e-8) }))
+  },
+  {
+    fault: "ignores eps",
+    foundBy: "optimizer: eps is added to the root of the mean of squares",
+    backend: adam((given) => ({ ...given, eps: 1e-8 }))
+  },
+  {
+    fault: "has other defaults than the API",
+    foundBy:
+      "optimizer: a step that names the learning rate alone has beta1 0.9 and beta2 0.95, without decay and clip",
+    backend: adam(({ beta2 = 0.999, ...given }) => ({ ...given, beta2 }))
+  },
+  {
+    fault: "ignores grad_clip_norm",
+    foundBy: "optimizer: grad_clip_norm shortens every gradient to the same length",
+    backend: adam((given) => ({ ...given, gradClipNorm: 0 }))
+  },
+  {
+    fault: "clips every gradient",
+    foundBy: "optimizer: a grad_clip_norm above the gradient's length leaves it alone",
+    backend: adam(({ gradClipNorm = 0, ...given }) => ({ ...given, gradClipNorm: gradClipNorm > 0 ? 0.01 : 0 }))
+  }
+]
+
+export const all: ReadonlyArray<Mutant> = [...samplers, ...trainers, ...optimizers, ...gradients]

@@ -13,6 +13,8 @@ export type Port = Tinker.Tinker["Service"]
 export interface Faults {
   readonly backend?: (port: Port) => Port
   readonly wire?: (client: HttpClient.HttpClient) => HttpClient.HttpClient
+  /** Between the server and the requests that checks write themselves. */
+  readonly rawWire?: (client: HttpClient.HttpClient) => HttpClient.HttpClient
 }
 
 const unchanged = <A>(value: A) => value
@@ -29,13 +31,17 @@ const server = (backend: (port: Port) => Port) =>
     Layer.provide(NodeServices.layer)
   )
 
+const client = (change: (client: HttpClient.HttpClient) => HttpClient.HttpClient) =>
+  Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, change))
+
 /** What checks ask with, of a server with these faults. */
-export const layer = ({ backend = unchanged, wire = unchanged }: Faults) =>
+export const layer = ({ backend = unchanged, rawWire = unchanged, wire = unchanged }: Faults) =>
   Layer.unwrap(Effect.map(HttpServer.HttpServer, ({ address }) => {
     const options = { baseUrl: HttpServer.formatAddress(address), apiKey: Redacted.make("tml-test") }
-    return Layer.merge(TinkerHttp.layerOptions(options), RawRequests.layer(options, Script.defaultModel))
+    const raw = RawRequests.layer(options, Script.defaultModel).pipe(Layer.provide(client(rawWire)))
+    return Layer.merge(TinkerHttp.layerOptions(options), raw)
   })).pipe(
-    Layer.provide(Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, wire))),
+    Layer.provide(client(wire)),
     Layer.provide(FetchHttpClient.layer),
     Layer.provide(server(backend))
   )

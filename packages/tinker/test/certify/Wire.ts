@@ -36,6 +36,14 @@ export const received =
     })
   }
 
+/** Tells each request in JSON, by its path beneath `/api/v1`. */
+export const heard = (tell: (path: string, body: Body) => void) => (client: HttpClient.HttpClient) =>
+  HttpClient.mapRequest(client, (request) => {
+    const body = bodyOf(request)
+    if (body !== undefined) tell(pathOf(request), body)
+    return request
+  })
+
 /** Each request comes with another value of the header. */
 export const otherHeader = (name: string) => (client: HttpClient.HttpClient) => {
   let count = 0

@@ -210,4 +210,99 @@ const limits: ReadonlyArray<Mutant> = [
   }
 ]
 
-export const all: ReadonlyArray<Mutant> = [...service, ...repeats, ...errors, ...limits]
+/** A request to sample with its parameters changed. */
+const withParams = (change: (params: Json) => Json) =>
+  Wire.received("/asample", (body) => {
+    const params = field(body, "sampling_params")
+    return isJson(params) ? { ...body, sampling_params: change(params) } : body
+  })
+
+const isText = (stop: unknown) => typeof stop === "string" || list(stop).some((one) => typeof one === "string")
+
+const negated = (output: unknown) => {
+  const loss = field(output, "elementwise_loss")
+  return isJson(output) && isJson(loss)
+    ? { ...output, elementwise_loss: { ...loss, data: list(loss["data"]).map((value) => -Number(value)) } }
+    : output
+}
+
+const withModelData = (body: Json, data: Json): Json => {
+  const known = body["model_data"]
+  return isJson(known) ? { ...body, model_data: { ...known, ...data } } : body
+}
+
+const effects: ReadonlyArray<Mutant> = [
+  {
+    fault: "ignores stop strings",
+    foundBy: "sampling: a stop string ends a sample at the token that completes it, alone or as one of several",
+    wire: withParams(({ stop, ...params }) => isText(stop) ? params : { ...params, stop })
+  },
+  {
+    fault: "scores a whole prompt where its last tokens were asked for",
+    foundBy: "logprobs: prompt_logprobs_last_n scores the last tokens of a prompt and no others",
+    wire: Wire.received("/asample", (body) => Record.remove(body, "prompt_logprobs_last_n"))
+  },
+  {
+    fault: "states twice the context that it has",
+    foundBy: "limits: a prompt and max_tokens that fill the stated context are answered",
+    wire: Wire.answered("/get_server_capabilities", ({ body, status }) => ({
+      status,
+      body: {
+        ...body,
+        supported_models: list(body["supported_models"]).map((model) => ({
+          ...(isJson(model) ? model : {}),
+          max_context_length: 2 * Number(field(model, "max_context_length"))
+        }))
+      }
+    }))
+  },
+  {
+    fault: "keeps every checkpoint for ever",
+    foundBy: "checkpoints: ttl_seconds says when a checkpoint expires, and a checkpoint without it stays",
+    wire: Wire.received("/save_weights", (body) => Record.remove(body, "ttl_seconds"))
+  },
+  {
+    fault: "replaces a state by another of its name without being asked to",
+    foundBy: "checkpoints: a state is not replaced by another of its name without overwrite",
+    wire: Wire.received("/save_weights", (body) => "overwrite" in body ? { ...body, overwrite: true } : body)
+  },
+  {
+    fault: "reports the loss of every token with the other sign",
+    foundBy: "losses: elementwise_loss of cross_entropy is each token's weight times its negative log-probability",
+    wire: Wire.answered("/retrieve_future", ({ body, status }) => ({
+      status,
+      body: "loss_fn_outputs" in body ? { ...body, loss_fn_outputs: list(body["loss_fn_outputs"]).map(negated) } : body
+    }))
+  },
+  {
+    fault: "names another model's tokenizer",
+    foundBy: "models: the tokenizer of a model in training is that of its samplers",
+    wire: Wire.answered("/get_info", ({ body, status }) => ({
+      status,
+      body: withModelData(body, { tokenizer_id: "openai-community/gpt2" })
+    }))
+  },
+  {
+    fault: "names every sample alike",
+    foundBy: "futures: the promise of samples names each of them, and no two alike",
+    wire: Wire.answered("/asample", ({ body, status }) => ({
+      status,
+      body: { ...body, sample_sequence_ids: list(body["sample_sequence_ids"]).map(() => "sample") }
+    }))
+  }
+]
+
+export const long: ReadonlyArray<Mutant> = [
+  {
+    fault: "does not replace a state although it is asked to",
+    foundBy: "checkpoints: a state is replaced by another of its name with overwrite",
+    wire: Wire.received("/save_weights", (body) => "overwrite" in body ? { ...body, overwrite: false } : body)
+  },
+  {
+    fault: "reads numbers of requests as floats",
+    foundBy: "repeats: numbers of 64 bits that differ by one are two requests",
+    wire: Wire.received("/asample", (body) => body)
+  }
+]
+
+export const all: ReadonlyArray<Mutant> = [...service, ...repeats, ...errors, ...limits, ...effects]

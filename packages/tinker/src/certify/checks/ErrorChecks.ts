@@ -14,10 +14,7 @@ export const unknownModel: Check = {
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id: session_id } = yield* session
-    const lora_config = { rank: 8 }
-    yield* Blame.expectRefused(
-      yield* post("/create_model", { session_id, model_seq_id: 0, base_model: "no-such-model", lora_config })
-    )
+    yield* Blame.expectRefused(yield* post("/create_model", Examples.adapter(session_id, "no-such-model")))
   })
 }
 
@@ -59,7 +56,7 @@ export const missingField: Check = {
   why,
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
-    yield* Blame.expectRefused(yield* post("/create_model", { lora_config: { rank: 8 } }))
+    yield* Blame.expectRefused(yield* post("/create_model", { lora_config: { rank: 8 }, type: "create_model" }))
   })
 }
 

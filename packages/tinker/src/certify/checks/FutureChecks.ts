@@ -1,4 +1,9 @@
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Answer from "../../client/Answer.ts"
+import { sdk_version } from "../../client/ClientConfig.ts"
+import * as Future from "../../wire/Future.ts"
+import * as SampleResult from "../../wire/SampleResult.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
@@ -24,7 +29,9 @@ export const unknown: Check.Check = {
   why: "\"Not yet\" for ever, or a server's error, keeps a client waiting until its deadline.",
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
-    yield* Blame.expectRefused(yield* post("/retrieve_future", { request_id: "no-such-request" }))
+    yield* Blame.expectRefused(
+      yield* post("/retrieve_future", { request_id: "no-such-request", allow_metadata_only: false })
+    )
   })
 }
 
@@ -43,8 +50,11 @@ export const cancelled: Check.Check = {
   })
 }
 
+const strings = (value: unknown): ReadonlyArray<string> =>
+  Array.isArray(value) ? value.filter((one) => typeof one === "string") : []
+
 /** The completions that `retrieve_futures` lists. */
-const named = (completions: unknown): ReadonlyArray<unknown> =>
+const idsIn = (completions: unknown): ReadonlyArray<unknown> =>
   Array.isArray(completions)
     ? completions.map((one: unknown) =>
       typeof one === "object" && one !== null && "request_id" in one ? one.request_id : one
@@ -57,24 +67,88 @@ export const together: Check.Check = {
   why: "Newer clients ask once for all their samples in place of once for each.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
-    const config = yield* post("/client/config", {})
+    const config = yield* post("/client/config", { sdk_version })
     if (config.body["sample_use_retrieve_futures"] !== true) {
       return yield* Check.absent("the server asks its clients for one request per result")
     }
     const { sampler } = yield* session
     const sampling_session_id = yield* sampler
-    const target = { type: "sampling_session", sampling_session_id }
+    const target = { type: "sampling_session", sampling_session_id, cloned_sampler_id: 0 }
     const promises = yield* Effect.forEach(
       [1, 2, 3],
       (sequence) => post("/asample", Examples.sample(sampling_session_id, sequence))
     )
     yield* Effect.forEach(promises, Blame.expectDone)
-    const { body } = yield* post("/retrieve_futures", { target, timeout: 5 })
-    const found = named(body["completions"])
+    const { body } = yield* post("/retrieve_futures", { target, prev_cursor: 0, timeout: 5, retrieved_request_ids: [] })
+    const found = idsIn(body["completions"])
     for (const { body } of promises) {
       yield* Check.expect(found.includes(body["request_id"]), `${body["request_id"]} among them`, found.join(", "))
     }
   })
 }
 
-export const all = [askedTwice, unknown, cancelled, together]
+const Metadata = Schema.is(Future.Metadata)
+
+export const metadata: Check.Check = {
+  theme: "futures",
+  name: "a result's size is told in place of it only where metadata are allowed, and is that of the result",
+  why: "Clients make room for as many bytes; where the size is 0 or far off, large results exhaust their memory.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const promise = yield* post("/asample", Examples.sample(yield* sampler, 1, { num_samples: 16 }))
+    const whole = yield* Blame.expectDone(promise)
+    yield* Check.expect(!Metadata(whole.body), "the result itself", JSON.stringify(whole.body).slice(0, 200))
+    const { request_id } = promise.body
+    const { body } = yield* post("/retrieve_future", { request_id, allow_metadata_only: true })
+    if (!Metadata(body)) return "results are sent without their size before"
+    const { length } = JSON.stringify(whole.body)
+    const size = body.response_payload_size
+    yield* Check.expect(size > length / 20 && size < length * 20, `a size of about ${length} bytes`, size)
+  })
+}
+
+export const inProtobuf: Check.Check = {
+  theme: "futures",
+  name: "a result in protobuf is the result in JSON",
+  why: "The official SDK reads samples in protobuf alone; tools and older clients read JSON.",
+  run: Effect.gen(function*() {
+    const { post, resultBytes, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const promise = yield* post("/asample", Examples.sample(yield* sampler, 1, { num_samples: 3 }))
+    const json = Examples.sequencesOf((yield* Blame.expectDone(promise)).body)
+    const answer = yield* resultBytes(promise)
+    yield* Check.expect(Answer.isProtobuf(answer), "application/x-protobuf", answer.headers["content-type"])
+    const { sequences } = yield* SampleResult.decode(answer.bytes)
+    const [found, expected] = [sequences, json].map((all) => all.map(({ tokens }) => [...tokens].join(" ")).join("; "))
+    yield* Check.expect(found === expected, `tokens ${expected}`, found)
+    for (const [at, { logprobs = new Float32Array() }] of sequences.entries()) {
+      yield* Check.expectClose(`logprobs of sample ${at}`, logprobs, json[at]?.logprobs ?? [], 1e-4)
+    }
+  })
+}
+
+export const named: Check.Check = {
+  theme: "futures",
+  name: "the promise of samples names each of them, and no two alike",
+  why: "The official SDK insists on a name for each sample, by which training data say where their tokens come from.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const names = yield* Effect.forEach([1, 2], (sequence) =>
+      Effect.map(
+        post("/asample", Examples.sample(id, sequence, { num_samples: 3 })),
+        ({ body }) => strings(body["sample_sequence_ids"])
+      ))
+    yield* Check.expect(
+      names.every(({ length }) => length === 3),
+      "3 sample_sequence_ids of each request",
+      names.join("; ")
+    )
+    const all = new Set(names.flat())
+    yield* Check.expect(all.size === 6, "6 different ones", [...all].join(", "))
+  })
+}
+
+export const all = [askedTwice, unknown, cancelled, together, metadata, inProtobuf, named]

@@ -1,39 +1,48 @@
-import { Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Json from "../../wire/Json.ts"
+import { ServerCapabilities } from "../../wire/Session.ts"
 import * as Blame from "../Blame.ts"
-import type { Check } from "../Check.ts"
+import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
+const notStated = Check.absent("the server does not state max_context_length")
+
+/** Tokens that fit into the context, as the server states it. */
+const contextLength = Effect.gen(function*() {
+  const { get, model } = yield* RawRequests
+  const { body } = yield* get("/get_server_capabilities")
+  const { supported_models } = yield* Json.decode(ServerCapabilities)(body)
+  return supported_models.find(({ model_name }) => model_name === model)?.max_context_length ?? (yield* notStated)
+})
+
+type Fields<A> = Effect.Effect<A, Check.Failure, RawRequests>
+
 /** Refuses a request to sample that differs from the example in these fields. */
-const refusesSample = (name: string, why: string, more: (contextLength: number) => object): Check => ({
+const refusesSample = (name: string, why: string, more: Fields<object>): Check.Check => ({
   theme: "limits",
   name,
   why,
   run: Effect.gen(function*() {
-    const { model, post, session } = yield* RawRequests
-    const { contextLength } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(model))
+    const { post, session } = yield* RawRequests
     const { sampler } = yield* session
-    yield* Blame.expectRefused(yield* post("/asample", Examples.sample(yield* sampler, 1, more(contextLength))))
+    yield* Blame.expectRefused(yield* post("/asample", Examples.sample(yield* sampler, 1, yield* more)))
   })
 })
 
 /** Refuses a pass of this datum. */
-const refusesPass = (name: string, why: string, data: (contextLength: number) => ReadonlyArray<object>): Check => ({
+const refusesPass = (name: string, why: string, data: Fields<ReadonlyArray<object>>): Check.Check => ({
   theme: "limits",
   name,
   why,
   run: Effect.gen(function*() {
-    const { model: base, post, session } = yield* RawRequests
-    const { contextLength } = yield* Tinker.Tinker.use(({ capabilities }) => capabilities(base))
+    const { post, session } = yield* RawRequests
     const { model } = yield* session
-    yield* Blame.expectRefused(
-      yield* post("/forward_backward", Examples.pass(yield* model, 1, data(contextLength)))
-    )
+    yield* Blame.expectRefused(yield* post("/forward_backward", Examples.pass(yield* model, 1, yield* data)))
   })
 })
 
-const refusesRank = (name: string, rank: number): Check => ({
+const refusesRank = (name: string, rank: number): Check.Check => ({
   theme: "limits",
   name,
   why: "An adapter of another rank than was asked for has another capacity, and its checkpoints do not load elsewhere.",
@@ -41,7 +50,7 @@ const refusesRank = (name: string, rank: number): Check => ({
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
     yield* Blame.expectRefused(
-      yield* post("/create_model", { session_id, model_seq_id: 0, base_model, lora_config: { rank } })
+      yield* post("/create_model", Examples.adapter(session_id, base_model, { rank }))
     )
   })
 })
@@ -54,55 +63,91 @@ const beyond = 2 ** 31 - 2
 export const promptLength = refusesSample(
   "a prompt longer than the context is refused",
   "A prompt that is cut silently is answered, and the reward is for another question.",
-  (contextLength) => ({ prompt: Examples.prompt(long(contextLength + 1)) })
+  Effect.map(contextLength, (contextLength) => ({ prompt: Examples.prompt(long(contextLength + 1)) }))
 )
 
 export const maxTokens = refusesSample(
   "a prompt and max_tokens that exceed the context are refused",
   "Samples that end earlier than asked for count as truncated, without a reason.",
-  (contextLength) => ({ sampling_params: { max_tokens: contextLength } })
+  Effect.map(
+    contextLength,
+    (contextLength) => ({ sampling_params: { ...Examples.sampling, max_tokens: contextLength } })
+  )
 )
+
+export const contextFills: Check.Check = {
+  theme: "limits",
+  name: "a prompt and max_tokens that fill the stated context are answered",
+  why:
+    "Runs are planned by the stated context; a shorter one refuses the longest rollouts, which are the last to come.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const length = yield* contextLength
+    const { sampler } = yield* session
+    const request = {
+      prompt: Examples.prompt(long(length - 2)),
+      sampling_params: { ...Examples.sampling, max_tokens: 2 }
+    }
+    yield* Blame.expectDone(yield* post("/asample", Examples.sample(yield* sampler, 1, request)))
+  })
+}
+
+export const passFills: Check.Check = {
+  theme: "limits",
+  name: "a datum that fills the stated context is trained on",
+  why: "What can be sampled and not trained on fails a run at its longest rollout.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const length = yield* contextLength
+    const { model } = yield* session
+    const datum = Examples.datum({ tokens: long(length - 1), targets: long(length - 1) })
+    yield* Blame.expectDone(yield* post("/forward", Examples.forward(yield* model, 1, [datum])))
+  })
+}
 
 export const promptToken = refusesSample(
   "a prompt with a token id outside of the vocabulary is refused",
   "It means that the client has the wrong tokenizer, which no other sign shows.",
-  () => ({ prompt: Examples.prompt([1, beyond]) })
+  Effect.succeed({ prompt: Examples.prompt([1, beyond]) })
 )
 
 export const noSamples = refusesSample(
   "a request for no samples is refused",
   "It is a mistake of the client, which an empty answer hides.",
-  () => ({ num_samples: 0 })
+  Effect.succeed({ num_samples: 0 })
 )
 
 export const manySamples = refusesSample(
   "a request for a billion samples is refused",
   "One request must not be able to end the server for everybody.",
-  () => ({ num_samples: 1e9 })
+  Effect.succeed({ num_samples: 1e9 })
 )
 
 export const temperature = refusesSample(
   "a negative temperature is refused",
   "It turns the distribution upside down.",
-  () => ({ sampling_params: { max_tokens: 2, temperature: -1 } })
+  Effect.succeed({ sampling_params: { ...Examples.sampling, temperature: -1 } })
 )
 
 export const passLength = refusesPass(
   "a datum longer than the context is refused",
   "Training data that are cut silently lose the tokens that earned the reward.",
-  (contextLength) => [Examples.datum({ tokens: long(contextLength + 1), targets: long(contextLength + 1) })]
+  Effect.map(
+    contextLength,
+    (contextLength) => [Examples.datum({ tokens: long(contextLength + 1), targets: long(contextLength + 1) })]
+  )
 )
 
 export const targetToken = refusesPass(
   "a target outside of the vocabulary is refused",
   "A target that is clamped trains the last token of the vocabulary.",
-  () => [Examples.datum({ tokens: [1, 2], targets: [2, beyond] })]
+  Effect.succeed([Examples.datum({ tokens: [1, 2], targets: [2, beyond] })])
 )
 
 export const noData = refusesPass(
   "a pass without data is refused",
   "A step after it trains on nothing, or on what was left over.",
-  () => []
+  Effect.succeed([])
 )
 
 export const noRank = refusesRank("a rank of 0 is refused", 0)
@@ -116,6 +161,8 @@ export const all = [
   noSamples,
   manySamples,
   temperature,
+  contextFills,
+  passFills,
   passLength,
   targetToken,
   noData,

@@ -1,4 +1,5 @@
 import * as Effect from "effect/Effect"
+import { sdk_version } from "../../client/ClientConfig.ts"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
 import * as Examples from "../Examples.ts"
@@ -12,7 +13,7 @@ export const byNumber: Check.Check = {
   why: "Clients send the parts of a batch over several connections: a step that overtakes its pass trains on nothing.",
   run: Effect.gen(function*() {
     const { post, result, session } = yield* RawRequests
-    const config = yield* post("/client/config", {})
+    const config = yield* post("/client/config", { sdk_version })
     if (config.body["parallel_fwdbwd_chunks"] !== true) {
       return yield* Check.absent("the server asks its clients to send one request after the other")
     }
@@ -66,7 +67,7 @@ export const refusedFirst: Check.Check = {
     const { model } = yield* session
     const model_id = yield* model
     yield* Blame.expectRefused(
-      yield* post("/optim_step", { model_id, seq_id: 1, adam_params: { learning_rate: "fast" } })
+      yield* post("/optim_step", Examples.step(model_id, 1, { learning_rate: "fast" }))
     )
     yield* Blame.expectDone(yield* post("/forward", Examples.forward(model_id, 2)))
   })

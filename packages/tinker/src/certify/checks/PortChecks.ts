@@ -1,7 +1,7 @@
 /** The rules of the port that a server must keep, tested through this package's client. */
 import { Contract } from "@effect-rl/core/testing"
 import * as Effect from "effect/Effect"
-import { Absent, type Check, Mismatch, type Theme } from "../Check.ts"
+import { Absent, absent, type Check, Mismatch, type Theme } from "../Check.ts"
 
 /** Why a server must keep the rules of a theme; rules of other themes are the client's alone. */
 const themes = {
@@ -14,6 +14,9 @@ const themes = {
   checkpoints: "A run that goes on from a checkpoint must go on as if it had not stopped."
 } satisfies Partial<Record<Theme, string>>
 
+const inapplicable =
+  "this is about a feature that the server does not claim, about its absence, or about a text without its tokenizer"
+
 const isTheme = (name: string): name is keyof typeof themes => Object.hasOwn(themes, name)
 
 const fromCase = ({ check, name }: Contract.Case): ReadonlyArray<Check> => {
@@ -23,11 +26,15 @@ const fromCase = ({ check, name }: Contract.Case): ReadonlyArray<Check> => {
     theme,
     name: rest.join(": "),
     why: themes[theme],
-    run: Effect.mapError(check, ({ expected, found, reason }) =>
-      reason?._tag === "Unsupported"
-        ? new Absent({ detail: reason.message })
-        : new Mismatch({ expected, found }))
+    run: check.pipe(
+      Effect.mapError(({ expected, found, reason }) =>
+        reason?._tag === "Unsupported"
+          ? new Absent({ detail: reason.message })
+          : new Mismatch({ expected, found })
+      ),
+      Effect.flatMap((outcome) => outcome === "kept" ? Effect.void : absent(inapplicable))
+    )
   }]
 }
 
-export const all = (baseModel: string): ReadonlyArray<Check> => Contract.contract({ baseModel }).flatMap(fromCase)
+export const all = (model: Contract.Options): ReadonlyArray<Check> => Contract.contract(model).flatMap(fromCase)

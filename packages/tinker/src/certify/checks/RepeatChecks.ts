@@ -75,7 +75,7 @@ export const model: Check.Check = {
   run: Effect.gen(function*() {
     const { model: base_model, post, session } = yield* RawRequests
     const { id: session_id } = yield* session
-    const send = post("/create_model", { session_id, model_seq_id: 0, base_model, lora_config: { rank: 8 } })
+    const send = post("/create_model", Examples.adapter(session_id, base_model))
     yield* expectSameResult(yield* send, yield* send)
   })
 }
@@ -89,8 +89,124 @@ export const otherContent: Check.Check = {
     const { model } = yield* session
     const model_id = yield* model
     yield* Blame.expectDone(yield* post("/optim_step", Examples.step(model_id, 1)))
-    yield* Blame.expectRefused(yield* post("/optim_step", Examples.step(model_id, 1, 1e-3)))
+    yield* Blame.expectRefused(yield* post("/optim_step", Examples.step(model_id, 1, { learning_rate: 1e-3 })))
   })
 }
 
-export const all = [step, pass, sample, model, otherContent]
+/** A request of a new model, sent twice. */
+const sentTwice = (name: string, why: string, path: string, body: object, again: object = body): Check.Check => ({
+  theme: "repeats",
+  name,
+  why,
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { model } = yield* session
+    const model_id = yield* model
+    const first = yield* post(path, { model_id, seq_id: 1, ...body })
+    yield* Blame.expectDone(first)
+    yield* expectSameResult(first, yield* post(path, { model_id, seq_id: 1, ...again }))
+  })
+})
+
+const lostSave = "A client whose answer was lost saves again; a refusal ends a run whose weights are safe."
+
+export const save = sentTwice(
+  "a state whose save is sent again is saved once",
+  lostSave,
+  "/save_weights",
+  { path: "certify-repeat", overwrite: false, type: "save_weights" }
+)
+
+export const saveForSampler = sentTwice(
+  "weights for sampling whose save is sent again are saved once",
+  lostSave,
+  "/save_weights_for_sampler",
+  { path: "certify-repeat", kind: "snapshot", type: "save_weights_for_sampler" }
+)
+
+export const snapshot = sentTwice(
+  "a snapshot that is asked for again is the same snapshot, whatever the number of its sampling session",
+  "A client that tries again counts on; a second snapshot fills the server's memory.",
+  "/save_weights_for_sampler",
+  { sampling_session_seq_id: 1, kind: "snapshot", type: "save_weights_for_sampler" },
+  { sampling_session_seq_id: 2, kind: "snapshot", type: "save_weights_for_sampler" }
+)
+
+export const samplingSession: Check.Check = {
+  theme: "repeats",
+  name: "a sampling session that is asked for again is the same session",
+  why: "A second one fills the server's memory, and no client knows of it.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, session } = yield* RawRequests
+    const { id: session_id } = yield* session
+    const type = "create_sampling_session"
+    const send = post("/create_sampling_session", { session_id, sampling_session_seq_id: 7, base_model, type })
+    const [one, other] = [yield* send, yield* send].map(({ body }) => String(body["sampling_session_id"]))
+    yield* Check.expect(one === other, `sampling session ${one} again`, other)
+  })
+}
+
+export const otherSample: Check.Check = {
+  theme: "repeats",
+  name: "a sampler's number that was used for another prompt does not give the samples of that prompt",
+  why: "A client that counts wrongly would otherwise train on answers to another question.",
+  run: Effect.gen(function*() {
+    const { post, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const first = yield* Blame.expectDone(yield* post("/asample", Examples.sample(id, 1)))
+    const prompt = Examples.prompt([9, 8, 7])
+    const again = yield* post("/asample", Examples.sample(id, 1, { prompt, num_samples: 1 }))
+    if (again.status >= 400) return yield* Blame.expectRefused(again)
+    const { result } = yield* RawRequests
+    const other = yield* result(again)
+    yield* Check.expect(
+      text(first) !== text(other),
+      "a refusal, or samples of the other prompt",
+      text(other).slice(0, 200)
+    )
+  })
+}
+
+/** Beyond 2⁵³, where numbers that JavaScript reads are the same. */
+const bigNumbers = ["1152921504606846976", "1152921504606846977"]
+
+export const bigSequences: Check.Check = {
+  theme: "repeats",
+  name: "numbers of 64 bits that differ by one are two requests",
+  why:
+    "Clients that were copied to other processes count from there: read as floats, their requests get each other's samples.",
+  run: Effect.gen(function*() {
+    const { postText, result, session } = yield* RawRequests
+    const { sampler } = yield* session
+    const id = yield* sampler
+    const promises = yield* Effect.forEach(bigNumbers, (number, at) => {
+      const { seq_id: _, ...request } = Examples.sample(id, 0, {
+        num_samples: 1,
+        sampling_params: { ...Examples.sampling, max_tokens: 3 + at, temperature: 0 }
+      })
+      return postText("/asample", `{"seq_id":${number},${JSON.stringify(request).slice(1)}`)
+    })
+    const [one, other] = promises.map(({ body }) => body["request_id"])
+    yield* Check.expect(one !== other, "two promises", `${one} twice`)
+    const [first, second] = yield* Effect.forEach(
+      promises,
+      (promise) => Effect.map(result(promise), ({ body }) => Examples.sequencesOf(body)[0]?.tokens.length)
+    )
+    yield* Check.expect(first === 3 && second === 4, "samples of 3 and 4 tokens", `${first} and ${second}`)
+  })
+}
+
+export const all = [
+  step,
+  pass,
+  sample,
+  model,
+  otherContent,
+  save,
+  saveForSampler,
+  snapshot,
+  samplingSession,
+  otherSample,
+  bigSequences
+]

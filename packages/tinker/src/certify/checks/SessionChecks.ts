@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
 import { RawRequests } from "../RawRequests.ts"
 
 export const heartbeat: Check.Check = {
@@ -20,7 +21,9 @@ export const unknown: Check.Check = {
   why: "A client whose session has expired would otherwise believe that its models are kept.",
   run: Effect.gen(function*() {
     const { post } = yield* RawRequests
-    yield* Blame.expectRefused(yield* post("/session_heartbeat", { session_id: "no-such-session" }))
+    yield* Blame.expectRefused(
+      yield* post("/session_heartbeat", { session_id: "no-such-session", type: "session_heartbeat" })
+    )
   })
 }
 
@@ -31,7 +34,7 @@ export const key: Check.Check = {
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { id } = yield* session
-    const create = post("/create_session", { tags: ["certify"] }, { "x-idempotency-key": `certify-${id}` })
+    const create = post("/create_session", Examples.session, { "x-idempotency-key": `certify-${id}` })
     const [first, again] = [yield* create, yield* create]
     const [one, other] = [first, again].map(({ body }) => String(body["session_id"]))
     yield* post(`/sessions/${one}/finish`, {})

@@ -1,0 +1,38 @@
+/** Whether numbers have lost digits on their way. */
+import * as Check from "./Check.ts"
+
+const decimals = [1, 2, 3]
+
+/** Rounded to so many decimals, but for float32. */
+const isRounded = (digits: number) => (value: number) => {
+  const scaled = value * 10 ** digits
+  return Math.abs(scaled - Math.round(scaled)) <= Math.max(Math.abs(scaled), 1) * 2e-7
+}
+
+const word = new DataView(new ArrayBuffer(4))
+
+/** Whether the last bits of a float32 are zero. */
+const lacksBits = (bits: number) => (value: number) => {
+  word.setFloat32(0, value)
+  return word.getUint32(0) % 2 ** bits === 0
+}
+
+/** A number has them by chance in one of 100 cases at most, and a certain token is 0 in every format. */
+const formats: ReadonlyArray<readonly [name: string, has: (value: number) => boolean]> = [
+  ...decimals.map((digits) => [`${digits} decimals`, isRounded(digits)] as const),
+  ["bfloat16", lacksBits(16)],
+  ["float16", lacksBits(13)]
+]
+
+/** Fewer say nothing about their format. */
+const enough = 6
+
+export const expectFull = (what: string, values: ArrayLike<number>) => {
+  const known = Array.from(values).filter((value) => Number.isFinite(value) && value < -1e-3)
+  const format = known.length < enough ? undefined : formats.find(([, has]) => known.every(has))
+  return Check.expect(
+    format === undefined,
+    `${what} in float32`,
+    `${known.slice(0, 5).join(", ")}: all have ${format?.[0]}`
+  )
+}

@@ -1,0 +1,156 @@
+import { Loss, Tinker } from "@effect-rl/core"
+import * as Effect from "effect/Effect"
+import { RestClient } from "../../client/RestClient.ts"
+import * as Blame from "../Blame.ts"
+import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
+import { RawRequests } from "../RawRequests.ts"
+import * as StateTwins from "../StateTwins.ts"
+
+type Lora = Omit<Tinker.LoraOptions, "baseModel">
+
+/** Moves each weight by the learning rate, so that no part of a model is too small to be seen. */
+const adam = { eps: 1e-12 }
+
+const visible = 0.3
+
+/** What one step adds to the log-probabilities of the examples `[T]`. */
+const changeOf = (lora: Lora, learningRate: number) =>
+  Effect.scoped(Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, seed: 1, ...lora })
+    const { logprobs: [before = new Float32Array()] } = yield* StateTwins.run(
+      client.forwardBackward([Examples.weighted()], Loss.crossEntropy)
+    )
+    yield* StateTwins.run(client.optimStep({ learningRate, ...adam }))
+    const after = yield* StateTwins.logprobsOf(client)
+    return after.map((value, t) => value - (before[t] ?? NaN))
+  }))
+
+const largest = (changeT: Float32Array) => Math.max(...changeT.map(Math.abs))
+
+/** A learning rate whose step is visible, and its effect. */
+const visibly = Effect.fnUntraced(function*(lora: Lora) {
+  let learningRate = 1e-4
+  let changeT = yield* changeOf(lora, learningRate)
+  while (largest(changeT) < visible && learningRate < 100) {
+    learningRate *= 4
+    changeT = yield* changeOf(lora, learningRate)
+  }
+  yield* Check.expect(largest(changeT) >= visible, "a step that changes the model at some learning rate", "none")
+  return { learningRate, changeT }
+})
+
+/** Options that leave a trace in the first step, and others that must leave another. */
+const matters = (
+  name: string,
+  why: string,
+  one: Lora,
+  others: ReadonlyArray<readonly [string, Lora]>
+): Check.Check => ({
+  theme: "adapters",
+  name,
+  why,
+  run: Effect.gen(function*() {
+    const { changeT, learningRate } = yield* visibly(one)
+    const again = yield* changeOf(one, learningRate)
+    const noise = Check.distance(again, changeT)
+    for (const [what, lora] of others) {
+      const found = yield* changeOf(lora, learningRate)
+      yield* Check.expect(
+        Check.distance(found, changeT) > 2 * noise + 0.01 * visible,
+        `a step ${what} to have another effect`,
+        "the same effect"
+      )
+    }
+  })
+})
+
+export const seeds = matters(
+  "another seed makes another adapter",
+  "Runs of several seeds that are all the same run say nothing about chance.",
+  { seed: 1 },
+  [["of seed 2", { seed: 2 }], ["of seed 1000", { seed: 1000 }]]
+)
+
+export const ranks = matters(
+  "another rank makes another adapter",
+  "A rank that is ignored gives every run the same capacity, whatever it asks for.",
+  { loraRank: 8 },
+  [["of rank 4", { loraRank: 4 }], ["of rank 16", { loraRank: 16 }]]
+)
+
+export const modules = matters(
+  "train_mlp, train_attn and train_unembed decide what is trained",
+  "A part of the model that is trained although it was left out changes what other programs merge and load.",
+  {},
+  [
+    ["without train_mlp", { trainMlp: false }],
+    ["without train_attn", { trainAttn: false }],
+    ["without train_unembed", { trainUnembed: false }]
+  ]
+)
+
+export const noModules: Check.Check = {
+  theme: "adapters",
+  name: "an adapter that trains nothing is refused",
+  why: "It is a mistake of the client, and a run that learns nothing is the way to find out.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, session } = yield* RawRequests
+    const { id: session_id } = yield* session
+    const nothing = { rank: 8, train_mlp: false, train_attn: false, train_unembed: false }
+    yield* Blame.expectRefused(
+      yield* post("/create_model", { ...Examples.adapter(session_id, base_model), lora_config: nothing })
+    )
+  })
+}
+
+export const described: Check.Check = {
+  theme: "adapters",
+  name: "weights_info says what an adapter was made of",
+  why: "A run that goes on elsewhere makes its model from this description.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const rest = yield* RestClient
+    const options = { loraRank: 4, trainMlp: true, trainAttn: false, trainUnembed: true }
+    const client = yield* tinker.createLoraTrainingClient({ baseModel, ...options })
+    const { path } = yield* StateTwins.run(client.saveState("certify-described"))
+    const found = yield* rest.getWeightsInfo(path)
+    const shown = JSON.stringify([found.baseModel, found.isLora, found.loraRank])
+    const expected = JSON.stringify([baseModel, true, 4])
+    yield* Check.expect(shown === expected, `weights of ${expected}`, shown)
+    const trains = [found.trainMlp, found.trainAttn, found.trainUnembed]
+    if (trains.every((flag) => flag === undefined || flag === null)) {
+      return "it does not say which parts are trained"
+    }
+    yield* Check.expect(
+      trains.join() === "true,false,true",
+      "train_mlp, train_attn, train_unembed: true,false,true",
+      trains
+    )
+  })
+}
+
+export const info: Check.Check = {
+  theme: "adapters",
+  name: "get_info says which model an adapter belongs to, and its rank",
+  why: "Clients choose the tokenizer and the learning rate by it.",
+  run: Effect.gen(function*() {
+    const { model: base_model, post, result, session } = yield* RawRequests
+    const { id } = yield* session
+    const made = yield* result(yield* post("/create_model", { ...Examples.adapter(id, base_model, { rank: 4 }) }))
+    const model_id = made.body["model_id"]
+    const { body } = yield* post("/get_info", { model_id, type: "get_info" })
+    const { is_lora, lora_rank, model_data, model_id: found } = body
+    const name = typeof model_data === "object" && model_data !== null && "model_name" in model_data
+      ? model_data.model_name
+      : undefined
+    const [shown, expected] = [[found, name], [model_id, base_model]].map((values) => JSON.stringify(values))
+    yield* Check.expect(shown === expected, `the model ${expected}`, shown)
+    yield* Check.expect((is_lora ?? true) === true && (lora_rank ?? 4) === 4, "LoRA of rank 4", `rank ${lora_rank}`)
+  })
+}
+
+export const all = [seeds, ranks, modules, noModules, described, info]

@@ -1,0 +1,179 @@
+import { Capabilities, type SamplingClient, Tinker } from "@effect-rl/core"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Check from "../Check.ts"
+import * as Draws from "../Draws.ts"
+import { RawRequests } from "../RawRequests.ts"
+
+/** Enough to tell a temperature from one that is a tenth higher. */
+const many = 2048
+
+/** Enough to meet every common token. */
+const some = 512
+
+/** Tokens rarer than this are not counted one by one. */
+const rare = 0.01
+
+/** What rounding adds to log-probabilities, in bfloat16 too. */
+const rounding = 0.02
+
+const sampler = Effect.gen(function*() {
+  const { model: baseModel } = yield* RawRequests
+  const tinker = yield* Tinker.Tinker
+  const client = yield* tinker.createSamplingClient({ baseModel })
+  return { client, prompt: yield* Draws.openPrompt(client), capabilities: yield* tinker.capabilities(baseModel) }
+})
+
+const common = (draws: ReadonlyArray<Draws.Draw>) =>
+  Draws.distinct(draws).filter(({ logprob }) => Math.exp(logprob) > rare)
+
+const sharp = Check.absent("after every prompt that was tried the next token is certain")
+
+const asReported = (what: string, pool: ReadonlyArray<Draws.Draw>, draws: ReadonlyArray<Draws.Draw>) => {
+  const tokens = common(pool)
+  const known = tokens.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0)
+  const others = draws.filter(({ token }) => tokens.every((one) => one.token !== token))
+  return Effect.andThen(
+    Check.expect(known < 1 + rounding, "probabilities that add up to at most 1", known),
+    Draws.expectDistributions(what, [[
+      ...Draws.counted(tokens, draws, Math.exp).map(({ count }, at) => ({
+        count,
+        probability: Math.exp(tokens[at]?.logprob ?? NaN) / Math.max(known, 1)
+      })),
+      { count: others.length, probability: Math.max(1 - known, rounding / many) }
+    ]])
+  ).pipe(
+    Effect.andThen(Draws.expectDistributions(what, [Draws.counted(Draws.distinct(pool), draws, Math.exp)]))
+  )
+}
+
+export const frequencies: Check.Check = {
+  theme: "sampling",
+  name: "tokens come as often as their log-probabilities say",
+  why:
+    "A policy gradient weighs samples by these numbers: where others decide what is drawn, it has a bias that no curve shows.",
+  run: Effect.gen(function*() {
+    const { capabilities: { seeds }, client, prompt } = yield* sampler
+    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    yield* asReported("tokens", pool, yield* Draws.first(client, prompt, many, { temperature: 1 }))
+    if (!Capabilities.promise(seeds, "request")) return
+    yield* asReported(
+      "tokens of seeds",
+      pool,
+      yield* Draws.first(client, prompt, 2 * some, { temperature: 1, seed: 7 })
+    )
+  })
+}
+
+const tempered = (temperature: number) => (logprob: number) => Math.exp(logprob / temperature)
+
+/** Tokens that are drawn at a temperature, among those that were drawn at 1. */
+const atTemperature = Effect.fnUntraced(function*(
+  client: SamplingClient.SamplingClient,
+  prompt: Parameters<typeof Draws.first>[1],
+  pool: ReadonlyArray<Draws.Draw>,
+  temperature: number
+) {
+  const tokens = Draws.distinct(pool)
+  if (tokens.length < 2) return yield* sharp
+  const draws = yield* Draws.first(client, prompt, many, { temperature })
+  yield* Draws.expectDistributions(`tokens at temperature ${temperature}`, [
+    Draws.counted(tokens, draws, tempered(temperature))
+  ])
+})
+
+const temperature = (value: number): Check.Check => ({
+  theme: "sampling",
+  name: `a temperature of ${value} draws tokens by their probabilities to the power ${Number((1 / value).toFixed(2))}`,
+  why:
+    "Where the temperature is ignored, a run explores too little or too much, and evaluations are not those that were asked for.",
+  run: Effect.gen(function*() {
+    const { client, prompt } = yield* sampler
+    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    yield* atTemperature(client, prompt, pool, value)
+  })
+})
+
+export const topK: Check.Check = {
+  theme: "sampling",
+  name: "top_k draws the k most likely tokens alone, in their proportions",
+  why:
+    "Tokens from the tail that were to be cut off derail samples, and a cut that is too early draws the same ones for ever.",
+  run: Effect.gen(function*() {
+    const { client, prompt } = yield* sampler
+    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    const topK = Math.min(common(pool).length - 1, 5)
+    if (topK < 2) return yield* sharp
+    const draws = yield* Draws.first(client, prompt, 2 * some, { temperature: 1, topK })
+    const known = Draws.distinct([...pool, ...draws])
+    const least = known[topK - 1]?.logprob ?? NaN
+    const outside = draws.find(({ logprob }) => logprob < least - rounding)
+    yield* Check.expect(
+      outside === undefined,
+      `tokens of a log-probability of at least ${least} at top_k ${topK}`,
+      `token ${outside?.token} of ${outside?.logprob}`
+    )
+    yield* Draws.expectDistributions(`the ${topK} most likely tokens`, [
+      Draws.counted(known.slice(0, topK), draws, Math.exp)
+    ])
+  })
+}
+
+export const topP: Check.Check = {
+  theme: "sampling",
+  name: "top_p draws the fewest most likely tokens that reach it alone, in their proportions",
+  why:
+    "Tokens from the tail that were to be cut off derail samples, and a cut that is too early draws the same ones for ever.",
+  run: Effect.gen(function*() {
+    const { client, prompt } = yield* sampler
+    const pool = yield* Draws.first(client, prompt, some, { temperature: 1 })
+    const nucleus = common(pool).slice(0, -1).slice(0, 4)
+    const last = nucleus.at(-1)
+    if (last === undefined) return yield* sharp
+    // The middle of the last token's share: rounding cannot move the cut to another token.
+    const topP = nucleus.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0) - Math.exp(last.logprob) / 2
+    const draws = yield* Draws.first(client, prompt, 2 * some, { temperature: 1, topP })
+    const outside = draws.find(({ logprob }) => logprob < last.logprob - rounding)
+    yield* Check.expect(
+      outside === undefined,
+      `tokens of a log-probability of at least ${last.logprob} at top_p ${topP}`,
+      `token ${outside?.token} of ${outside?.logprob}`
+    )
+    yield* Draws.expectDistributions(`the ${nucleus.length} most likely tokens`, [
+      Draws.counted(nucleus, draws, Math.exp)
+    ])
+  })
+}
+
+/** Of a path of tokens, what came after it. */
+const byPath = (
+  drawn: ReadonlyArray<{ readonly tokens: Int32Array; readonly logprobs: Float32Array }>,
+  at: number
+): ReadonlyArray<ReadonlyArray<Draws.Draw>> =>
+  Object.values(Arr.groupBy(
+    drawn.filter(({ tokens }) => tokens.length > at),
+    ({ tokens }) => tokens.subarray(0, at).join()
+  )).map((same) => same.map(({ logprobs, tokens }) => ({ token: tokens[at] ?? NaN, logprob: logprobs[at] ?? NaN })))
+
+export const later: Check.Check = {
+  theme: "sampling",
+  name: "temperature and top_k hold for every token of a sample",
+  why: "Parameters that are read for the first token alone leave the rest of the answer to another distribution.",
+  run: Effect.gen(function*() {
+    const { client, prompt } = yield* sampler
+    const drawn = yield* Draws.sequences(client, prompt, 2 * some, { maxTokens: 3, temperature: 2, topK: 2 })
+    const paths = [0, 1, 2].flatMap((at) => byPath(drawn, at))
+    for (const draws of paths) {
+      const found = Draws.distinct(draws)
+      yield* Check.expect(found.length <= 2, "2 tokens after the same text at top_k 2", found.length)
+    }
+    const open = paths.filter((draws) => draws.length >= 200 && Draws.distinct(draws).length === 2)
+    if (open.length === 0) return yield* sharp
+    yield* Draws.expectDistributions(
+      "the two most likely tokens at temperature 2",
+      open.map((draws) => Draws.counted(Draws.distinct(draws), draws, tempered(2)))
+    )
+  })
+}
+
+export const all = [frequencies, temperature(0.5), temperature(2), topK, topP, later]

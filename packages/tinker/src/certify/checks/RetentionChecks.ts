@@ -1,0 +1,289 @@
+import { Loss, Tinker, type TrainingClient } from "@effect-rl/core"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { RestClient } from "../../client/RestClient.ts"
+import * as Blame from "../Blame.ts"
+import * as Check from "../Check.ts"
+import * as Examples from "../Examples.ts"
+import { RawRequests } from "../RawRequests.ts"
+import * as StateTwins from "../StateTwins.ts"
+
+/** Equal but for rounding. */
+const same = 0.01
+
+/** Clocks may differ by this much. */
+const skewMillis = 10 * 60_000
+
+const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient) {
+  yield* StateTwins.run(client.forwardBackward([Examples.weighted()], Loss.crossEntropy))
+  yield* StateTwins.run(client.optimStep({ learningRate: Examples.learningRate }))
+})
+
+const trainer = Effect.gen(function*() {
+  const { model: baseModel } = yield* RawRequests
+  const tinker = yield* Tinker.Tinker
+  return { tinker, rest: yield* RestClient, client: yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8 }) }
+})
+
+/** A model in wire format and its log-probabilities; requests are numbered from 1. */
+const numbered = Effect.gen(function*() {
+  const { post, result, session } = yield* RawRequests
+  const { model } = yield* session
+  const model_id = yield* model
+  let seq_id = 0
+  const send = (path: string, body: object) => Effect.suspend(() => post(path, { model_id, seq_id: ++seq_id, ...body }))
+  const learn = Effect.suspend(() => post("/forward_backward", Examples.pass(model_id, ++seq_id))).pipe(
+    Effect.andThen(Effect.suspend(() => post("/optim_step", Examples.step(model_id, ++seq_id)))),
+    Effect.flatMap(Blame.expectDone)
+  )
+  const logprobs = Effect.suspend(() => post("/forward", Examples.forward(model_id, ++seq_id))).pipe(
+    Effect.flatMap(result),
+    Effect.flatMap(Examples.logprobsOf)
+  )
+  const save = (overwrite: boolean) => send("/save_weights", { path: "certify-name", overwrite, type: "save_weights" })
+  return { learn, logprobs, save }
+})
+
+const loadedFrom = Effect.fnUntraced(function*(path: string) {
+  const tinker = yield* Tinker.Tinker
+  return yield* Effect.scoped(Effect.flatMap(tinker.createTrainingClientFromState(path), StateTwins.logprobsOf))
+})
+
+const savedTwice = Effect.fnUntraced(function*(overwrite: boolean) {
+  const { learn, logprobs, save } = yield* numbered
+  yield* learn
+  const first = yield* logprobs
+  const { body } = yield* Blame.expectDone(yield* save(false))
+  yield* learn
+  const second = yield* logprobs
+  yield* Check.expect(Check.distance(first, second) > same, "a step that changes the model", "none")
+  const again = yield* save(overwrite)
+  return { again, first, second, path: String(body["path"]) }
+})
+
+export const kept: Check.Check = {
+  theme: "checkpoints",
+  name: "a state is not replaced by another of its name without overwrite",
+  why: "Two runs that choose the same name would destroy each other's work.",
+  run: Effect.gen(function*() {
+    const { again, first, path } = yield* savedTwice(false)
+    yield* Blame.expectRefused(again)
+    yield* Check.expectClose("logprobs of the state", yield* loadedFrom(path), first, same)
+  })
+}
+
+export const overwritten: Check.Check = {
+  theme: "checkpoints",
+  name: "a state is replaced by another of its name with overwrite",
+  why: "A run that keeps one rolling checkpoint would go on from its oldest one.",
+  run: Effect.gen(function*() {
+    const { again, path, second } = yield* savedTwice(true)
+    const { body } = yield* Blame.expectDone(again)
+    yield* Check.expect(body["path"] === path, path, body["path"])
+    yield* Check.expectClose("logprobs of the state", yield* loadedFrom(path), second, same)
+  })
+}
+
+export const ofRuns: Check.Check = {
+  theme: "checkpoints",
+  name: "states of one name of two runs are two states",
+  why: "Every run of a sweep saves under the names of its iterations.",
+  run: Effect.gen(function*() {
+    const [one, other] = [yield* trainer, yield* trainer]
+    yield* learn(one.client)
+    const trained = yield* StateTwins.logprobsOf(one.client)
+    const { path } = yield* StateTwins.run(one.client.saveState("certify-run"))
+    const untrained = yield* StateTwins.run(other.client.saveState("certify-run"))
+    yield* Check.expect(path !== untrained.path, "two paths", path)
+    yield* Check.expectClose("logprobs of the first state", yield* loadedFrom(path), trained, same)
+  })
+}
+
+const listed = Effect.fnUntraced(function*(rest: RestClient["Service"], run: string, path: string) {
+  const { checkpoints } = yield* rest.listCheckpoints(run)
+  return checkpoints.find((one) => one.path === path)
+})
+
+const hour = 3_600_000
+
+const expectExpiry = Effect.fnUntraced(function*(
+  expiresAt: DateTime.Utc | null | undefined,
+  lifetime: number
+) {
+  const now = yield* Clock.currentTimeMillis
+  const left = expiresAt === null || expiresAt === undefined ? NaN : DateTime.toEpochMillis(expiresAt) - now
+  yield* Check.expect(
+    Math.abs(left - lifetime) < skewMillis,
+    `expires_at in ${lifetime / hour} hours`,
+    Number.isNaN(left) ? "none" : `${(left / hour).toFixed(2)} hours`
+  )
+})
+
+export const ttl: Check.Check = {
+  theme: "checkpoints",
+  name: "ttl_seconds says when a checkpoint expires, and a checkpoint without it stays",
+  why: "Checkpoints that never expire cost money for ever; those that expire by surprise are lost.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    const run = client.info.modelId
+    const state = yield* StateTwins.run(client.saveState("certify-hours", { ttl: "2 hours" }))
+    yield* expectExpiry((yield* listed(rest, run, state.path))?.expiresAt, 2 * hour)
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-hours", { ttl: "3 hours" }))
+    yield* expectExpiry((yield* listed(rest, run, weights.path))?.expiresAt, 3 * hour)
+    const forever = yield* StateTwins.run(client.saveState("certify-forever"))
+    const { expiresAt } = (yield* listed(rest, run, forever.path)) ?? {}
+    yield* Check.expect(expiresAt === undefined || expiresAt === null, "no expires_at without a ttl", expiresAt)
+  })
+}
+
+export const changedTtl: Check.Check = {
+  theme: "checkpoints",
+  name: "the lifetime of a checkpoint can be changed and taken away",
+  why: "The best checkpoint of a run is known only afterwards.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    const run = client.info.modelId
+    const { path } = yield* StateTwins.run(client.saveState("certify-ttl"))
+    yield* rest.setCheckpointTtl(path, "4 hours")
+    yield* expectExpiry((yield* listed(rest, run, path))?.expiresAt, 4 * hour)
+    yield* rest.setCheckpointTtl(path)
+    const { expiresAt } = (yield* listed(rest, run, path)) ?? {}
+    yield* Check.expect(expiresAt === undefined || expiresAt === null, "no expires_at", expiresAt)
+  })
+}
+
+/** An expired checkpoint is gone after this long at the latest. */
+const patience = 20
+
+export const expired: Check.Check = {
+  theme: "checkpoints",
+  name: "a checkpoint whose time is over is gone",
+  why: "Checkpoints that retention does not delete fill the disk or cost money.",
+  run: Effect.gen(function*() {
+    const { client, rest, tinker } = yield* trainer
+    const saved = yield* Effect.result(
+      Effect.flatMap(client.saveState("certify-brief", { ttl: "1 second" }), (pending) => pending.await)
+    )
+    if (Result.isFailure(saved)) {
+      return yield* Check.absent(`checkpoints are not kept for a second alone: ${saved.failure.message}`)
+    }
+    const { path } = saved.success
+    const isThere = Effect.map(listed(rest, client.info.modelId, path), (found) => found !== undefined)
+    for (let second = 0; second < patience && (yield* isThere); second++) yield* Effect.sleep("1 second")
+    yield* Check.expect(!(yield* isThere), `no such checkpoint ${patience} seconds later`, path)
+    const loaded = yield* Effect.result(Effect.scoped(tinker.createTrainingClientFromState(path)))
+    yield* Check.expect(Result.isFailure(loaded), "that it cannot be loaded", "a model")
+  })
+}
+
+export const unloadable: Check.Check = {
+  theme: "checkpoints",
+  name: "a checkpoint that is deleted cannot be loaded or sampled from",
+  why: "Weights that were to be erased are still there.",
+  run: Effect.gen(function*() {
+    const { client, rest, tinker } = yield* trainer
+    const state = yield* StateTwins.run(client.saveState("certify-erased"))
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-erased"))
+    yield* rest.deleteCheckpoint(state.path)
+    yield* rest.deleteCheckpoint(weights.path)
+    const loaded = yield* Effect.result(Effect.scoped(tinker.createTrainingClientFromState(state.path)))
+    yield* Check.expect(Result.isFailure(loaded), "that the state cannot be loaded", "a model")
+    const sampled = yield* Effect.result(
+      Effect.scoped(Effect.flatMap(
+        tinker.createSamplingClient({ modelPath: weights.path }),
+        (sampler) => sampler.sample({ prompt: Examples.input, params: { maxTokens: 1 } })
+      ))
+    )
+    yield* Check.expect(Result.isFailure(sampled), "that its weights cannot be sampled from", "a sample")
+  })
+}
+
+export const details: Check.Check = {
+  theme: "archive",
+  name: "a checkpoint is listed with its kind, its name, its time and its size",
+  why: "Tools choose the newest state of a run by this list, and count what it costs.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    const run = client.info.modelId
+    const state = yield* StateTwins.run(client.saveState("certify-state"))
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-weights"))
+    const now = yield* Clock.currentTimeMillis
+    for (
+      const [path, type, id] of [
+        [state.path, "training", "weights/certify-state"],
+        [weights.path, "sampler", "sampler_weights/certify-weights"]
+      ] as const
+    ) {
+      const found = yield* listed(rest, run, path)
+      const shown = `${found?.checkpointType} ${found?.checkpointId}`
+      yield* Check.expect(shown === `${type} ${id}`, `${type} ${id} at ${path}`, shown)
+      const age = now - (found === undefined ? NaN : DateTime.toEpochMillis(found.time))
+      yield* Check.expect(Math.abs(age) < skewMillis, "a time of now", `${age / 1000} seconds ago`)
+      const size = found?.sizeBytes ?? 1
+      yield* Check.expect(size > 0, "a size", size)
+    }
+  })
+}
+
+export const pages: Check.Check = {
+  theme: "archive",
+  name: "lists of runs and checkpoints come in pages",
+  why: "A client that asks for the next page and gets the first again never ends.",
+  run: Effect.gen(function*() {
+    const { client, rest } = yield* trainer
+    for (const name of ["certify-1", "certify-2", "certify-3"]) yield* StateTwins.run(client.saveState(name))
+    const page = (offset: number, limit: number) =>
+      Effect.map(rest.listUserCheckpoints({ limit, offset }), ({ checkpoints }) => checkpoints.map(({ path }) => path))
+    const [whole, first, second] = [yield* page(0, 3), yield* page(0, 1), yield* page(1, 1)]
+    yield* Check.expect(
+      whole.length === 3 && first.length === 1,
+      "as many as the limit",
+      `${whole.length}, ${first.length}`
+    )
+    yield* Check.expect(
+      first[0] === whole[0] && second[0] === whole[1],
+      `${whole[0]}, ${whole[1]}`,
+      `${first}, ${second}`
+    )
+    const { cursor, trainingRuns } = yield* rest.listTrainingRuns({ limit: 1 })
+    yield* Check.expect(trainingRuns.length === 1, "one run", trainingRuns.length)
+    yield* Check.expect(
+      cursor.limit === 1 && cursor.totalCount >= 1,
+      "a cursor with the limit and the total",
+      JSON.stringify(cursor)
+    )
+  })
+}
+
+export const metadata: Check.Check = {
+  theme: "archive",
+  name: "a run is listed with the metadata that its client gave",
+  why: "Runs of a sweep are told apart by it.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const tinker = yield* Tinker.Tinker
+    const rest = yield* RestClient
+    const userMetadata = { purpose: "certify", note: "ü" }
+    const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, userMetadata })
+    yield* StateTwins.run(client.saveState("certify-metadata"))
+    const found = yield* rest.getTrainingRun(client.info.modelId)
+    yield* Check.expect(found.baseModel === baseModel, baseModel, found.baseModel)
+    const shown = [found.userMetadata?.["purpose"], found.userMetadata?.["note"]].join()
+    yield* Check.expect(shown === "certify,ü", "user_metadata as it was given", JSON.stringify(found.userMetadata))
+  })
+}
+
+export const all = [
+  kept,
+  overwritten,
+  ofRuns,
+  ttl,
+  changedTtl,
+  expired,
+  unloadable,
+  details,
+  pages,
+  metadata
+]

@@ -1,0 +1,48 @@
+/** Certificates of servers that are right, again and again, and of servers with faults whose checks take seconds. */
+import { Script } from "@effect-rl/core/testing"
+import { Certification } from "@effect-rl/tinker"
+import * as Attempt from "@effect-rl/tinker/certify/Attempt"
+import * as Checks from "@effect-rl/tinker/certify/Checks"
+import { assert, describe, it } from "@effect/vitest"
+import { Array, Effect, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import * as BackendMutants from "../certify/BackendMutants.ts"
+import * as EngineServer from "../certify/EngineServer.ts"
+import * as Served from "../certify/Served.ts"
+import * as WireMutants from "../certify/WireMutants.ts"
+
+const runs = 20
+
+const checks = Checks.all({ baseModel: Script.defaultModel })
+
+describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () => {
+  it.live(`raise no false alarm in ${runs} runs`, () =>
+    Effect.gen(function*() {
+      const { address } = yield* HttpServer.HttpServer
+      const options = {
+        baseUrl: HttpServer.formatAddress(address),
+        apiKey: Redacted.make("tml-test"),
+        model: EngineServer.model
+      }
+      const failed: Array<string> = []
+      yield* Effect.forEach(Array.range(1, runs), () =>
+        Certification.run(options, ({ check, detail, outcome }) =>
+          Effect.sync(() => {
+            if (outcome === "failed") {
+              failed.push(`${check}: ${detail}`)
+            }
+          })), { discard: true })
+      assert.deepStrictEqual(failed, [])
+    }).pipe(Effect.provide(EngineServer.layer)), 1_800_000)
+
+  for (const { fault, foundBy, ...faults } of [...WireMutants.long, ...BackendMutants.long]) {
+    it.live(`are refused to a server that ${fault}, found by "${foundBy}"`, () =>
+      Effect.gen(function*() {
+        const check = checks.find(({ name, theme }) => `${theme}: ${name}` === foundBy)
+        assert.isDefined(check)
+        if (check === undefined) return
+        const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), Served.layer(faults))
+        assert.strictEqual(outcome, "failed", detail)
+      }), 60_000)
+  }
+})
