@@ -39,7 +39,9 @@ interface Row {
 
 type Advantages = ReadonlyArray<number>
 
-const meanSize = (advantages: ReadonlyArray<Advantages>) => Statistics.mean(advantages.flat().map(Math.abs))
+/** Groups whose rewards decide nothing, trained on by other terms of the credit, are left out. */
+const meanSize = (advantages: ReadonlyArray<Advantages>) =>
+  Statistics.mean(advantages.filter((group) => group.some((one) => one !== 0)).flat().map(Math.abs))
 
 /** A missing advantage moves nothing. */
 const turned = (before: Advantages, after: Advantages) =>

@@ -5,6 +5,7 @@ import type { JsonObject } from "../record/Json.ts"
 import type * as Metric from "../record/Metric.ts"
 import * as Statistics from "../record/Statistics.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
+import type * as Signal from "./Signal.ts"
 import type { InformativeGroup } from "./Signal.ts"
 
 /**
@@ -20,6 +21,11 @@ export interface Estimator {
   readonly of: (group: InformativeGroup) => Float32Array
   /** Absent where all action tokens of a member have the member's own advantage. */
   readonly ofTokens?: (group: InformativeGroup) => TokenAdvantage
+  /**
+   * `tokens` where tokens have advantages of their own, so that groups of equal rewards are estimated as well; the source of the credit
+   * unless given.
+   */
+  readonly source?: Signal.Source
   /** Names of the metrics that it compares in place of the reward; none unless given. */
   readonly components?: ReadonlyArray<string>
 }
@@ -48,23 +54,35 @@ const meanOfTokens = (group: GroupResult.Group, advantageOf: TokenAdvantage) => 
   return advantagesG
 }
 
-/**
- * A custom estimator whose advantages differ between the tokens of a member, such as rewards of single turns. A member's own advantage,
- * for records, is the mean over its action tokens.
- *
- * @example
- * const laterMore = Advantage.perToken("later_more", ({ group }) => (member, turn) => (turn + 1) * (group.rewardsG[member] ?? 0))
- */
-export const perToken = (
+const byToken = (
   name: string,
   ofTokens: (group: InformativeGroup) => TokenAdvantage,
-  config: JsonObject = {}
+  config: JsonObject
 ): Estimator => ({
   name,
   config,
   of: (informative) => meanOfTokens(informative.group, ofTokens(informative)),
   ofTokens
 })
+
+/**
+ * A custom estimator whose advantages differ between the tokens of a member, such as rewards of single turns or a bonus for entropy. It
+ * estimates groups of equal rewards as well; those whose advantages are all 0 are not trained on. A member's own advantage, for records,
+ * is the mean over its action tokens.
+ *
+ * @example
+ * const exploring = Advantage.perToken("entropy_bonus", (informative) => {
+ *   const advantagesG = Advantage.centered.of(informative)
+ *   const turnsG = informative.group.members.map((member) => Option.getOrUndefined(member)?.transitions)
+ *   return (member, turn, position) =>
+ *     (advantagesG[member] ?? 0) - 0.01 * (turnsG[member]?.[turn]?.action.logprobs[position] ?? 0)
+ * })
+ */
+export const perToken = (
+  name: string,
+  ofTokens: (group: InformativeGroup) => TokenAdvantage,
+  config: JsonObject = {}
+): Estimator => ({ ...byToken(name, ofTokens, config), source: "tokens" })
 
 /**
  * The reward itself: Aᵢ = rᵢ (REINFORCE, Williams 1992). Within one group every member is pushed up where all rewards are
@@ -245,10 +263,10 @@ const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<
  * member shares them, the mean at the last turn that was shared. For rollouts that branch, such as from a tree search: each turn is
  * compared with its alternatives alone (the step-level groups of GiGPO, arXiv:2505.10978, with equal prefixes as states).
  */
-export const sharedPrefix: Estimator = perToken("shared_prefix", ({ group }) => {
+export const sharedPrefix: Estimator = byToken("shared_prefix", ({ group }) => {
   const baselinesGT = prefixBaselines(group)
   return (member, turn) => (group.rewardsG[member] ?? 0) - (baselinesGT[member]?.[turn] ?? 0)
-})
+}, {})
 
 /** What a member's turns and its group's rewards reported under a name, added up. */
 const reported = (group: GroupResult.Group, member: number, trajectory: Trajectory.Trajectory, name: string) => {

@@ -178,6 +178,20 @@ export const signs: ReadonlyArray<Sign> = [
     advice: "Answers grow into their limit: raise maxTokens, or penalise long answers with overlongBuffer"
   },
   {
+    metric: "teacher_forbidden",
+    title: "tokens that the teacher forbids",
+    meaning: "Share of the trained tokens that the teacher finds less likely than e⁻⁵⁰, and that count as −50 nats",
+    healthy: { most: 0 },
+    advice: "Compare the tokenizers, and the tokens that the teacher's server masks: few such tokens decide an update"
+  },
+  {
+    metric: "kl_forbidden",
+    title: "tokens that the reference forbids",
+    meaning: "Share of the trained tokens that the reference finds less likely than e⁻⁵⁰, and that count as −50 nats",
+    healthy: { most: 0 },
+    advice: "Compare the tokenizers, and the tokens that the reference's server masks: few such tokens decide an update"
+  },
+  {
     metric: "members/lost",
     title: "lost attempts",
     meaning: "Attempts that failed and were left out",

@@ -62,6 +62,9 @@ const meanings: Readonly<Record<string, string>> = {
   "teacher_kl":
     "Divergence of the student from its teacher: log-probability less the teacher's, mean of the trained tokens",
   "teacher_kl/*": "Divergence of the student from the teacher of *, mean of the trained tokens",
+  "kl_forbidden": "Share of the trained tokens that the reference forbids, or finds less likely than e⁻⁵⁰",
+  "teacher_forbidden": "Share of the trained tokens that the teacher forbids, or finds less likely than e⁻⁵⁰",
+  "teacher_forbidden/*": "Share of the trained tokens that the teacher of * forbids, or finds less likely than e⁻⁵⁰",
   "teacher_truncated": "Share of the sequences whose end was beyond the teacher's context, and was not taught",
   "teacher_truncated/*": "Share of the sequences whose end was beyond the context of the teacher of *",
   "service/*": "What the backend reports as *",

@@ -1,4 +1,4 @@
-import { Advantage, Credit, ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
+import { Advantage, Audit, Credit, ModelInput, Rl, RunRecord, type SamplingClient, Tinker } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
@@ -74,12 +74,98 @@ describe("Credit.klPenalty", () => {
       assert.strictEqual(records.find(RunRecord.guards.Updated)?.metrics["kl_policy_base"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf, computeLogprobs: less }))))
 
-  it.effect("compares nothing where nothing is trained on", () =>
+  it.effect("takes no step where rewards are equal and all tokens diverge equally", () =>
     Effect.gen(function*() {
-      const updated = (yield* penalized).find(RunRecord.guards.Updated)
+      const records = yield* penalized
+      const updated = records.find(RunRecord.guards.Updated)
       assert.deepStrictEqual(updated?.updates, [])
-      assert.notProperty(updated?.metrics, "kl_policy_base")
+      assert.strictEqual(updated?.metrics["kl_policy_base"], 0.5)
+      const { datums, groups } = records.find(RunRecord.guards.Credited) ?? assert.fail("nothing is credited")
+      assert.deepStrictEqual(groups.map(({ advantages, verdict }) => [verdict, advantages]), [
+        ["constant", []],
+        ["constant", []]
+      ])
+      assert.deepStrictEqual(datums, [])
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: less }))))
+
+  /** The reference's log-probabilities of the two tokens that each member writes. */
+  const byPosition = [-0.25, -2]
+  const positional: SamplingClient.SamplingClient = {
+    modelPath: "reference",
+    sample: () => Effect.die(new Error("nothing is sampled from the reference")),
+    computeLogprobs: () => Effect.succeed(Float32Array.of(0, 0, ...byPosition))
+  }
+  const rewards = Schema.Array(
+    Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 })), Schema.Undefined])
+  )
+  const batch = Schema.Array(rewards.check(Schema.isMinLength(1), Schema.isMaxLength(4))).check(Schema.isMinLength(1))
+  type Rewards = ReadonlyArray<number | undefined>
+
+  const resultsOf = (batch: ReadonlyArray<Rewards>) =>
+    batch.map((rewards, index) =>
+      rewards.every((reward) => reward === undefined)
+        ? Samples.skipped(rewards.length)
+        : Samples.group(rewards, { key: String(index) })
+    )
+
+  const inputsOf = ({ groups }: Credit.Assigned) => groups.map(({ data }) => data.map(({ inputs }) => inputs))
+
+  it.effect.prop(
+    "pulls the members of groups of equal rewards by the penalty alone",
+    [batch],
+    ([batch]) =>
+      Effect.gen(function*() {
+        const credit = Credit.klPenalty({ reference: positional, coefficient: 0.5 })(relative)
+        const assigned = yield* credit.assign(resultsOf(batch), null)
+        // The sampler's log-probabilities are −1.
+        const divergences = byPosition.map((logprob) => -1 - logprob)
+        const [first = NaN, second = NaN] = divergences
+        batch.forEach((rewards, index) => {
+          const finished = rewards.filter((reward) => reward !== undefined)
+          const mean = finished.reduce((sum, reward) => sum + reward, 0) / finished.length
+          const expected = finished.map((reward) => [
+            0,
+            ...divergences.map((divergence) => reward - mean + 0.5 * ((first + second) / 2 - divergence))
+          ])
+          const found = assigned.groups[index]
+          const tokens = found?.data.map(({ inputs }) => Array.from(inputs.advantages)) ?? []
+          assert.lengthOf(tokens, expected.length)
+          expected.flat().forEach((advantage, at) => assert.closeTo(tokens.flat()[at] ?? NaN, advantage, 1e-6))
+          assert.strictEqual(found?.verdict, finished.length === 0 ? "skipped" : "informative")
+          found?.advantagesG.forEach((advantage, member) =>
+            assert.closeTo(advantage, rewards[member] === undefined ? 0 : (rewards[member] ?? 0) - mean, 1e-6)
+          )
+        })
+        const positions = assigned.groups.flatMap(({ data }) => data.map(({ lineage }) => lineage.groupIndex))
+        assert.deepStrictEqual(positions, positions.toSorted((left, right) => left - right))
+        assert.strictEqual(new Set(positions).size, assigned.groups.filter(({ data }) => data.length > 0).length)
+      })
+  )
+
+  it.effect.prop("leaves data as they are where its coefficient is 0", [batch], ([batch]) =>
+    Effect.gen(function*() {
+      const results = resultsOf(batch)
+      const penalized = Credit.klPenalty({ reference: positional, coefficient: 0 })(relative)
+      const [without, withPenalty] = [yield* relative.assign(results, null), yield* penalized.assign(results, null)]
+      assert.deepStrictEqual(inputsOf(withPenalty), inputsOf(without))
+      assert.deepStrictEqual(verdicts(withPenalty), verdicts(without))
+      assert.deepStrictEqual(advantages(withPenalty), advantages(without))
+    }))
+
+  it.effect("reaches no group that an audit suspects", () =>
+    Effect.gen(function*() {
+      const cheating = Samples.trajectory(
+        Samples.turn([1, 2], [3, 4], [-1, -1], { logs: { response: "import reward.txt" } })
+      )
+      const suspected = Samples.group([1, 1], {
+        key: "suspected",
+        members: [Option.some(cheating), Option.some(cheating)]
+      })
+      const credit = Credit.klPenalty({ reference: positional, coefficient: 0.5 })(Audit.quarantine(relative))
+      const assigned = yield* credit.assign([suspected, Samples.group([1, 1])], null)
+      assert.deepStrictEqual(verdicts(assigned), ["quarantined", "informative"])
+      assert.deepStrictEqual(assigned.groups.map(({ data }) => data.length), [0, 2])
+    }))
 
   it.effect("fails as Unsupported where the backend has no log-probabilities of prompts", () =>
     Effect.gen(function*() {
@@ -112,16 +198,28 @@ describe("Credit.klPenalty", () => {
       })
   )
 
-  it.effect("leaves tokens alone that the reference gives no finite log-probability", () =>
+  it.effect("leaves tokens alone that the reference gives no log-probability", () =>
     Effect.gen(function*() {
-      for (const missing of [NaN, -Infinity]) {
-        const credit = Credit.klPenalty({ reference: answering([missing]), coefficient: 0.5 })(relative)
-        const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
+      const credit = Credit.klPenalty({ reference: answering([NaN]), coefficient: 0.5 })(relative)
+      const { groups, metrics } = yield* credit.assign([Samples.group([1, 0])], null)
+      assert.deepStrictEqual(
+        groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages))),
+        [[0, 0.5, 0.5], [0, -0.5, -0.5]]
+      )
+      assert.notProperty(metrics, "kl_policy_base")
+    }))
+
+  it.effect("pushes tokens down that the reference forbids as if they had −50 nats, and says how many there are", () =>
+    Effect.gen(function*() {
+      // Each datum has four positions; only the last token is forbidden.
+      for (const forbidden of [-Infinity, -1000]) {
+        const credit = Credit.klPenalty({ reference: answering([0, 0, -1, forbidden]), coefficient: 1 })(relative)
+        const { groups, metrics } = yield* credit.assign([Samples.group([1, 1])], null)
         assert.deepStrictEqual(
           groups.flatMap(({ data }) => data.map(({ inputs }) => Array.from(inputs.advantages))),
-          [[0, 0.5, 0.5], [0, -0.5, -0.5]]
+          [[0, 24.5, -24.5], [0, 24.5, -24.5]]
         )
-        assert.notProperty(metrics, "kl_policy_base")
+        assert.deepStrictEqual(metrics, { kl_policy_base: 24.5, kl_forbidden: 0.5 })
       }
     }))
 
@@ -144,6 +242,26 @@ describe("Credit.distill", () => {
       assert.deepStrictEqual(updated?.updates.map(({ passes }) => passes.map(({ datums }) => datums)), [[8]])
       assert.strictEqual(updated?.metrics["teacher_kl"], 0.5)
     }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: less }))))
+
+  it.effect("pushes tokens down that the teacher forbids as if they had −50 nats, and says how many there are", () =>
+    Effect.gen(function*() {
+      const teacher = {
+        ...(yield* reference),
+        computeLogprobs: () => Effect.succeed(Float32Array.of(0, 0, -1, -Infinity))
+      }
+      const { groups, metrics } = yield* Credit.distill({ teacher }).assign([Samples.group([1])], null)
+      assert.deepStrictEqual(groups[0]?.data.map(({ inputs }) => Array.from(inputs.advantages)), [[0, 0, -49]])
+      assert.deepStrictEqual(metrics, { teacher_kl: 24.5, teacher_forbidden: 0.5 })
+    }).pipe(Effect.scoped, Effect.provide(Task.layer())))
+
+  it.effect("takes no step where the teacher finds every token as likely as the student", () =>
+    Effect.gen(function*() {
+      const records = yield* trained((teacher) => Credit.distill({ teacher }))
+      assert.deepStrictEqual(records.find(RunRecord.guards.Updated)?.updates, [])
+    }).pipe(Effect.provide(Task.layer({
+      sample: Task.answersHalf,
+      computeLogprobs: (prompt) => new Float32Array(prompt.length).fill(-0.5)
+    }))))
 
   it.effect("adds the advantages of the task's rewards where an estimator is given", () =>
     Effect.gen(function*() {

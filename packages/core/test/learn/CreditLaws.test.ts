@@ -254,4 +254,32 @@ describe("Advantage.perToken", () => {
       )
       assert.deepStrictEqual(Array.from(credited?.advantagesG ?? []), [5.5, 105.5])
     }))
+
+  const bonus = (coefficient: number) =>
+    Advantage.perToken("entropy_bonus", (informative) => {
+      const advantagesG = Advantage.centered.of(informative)
+      const turnsG = informative.group.members.map((member) => Option.getOrUndefined(member)?.transitions)
+      return (member, turn, position) =>
+        (advantagesG[member] ?? 0) - coefficient * (turnsG[member]?.[turn]?.action.logprobs[position] ?? 0)
+    })
+
+  it.prop("reaches groups of equal rewards, and none where it gives every token 0", [Batch], ([batch]) => {
+    const plain = assigned(Credit.groupRelative(Advantage.centered), batch)
+    const none = assigned(Credit.groupRelative(bonus(0)), batch)
+    assert.deepStrictEqual(verdicts(none), verdicts(plain))
+    const rewarded = assigned(Credit.groupRelative(bonus(0.5)), batch)
+    rewarded.groups.forEach(({ data, verdict }, index) => {
+      assert.strictEqual(verdict, plain.groups[index]?.verdict === "skipped" ? "skipped" : "informative")
+      const isConstant = plain.groups[index]?.verdict === "constant"
+      // Every token's log-probability is −1.
+      if (isConstant) {
+        for (const { inputs } of data) assert.deepStrictEqual(Array.from(inputs.advantages), [0, 0.5, 0.5])
+      }
+    })
+  })
+
+  it("that compares turns with those of other members finds groups of equal rewards constant", () => {
+    const equal = assigned(Credit.groupRelative(Advantage.sharedPrefix), [[0.1, 0.1, 0.1]])
+    assert.deepStrictEqual(verdicts(equal), ["constant"])
+  })
 })

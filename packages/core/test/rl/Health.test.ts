@@ -18,7 +18,9 @@ const conditional = [
   "async/excess",
   "drift/response_tokens",
   "drift/truncated",
-  "optim/kl_by_depth/*"
+  "optim/kl_by_depth/*",
+  "teacher_forbidden",
+  "kl_forbidden"
 ]
 
 const has = (metrics: Readonly<Record<string, number>>, metric: string) =>

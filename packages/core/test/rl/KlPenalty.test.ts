@@ -1,4 +1,4 @@
-import { AdaptiveLimiter, type ModelInput, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
+import { AdaptiveLimiter, Loss, type ModelInput, Pace, Rl, RunRecord, RunStore, TinkerError } from "@effect-rl/core"
 import { Call, Fault, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
@@ -37,6 +37,62 @@ describe("A run with a KL penalty", () => {
       })
       assert.include(yield* Task.trace, `create_sampling_client(${Script.defaultModel})`)
     }).pipe(Effect.provide(scripted)))
+
+  /** A reference that finds some positions likelier than others. */
+  const uneven = (prompt: ModelInput.ModelInput) => Float32Array.from({ length: prompt.length }, (_, t) => -(t % 3))
+
+  const paces = {
+    synchronous: Pace.synchronous,
+    "async, K = 0": Pace.async({ maxStepsOffPolicy: 0 }),
+    "async, K = 1": Pace.async({ maxStepsOffPolicy: 1 })
+  }
+
+  it.effect.each(Object.entries(paces))(
+    "trains on solved and failed groups as well: %s",
+    ([, pace]) =>
+      Effect.gen(function*() {
+        const options = yield* Task.options({
+          update: { kl: { coefficient: 0.5 }, substeps: 2 },
+          run: { iterations: 1 }
+        })
+        const records = yield* Stream.runCollect(
+          Rl.run({ ...options, pace, update: { ...options.update, loss: Loss.ppo() } })
+        )
+        const { datums, groups } = records.find(RunRecord.guards.Credited) ?? assert.fail("nothing is credited")
+        assert.deepStrictEqual(
+          groups.map(({ advantages, verdict }) => [verdict, advantages]),
+          Array(2).fill(["informative", [0, 0, 0, 0]])
+        )
+        assert.deepStrictEqual(datums.map(({ member, update }) => [member, update]), [
+          [0, 0],
+          [1, 0],
+          [2, 0],
+          [3, 0],
+          [0, 1],
+          [1, 1],
+          [2, 1],
+          [3, 1]
+        ])
+        const { metrics, updates } = updated(records) ?? assert.fail("nothing is updated")
+        assert.lengthOf(updates, 2)
+        assert.deepInclude(metrics, {
+          "groups/informative": 0,
+          "groups/all_bad": 2,
+          "train/groups": 2,
+          "train/discarded_groups": 0,
+          "optim/datums": 8
+        })
+        assert.isDefined(metrics["kl_policy_base"])
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven })))
+  )
+
+  it.effect("leaves out groups of equal rewards where the pace removes them", () =>
+    Effect.gen(function*() {
+      const pace = Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true })
+      const options = yield* Task.options({ update: { kl: { coefficient: 0.5 } }, run: { iterations: 1 } })
+      const records = yield* Stream.runCollect(Rl.run({ ...options, pace }))
+      assert.deepStrictEqual(updated(records)?.updates ?? [], [])
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersNone, computeLogprobs: uneven }))))
 
   it.effect("is not resumed with another coefficient or another reference", () =>
     Effect.gen(function*() {

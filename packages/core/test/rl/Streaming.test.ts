@@ -77,6 +77,21 @@ describe("Streaming minibatches", () => {
       assert.notStrictEqual(expected.at(-1)?.metrics["optim/entropy"], expected[0]?.metrics["optim/entropy"])
     }))
 
+  it.effect("hold groups of equal rewards as well where an estimator judges single tokens", () =>
+    Effect.gen(function*() {
+      const world = {
+        batches: [evenly(4).map((group) => ({ ...group, isConstant: true }))],
+        trainSeconds: 0,
+        publishSeconds: 0
+      }
+      const first = Advantage.perToken("first token", () => (_member, _turn, position) => position === 0 ? 1 : 0)
+      const overrides = { update: { credit: Credit.groupRelative(first) } }
+      const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), { overrides })
+      assert.deepStrictEqual(submitted(ran), [[3, 3, 2, 2], [1, 1, 0, 0], "step"])
+      const without = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
+      assert.deepStrictEqual(submitted(without), [])
+    }))
+
   it.effect("are refused where the credit compares the groups of a batch", () =>
     Effect.gen(function*() {
       const options = yield* Task.options()

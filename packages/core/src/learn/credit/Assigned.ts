@@ -4,11 +4,14 @@ import type * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { Json, JsonObject } from "../../record/Json.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
-import type * as Advantage from "../Advantage.ts"
+import * as Advantage from "../Advantage.ts"
 import * as Signal from "../Signal.ts"
 import * as TrainingData from "../TrainingData.ts"
 
-/** The verdict on a group: trained on, without a signal, without rewards, or suspected by an audit. */
+/**
+ * The verdict on a group: trained on, as a term of the credit gives its tokens a weight; constant, as none does; without rewards; or
+ * suspected by an audit.
+ */
 export type Verdict = "informative" | "constant" | "skipped" | "quarantined"
 
 /** One group's credit. */
@@ -63,7 +66,7 @@ export const traitsOf = ({ components, isByGroup, readers }: Traits): Traits => 
   ...(components !== undefined && { components })
 })
 
-/** A group that is not trained on, such as one whose equal best members cancel. */
+/** A group that is not trained on where all its advantages are 0, such as one whose equal best members cancel. */
 export const orConstant = (credit: GroupCredit): GroupCredit => {
   const isZero = ({ inputs }: TrainingData.TrainingDatum) => inputs.advantages.every((advantage) => advantage === 0)
   return credit.verdict === "informative" && credit.data.every(isZero)
@@ -71,13 +74,16 @@ export const orConstant = (credit: GroupCredit): GroupCredit => {
     : credit
 }
 
-/** Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on. */
+/**
+ * Each result with the estimator's advantages and its datums; the source of the signal says which groups are trained on, unless the
+ * estimator has one of its own.
+ */
 export const credited = (
   results: ReadonlyArray<GroupResult.GroupResult>,
   source: Signal.Source,
   estimator: Advantage.Estimator
 ): ReadonlyArray<GroupCredit> => {
-  const { informative } = Signal.partition(results, source)
+  const { informative } = Signal.partition(results, estimator.source ?? source)
   const assembled = Arr.isReadonlyArrayNonEmpty(informative) ? TrainingData.assemble(informative, estimator) : []
   const byGroup = new Map(assembled.map((credited) => [credited.group, credited]))
   return results.map((result) => {
@@ -86,5 +92,26 @@ export const credited = (
     return credited === undefined
       ? { result, verdict: "constant", advantagesG: noAdvantages, data: [] }
       : { result, verdict: "informative", advantagesG: credited.advantagesG, data: credited.data }
+  })
+}
+
+/** A group relative to which no member is better. */
+const zero = Advantage.make("zero", ({ group }) => new Float32Array(group.members.length))
+
+/** Each result with its datums, whose advantages are all 0 until other terms are added. */
+export const uncredited = (results: ReadonlyArray<GroupResult.GroupResult>) => credited(results, "tokens", zero)
+
+/**
+ * The groups with those that are constant as datums whose advantages are all 0, so that terms of single tokens reach them as well.
+ * Members that failed, and groups that were skipped or quarantined, stay out.
+ */
+export const withConstant = (groups: ReadonlyArray<GroupCredit>): ReadonlyArray<GroupCredit> => {
+  const whole = uncredited(groups.map(({ result }) => result))
+  return groups.map((group, index) => {
+    const { data = [], ...other } = whole[index] ?? group
+    if (group.verdict === "constant" && group.data.length === 0) return { ...other, data }
+    const groupIndex = data[0]?.lineage.groupIndex
+    if (groupIndex === undefined) return group
+    return { ...group, data: group.data.map((datum) => ({ ...datum, lineage: { ...datum.lineage, groupIndex } })) }
   })
 }

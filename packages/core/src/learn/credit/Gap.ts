@@ -7,6 +7,7 @@ import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import * as ModelInput from "../../model/ModelInput.ts"
 import { InvalidOption } from "../../record/InvalidOption.ts"
+import * as Statistics from "../../record/Statistics.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import type * as TrainingData from "../TrainingData.ts"
 import { type GroupCredit, noAdvantages } from "./Assigned.ts"
@@ -44,10 +45,15 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
 const read = ({ inputs, modelInput }: TrainingData.TrainingDatum) =>
   ModelInput.append(modelInput, inputs.targetTokens.subarray(-1))
 
-/** Log-probabilities of other weights for the positions of a datum; NaN at those that were not asked for. */
+/** How other weights find the tokens of the data. */
 export interface Gaps {
-  /** The sampler's log-probabilities less those of other weights `[T]`; NaN where either is missing or infinite. */
+  /**
+   * The sampler's log-probabilities less those of other weights `[T]`, which count as `leastLogprob` where they are lower; NaN at
+   * positions that were not asked for or have no log-probability.
+   */
   readonly of: (datum: TrainingData.TrainingDatum) => Float32Array
+  /** Share of the trained tokens that the other weights find less likely than `leastLogprob`, or forbid. */
+  readonly forbidden: number
   /** Share of the datums whose end the other weights did not read. */
   readonly truncated: number
 }
@@ -65,10 +71,41 @@ const sequences = Effect.fnUntraced(function*<E, R>(
   )
 })
 
-/** NaN where a log-probability is missing or infinite. */
-const difference = (logprob: number, other = NaN) => {
-  const gap = logprob - other
+/**
+ * The least log-probability, in nats, that a token of other weights counts with. A token that they forbid is pushed down as strongly as
+ * this, so that one token does not outweigh an update.
+ */
+const leastLogprob = -50
+
+/** NaN where a log-probability is missing. */
+const difference = (logprob: number, other: number) => {
+  const gap = logprob - Math.max(other, leastLogprob)
   return Number.isFinite(gap) ? gap : NaN
+}
+
+interface Asked {
+  readonly gaps: Float32Array
+  readonly trained: number
+  readonly forbidden: number
+}
+
+/** `othersT` begins with `shift` positions that the datum does not have. */
+const compared = (
+  { inputs: { logprobs, mask } }: TrainingData.TrainingDatum,
+  othersT: Float32Array,
+  shift: number
+): Asked => {
+  let trained = 0
+  let forbidden = 0
+  const gaps = logprobs.map((logprob, t) => {
+    const other = othersT[t + shift] ?? NaN
+    if (mask[t] && !Number.isNaN(other)) {
+      trained++
+      if (other < leastLogprob) forbidden++
+    }
+    return difference(logprob, other)
+  })
+  return { gaps, trained, forbidden }
 }
 
 /** Asks other weights for the log-probabilities of all data, of at most `limit` tokens each. */
@@ -81,17 +118,17 @@ export const measure = Effect.fnUntraced(function*<E = never, R = never>(
   const metered = meter(yield* AdaptiveLimiter.limit(client, "training"))
   const read = (yield* Effect.forEach(groups, (group) => sequences(group, prompt))).flat()
   const entries = yield* Effect.forEach(read, ([datum, sequence]) => {
-    const { logprobs, mask } = datum.inputs
     const shift = sequence.length - datum.modelInput.length
-    if (mask.indexOf(1) + shift >= limit) return Effect.succeed([datum, logprobs.map(() => NaN)] as const)
-    return Effect.map(
-      metered.computeLogprobs(ModelInput.take(sequence, limit)),
-      (others) => [datum, logprobs.map((logprob, t) => difference(logprob, others[t + shift]))] as const
-    )
+    const isBeyond = datum.inputs.mask.indexOf(1) + shift >= limit
+    const others = isBeyond ? Effect.succeed(noAdvantages) : metered.computeLogprobs(ModelInput.take(sequence, limit))
+    return Effect.map(others, (othersT) => [datum, compared(datum, othersT, shift)] as const)
   }, { concurrency })
   const byDatum = new Map(entries)
+  const asked = entries.map(([, asked]) => asked)
   return {
-    of: (datum) => byDatum.get(datum) ?? noAdvantages,
+    of: (datum) => byDatum.get(datum)?.gaps ?? noAdvantages,
+    forbidden: Statistics.sum(asked.map(({ forbidden }) => forbidden)) /
+      Math.max(1, Statistics.sum(asked.map(({ trained }) => trained))),
     truncated: read.filter(([, sequence]) => sequence.length > limit).length / Math.max(1, read.length)
   }
 })

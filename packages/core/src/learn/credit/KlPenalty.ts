@@ -4,15 +4,17 @@ import type { SamplingClient } from "../../backend/SamplingClient.ts"
 import type { TinkerError } from "../../backend/TinkerError.ts"
 import type { InvalidOption } from "../../record/InvalidOption.ts"
 import * as TokenAdvantages from "../TokenAdvantages.ts"
-import { type Credit, identityOf, traitsOf } from "./Assigned.ts"
+import { type Credit, identityOf, orConstant, traitsOf, withConstant } from "./Assigned.ts"
 import * as Gap from "./Gap.ts"
 import * as Pull from "./Pull.ts"
 
 /**
  * A KL penalty against reference weights, added per token to another credit: A[t] += c·(mean(d) − d[t]) with d = log q − log p, q the
  * sampler and p the reference, the mean over all trained tokens of the batch. Discounting runs backwards through each datum; positions
- * that are not trained on keep advantage 0. Groups that the credit does not train on are not compared. A reference
- * without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `kl_policy_base` is mean(d).
+ * that are not trained on keep advantage 0. Groups that the credit finds constant, such as solved ones, have the penalty's advantages alone,
+ * so that the policy is held where it saturates as well; a group whose advantages are all 0 is not trained on. A reference
+ * without log-probabilities of prompts is refused as `Unsupported` before a run samples anything. `kl_policy_base` is mean(d),
+ * `kl_forbidden` the share of the trained tokens, if any, that the reference finds less likely than e⁻⁵⁰, or forbids: they count as −50 nats.
  *
  * @example
  * const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: model.name }))
@@ -36,13 +38,18 @@ export const klPenalty =
       },
       assign: Effect.fnUntraced(function*(results, memory) {
         yield* Pull.check(pull)
-        const { groups, ...assigned } = yield* credit.assign(results, memory)
-        const { of: gapOf } = yield* Gap.measure(reference, groups)
+        const { groups: own, ...assigned } = yield* credit.assign(results, memory)
+        const groups = withConstant(own)
+        const { forbidden, of: gapOf } = yield* Gap.measure(reference, groups)
         const { count, sum } = TokenAdvantages.total(groups.flatMap(({ data }) => data), gapOf)
-        if (count === 0) return { groups, ...assigned }
+        if (count === 0) return { groups: own, ...assigned }
         return {
-          groups: Pull.add(groups, gapOf, pull, sum / count),
-          metrics: { ...assigned.metrics, kl_policy_base: sum / count },
+          groups: Pull.add(groups, gapOf, pull, sum / count).map(orConstant),
+          metrics: {
+            ...assigned.metrics,
+            kl_policy_base: sum / count,
+            ...(forbidden > 0 ? { kl_forbidden: forbidden } : {})
+          },
           memory: assigned.memory
         }
       })
