@@ -1,5 +1,5 @@
 /** Reads responses with thinking and tool calls in blocks while they arrive. */
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import * as ContentBlocks from "./ContentBlocks.ts"
 import type { DeltaSink, MakeReader } from "./DeltaSink.ts"
 import * as MarkerText from "./MarkerText.ts"
@@ -12,6 +12,8 @@ type Calls = ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>>
 export interface Blocks {
   /** Whether the prompt ends inside a thinking block. */
   readonly opensThinking: boolean
+  /** Whether a response may begin by closing a thinking block that its prompt has closed already. */
+  readonly mayCloseAgain: boolean
   /** White space around thinking that is not part of it. */
   readonly aroundThinking: TrimmedText.Space
   /** White space before the answer after a thinking block that is not part of it. */
@@ -22,11 +24,14 @@ export interface Blocks {
   readonly calls: ReadonlyArray<readonly [open: string, close: string]>
   /** The calls of one block, with its markers and without them. */
   readonly read: (block: string, inside: string) => Calls
-  /** Text after calls is not part of the message. */
+  /** A call that follows all others in the message, wherever it was written. */
+  readonly isLate: (block: string) => boolean
+  /** The message ends where calls begin, although none of them can be read. */
   readonly endsWithCalls: boolean
 }
 
 type State =
+  | { readonly at: "start" }
   | { readonly at: "text" }
   | { readonly at: "thinking" }
   | { readonly at: "calls"; readonly open: string; readonly close: string }
@@ -37,10 +42,12 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
   const openings = [ContentBlocks.openThinking, ...blocks.calls.map(([open]) => open)]
   const thinking = TrimmedText.make(sink.thinking, blocks.aroundThinking, blocks.aroundThinking)
   let answer = TrimmedText.make(sink.text, "nothing", blocks.beforeCalls)
-  let state: State = { at: blocks.opensThinking ? "thinking" : "text" }
+  let state: State = { at: blocks.opensThinking ? "thinking" : blocks.mayCloseAgain ? "start" : "text" }
   let buffer = ""
   let isFirst = blocks.opensThinking
   let thought = blocks.opensThinking
+  let hasCalled = false
+  const late: Array<Result.Result<ToolCall, UnparsedToolCall>> = []
 
   const startText = (isBehindThinking: boolean) => {
     answer = TrimmedText.make(sink.text, isBehindThinking ? blocks.beforeAnswer : "nothing", blocks.beforeCalls)
@@ -54,6 +61,18 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
     write(buffer.slice(0, length))
     buffer = buffer.slice(length + (found?.marker.length ?? 0))
     return found?.marker
+  }
+
+  const readStart = () => {
+    const text = TrimmedText.stripStart(buffer, blocks.aroundThinking)
+    if (text.startsWith(ContentBlocks.closeThinking)) {
+      buffer = text.slice(ContentBlocks.closeThinking.length)
+      startText(true)
+      return true
+    }
+    if (ContentBlocks.closeThinking.startsWith(text)) return false
+    startText(false)
+    return true
   }
 
   const readText = () => {
@@ -95,12 +114,18 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
     if (at === -1) return false
     const inside = buffer.slice(0, at)
     buffer = buffer.slice(at + close.length)
-    const calls = blocks.read(open + inside + close, inside)
-    answer.end(calls.length > 0 ? "drop" : "keep")
-    if (calls.length === 0) sink.text(open + inside + close)
-    for (const call of calls) sink.call(call)
-    if (calls.length > 0) sink.endPart()
-    if (blocks.endsWithCalls && calls.length > 0) state = { at: "end" }
+    const block = open + inside + close
+    const calls = blocks.read(block, inside)
+    const isText = calls.length === 0 && !blocks.endsWithCalls
+    answer.end(isText ? "keep" : "drop")
+    if (isText) sink.text(block)
+    else sink.endPart()
+    hasCalled ||= !isText
+    for (const call of calls) {
+      if (Result.isSuccess(call) && blocks.isLate(block)) late.push(call)
+      else sink.call(call)
+    }
+    if (blocks.endsWithCalls) state = { at: "end" }
     else startText(false)
     return true
   }
@@ -108,6 +133,7 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
   const step = (): boolean => {
     if (buffer === "" || state.at === "end") return false
     if (state.at === "calls") return readCalls(state.open, state.close)
+    if (state.at === "start") return readStart()
     return state.at === "text" ? readText() : readThinking()
   }
 
@@ -117,11 +143,12 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
       while (step());
     },
     end: () => {
-      if (state.at === "text") answer.write(buffer)
+      if (state.at === "text" || state.at === "start") answer.write(buffer)
       if (state.at === "thinking") thinking.write(buffer)
       if (state.at === "calls") answer.write(state.open + buffer)
-      answer.end("keep")
+      answer.end(hasCalled ? "drop" : "keep")
       thinking.end("drop")
+      for (const call of late) sink.call(call)
     }
   }
 }
@@ -129,8 +156,10 @@ export const make = (blocks: Blocks): MakeReader => (sink: DeltaSink) => {
 /** Blocks without white space of their own. */
 export const plain: Omit<Blocks, "calls" | "read"> = {
   opensThinking: false,
+  mayCloseAgain: false,
   aroundThinking: "nothing",
   beforeAnswer: "nothing",
   beforeCalls: "nothing",
+  isLate: () => false,
   endsWithCalls: false
 }

@@ -13,11 +13,13 @@ export const make: MakeReader = (sink) => {
   let buffer = ""
   let header: string | undefined
   let isShown = false
+  let hasPart = false
 
   const emit = (text: string, end: string) => {
     if (header === undefined) return
     const segment = Harmony.segment(header, text, header + message + text + end)
     const part = Harmony.call(segment) === undefined ? Harmony.part(segment) : undefined
+    hasPart ||= part !== undefined
     if (part?.type === "text") sink.text(text)
     if (part?.type === "thinking") sink.thinking(text)
   }
@@ -69,7 +71,7 @@ export const make: MakeReader = (sink) => {
     end: () => {
       show(buffer.length)
       finish(buffer, "")
-      if (sink.isEmpty()) sink.text(all)
+      if (!hasPart) sink.text(all)
     }
   }
 }

@@ -136,10 +136,11 @@ const read = (text: string): Message.Message => {
   return ChatMl.assistantOf(ContentBlocks.parseThinking(before), calls, unparsed)
 }
 
-const reader = (opensThinking: boolean) =>
+const reader = (opening: Variant["opening"]) =>
   BlockReader.make({
     ...BlockReader.plain,
-    opensThinking,
+    opensThinking: opening === "<think>",
+    mayCloseAgain: opening === "<think></think>",
     calls: [KimiCalls.section, KimiCalls.otherSection],
     read: (_, inside) => KimiCalls.readSection(inside),
     endsWithCalls: true
@@ -178,7 +179,7 @@ const make = (variant: Variant) =>
       prefill: (given) => opening + given,
       split,
       parse: (tokens) => parse(opening === "" ? tokens : StopToken.restoreOpening(tokens, encoder)),
-      reader: () => reader(opening === "<think>"),
+      reader: () => reader(opening),
       toolsPrefix: (tools, systemPrompt) => toolsPrefix(variant, tools, systemPrompt)
     })
   })

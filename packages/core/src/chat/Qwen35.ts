@@ -83,10 +83,12 @@ const reader = (opensThinking: boolean) =>
   BlockReader.make({
     ...BlockReader.plain,
     opensThinking,
+    mayCloseAgain: !opensThinking,
     aroundThinking: "space",
     beforeAnswer: "newlines",
     calls: [[ToolCallText.open, ToolCallText.close]],
-    read: (block) => ToolCallXml.parseAll([block])
+    read: (block) => ToolCallXml.parseAll([block]),
+    isLate: ToolCallXml.isXml
   })
 
 const toolText = ({ description, name, parameters }: ToolSpec) =>

@@ -18,7 +18,7 @@ export interface ThinkingDelta {
   readonly thinking: string
 }
 
-/** A whole call, as soon as it is complete. */
+/** A whole call, as soon as it is complete and its place among the calls is known. */
 export interface ToolCallDelta {
   readonly _tag: "ToolCall"
   readonly toolCall: ToolCall
@@ -60,8 +60,10 @@ export type Event = Delta | Done
  * The events of a response whose tokens come as a stream.
  *
  * The division of the tokens into pieces affects only the division of text into deltas. `Done` has the message of `Renderer.parse`. The
- * deltas add up to that message where the response ended at its stop and closed the blocks that it opened; a response that was cut is raw
- * text in `Done`, while its deltas distinguish reasoning from answer.
+ * deltas add up to that message, parts without text aside, where the response ended at its stop and closed the thinking block that it or
+ * its prompt opened before it called a tool. A response that was cut, or left the block open, is raw text in `Done`, while its deltas
+ * distinguish reasoning from answer. Where text comes before the end of a block that the prompt had closed already, as in `a</think>b` of
+ * a renderer that disables thinking, `Done` has `a` as reasoning, which the deltas had passed on as text before the end arrived.
  *
  * @example
  * const deltas = ResponseStream.events(renderer, messages, Stream.make([12, 55], [3]))

@@ -60,6 +60,10 @@ export const parse = (block: string): Result.Result<ToolCall, UnparsedToolCall> 
   return Result.succeed({ function: { name, arguments: PythonJson.stringify(values) } })
 }
 
+/** Whether a block is read as XML, as it is no JSON. */
+export const isXml = (block: string): boolean =>
+  block.includes("<function=") && Result.isFailure(ToolCallText.parseJson(block))
+
 /** Reads blocks of JSON or XML: calls written as JSON first, then those written as XML, then those that cannot be read. */
 export const parseAll = (blocks: ReadonlyArray<string>): ReadonlyArray<Result.Result<ToolCall, UnparsedToolCall>> => {
   const calls = blocks.map((block) => {

@@ -10,7 +10,7 @@ export interface TrimmedText {
   readonly end: (held: "keep" | "drop") => void
 }
 
-const stripStart = (text: string, space: Space) => {
+export const stripStart = (text: string, space: Space) => {
   if (space === "nothing") return text
   return space === "newlines" ? PythonText.stripLeadingNewlines(text) : PythonText.stripStart(text)
 }

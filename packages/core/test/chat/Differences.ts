@@ -13,7 +13,7 @@ type Recorded = Extract<Expected, { readonly message: unknown }>["message"]
 const [think, lineEnd] = [151667, 198]
 
 /** Whether a response opens a thinking block, and not with the very tokens of `<think>` and a line end. */
-const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"]): boolean =>
+export const opensOtherwise = ({ ids, text, tokenizer }: Vectors.Parse["input"]): boolean =>
   tokenizer === "qwen3"
     ? ids?.[0] === think && ids[1] !== lineEnd
     : text !== null && text.startsWith("<think>") && !text.startsWith("<think>\n")

@@ -10,11 +10,8 @@ import { describeWithVocabularies, type Name } from "./VocabularyTokenizer.ts"
 
 type TokenizerOf = (name: Vectors.TokenizerName) => Tokenizer.Tokenizer
 
-const familyOf = (name: Vectors.TokenizerName) =>
-  name === "qwen3" ? "qwen" : name === "llama3" ? "llama" : name.slice("char:".length)
-
 /** Stands in for a vocabulary by the characters of its family. */
-const characters: TokenizerOf = (name) => CharTokenizer.of(familyOf(name))
+const characters: TokenizerOf = (name) => CharTokenizer.of(Vectors.familyOf(name))
 
 const withVocabularies = (vocabulary: (name: Name) => Tokenizer.Tokenizer): TokenizerOf => (name) =>
   name === "qwen3" || name === "llama3" ? vocabulary(name) : characters(name)
@@ -37,7 +34,7 @@ const writesControls = ({ messages, renderer, tokenizer }: Vectors.Prompt["input
   !/^qwen3(_disable_thinking|_instruct)?$/.test(renderer)
   && messages.some((message) =>
     !speaksForDeveloper(message.role)
-    && CharTokenizer.specials(familyOf(tokenizer)).some((special) => JSON.stringify(message).includes(special))
+    && CharTokenizer.specials(Vectors.familyOf(tokenizer)).some((special) => JSON.stringify(message).includes(special))
   )
 
 const chunksOf = (input: ModelInput.ModelInput) =>

@@ -1,8 +1,8 @@
 /** The recorded vectors of `test/fixtures/chat`, decoded. */
 import type { Message, Tokenizer } from "@effect-rl/core"
 import { Schema } from "effect"
-import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import * as RecordedLines from "../RecordedLines.ts"
 
 const Part = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -31,6 +31,10 @@ const TokenizerName = Schema.Literals([
   "char:kimi",
   "char:tml"
 ])
+/** The family of special tokens that a recorded tokenizer has. */
+export const familyOf = (name: typeof TokenizerName.Type) =>
+  name === "qwen3" ? "qwen" : name === "llama3" ? "llama" : name.slice("char:".length)
+
 const Failed = Schema.Struct({ error: Schema.String, rendererError: Schema.Boolean })
 export type Failed = typeof Failed.Type
 const Tokens = {
@@ -146,8 +150,7 @@ export type Tools = typeof Tools.Type
 export type TokenizerName = typeof TokenizerName.Type
 export type Weights = typeof WeightRuns.Type
 
-const lines = (file: string) =>
-  readFileSync(join(import.meta.dirname, "../fixtures/chat", file), "utf8").trimEnd().split("\n")
+const lines = (file: string) => RecordedLines.read(join("chat", file))
 
 /** The vectors of one kind: those of the whole set, and those that `scripts/record-chat.py` and `scripts/record-tml.py` add. */
 const read = <A>(file: string, schema: Schema.Codec<A, unknown>): ReadonlyArray<A> => {
