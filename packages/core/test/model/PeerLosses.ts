@@ -3,14 +3,24 @@ import { LossTerm, PolicyLoss } from "@effect-rl/core"
 import * as Clipped from "./peers/Clipped.ts"
 import * as Corrected from "./peers/Corrected.ts"
 import * as TrustRegion from "./peers/TrustRegion.ts"
-import { boundsOf, type Expression, number, ours, type Parameters, text, written } from "./peers/Vocabulary.ts"
+import { boundsOf, type Expression, has, number, ours, type Parameters, text, written } from "./peers/Vocabulary.ts"
 
-export type { Example } from "./peers/Vocabulary.ts"
+export { type Example, isOurs } from "./peers/Vocabulary.ts"
 
 const { mul, neg, sum } = LossTerm
 
+/** A recorded kind, its parameters, and how far at most a log-probability has moved: verl and SkyRL bound that by 20. */
+export interface Named {
+  readonly kind: string
+  readonly peer: string
+  readonly parameters: Parameters
+  readonly drift: number
+  /** Whether every advantage has the sign of its episode's score. */
+  readonly isScoredBySign: boolean
+}
+
 /** The expression of a recorded kind; undefined where a loss is not of one datum. */
-export const expressionOf = (kind: string, peer: string, parameters: Parameters): Expression | undefined => {
+export const expressionOf = ({ drift, isScoredBySign, kind, parameters, peer }: Named): Expression | undefined => {
   const [low, high] = boundsOf(parameters)
   switch (kind) {
     case "importance_sampling":
@@ -18,24 +28,25 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
     case "cross_entropy":
       return written(({ logprobs, mask, weights }) => neg(sum(logprobs, mul(mask, weights))))
     case "ppo":
-      return peer === "TRL" || peer === "SkyRL"
-        ? written((inputs) => Clipped.ppo(peer, parameters, inputs))
-        : ours(PolicyLoss.ppo({ clipLow: low, clipHigh: high }))
+      return ours(PolicyLoss.ppo({
+        clipLow: low,
+        clipHigh: high,
+        ...(has(parameters, "delta") ? { dualClip: number(parameters, "delta") } : {})
+      }))
     case "ppo_dual_clip":
-      return peer === "AReaL"
-        ? ours(PolicyLoss.ppo({ clipLow: low, clipHigh: high, dualClip: number(parameters, "c_clip") }))
-        : Clipped.dualClip(peer, parameters)
+      return ours(PolicyLoss.ppo({ clipLow: low, clipHigh: high, dualClip: Clipped.dualClip(parameters) }))
     case "gspo_token":
-      return ours(PolicyLoss.gspo({ clipLow: low, clipHigh: high }))
     case "gspo_sequence":
     case "luspo":
-      return Clipped.gspoSequence(parameters, "first")
+      return ours(PolicyLoss.gspo({ clipLow: low, clipHigh: high }))
     case "gspo_mean_advantage":
-      return Clipped.gspoSequence(parameters, "mean")
-    case "cispo":
-      return Clipped.cispo(peer, parameters, false)
+      return Clipped.gspoOfMean(parameters)
+    case "cispo": {
+      const [clipLow, clipHigh] = Clipped.cispoBounds(peer, parameters)
+      return ours(PolicyLoss.cispo({ clipLow, clipHigh }))
+    }
     case "cispo_masked":
-      return Clipped.cispo(peer, parameters, true)
+      return Clipped.maskedCispo(peer, parameters)
     case "icepop":
       return ours(PolicyLoss.icePop({ clipLow: low, clipHigh: high }))
     case "tis_reinforce":
@@ -44,8 +55,14 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
         clipHigh: number(parameters, "tis_upper_bound", 1)
       }))
     case "topr":
-      return Clipped.topr(parameters)
-    case "dppo_tv":
+      return has(parameters, "topr_positive_weight") || !isScoredBySign
+        ? Clipped.topr(parameters)
+        : ours(PolicyLoss.topr)
+    case "dppo_tv": {
+      if (drift > 20) return TrustRegion.dppo(peer, parameters, "tv")
+      const [deltaLow, deltaHigh] = [number(parameters, "delta_low"), number(parameters, "delta_high")]
+      return ours(PolicyLoss.dppo({ deltaLow, deltaHigh, tau: 0 }))
+    }
     case "dppo_tv_tis":
       return TrustRegion.dppo(peer, parameters, "tv")
     case "dppo_kl":
@@ -76,11 +93,11 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
     }
     case "ppo_tis_mis":
     case "ppo_tis_icepop":
-      return Corrected.corrected(peer, parameters)
+      return ours(Corrected.corrected(peer, parameters))
     case "ppo_off_policy_corrected":
-      return Corrected.skyRlCorrection(parameters)
+      return Corrected.skyRl(parameters, drift)
     case "ppo_decoupled_rejection":
-      return Corrected.rejection(parameters)
+      return Corrected.areal(parameters)
     case "ppo_decoupled_approximate":
       return text(parameters, "method") === "linear"
         ? Corrected.linearDecoupled(parameters)
@@ -90,7 +107,7 @@ export const expressionOf = (kind: string, peer: string, parameters: Parameters)
     case "mixed_components":
       return TrustRegion.mixture(parameters)
     case "iw_opd":
-      return written(({ advantageOfTeacher, logprobs }) => neg(mul(advantageOfTeacher, logprobs)))
+      return ours(PolicyLoss.cispo({ clipLow: 1, clipHigh: 1 }))
     default:
       return undefined
   }

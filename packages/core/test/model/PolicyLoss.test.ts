@@ -1,6 +1,7 @@
-import { Datum, LossExpression, ModelInput, PolicyLoss } from "@effect-rl/core"
+import { Datum, DpoLoss, LossExpression, ModelInput, PolicyLoss } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import * as RecordedLines from "../RecordedLines.ts"
 import * as PeerLosses from "./PeerLosses.ts"
 import * as TrainingVectors from "./TrainingVectors.ts"
 
@@ -23,20 +24,49 @@ const Sequence = Schema.Struct({
 })
 type Sequence = typeof Sequence.Type
 
-const Case = Schema.Struct({
+const Row = Schema.Struct({
   id: Schema.String,
   kind: Schema.String,
+  input: Schema.Struct({
+    peer: Schema.String,
+    params: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+    sequences: Schema.optionalKey(Schema.Array(Schema.Unknown))
+  }),
+  output: Schema.Unknown,
+  flags: Schema.optionalKey(Schema.Array(Schema.String))
+})
+
+const Case = Schema.Struct({
+  ...Row.fields,
   input: Schema.Struct({
     peer: Schema.String,
     params: Schema.Record(Schema.String, Schema.Unknown),
     sequences: Schema.Array(Sequence)
   }),
-  output: Schema.Struct({ loss: Schema.Number, grad: Schema.Array(Numbers) }),
-  flags: Schema.optionalKey(Schema.Array(Schema.String))
+  output: Schema.Struct({
+    loss: Schema.Number,
+    grad: Schema.Array(Numbers),
+    per_sequence: Schema.optionalKey(Numbers),
+    upstream_loss: Schema.optionalKey(Schema.Number),
+    upstream_reduction: Schema.optionalKey(Schema.NullOr(Schema.String))
+  })
 })
 type Case = typeof Case.Type
 
-const recorded = TrainingVectors.lines("losses.jsonl")?.filter((row) => Schema.is(Case)(row)) ?? []
+const rows = TrainingVectors.lines("losses.jsonl").map((line) => Schema.decodeUnknownSync(Row)(line))
+
+/** Kinds that are no loss of one datum, and what they would need here. */
+const withoutLoss: Readonly<Record<string, string>> = {
+  rollout_correction: "weights and masks of a batch without a loss: verl's variants have no counterpart",
+  aggregation: "means over tokens and sequences: losses are sums here",
+  preference_pair: "a loss of a pair: compared with DpoLoss where it is the sigmoid, and IPO has no counterpart",
+  kl_estimator: "a number per token without a loss",
+  m2po: "a mask over the whole batch: losses across datums are the user's own"
+}
+
+const reasonOf = ({ kind }: typeof Row.Type): string | undefined => withoutLoss[kind]
+
+const recorded = rows.filter((row) => reasonOf(row) === undefined).map((row) => Schema.decodeUnknownSync(Case)(row))
 
 const threePolicies = new Set([
   "vespo_three_policies",
@@ -73,7 +103,7 @@ const exampleOf = ({ input: { params }, kind }: Case, sequence: Sequence): PeerL
   const inputs = {
     targetTokens: new Int32Array(length),
     logprobs: vector(sampler),
-    advantages: vector(constant),
+    advantages: kind === "iw_opd" ? vector(teacherAdvantages(sequence, gamma)) : vector(constant),
     mask: vector(sequence.mask)
   }
   return {
@@ -86,7 +116,6 @@ const exampleOf = ({ input: { params }, kind }: Case, sequence: Sequence): PeerL
       rlWeights: vector(sequence.rl_weights),
       ceWeights: vector(sequence.ce_weights),
       refKlWeights: vector(sequence.ref_kl_weights),
-      advantageOfTeacher: vector(teacherAdvantages(sequence, gamma)),
       score: sequence.score ?? 0
     }
   }
@@ -95,39 +124,146 @@ const exampleOf = ({ input: { params }, kind }: Case, sequence: Sequence): PeerL
 /** Inputs computed here are float32, and TRL keeps its parameters in it. */
 const inFloat32 = new Set(["ppo_decoupled_approximate", "iw_opd", "vespo_three_policies"])
 
-/** Losses over the whole batch are no expressions. */
-const acrossDatums = new Set(["m2po"])
+const driftOf = ({ input: { sequences } }: Case) =>
+  Math.max(
+    0,
+    ...sequences.flatMap(({ logprobs, old_logprobs: sampler }) =>
+      logprobs.map((logprob, t) => Math.abs(logprob - (sampler[t] ?? 0)))
+    )
+  )
+
+/** Whether every advantage has the sign of its episode's score. */
+const isScoredBySign = ({ input: { sequences } }: Case) =>
+  sequences.every(({ advantages = [], score = 0 }) => advantages.every((advantage) => advantage > 0 === score > 0))
+
+const expressionOf = (row: Case) => {
+  const { peer, params: parameters } = row.input
+  return PeerLosses.expressionOf({
+    kind: row.kind,
+    peer,
+    parameters,
+    drift: driftOf(row),
+    isScoredBySign: isScoredBySign(row)
+  })
+    ?? assert.fail(`${row.id}: ${row.kind} has no expression`)
+}
+
+const sumOf = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, number) => sum + number, 0)
+
+const meanOf = (numbers: ReadonlyArray<number>) => sumOf(numbers) / numbers.length
+
+/** What the project's own function returns of the losses of all sequences, or why that is not known from them. */
+const reduced = (
+  { input: { sequences }, output: { upstream_reduction: reduction } }: Case,
+  losses: ReadonlyArray<number>
+) => {
+  const counts = sequences.map(({ mask }) => sumOf(mask))
+  const meansOver = (least: number) => losses.map((loss, index) => loss / ((counts[index] ?? 0) + least))
+  switch (reduction) {
+    case "token-sum":
+      return sumOf(losses)
+    case "token-mean":
+      return sumOf(losses) / sumOf(counts)
+    case "seq-mean-token-mean":
+      return meanOf(meansOver(0))
+    case "seq-mean-token-mean-1e-8":
+      return meanOf(meansOver(1e-8))
+    case "seq-mean":
+      return meanOf(losses)
+    default:
+      return undefined
+  }
+}
 
 describe("losses recorded from other projects", () => {
-  for (const row of recorded) {
-    if (acrossDatums.has(row.kind)) continue
-    it(`${row.id}: ${row.kind} of ${row.input.peer} ${JSON.stringify(row.input.params)}`, () => {
-      const expression = PeerLosses.expressionOf(row.kind, row.input.peer, row.input.params)
-      assert.isDefined(expression)
-      if (expression === undefined) return
-      const isFloat32 = row.flags?.some((flag) => flag.includes("float32")) === true
-      const tolerance = isFloat32 || inFloat32.has(row.kind) ? 2e-6 : 1e-9
-      const evaluations = row.input.sequences.map((sequence) =>
-        Result.getOrThrow(LossExpression.evaluate(expression, exampleOf(row, sequence), sequence.logprobs))
-      )
-      const loss = evaluations.reduce((sum, evaluation) => sum + evaluation.loss, 0)
-      assert.isTrue(
-        TrainingVectors.isClose(loss, row.output.loss, tolerance),
-        `loss ${loss}, expected ${row.output.loss}`
-      )
-      row.output.grad.forEach((gradient, index) =>
-        gradient.forEach((slope, at) => {
-          const found = evaluations[index]?.gradient[at] ?? NaN
-          assert.isTrue(
-            TrainingVectors.isClose(found, slope, tolerance),
-            `gradient [${index}][${at}] ${found}, ${slope}`
-          )
-        })
-      )
+  it("are all compared, but for those that are no loss of one datum", () => {
+    const counts = RecordedLines.counted(rows, reasonOf)
+    assert.deepStrictEqual(counts, {
+      compared: 229,
+      [withoutLoss["rollout_correction"] ?? ""]: 24,
+      [withoutLoss["aggregation"] ?? ""]: 3,
+      [withoutLoss["preference_pair"] ?? ""]: 3,
+      [withoutLoss["kl_estimator"] ?? ""]: 1,
+      [withoutLoss["m2po"] ?? ""]: 8
     })
-  }
+  })
 
-  it.skipIf(recorded.length === 0)("are all there", () => {
-    assert.isAbove(recorded.length, 200)
+  it("are losses of this library, but for conventions that it does not have", () => {
+    const isWritten = (row: Case) =>
+      PeerLosses.isOurs(expressionOf(row)) ? undefined : `${row.kind} of ${row.input.peer}`
+    assert.deepStrictEqual(RecordedLines.counted(recorded, isWritten), {
+      compared: 154,
+      "cispo_masked of ROLL": 1,
+      "cross_entropy of SkyRL": 3,
+      "cross_entropy of prime-rl": 2,
+      "dppo_kl of SkyRL": 1,
+      "dppo_kl_tis of verl": 3,
+      "dppo_tv of SkyRL": 1,
+      "dppo_tv_kl of prime-rl": 6,
+      "dppo_tv_tis of verl": 3,
+      "gmpo of verl": 3,
+      "gspo_mean_advantage of AReaL": 2,
+      "ipo_trust_region of prime-rl": 5,
+      "mixed_components of prime-rl": 4,
+      "ppo_decoupled_approximate of AReaL": 2,
+      "ppo_decoupled_rejection of AReaL": 11,
+      "ppo_off_policy_corrected of SkyRL": 15,
+      "ref_kl of prime-rl": 4,
+      "sapo_sequence of AReaL": 3,
+      "topr of ROLL": 4,
+      "vespo_three_policies of TRL": 2
+    })
+  })
+
+  it.each(recorded)("$id: $kind of $input.peer $input.params", (row) => {
+    const expression = expressionOf(row)
+    const isFloat32 = row.flags?.some((flag) => flag.includes("float32")) === true
+    const tolerance = isFloat32 || inFloat32.has(row.kind) ? 2e-6 : 1e-9
+    const evaluations = row.input.sequences.map((sequence) =>
+      Result.getOrThrow(LossExpression.evaluate(expression, exampleOf(row, sequence), sequence.logprobs))
+    )
+    const losses = evaluations.map(({ loss }) => loss)
+    const same = (found: number, expected: number, what: string) =>
+      assert.isTrue(TrainingVectors.isClose(found, expected, tolerance), `${what} ${found}, expected ${expected}`)
+    same(sumOf(losses), row.output.loss, "loss")
+    row.output.per_sequence?.forEach((expected, index) => same(losses[index] ?? NaN, expected, `loss of ${index}`))
+    row.output.grad.forEach((gradient, index) =>
+      gradient.forEach((slope, t) => same(evaluations[index]?.gradient[t] ?? NaN, slope, `gradient [${index}][${t}]`))
+    )
+    const found = reduced(row, losses)
+    if (found !== undefined) same(found, row.output.upstream_loss ?? NaN, "the project's own number")
+  })
+})
+
+const Pair = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("preference_pair"),
+  input: Schema.Struct({
+    params: Schema.Struct({ beta: Schema.Number, loss_type: Schema.String }),
+    log_ratio_difference: Numbers
+  }),
+  output: Schema.Struct({ per_pair: Numbers, grad: Numbers })
+})
+
+const pairs = TrainingVectors.lines("losses.jsonl").filter((line) => Schema.is(Pair)(line))
+
+const token = (): Datum.Datum<"WeightedTokens"> =>
+  Datum.weightedTokens(ModelInput.fromTokens([0]), { targetTokens: Int32Array.of(1), weights: Float32Array.of(1) })
+
+describe("preference losses recorded from other projects", () => {
+  it("are of the sigmoid, and of IPO, which has no counterpart", () => {
+    const counts = RecordedLines.counted(pairs, ({ input: { params } }) => params.loss_type)
+    assert.deepStrictEqual(counts, { sigmoid: 1, ipo: 2 })
+  })
+
+  it.each(pairs.filter(({ input: { params } }) => params.loss_type === "sigmoid"))("$id", ({ input, output }) => {
+    output.per_pair.forEach((expected, pair) => {
+      const logprobs = [Float32Array.of(input.log_ratio_difference[pair] ?? NaN), Float32Array.of(0)]
+      const reference = [Float32Array.of(0), Float32Array.of(0)]
+      const { gradients, loss } = DpoLoss.compute([token(), token()], logprobs, reference, input.params.beta)
+      assert.isTrue(TrainingVectors.isClose(loss, expected, 2e-6))
+      assert.isTrue(TrainingVectors.isClose(gradients[0]?.[0] ?? NaN, output.grad[pair] ?? NaN, 2e-6))
+      assert.isTrue(TrainingVectors.isClose(gradients[1]?.[0] ?? NaN, -(output.grad[pair] ?? NaN), 2e-6))
+    })
   })
 })

@@ -1,13 +1,13 @@
 /** Losses of other projects that correct for what lies between sampler and proximal policy. */
-import { LossTerm } from "@effect-rl/core"
+import { LossTerm, PolicyLoss } from "@effect-rl/core"
 import {
-  boundOf,
   boundsOf,
   clipped,
   type Condition,
   difference,
   has,
   number,
+  ours,
   type Parameters,
   type PerToken,
   record,
@@ -19,23 +19,28 @@ const { add, and, clamp, exp, ge, gt, le, log, lt, mean, mul, neg, or, square, s
   LossTerm
 
 /** TRL's and slime's corrections of PPO by what lies between sampler and proximal policy. */
-export const corrected = (peer: string, parameters: Parameters) =>
-  written((inputs) => {
-    const { advantages, logprobs, proximalLogprobs, samplerLogprobs } = inputs
-    const [low, high] = boundsOf(parameters)
-    const loss = clipped(exp(difference(boundOf(peer), logprobs, proximalLogprobs)), advantages, low, high)
-    const mode = peer === "slime" ? `token_${text(parameters, "tis")}` : text(parameters, "is_mode")
-    const distance = sub(proximalLogprobs, samplerLogprobs)
-    const minimumWeight = number(parameters, "is_clip_min", number(parameters, "tis_clip_low", 0))
-    const maximumWeight = number(parameters, "is_clip_max", number(parameters, "tis_clip"))
-    const weight = mode.startsWith("token") ? exp(distance) : exp(sum(distance))
-    return mode.endsWith("truncate")
-      ? mul(clamp(weight, { low: minimumWeight, high: maximumWeight }), loss)
-      : mul(where(and(ge(weight, minimumWeight), le(weight, maximumWeight)), weight, 0), loss)
-  })
+export const corrected = (peer: string, parameters: Parameters) => {
+  const [clipLow, clipHigh] = boundsOf(parameters)
+  const mode = peer === "slime" ? `token_${text(parameters, "tis")}` : text(parameters, "is_mode")
+  const level = mode.startsWith("token") ? "token" as const : "sequence" as const
+  const low = number(parameters, "is_clip_min", number(parameters, "tis_clip_low", 0))
+  const high = number(parameters, "is_clip_max", number(parameters, "tis_clip"))
+  return mode.endsWith("truncate")
+    ? PolicyLoss.truncated({ clipLow, clipHigh, level, cap: high })
+    : PolicyLoss.masked({ clipLow, clipHigh, level, low, high })
+}
+
+/** SkyRL's truncation alone is ours. */
+export const skyRl = (parameters: Parameters, drift: number) => {
+  const { tis_ratio_type: level, ...options } = record(parameters["off_policy_correction"])
+  const [clipLow, clipHigh] = boundsOf(parameters)
+  const cap = number(options, `${String(level)}_tis_ratio_clip_high`)
+  const isAlone = Object.keys(options).length === 1 && (level === "token" || level === "sequence") && drift <= 20
+  return isAlone ? ours(PolicyLoss.truncated({ clipLow, clipHigh, level, cap })) : skyRlCorrection(parameters)
+}
 
 /** SkyRL: outlier sequences, token masks, truncation, then sequence masks. */
-export const skyRlCorrection = (parameters: Parameters) =>
+const skyRlCorrection = (parameters: Parameters) =>
   written((inputs) => {
     const { advantages, logprobs, proximalLogprobs, samplerLogprobs } = inputs
     const options = record(parameters["off_policy_correction"])
@@ -67,8 +72,18 @@ export const skyRlCorrection = (parameters: Parameters) =>
     return where(or(or(outlier, isDropped), masked), 0, mul(stopGradient(truncated), loss))
   })
 
+/** AReaL's masks of tokens by their ratio are ours. */
+export const areal = (parameters: Parameters) => {
+  const options = record(parameters["rejection_sampling"])
+  const [clipLow, clipHigh] = boundsOf(parameters)
+  const [low, high] = [number(options, "lower", 0), number(options, "upper", Infinity)]
+  return text(options, "level") === "token" && text(options, "action") === "mask" && text(options, "metric") === "ratio"
+    ? ours(PolicyLoss.masked({ clipLow, clipHigh, level: "token", low, high }))
+    : rejection(parameters)
+}
+
 /** AReaL: rejection or clamping by a measure of the distance between proximal policy and sampler. */
-export const rejection = (parameters: Parameters) =>
+const rejection = (parameters: Parameters) =>
   written((inputs) => {
     const { advantages, logprobs, proximalLogprobs, samplerLogprobs } = inputs
     const options = record(parameters["rejection_sampling"])

@@ -17,7 +17,6 @@ const extras = {
   ceWeights: "token",
   refKlWeights: "token",
   rlWeights: "token",
-  advantageOfTeacher: "token",
   score: "sequence"
 } as const
 
@@ -28,9 +27,11 @@ export type Inputs = LossExpression.Inputs<typeof extras>
 export const written = (body: (inputs: Inputs) => PerToken | PerSequence): Expression =>
   LossExpression.make("peer", { extras }, body)
 
-/** The same expression for data that have extras. */
-export const ours = <X extends LossExpression.Extras>({ body }: LossExpression.LossExpression<X>): Expression =>
-  LossExpression.make("ours", { extras }, () => body)
+/** A loss of the library for data that have extras. */
+export const ours = <X extends LossExpression.Extras>({ body, name }: LossExpression.LossExpression<X>): Expression =>
+  LossExpression.make(name, { extras }, () => body)
+
+export const isOurs = ({ name }: Expression): boolean => name !== "peer"
 
 export const number = (parameters: Parameters, name: string, otherwise = NaN): number => {
   const value = parameters[name]
