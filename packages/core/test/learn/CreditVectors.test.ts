@@ -2,6 +2,7 @@ import { Advantage, Credit, Datum, ModelInput, type SamplingClient, type Trainin
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
+import * as RecordedLines from "../RecordedLines.ts"
 import * as Samples from "./Samples.ts"
 
 const Numbers = Schema.Array(Schema.Number)
@@ -44,11 +45,57 @@ const Distillation = Schema.Struct({
   output: Schema.Struct({ advantages: Schema.Array(Numbers), metrics: Schema.Record(Schema.String, Schema.Number) })
 })
 
-const decoded = <A>(file: string, schema: Schema.Codec<A>) =>
-  (TrainingVectors.lines(file) ?? []).flatMap((line) => Schema.is(schema)(line) ? [line] : [])
+const SelfDistillation = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("self_distillation"),
+  input: Schema.Struct({
+    datums: Schema.Array(Example),
+    group_indices: Schema.Array(Schema.Int),
+    teacher_prompts: Schema.Array(Numbers),
+    max_context_length: Schema.Int,
+    teacher_logprobs: Logprobs
+  }),
+  output: Schema.Struct({
+    advantages: Schema.Array(Numbers),
+    metrics: Schema.Record(Schema.String, Schema.Number),
+    queried: Schema.Array(Numbers)
+  })
+})
 
-const penalties = decoded("kl.jsonl", Penalty)
-const distillations = decoded("distill.jsonl", Distillation)
+const lines = TrainingVectors.lines("distill.jsonl")
+
+const isKind = (kind: string) => Schema.is(Schema.Struct({ kind: Schema.Literal(kind) }))
+
+/** Kinds without a counterpart. */
+const withoutCounterpart: Readonly<Record<string, string>> = {
+  reverse_kl_datums: "the teacher's top-k as targets has no counterpart",
+  reverse_kl_loss: "the reverse KL over the teacher's top-k has no counterpart",
+  off_policy_topk: "the teacher's top-k as targets has no counterpart",
+  domain_mix: "a mixture of domains by weights has no counterpart"
+}
+
+const reasonOf = (line: unknown): string | undefined =>
+  Object.entries(withoutCounterpart).find(([kind]) => isKind(kind)(line))?.[1]
+
+const penalties = TrainingVectors.lines("kl.jsonl").map((line) => Schema.decodeUnknownSync(Penalty)(line))
+
+const distillations = lines.filter(isKind("on_policy")).map((line) => Schema.decodeUnknownSync(Distillation)(line))
+
+const selfDistillations = lines.filter(isKind("self_distillation")).map((line) =>
+  Schema.decodeUnknownSync(SelfDistillation)(line)
+)
+
+describe("recorded distillation", () => {
+  it("is compared, but for kinds without a counterpart", () => {
+    assert.deepStrictEqual(RecordedLines.counted(lines, reasonOf), {
+      compared: 14,
+      "the teacher's top-k as targets has no counterpart": 8,
+      "the reverse KL over the teacher's top-k has no counterpart": 10,
+      "a mixture of domains by weights has no counterpart": 6
+    })
+    assert.lengthOf(lines, distillations.length + selfDistillations.length + 24)
+  })
+})
 
 /** Answers its requests in order, and remembers what it was asked. */
 const scorer = (logprobs: typeof Logprobs.Type) => {
@@ -122,7 +169,7 @@ const assertClose = (
   })
 }
 
-describe.skipIf(penalties.length === 0)("Credit.klPenalty", () => {
+describe("Credit.klPenalty", () => {
   it.effect.each(penalties)(
     "agrees with tinker-cookbook wherever tokens are trained on ($id)",
     ({ input, output }) =>
@@ -141,7 +188,7 @@ describe.skipIf(penalties.length === 0)("Credit.klPenalty", () => {
   )
 })
 
-describe.skipIf(distillations.length === 0)("Credit.distill", () => {
+describe("Credit.distill", () => {
   it.effect.each(distillations)(
     "agrees with tinker-cookbook wherever tokens are trained on ($id)",
     ({ input, output }) =>
@@ -159,6 +206,65 @@ describe.skipIf(distillations.length === 0)("Credit.distill", () => {
         const { groups, metrics } = yield* credit.assign([Samples.group(members.map(() => 0), { members })], null)
         assert.isTrue(TrainingVectors.isClose(metrics["teacher_kl"] ?? NaN, output.metrics["teacher_kl"] ?? NaN, 2e-6))
         assertClose(groups, output.advantages.filter((_, index) => isTrained(index)), examples)
+      })
+  )
+})
+
+/** Answers with the recorded log-probabilities of a sequence, and remembers what it was asked. */
+const teacherOf = ({ input, output }: typeof SelfDistillation.Type) => {
+  const asked: Array<ReadonlyArray<number>> = []
+  const client: SamplingClient.SamplingClient = {
+    modelPath: "teacher",
+    sample: () => Effect.die(new Error("nothing is sampled from the teacher")),
+    computeLogprobs: (prompt) =>
+      Effect.map(Effect.orDie(ModelInput.toTokens(prompt)), (tokens) => {
+        asked.push(Array.from(tokens))
+        const known = output.queried.findIndex((sequence) => sequence.join() === tokens.join())
+        return Float32Array.from(input.teacher_logprobs[known] ?? [], (logprob) => logprob ?? NaN)
+      })
+  }
+  return { asked, client }
+}
+
+describe("Credit.distill with a prompt of the teacher", () => {
+  it.effect.each(selfDistillations)(
+    "agrees with tinker-cookbook's self-distillation up to the teacher's context ($id)",
+    (vector) =>
+      Effect.gen(function*() {
+        const { input, output } = vector
+        const { asked, client: teacher } = teacherOf(vector)
+        const promptOf = (group: number) => input.teacher_prompts[group] ?? []
+        const rows = input.datums.flatMap((example, index) => {
+          const group = input.group_indices[index] ?? 0
+          return example.mask.includes(1) ? [{ example, group, expected: output.advantages[index] ?? [] }] : []
+        })
+        const groups = input.teacher_prompts.map((_, group) => rows.filter((row) => row.group === group))
+        const credit = Credit.distill({
+          teacher,
+          prompt: { name: "told", of: ({ key }) => Effect.succeed(ModelInput.fromTokens(promptOf(Number(key)))) },
+          maxContextLength: input.max_context_length
+        })
+        const results = groups.flatMap((rows, group) => {
+          const members = rows.map(({ example }) => Option.some(episode(example)))
+          return rows.length === 0 ? [] : [Samples.group(rows.map(() => 0), { key: String(group), members })]
+        })
+        const assigned = yield* credit.assign(results, null)
+        const ordered = groups.flat()
+        // Upstream leaves the advantages of an answer that the teacher's prompt leaves no room for; they are 0 here.
+        const fills = (group: number) => promptOf(group).length >= input.max_context_length
+        assertClose(
+          assigned.groups,
+          ordered.map(({ example, expected, group }) => fills(group) ? example.mask.map(() => 0) : expected),
+          ordered.map(({ example }) => example)
+        )
+        const isAnswer = (sequence: ReadonlyArray<number>) =>
+          !input.teacher_prompts.some((prompt) => prompt.join() === sequence.join())
+        assert.sameDeepMembers(asked, output.queried.filter(isAnswer))
+        const truncated = (assigned.metrics["teacher_truncated"] ?? 0) * ordered.length
+        assert.closeTo(truncated, output.metrics["sdft/teacher_truncated_count"] ?? NaN, 1e-9)
+        if (truncated === 0 && ordered.length > 0) {
+          assert.closeTo(assigned.metrics["teacher_kl"] ?? NaN, -(output.metrics["sdft/mean_advantage"] ?? NaN), 2e-6)
+        }
       })
   )
 })
