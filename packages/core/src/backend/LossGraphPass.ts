@@ -57,11 +57,8 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
     }
   })
 
-/**
- * Checks a graph, that each datum has its inputs in their ranks and shapes, and that all of them together take at most `mostElements`
- * numbers to compute, before anything is sent. Yields to other fibers between two datums that have to be evaluated for that.
- */
-export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph, mostElements = Infinity) {
+/** Checks what does not depend on data. */
+export const compile = Effect.fnUntraced(function*(graph: LossGraph.LossGraph) {
   const compiled = yield* Effect.mapError(
     Effect.fromResult(LossGraph.compile(graph)),
     ({ message }) => new Rejected({ detail: message })
@@ -71,20 +68,23 @@ export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.Lo
       detail: `${graph.name} declares logprobs of rank 2, expected 1: one target per token`
     })
   }
-  let total = 0
+  return compiled
+})
+
+/** Why a loss that has no gradient is refused. */
+export const withoutGradient = ({ name }: LossGraph.LossGraph) =>
+  new Rejected({ detail: `the loss ${name} does not depend on logprobs: it has no gradient` })
+
+/**
+ * Checks a graph, and that each datum has its inputs in their ranks and shapes, before anything is sent. Yields to other fibers between
+ * two datums that have to be evaluated for that.
+ */
+export const check = Effect.fnUntraced(function*(data: Data, graph: LossGraph.LossGraph) {
+  const compiled = yield* compile(graph)
   for (const [index, { inputs, targetTokens }] of data.entries()) {
     const asked = at(index, LossGraph.dryRun(compiled, inputs, targetTokens.length))
     if (Result.isFailure(asked)) return yield* asked.failure
-    const { elements, hasGradient } = asked.success
-    if (!hasGradient) {
-      return yield* new Rejected({ detail: `the loss ${graph.name} does not depend on logprobs: it has no gradient` })
-    }
-    total += elements
-    if (total > mostElements) {
-      const detail = `the loss ${graph.name} computes ${total} numbers for data[0] to data[${index}], ` +
-        `expected at most ${mostElements} in one pass: send fewer data`
-      return yield* new Rejected({ detail })
-    }
+    if (!asked.success.hasGradient) return yield* withoutGradient(graph)
     if (compiled.program === undefined) yield* Effect.yieldNow
   }
   return compiled

@@ -73,7 +73,7 @@ export const dryRun = (
   compiled: Compiled,
   inputs: Readonly<Record<string, Values>>,
   tokens: number
-): Result.Result<Pick<Evaluation, "elements" | "hasGradient">, LossGraphError> =>
+): Result.Result<Pick<Evaluation, "cost" | "hasGradient">, LossGraphError> =>
   Result.mapError(Interpreter.dryRun(compiled, inputs, tokens), named)
 
 /** Metrics of all datums: those named `:mean` are averaged over datums, all others added up. */

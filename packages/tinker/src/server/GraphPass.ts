@@ -1,44 +1,144 @@
-/** Passes whose loss is a graph, in front of any backend: by the backend itself where it computes graphs, in two passes otherwise. */
-import { Loss, type LossGraph, LossGraphPass, type Pending, TinkerError, type TrainingClient } from "@effect-rl/core"
+/**
+ * Passes whose loss is a graph, in front of any backend. The backend computes losses that are functions of each token, and small ones; all
+ * others are computed by the thread for losses, between a pass forward and a pass of their gradients.
+ */
+import {
+  Loss,
+  LossGraph,
+  LossGraphInterpreter,
+  LossGraphPass,
+  type Pending,
+  TinkerError,
+  type TrainingClient
+} from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { LossThread } from "./LossThread.ts"
+import type * as LossWork from "./LossWork.ts"
 
 type Submitted = Effect.Effect<Pending.Pending<TrainingClient.ForwardBackwardOutput>, TinkerError.TinkerError>
 
 type Client = TrainingClient.TrainingClient
 
-/** Numbers that the graph of one request may compute: 50 operations for each of 670,000 tokens. */
-const mostElements = 2 ** 25
+/** Numbers that the graph of one request may read and make: 50 operations for each of 670,000 tokens. */
+const mostCost = 2 ** 25
 
-/** The log-probabilities of a pass forward, and the loss that the graph has of them. */
+/** Most operations of a loss that a backend computes for many data at once, whose values it keeps. */
+const mostInstructions = 256
+
+/** What the server's own thread computes of one datum, and of one request, takes a few milliseconds. */
+const smallDatum = 2 ** 19
+const smallRequest = 2 ** 21
+
+const named = Effect.mapError((reason: TinkerError.Reason) =>
+  new TinkerError.TinkerError({ operation: "forwardBackwardGraph", reason })
+)
+
+/** What the backend's program takes for all data; undefined where it does not compute one of them. */
+const programCost = (client: Client, data: LossGraphPass.Data, compiled: LossGraph.Compiled): number | undefined => {
+  if (client.forwardBackwardGraph === undefined || (compiled.program?.instructions.length ?? 0) > mostInstructions) {
+    return undefined
+  }
+  let total = 0
+  for (const { inputs, targetTokens } of data) {
+    const found = LossGraphInterpreter.programCost(compiled, inputs, targetTokens.length)
+    if (found === undefined) return undefined
+    total += found.cost
+  }
+  return total
+}
+
+/** Whether all data together take little, wherever they are computed. Data that are refused take nothing more. */
+const isSmall = Effect.fnUntraced(function*(data: LossGraphPass.Data, compiled: LossGraph.Compiled) {
+  let total = 0
+  for (const { inputs, targetTokens: { length } } of data) {
+    const logprobs = { data: new Float32Array(length).fill(-1), shape: [length] }
+    const evaluated = LossGraphInterpreter.evaluate(compiled, { ...inputs, logprobs }, smallDatum)
+    if (Result.isFailure(evaluated)) return !evaluated.failure.isTooCostly
+    total += evaluated.success.cost
+    if (total > smallRequest) return false
+    yield* Effect.yieldNow
+  }
+  return true
+})
+
+const reported = (metrics: Readonly<Record<string, number>>, loss: number) => ({ ...metrics, "loss:sum": loss })
+
+/** A pass forward alone, and what `lossOf` makes of its log-probabilities. */
 const forward = Effect.fnUntraced(function*(
   client: Client,
   data: LossGraphPass.Data,
-  compiled: LossGraph.Compiled
+  lossOf: TrainingClient.CustomLoss<TinkerError.TinkerError>
 ) {
   const weighted = LossGraphPass.weighted(data)
   const pending = yield* client.forward(weighted, Loss.crossEntropy)
   return {
-    await: Effect.flatMap(
-      pending.await,
-      ({ logprobs }) =>
-        Effect.map(LossGraphPass.customLoss(compiled, data)(weighted, logprobs), ({ loss, metrics }) => ({
-          logprobs,
-          metrics: { ...metrics, "loss:sum": loss }
-        }))
-    )
+    await: Effect.flatMap(pending.await, ({ logprobs }) =>
+      Effect.map(
+        lossOf(weighted, logprobs),
+        ({ loss, metrics = {} }) => ({ logprobs, metrics: reported(metrics, loss) })
+      ))
   }
 })
 
-/** The cost of the whole request is found out before the backend is asked for anything. */
-export const submit = (
-  client: Client,
-  data: LossGraphPass.Data,
+const orderOf = (
   graph: LossGraph.LossGraph,
-  forwardOnly: boolean
-): Submitted =>
-  LossGraphPass.check(data, graph, mostElements).pipe(
-    Effect.mapError((reason) => new TinkerError.TinkerError({ operation: "forwardBackwardGraph", reason })),
-    Effect.flatMap((compiled) =>
-      forwardOnly ? forward(client, data, compiled) : LossGraphPass.submit(client, data, graph)
-    )
-  )
+  data: LossGraphPass.Data,
+  logprobs?: ReadonlyArray<Float32Array>
+): LossWork.Order => ({
+  graph,
+  mostCost,
+  data: data.map(({ inputs, targetTokens }, index) => {
+    const own = logprobs?.[index]
+    return { values: inputs, tokens: targetTokens.length, ...(own === undefined ? {} : { logprobs: own }) }
+  })
+})
+
+/** Computes the loss in the thread, after it has tried it there with every datum. */
+const inThread = Effect.fnUntraced(function*(
+  { caller, client, forwardOnly, thread }: Context,
+  data: LossGraphPass.Data,
+  graph: LossGraph.LossGraph
+) {
+  const tried = yield* named(thread.compute(caller, orderOf(graph, data)))
+  if (tried.some(({ hasGradient }) => !hasGradient)) yield* named(Effect.fail(LossGraphPass.withoutGradient(graph)))
+  const lossOf: TrainingClient.CustomLoss<TinkerError.TinkerError> = (_, logprobs) =>
+    Effect.map(named(thread.compute(caller, orderOf(graph, data, logprobs))), (evaluations) => ({
+      loss: evaluations.reduce((sum, { loss }) => sum + loss, 0),
+      gradients: evaluations.map(({ gradient }) => gradient),
+      metrics: LossGraph.combineMetrics(evaluations)
+    }))
+  return yield* forwardOnly
+    ? forward(client, data, lossOf)
+    : client.forwardBackwardCustom(LossGraphPass.weighted(data), lossOf)
+})
+
+/** Where a pass is computed. */
+export interface Context {
+  readonly client: Client
+  readonly thread: LossThread
+  /** Orders of one caller wait for each other. */
+  readonly caller: string
+  readonly forwardOnly: boolean
+}
+
+/** The cost of the whole request is found out before the backend is asked for anything. */
+export const submit = Effect.fnUntraced(function*(
+  context: Context,
+  data: LossGraphPass.Data,
+  graph: LossGraph.LossGraph
+): Effect.fn.Return<Effect.Success<Submitted>, TinkerError.TinkerError> {
+  const { client, forwardOnly } = context
+  const compiled = yield* named(LossGraphPass.compile(graph))
+  const total = forwardOnly ? undefined : programCost(client, data, compiled)
+  if (total === undefined) {
+    if (!(yield* isSmall(data, compiled))) return yield* inThread(context, data, graph)
+  } else if (total > mostCost) {
+    const detail = `the loss ${graph.name} computes ${total} numbers for ${data.length} data, ` +
+      `expected at most ${mostCost} in one pass: send fewer data`
+    return yield* named(Effect.fail(new TinkerError.Rejected({ detail })))
+  }
+  if (!forwardOnly) return yield* LossGraphPass.submit(client, data, graph)
+  yield* named(LossGraphPass.check(data, graph))
+  return yield* forward(client, data, LossGraphPass.customLoss(compiled, data))
+})

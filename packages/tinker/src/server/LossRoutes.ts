@@ -8,6 +8,7 @@ import * as Accept from "./Accept.ts"
 import * as Answer from "./Answer.ts"
 import * as Body from "./Body.ts"
 import type { Parts } from "./Parts.ts"
+import { invalid } from "./Refusal.ts"
 import type { Session } from "./Session.ts"
 
 /** Losses of one session. */
@@ -27,9 +28,6 @@ const keeper = () => {
 
   return Effect.fnUntraced(function*(session: Session, id: string, graph: LossGraph.LossGraph, characters: number) {
     const { losses, scope, tenant } = session
-    if (characters > mostCharacters) {
-      return yield* rejected(`the loss has ${characters} characters, expected at most ${mostCharacters}`)
-    }
     yield* Effect.mapError(Effect.fromResult(LossGraph.compile(graph)), ({ message }) => rejected(message))
     if (losses.size >= mostLosses) {
       return yield* rejected(`the session has ${mostLosses} custom losses: begin another`)
@@ -44,9 +42,15 @@ const keeper = () => {
   })
 }
 
+const parse = Body.parse(Wire.CreateCustomLossRequest)
+
 const create = (parts: Parts, keep: ReturnType<typeof keeper>) =>
   Effect.gen(function*() {
-    const { text, value } = yield* Body.json(Wire.CreateCustomLossRequest)
+    const text = yield* Body.text
+    if (text.length > mostCharacters) {
+      return yield* invalid(`the loss has ${text.length} characters, expected at most ${mostCharacters}`)
+    }
+    const value = yield* parse(text)
     const { custom_loss_seq_id, graph, inputs, name, session_id } = value
     const session = yield* parts.sessions.touch(session_id)
     const id = `${session.id}:loss:${custom_loss_seq_id}`

@@ -5,6 +5,7 @@ import type { Audit } from "./Audit.ts"
 import type { Checkpoints } from "./Checkpoints.ts"
 import type { Fair } from "./Fair.ts"
 import type { Futures } from "./Futures.ts"
+import type { LossThread } from "./LossThread.ts"
 import type { RateLimit } from "./RateLimit.ts"
 import type { Refusal } from "./Refusal.ts"
 import type { Sessions } from "./Sessions.ts"
@@ -17,6 +18,8 @@ export interface Parts {
   readonly audit: Audit
   /** Sequences that the backend samples at once, shared between callers. */
   readonly sampling: Fair
+  /** Computes losses that take long. */
+  readonly lossThread: LossThread
   /** The limit on requests to sample. */
   readonly rateLimit: RateLimit
   /** Whether clients are asked to compress their training passes. */

@@ -42,12 +42,18 @@ const graphOf = Effect.fnUntraced(function*({ session }: Model, request: PassReq
   }))
 })
 
-const runGraph = Effect.fnUntraced(function*(model: Model, request: PassRequest.PassRequest, operation: string) {
+const runGraph = Effect.fnUntraced(function*(
+  { lossThread: thread }: Parts,
+  model: Model,
+  request: PassRequest.PassRequest,
+  operation: string
+) {
   const { data, graph } = yield* Accept.named(operation)(Effect.gen(function*() {
     const graph = yield* graphOf(model, request)
     return { graph, data: yield* Effect.flatMap(PassData.toGraphData(request, graph), nonEmpty) }
   }))
-  const pending = yield* GraphPass.submit(model.client, data, graph, request.forwardOnly)
+  const { client, session: { tenant: caller = "" } } = model
+  const pending = yield* GraphPass.submit({ client, thread, caller, forwardOnly: request.forwardOnly }, data, graph)
   return Effect.map(
     pending.await,
     ({ logprobs, metrics }) => Answer.Pass({ result: { metrics, outputs: logprobs.map((logprobs) => ({ logprobs })) } })
@@ -55,8 +61,13 @@ const runGraph = Effect.fnUntraced(function*(model: Model, request: PassRequest.
 })
 
 /** An invalid request uses its turn as well, so that later ones do not wait for it. */
-const run = Effect.fnUntraced(function*(model: Model, request: PassRequest.PassRequest, operation: string) {
-  if (request.lossFn === "custom") return yield* runGraph(model, request, operation)
+const run = Effect.fnUntraced(function*(
+  parts: Parts,
+  model: Model,
+  request: PassRequest.PassRequest,
+  operation: string
+) {
+  if (request.lossFn === "custom") return yield* runGraph(parts, model, request, operation)
   const pass = yield* Accept.named(operation)(PassData.toPass(request))
   const data = yield* Accept.named(operation)(nonEmpty(pass.data))
   const { client } = model
@@ -86,7 +97,7 @@ const accept = Effect.fnUntraced(function*(parts: Parts, { bytes, content, reque
     sequence: request.seqId,
     content,
     tokens: Math.ceil(bytes / bytesPerToken),
-    submit: run(model, request, operation)
+    submit: run(parts, model, request, operation)
   })
 })
 

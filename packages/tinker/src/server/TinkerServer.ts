@@ -31,6 +31,7 @@ import * as Futures from "./Futures.ts"
 import * as Links from "./Links.ts"
 import * as LoadRoutes from "./LoadRoutes.ts"
 import * as LossRoutes from "./LossRoutes.ts"
+import * as LossThread from "./LossThread.ts"
 import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
@@ -96,6 +97,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
     checkpoints: yield* Scope.provide(Checkpoints.make(options.checkpoints), scope),
     audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
     sampling: Fair.make(PieceSampling.capacity),
+    lossThread: yield* Scope.provide(LossThread.make(), scope),
     rateLimit: samplesPerMinute === undefined ? RateLimit.none : yield* RateLimit.perMinute(samplesPerMinute),
     compressPasses: options.compressPasses ?? false,
     tokenizerOf,

@@ -9,7 +9,7 @@ import {
 } from "@effect-rl/core"
 import { Script } from "@effect-rl/core/testing"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import * as Client from "../Client.ts"
 import * as Api from "./Api.ts"
@@ -95,6 +95,43 @@ const passOf = (
 
 const text = (body: Api.Body, key: string) => String(body[key])
 
+type Metrics = Readonly<Record<string, number>>
+
+const node = (name: string, target: string, ...args: LossGraph.Node["args"]): LossGraph.Node => ({
+  op: "call_function",
+  name,
+  target,
+  args,
+  kwargs: {}
+})
+
+/** A loss with more nodes, whose results nothing reads. */
+const graphWith = (more: ReadonlyArray<LossGraph.Node>): LossGraph.LossGraph => {
+  const { graph, inputs, name } = graphOf(PolicyLoss.dppo())
+  const inputsEnd = graph.nodes.findLastIndex(({ op }) => op === "placeholder") + 1
+  return { name, inputs, graph: { ...graph, nodes: graph.nodes.toSpliced(inputsEnd, 0, ...more) } }
+}
+
+const wide = node("wide", "torch.zeros", 1_500_000)
+
+const again = (count: number, target: string, ...args: LossGraph.Node["args"]) =>
+  Array.from({ length: count }, (_, index) => node(`again_${index}`, target, { ref: "wide" }, ...args))
+
+/** Graphs whose results have few elements, or are little of what they read. */
+const costly: ReadonlyArray<readonly [title: string, ...nodes: ReadonlyArray<LossGraph.Node>]> = [
+  ["sums", wide, ...again(40, "torch.sum")],
+  ["a product of vectors", wide, node("product", "torch.dot", { ref: "wide" }, { ref: "wide" })],
+  [
+    "a product of matrices",
+    node("matrix", "torch.zeros", 200, 200),
+    node("product", "torch.matmul", { ref: "matrix" }, { ref: "matrix" })
+  ],
+  ["a median", wide, ...again(1, "torch.median")],
+  ["the place of an extreme", wide, ...again(3, "torch.argmax")],
+  ["differences of differences", wide, ...again(1, "torch.diff", 1_000_000_000)],
+  ["sums from the beginning", wide, ...again(7, "torch.cumsum", 0)]
+]
+
 describe("a custom loss", () => {
   layer(Api.server())((it) => {
     it.effect("is kept for its session, and a pass names it", () =>
@@ -155,29 +192,64 @@ describe("a custom loss", () => {
     it.effect("may compute a bounded amount in one request, however little a datum takes", () =>
       Effect.gen(function*() {
         const { model_id, session_id } = yield* Api.model
-        const { graph, inputs, name } = graphOf(PolicyLoss.dppo())
-        const large = [0, 1].map((at): LossGraph.Node => ({
-          op: "call_function",
-          name: `large_${at}`,
-          target: "torch.zeros",
-          args: [2048, 2048],
-          kwargs: {}
-        }))
-        const inputsEnd = graph.nodes.findLastIndex(({ op }) => op === "placeholder") + 1
-        const nodes = graph.nodes.toSpliced(inputsEnd, 0, ...large)
-        const id = (yield* create(session_id, { name, inputs, graph: { ...graph, nodes } }))["loss_id"]
+        const large = [0, 1, 2].map((at) => node(`large_${at}`, "torch.zeros", 2048, 512))
+        const id = (yield* create(session_id, graphWith(large)))["loss_id"]
         const many = yield* passOf(model_id, 1, id, {}, "/forward_backward", 9)
-        assert.match(text(many, "error"), /computes \d+ numbers for data\[0\] to data\[3\], expected at most 33554432/)
+        assert.match(
+          text(many, "error"),
+          /takes more than 33554432 numbers for data\[0\] to data\[5\], expected .*: send fewer data/
+        )
         assert.strictEqual(many["category"], "user")
         const small = (yield* create(session_id, graphOf(PolicyLoss.dppo()), 1))["loss_id"]
         assert.property((yield* passOf(model_id, 2, small, {}, "/forward_backward", 9))["metrics"], "loss:sum")
       }))
 
+    it.effect.each(costly)(
+      "is refused by what it reads and makes inside, before it does: %s",
+      ([, ...nodes]) =>
+        Effect.gen(function*() {
+          const { model_id, session_id } = yield* Api.model
+          const id = (yield* create(session_id, graphWith(nodes)))["loss_id"]
+          const failed = yield* passOf(model_id, 1, id)
+          assert.match(text(failed, "error"), /take more than 16777216 numbers to compute: use smaller tensors/)
+          assert.strictEqual(failed["category"], "user")
+        })
+    )
+
+    it.effect("that takes long is computed beside the server, which answers others meanwhile", () =>
+      Effect.gen(function*() {
+        const { model_id, session_id } = yield* Api.model
+        const small = (yield* create(session_id, graphOf(PolicyLoss.dppo())))["loss_id"]
+        const large = (yield* create(
+          session_id,
+          graphWith([
+            node("wide", "torch.zeros", 1_000_000),
+            node("sorted", "torch.cumsum", { ref: "wide" }, 0)
+          ]),
+          1
+        ))["loss_id"]
+        const answered: Array<string> = []
+        const pass = yield* Effect.forkChild(
+          Effect.tap(passOf(model_id, 1, large), () => Effect.sync(() => answered.push("pass"))),
+          { startImmediately: true }
+        )
+        yield* Effect.tap(Api.get("/healthz"), () => Effect.sync(() => answered.push("other")))
+        const output = yield* Fiber.join(pass)
+        assert.deepStrictEqual(answered, ["other", "pass"])
+        const expected = yield* passOf(model_id, 2, small)
+        const forward = yield* passOf(model_id, 3, large, {}, "/forward")
+        for (const { metrics } of [output, forward].map((body) => ({ metrics: body["metrics"] as Metrics }))) {
+          assert.closeTo(metrics["loss:sum"] ?? NaN, (expected["metrics"] as Metrics)["loss:sum"] ?? NaN, 1e-6)
+        }
+      }))
+
     it.effect("has a bounded number of characters, however few of them are computed", () =>
       Effect.gen(function*() {
         const session_id = yield* Api.session
-        const refused = yield* create(session_id, { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(300_000) })
-        assert.match(text(refused, "error"), /the loss has 30\d{4} characters, expected at most 262144/)
+        const loss = { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(300_000) }
+        const refused = yield* Api.post("/create_custom_loss", { session_id, custom_loss_seq_id: 0, ...loss })
+        assert.strictEqual(refused.status, 422)
+        assert.match(text(refused.body, "detail"), /the loss has 30\d{4} characters, expected at most 262144/)
         const large = { ...graphOf(PolicyLoss.dppo()), name: "x".repeat(250_000) }
         for (let count = 1; count <= 64; count++) {
           assert.property(yield* create(session_id, large, count), "loss_id")

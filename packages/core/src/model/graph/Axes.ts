@@ -1,4 +1,5 @@
 /** The dimensions that an operation takes together, and the elements that go into each place of its result. */
+import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import * as Tensor from "./Tensor.ts"
 import type { Arguments } from "./Value.ts"
@@ -45,7 +46,9 @@ export const spread = (x: Variable, group: Variable, axes: Axes) => Variable.gat
 
 /** The members of each group in order, by their place in the data. */
 export const membersOf = ({ index, shape }: Axes): ReadonlyArray<ReadonlyArray<number>> => {
-  const members = Array.from({ length: Tensor.sizeOf(shape) }, (): Array<number> => [])
+  const groups = Tensor.sizeOf(shape)
+  spend(4 * (index.length + groups))
+  const members = Array.from({ length: groups }, (): Array<number> => [])
   index.forEach((group, at) => members[group]?.push(at))
   return members
 }

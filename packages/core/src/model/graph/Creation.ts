@@ -31,8 +31,7 @@ const arange: Operation = {
     const step = args.number("step", 1)
     const count = Math.max(0, Math.ceil((end - start) / step))
     const kind = kindOf(args.get("dtype")) ?? ([start, end, step].every(Number.isInteger) ? "int" : "single")
-    const tensor = Tensor.full(kind, [count], 0)
-    return Variable.constant({ ...tensor, data: tensor.data.map((_, i) => start + i * step) })
+    return Variable.constant({ ...Tensor.range(start, count, step), kind })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Functions of each element alone, with their slopes. */
+import { spend } from "./Cost.ts"
 import * as Loops from "./Loops.ts"
 import { binary, unary } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
@@ -58,6 +59,7 @@ export const where = (condition: Variable, x: Variable, y: Variable): Variable =
   const chosen = expand(condition).tensor.data
   const [left, right] = [expand(x), expand(y)]
   const both = Variable.concatenate([left, right], [2 * chosen.length])
+  spend(2 * chosen.length)
   const index = Int32Array.from(chosen, (value, i) => value === 0 ? chosen.length + i : i)
   return Variable.gather({ ...both, tensor: Tensor.make(kind, both.tensor.shape, both.tensor.data) }, shape, index)
 }

@@ -25,7 +25,7 @@ export const fits = (program: TokenProgram, datum: Inputs, tokens: number): bool
 }
 
 /** Numbers of the values of a datum, each of which is computed wherever it counts. */
-export const elementsOf = ({ instructions, perToken }: TokenProgram, tokens: number): number =>
+export const costOf = ({ instructions, perToken }: TokenProgram, tokens: number): number =>
   perToken * tokens + instructions.length - perToken
 
 /** The tokens that are computed, those of one datum after those of another. */
@@ -106,7 +106,7 @@ export const evaluate = (program: TokenProgram, data: ReadonlyArray<Inputs>) => 
     loss: loss.values[datum] ?? NaN,
     gradient,
     hasGradient: loss.isTracked,
-    elements: elementsOf(program, gradient.length),
+    cost: costOf(program, gradient.length),
     metrics: Object.fromEntries(metrics.map(([name, { values }]) => [name, values[datum] ?? NaN]))
   }))
 }

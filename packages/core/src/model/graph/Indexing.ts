@@ -1,4 +1,5 @@
 /** Elements chosen by their places. */
+import { spend } from "./Cost.ts"
 import { inPlace, reshaped } from "./Shapes.ts"
 import * as Tensor from "./Tensor.ts"
 import { isConstant, isList, isSlice, type Operation, type Slice, type Value } from "./Value.ts"
@@ -36,6 +37,7 @@ export const selected = (x: Variable, axis: number, places: Tensor.Tensor): Vari
     ...Tensor.stridesOf(places.shape),
     ...own.slice(axis + 1).map(() => 0)
   ])
+  spend(2 * outer.length)
   const index = outer.map((at, i) =>
     at + placeOf(places.data[inner[i] ?? 0] ?? 0, own[axis] ?? 0) * (strides[axis] ?? 0)
   )
@@ -50,6 +52,7 @@ const masked = (x: Variable, mask: Tensor.Tensor): Variable => {
   }
   const rest = own.slice(mask.shape.length)
   const flat = reshaped(x, [mask.data.length, ...rest])
+  spend(4 * mask.data.length)
   const places = [...mask.data.keys()].filter((at) => mask.data[at] !== 0)
   return selected(flat, 0, Tensor.make("int", [places.length], Float64Array.from(places)))
 }
@@ -76,8 +79,7 @@ const indexed = (x: Variable, parts: ReadonlyArray<Value>): Variable => {
     else if (isConstant(part, "Ellipsis")) axis += x.tensor.shape.length - used
     else if (isSlice(part)) {
       const { count, from, step } = range(part, length)
-      const places = Float64Array.from({ length: count }, (_, i) => from + i * step)
-      result = selected(result, axis++, Tensor.make("int", [count], places))
+      result = selected(result, axis++, Tensor.range(from, count, step))
     } else if (typeof part === "number") {
       result = selected(result, axis, Tensor.scalar(placeOf(part, length), "int"))
     } else if (Variable.isVariable(part)) {
@@ -115,6 +117,7 @@ const gathered: Operation = {
     const axis = Tensor.axisOf(args.number("dim"), x.tensor.shape.length)
     const strides = Tensor.stridesOf(x.tensor.shape)
     const others = Tensor.indexOf(places.shape, strides.map((stride, at) => at === axis ? 0 : stride))
+    spend(2 * others.length)
     return Variable.gather(
       x,
       places.shape,
@@ -130,8 +133,7 @@ export const shared: Readonly<Record<string, Operation>> = {
     run: (args) => {
       const x = args.tensor("input")
       const [from, length] = [args.number("start"), args.number("length")]
-      const places = Float64Array.from({ length }, (_, i) => from + i)
-      return selected(x, Tensor.axisOf(args.number("dim"), x.tensor.shape.length), Tensor.make("int", [length], places))
+      return selected(x, Tensor.axisOf(args.number("dim"), x.tensor.shape.length), Tensor.range(from, length))
     }
   },
   select: {

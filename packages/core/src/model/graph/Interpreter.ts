@@ -2,11 +2,12 @@
 import * as Result from "effect/Result"
 import type { LossGraph } from "../LossGraph.ts"
 import * as Compile from "./Compile.ts"
+import * as Cost from "./Cost.ts"
 import * as Execution from "./Execution.ts"
 import { Refusal } from "./Refusal.ts"
 import * as Tensor from "./Tensor.ts"
 import type * as TokenProgram from "./TokenProgram.ts"
-import { call, isList, type Value } from "./Value.ts"
+import { call, type Value } from "./Value.ts"
 import * as Variable from "./Variable.ts"
 
 export { Refusal } from "./Refusal.ts"
@@ -24,13 +25,13 @@ export interface Evaluation {
   readonly gradient: Float64Array
   /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
   readonly hasGradient: boolean
-  /** Numbers in all values that were computed, in proportion to the work. */
-  readonly elements: number
+  /** Numbers that were read and made, in proportion to the work. */
+  readonly cost: number
   readonly metrics: Readonly<Record<string, number>>
 }
 
 const refusal = (cause: unknown, node: string, title: string) =>
-  cause instanceof Refusal
+  cause instanceof Refusal || cause instanceof Cost.TooCostly
     ? cause
     : new Refusal(node, `${title}: ${cause instanceof Error ? cause.message : String(cause)}`)
 
@@ -42,7 +43,10 @@ const refusal = (cause: unknown, node: string, title: string) =>
  *   LossGraphInterpreter.evaluate(compiled, { logprobs: { data: [-0.5, -0.1], shape: [2] } }))
  */
 export const compile = (graph: LossGraph): Result.Result<Compiled, Refusal> =>
-  Result.try({ try: () => Compile.compile(graph), catch: (cause) => refusal(cause, "graph", "cannot be read") })
+  Result.try({
+    try: () => Compile.compile(graph),
+    catch: (cause) => cause instanceof Refusal ? cause : new Refusal("graph", `cannot be read: ${String(cause)}`)
+  })
 
 const inputs = ({ source }: Compiled, given: TokenProgram.Inputs) =>
   source.inputs.map(({ name, rank }) => {
@@ -51,17 +55,16 @@ const inputs = ({ source }: Compiled, given: TokenProgram.Inputs) =>
     if (values.shape.length !== rank) {
       throw new Refusal(name, `has rank ${values.shape.length}, declared with rank ${rank}`)
     }
+    Cost.spend(values.data.length)
     const tensor = Tensor.make("float", values.shape, Float64Array.from(values.data))
     return [name, name === "logprobs" ? Variable.input(tensor) : Variable.constant(tensor)] as const
   })
 
-/** Most elements of all values of one evaluation together, so that a graph from outside cannot exhaust the memory. */
-const maximumTotal = 2 ** 25
+/** Most numbers that one evaluation reads and makes, so that a graph from outside cannot exhaust the memory. */
+export const maximumCost = 2 ** 24
 
-const elementsOf = (value: Value): number => {
-  if (Variable.isVariable(value)) return value.tensor.data.length
-  return isList(value) ? value.reduce<number>((sum, one) => sum + elementsOf(one), 1) : 1
-}
+/** Most numbers of the values of one datum in a program, which reads and makes nothing else. */
+const maximumProgramCost = 2 ** 25
 
 const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string): Variable.Variable => {
   const value = values.get(node)
@@ -70,23 +73,20 @@ const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string
     : Tensor.refuse(`${what} is not a scalar tensor`)
 }
 
-const run = (compiled: Compiled, given: TokenProgram.Inputs): Evaluation => {
+const run = (compiled: Compiled, given: TokenProgram.Inputs, reached: (node: string) => void) => {
   const values = new Map<string, Value>(inputs(compiled, given))
   const logprobs = values.get("logprobs")
-  let total = 0
   for (const { args, named, node, operation, title } of compiled.steps) {
+    reached(node)
+    Cost.spend(Variable.fewest)
     const step = Result.try({
       try: () =>
         call(operation, args.map((arg) => arg(values)), new Map(named.map(([name, arg]) => [name, arg(values)]))),
       catch: (cause) => refusal(cause, node, title)
     })
-    const value = Result.getOrThrow(step)
-    total += elementsOf(value)
-    if (total > maximumTotal) {
-      throw new Refusal(node, `the values up to here have more than ${maximumTotal} elements`)
-    }
-    values.set(node, value)
+    values.set(node, Result.getOrThrow(step))
   }
+  reached("output")
   const loss = scalarOf(values, compiled.loss, "the loss")
   const metrics = compiled.metrics.map(([name, node]): [string, number] => [
     name,
@@ -96,18 +96,40 @@ const run = (compiled: Compiled, given: TokenProgram.Inputs): Evaluation => {
     loss: loss.tensor.data[0] ?? NaN,
     gradient: Variable.isVariable(logprobs) ? Variable.gradient(loss, logprobs) : new Float64Array(),
     hasGradient: loss.isTracked,
-    elements: total,
     metrics: Object.fromEntries(metrics)
   }
 }
 
-/** Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads. */
-export const evaluate = (compiled: Compiled, inputs: TokenProgram.Inputs): Result.Result<Evaluation, Refusal> =>
-  Result.try({ try: () => run(compiled, inputs), catch: (cause) => refusal(cause, "output", compiled.source.name) })
+/**
+ * Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads, where they take at most `most` numbers
+ * to compute.
+ */
+export const evaluate = (
+  compiled: Compiled,
+  inputs: TokenProgram.Inputs,
+  most = maximumCost
+): Result.Result<Evaluation, Refusal> => {
+  let at = "graph"
+  const reached = (node: string) => {
+    at = node
+  }
+  return Result.try({
+    try: () => {
+      const { cost, value } = Cost.within(most, () => run(compiled, inputs, reached))
+      return { ...value, cost }
+    },
+    catch: (cause) => {
+      const found = refusal(cause, "output", compiled.source.name)
+      return found instanceof Refusal
+        ? found
+        : new Refusal(at, `the values up to here take more than ${most} numbers to compute: use smaller tensors`, true)
+    }
+  })
+}
 
 /** Whether the program of a graph can compute a datum of so many tokens, apart from its log-probabilities. */
 const canCompute = (program: TokenProgram.TokenProgram, inputs: TokenProgram.Inputs, tokens: number): boolean =>
-  Execution.fits(program, inputs, tokens) && Execution.elementsOf(program, tokens) <= maximumTotal
+  Execution.fits(program, inputs, tokens) && Execution.costOf(program, tokens) <= maximumProgramCost
 
 /** `evaluate` of many data: at once where the graph has a program, which adds up gradients in another order. */
 export const evaluateAll = (
@@ -124,17 +146,25 @@ export const evaluateAll = (
     : data.map((inputs) => evaluate(compiled, inputs))
 }
 
+/** What the program of a graph takes for a datum of so many tokens; undefined where a graph has none, or the datum does not fit it. */
+export const programCost = ({ program }: Compiled, inputs: TokenProgram.Inputs, tokens: number) =>
+  program !== undefined && canCompute(program, inputs, tokens)
+    ? { cost: Execution.costOf(program, tokens), hasGradient: program.loss.isTracked }
+    : undefined
+
+/** Stands for the log-probabilities of tokens that have none yet. */
+const likely = (tokens: number) => ({ data: new Float32Array(tokens).fill(-1), shape: [tokens] })
+
 /** What an evaluation of a datum of so many tokens takes, whatever its log-probabilities are, or why there is none. */
 export const dryRun = (
   compiled: Compiled,
   inputs: TokenProgram.Inputs,
   tokens: number
-): Result.Result<Pick<Evaluation, "elements" | "hasGradient">, Refusal> => {
-  const { program } = compiled
-  if (program !== undefined && canCompute(program, inputs, tokens)) {
-    return Result.succeed({ elements: Execution.elementsOf(program, tokens), hasGradient: program.loss.isTracked })
-  }
-  return evaluate(compiled, { ...inputs, logprobs: { data: new Float32Array(tokens).fill(-1), shape: [tokens] } })
+): Result.Result<Pick<Evaluation, "cost" | "hasGradient">, Refusal> => {
+  const known = programCost(compiled, inputs, tokens)
+  return known === undefined
+    ? evaluate(compiled, { ...inputs, logprobs: likely(tokens) })
+    : Result.succeed(known)
 }
 
 /** Why an evaluation cannot be trained with, in words. */

@@ -39,7 +39,7 @@ export const shared: Readonly<Record<string, Operation>> = {
     parameters: ["input", "other"],
     run: (args) => {
       const [x, y] = [args.tensor("input"), args.tensor("other")]
-      const column = Variable.gather(x, [x.tensor.data.length, 1], Int32Array.from(x.tensor.data.keys()))
+      const column = Variable.gather(x, [x.tensor.data.length, 1], Tensor.places(x.tensor.data.length))
       return Elementwise.multiply(column, y)
     }
   }

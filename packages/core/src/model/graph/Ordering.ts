@@ -1,5 +1,6 @@
 /** Extremes, ranks and quantiles. */
 import { type Axes, axesIn, axesOf, membersOf, pick, spread, sumOver } from "./Axes.ts"
+import { sorting, spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import * as Tensor from "./Tensor.ts"
 import { type NamedTuple, namedTuple, type Operation } from "./Value.ts"
@@ -46,13 +47,16 @@ const withPlaces = (
 ): NamedTuple => {
   const axes = axesOf(x.tensor, [dim], keep)
   const members = membersOf(axes)
+  spend(2 * axes.index.length)
   const chosen = members.map(choose)
   const places = Float64Array.from(members, (group, at) => group.indexOf(chosen[at] ?? 0))
   return withIndices(x, axes.shape, Int32Array.from(chosen), places)
 }
 
-const ascending = ({ tensor: { data } }: Variable) => (members: ReadonlyArray<number>) =>
-  [...members].sort((a, b) => (data[a] ?? 0) - (data[b] ?? 0) || a - b)
+const ascending = ({ tensor: { data } }: Variable) => (members: ReadonlyArray<number>) => {
+  spend(sorting(members.length))
+  return [...members].sort((a, b) => (data[a] ?? 0) - (data[b] ?? 0) || a - b)
+}
 
 const medianOf = (x: Variable) => (members: ReadonlyArray<number>) =>
   ascending(x)(members)[Math.floor((members.length - 1) / 2)] ?? 0
@@ -83,6 +87,7 @@ const argument = (beats: (a: number, b: number) => boolean): Operation => ({
   run: (args) => {
     const x = args.tensor("input")
     if (!args.has("dim")) {
+      spend(4 * x.tensor.data.length)
       return Variable.number(best(x, beats)([...x.tensor.data.keys()]), "int")
     }
     return withPlaces(x, args.number("dim"), args.flag("keepdim", false), best(x, beats))[1]
@@ -94,6 +99,7 @@ const cumulativeExtreme = (beats: (a: number, b: number) => boolean): Operation 
   run: (args) => {
     const x = args.tensor("input")
     const members = membersOf(axesOf(x.tensor, [args.number("dim")], false))
+    spend(4 * x.tensor.data.length)
     const index = new Int32Array(x.tensor.data.length)
     const places = new Float64Array(index.length)
     for (const group of members) {
@@ -115,6 +121,7 @@ const sorted = (x: Variable, dim: number, isDescending: boolean, count?: number)
   if (length > axes.count || length < 0) Tensor.refuse(`k is ${length}, expected at most ${axes.count}`)
   const { data } = x.tensor
   const sign = isDescending ? -1 : 1
+  spend(8 * data.length + sorting(data.length))
   const orders = membersOf(axes).map((members) =>
     members.map((at, place) => ({ at, place })).sort((a, b) =>
       sign * ((data[a.at] ?? 0) - (data[b.at] ?? 0)) || a.place - b.place
@@ -122,6 +129,7 @@ const sorted = (x: Variable, dim: number, isDescending: boolean, count?: number)
   )
   const shape = x.tensor.shape.length === 0 ? [] : x.tensor.shape.map((size, at) => at === axis ? length : size)
   const own = axesOf(Tensor.full("float", shape, 0), [dim], false)
+  spend(8 * own.index.length)
   const taken = new Map<number, number>()
   const entries = Array.from(own.index, (group) => {
     const place = taken.get(group) ?? 0

@@ -1,4 +1,5 @@
 /** Concatenating, splitting and flipping tensors. */
+import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import { selected } from "./Indexing.ts"
 import { inPlace, reshaped, sizesOf, swapped } from "./Shapes.ts"
@@ -27,16 +28,18 @@ const split = (x: Variable, sizes: ReadonlyArray<number>, dim: number): Value =>
   const axis = Tensor.axisOf(dim, x.tensor.shape.length)
   let from = 0
   return sizes.map((size) => {
-    const places = Float64Array.from({ length: size }, (_, i) => from + i)
+    const places = Tensor.range(from, size)
     from += size
-    return selected(x, axis, Tensor.make("int", [size], places))
+    return selected(x, axis, places)
   })
 }
 
-const lengthsOf = (total: number, size: number) =>
-  size > 0
-    ? Array.from({ length: Math.ceil(total / size) }, (_, i) => Math.min(size, total - i * size))
-    : Tensor.refuse(`pieces of ${size}`)
+const lengthsOf = (total: number, size: number) => {
+  if (!Number.isInteger(size) || size < 1) return Tensor.refuse(`pieces of ${size}`)
+  const count = Math.ceil(total / size)
+  spend(Variable.fewest * count)
+  return Array.from({ length: count }, (_, i) => Math.min(size, total - i * size))
+}
 
 const splitOperation: Operation = {
   parameters: ["input", "split_size", "dim"],
@@ -53,14 +56,14 @@ const flipped = (x: Variable, dims: ReadonlyArray<number>): Variable =>
   dims.reduce((result, dim) => {
     const axis = Tensor.axisOf(dim, result.tensor.shape.length)
     const length = result.tensor.shape[axis] ?? 1
-    const places = Float64Array.from({ length }, (_, i) => length - 1 - i)
-    return selected(result, axis, Tensor.make("int", [length], places))
+    return selected(result, axis, Tensor.range(length - 1, length, -1))
   }, x)
 
 const rolled = (x: Variable, shift: number, dim: number | undefined): Variable => {
   if (dim === undefined) return reshaped(rolled(reshaped(x, [-1]), shift, 0), x.tensor.shape)
   const axis = Tensor.axisOf(dim, x.tensor.shape.length)
   const length = x.tensor.shape[axis] ?? 1
+  spend(length)
   const places = Float64Array.from({ length }, (_, i) => ((i - shift) % length + length) % length)
   return selected(x, axis, Tensor.make("int", [length], places))
 }
@@ -73,10 +76,10 @@ const difference: Operation = {
     const once = (x: Variable) => {
       const axis = Tensor.axisOf(dim, x.tensor.shape.length)
       const length = Math.max((x.tensor.shape[axis] ?? 1) - 1, 0)
-      const from = (start: number) =>
-        selected(x, axis, Tensor.make("int", [length], Float64Array.from({ length }, (_, i) => start + i)))
+      const from = (start: number) => selected(x, axis, Tensor.range(start, length))
       return Elementwise.subtract(from(1), from(0))
     }
+    spend(Variable.fewest * args.number("n", 1))
     return Array.from({ length: args.number("n", 1) }).reduce<Variable>((x) => once(x), args.tensor("input"))
   }
 }
@@ -92,6 +95,7 @@ const triangle = (isLower: boolean): Operation => ({
       const above = at % columns - Math.floor(at / columns)
       return isLower ? above <= offset : above >= offset
     }
+    spend(4 * x.tensor.data.length)
     const kept = Float64Array.from(x.tensor.data.keys(), (at) => Number(isKept(at)))
     return Elementwise.where(Variable.constant(Tensor.make("bool", x.tensor.shape, kept)), x, Variable.number(0))
   }

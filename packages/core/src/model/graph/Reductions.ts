@@ -1,5 +1,6 @@
 /** Sums, means and logic over a dimension, or all of a tensor. */
 import { type Axes, axesIn, axesOf, meanOver, membersOf, pick, spread, sumOver } from "./Axes.ts"
+import { spend } from "./Cost.ts"
 import * as Elementwise from "./Elementwise.ts"
 import { best, greater } from "./Ordering.ts"
 import * as Tensor from "./Tensor.ts"
@@ -38,15 +39,18 @@ const product: Operation = {
     const { data, kind } = x.tensor
     const times = (group: ReadonlyArray<number>, without = -1) =>
       group.reduce((found, at) => at === without ? found : found * (data[at] ?? 0), 1)
+    spend(data.length)
     const output = Float64Array.from(members, (group) => times(group))
     return Variable.whole(
       Tensor.make(kind === "bool" ? "int" : kind, axes.shape, output),
       x,
-      (gradient) =>
-        Float64Array.from(
+      (gradient) => {
+        spend(data.length * axes.count)
+        return Float64Array.from(
           data,
           (_, at) => (gradient[axes.index[at] ?? 0] ?? 0) * times(members[axes.index[at] ?? 0] ?? [], at)
         )
+      }
     )
   }
 }
@@ -92,6 +96,7 @@ const cumulative = (x: Variable, dim: number): Variable => {
   const axes = axesOf(x.tensor, [dim], false)
   const members = membersOf(axes)
   const { data, kind, shape } = x.tensor
+  spend(2 * data.length)
   const output = new Float64Array(data.length)
   for (const group of members) {
     let total = 0
@@ -101,6 +106,7 @@ const cumulative = (x: Variable, dim: number): Variable => {
     }
   }
   return Variable.whole(Tensor.make(kind === "bool" ? "int" : kind, shape, output), x, (gradient) => {
+    spend(4 * data.length)
     const own = new Float64Array(data.length)
     for (const group of members) {
       let total = 0
@@ -118,6 +124,7 @@ const anyOrAll = (start: boolean): Operation => ({
   run: (args) => {
     const x = args.tensor("input")
     const axes = axesIn(args, x)
+    spend(axes.index.length)
     const found = membersOf(axes).map((members) => {
       const isTrue = (at: number) => x.tensor.data[at] !== 0
       return Number(start ? members.every(isTrue) : members.some(isTrue))

@@ -2,9 +2,12 @@
 export class Refusal extends Error {
   readonly node: string
   readonly detail: string
-  constructor(node: string, detail: string) {
+  /** Whether a smaller evaluation may succeed. */
+  readonly isTooCostly: boolean
+  constructor(node: string, detail: string, isTooCostly = false) {
     super(`${node}: ${detail}`)
     this.node = node
     this.detail = detail
+    this.isTooCostly = isTooCostly
   }
 }

@@ -6,7 +6,7 @@ import * as Variable from "./Variable.ts"
 type Variable = Variable.Variable
 
 export const inPlace = (x: Variable, shape: Tensor.Shape) =>
-  Variable.gather(x, shape, Int32Array.from(x.tensor.data.keys()))
+  Variable.gather(x, shape, Tensor.places(x.tensor.data.length))
 
 export const reshaped = (x: Variable, sizes: ReadonlyArray<number>): Variable => {
   const count = x.tensor.data.length

@@ -1,4 +1,5 @@
 /** Dense arrays of up to a few dimensions, as the operations of a loss graph see them. */
+import { spend } from "./Cost.ts"
 
 /**
  * The element types that matter to the meaning of an operation. Inputs are `float`, which is float64; `single` is float32,
@@ -27,21 +28,48 @@ export const refuse = (detail: string): never => {
 /** Most elements of one tensor, so that a graph from outside cannot exhaust the memory. */
 const maximumElements = 2 ** 23
 
+/** Most dimensions, as in torch. */
+const maximumRank = 64
+
+const checkRank = ({ length }: Shape) => {
+  if (length > maximumRank) refuse(`a tensor of ${length} dimensions, expected at most ${maximumRank}`)
+}
+
 export const sizeOf = (shape: Shape): number => {
+  checkRank(shape)
   const size = shape.reduce((product, length) => product * length, 1)
   return size <= maximumElements
     ? size
     : refuse(`a tensor of shape [${shape.join(", ")}] has more than ${maximumElements} elements`)
 }
 
-export const make = (kind: Kind, shape: Shape, data: Float64Array): Tensor => ({
-  kind,
-  shape,
-  data: rounded(kind, data)
-})
+export const make = (kind: Kind, shape: Shape, data: Float64Array): Tensor => {
+  checkRank(shape)
+  return { kind, shape, data: rounded(kind, data) }
+}
 
-export const full = (kind: Kind, shape: Shape, value: number): Tensor =>
-  make(kind, shape, new Float64Array(sizeOf(shape)).fill(value))
+export const full = (kind: Kind, shape: Shape, value: number): Tensor => {
+  const size = sizeOf(shape)
+  spend(size)
+  return make(kind, shape, new Float64Array(size).fill(value))
+}
+
+/** `count` whole numbers from `start`. */
+export const range = (start: number, count: number, step = 1): Tensor => {
+  const size = sizeOf([count])
+  spend(size)
+  const data = new Float64Array(size)
+  for (let i = 0; i < data.length; i++) data[i] = start + i * step
+  return make("int", [size], data)
+}
+
+/** The place of each of `count` elements. */
+export const places = (count: number): Int32Array => {
+  spend(count)
+  const index = new Int32Array(count)
+  for (let i = 0; i < count; i++) index[i] = i
+  return index
+}
 
 export const scalar = (value: number, kind: Kind = "float"): Tensor => make(kind, [], Float64Array.of(value))
 
@@ -56,7 +84,11 @@ export const promote = (left: Tensor, right: Tensor): Kind => {
   return keepsSingle ? "single" : widest
 }
 
-const rounded = (kind: Kind, data: Float64Array) => kind === "single" ? data.map(Math.fround) : data
+const rounded = (kind: Kind, data: Float64Array) => {
+  if (kind !== "single") return data
+  spend(data.length)
+  return data.map(Math.fround)
+}
 
 export const sameShape = (left: Shape, right: Shape): boolean =>
   left.length === right.length && left.every((length, axis) => length === right[axis])
@@ -82,7 +114,9 @@ export const stridesOf = (shape: Shape): ReadonlyArray<number> => {
 
 /** Where each element of an array of shape `to`, walked by `strides` from `offset`, lies in its source. */
 export const indexOf = (to: Shape, strides: ReadonlyArray<number>, offset = 0): Int32Array => {
-  const index = new Int32Array(sizeOf(to))
+  const size = sizeOf(to)
+  spend(size)
+  const index = new Int32Array(size)
   const position = Array.from(to, () => 0)
   let at = offset
   for (let i = 0; i < index.length; i++) {

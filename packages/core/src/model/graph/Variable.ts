@@ -1,4 +1,5 @@
 /** Tensors that remember how they were computed, for the gradient of a loss (reverse-mode differentiation). */
+import { spend } from "./Cost.ts"
 import type { Slope } from "./Pointwise.ts"
 import * as Tensor from "./Tensor.ts"
 
@@ -38,6 +39,7 @@ export const unary = (
   kind: Tensor.Kind = "float"
 ): Variable => {
   const { data, shape } = x.tensor
+  spend(2 * data.length)
   const tensor = Tensor.make(kind === "float" && x.tensor.kind === "single" ? "single" : kind, shape, data.map(f))
   const output = tensor.data
   if (slope === undefined) return constant(tensor)
@@ -53,6 +55,7 @@ const pulled = (
   slopeAt: (i: number) => number
 ): Float64Array | undefined => {
   if (!operand.isTracked) return undefined
+  spend(gradient.length + operand.tensor.data.length)
   const own = new Float64Array(operand.tensor.data.length)
   for (let i = 0; i < gradient.length; i++) {
     const value = gradient[i] ?? 0
@@ -75,6 +78,7 @@ export const binary = (
   const [fromX, fromY] = [Tensor.broadcastIndex(x.tensor.shape, shape), Tensor.broadcastIndex(y.tensor.shape, shape)]
   const xAt = (i: number) => x.tensor.data[fromX[i] ?? 0] ?? 0
   const yAt = (i: number) => y.tensor.data[fromY[i] ?? 0] ?? 0
+  spend(2 * fromX.length)
   const exact = new Float64Array(fromX.length)
   for (let i = 0; i < exact.length; i++) exact[i] = f(xAt(i), yAt(i))
   const tensor = Tensor.make(kind === "float" && promoted === "single" ? promoted : kind ?? promoted, shape, exact)
@@ -87,9 +91,13 @@ export const binary = (
   ])
 }
 
+/** What an operation takes that reads and makes nothing. */
+export const fewest = 64
+
 /** Elements of `x` at given places, in a new shape: slices, transposes, expansions, sorted values. */
 export const gather = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
   const { data, kind } = x.tensor
+  spend(fewest + 2 * index.length)
   const output = Float64Array.from(index, (at) => data[at] ?? 0)
   return derived(Tensor.make(kind, shape, output), [x], (gradient) => [pulled(x, index, gradient, () => 1)])
 }
@@ -97,7 +105,9 @@ export const gather = (x: Variable, shape: Tensor.Shape, index: Int32Array): Var
 /** Elements of `x` added up at given places of a new shape. */
 export const scatterSum = (x: Variable, shape: Tensor.Shape, index: Int32Array): Variable => {
   const { data, kind } = x.tensor
-  const output = new Float64Array(Tensor.sizeOf(shape))
+  const size = Tensor.sizeOf(shape)
+  spend(size + 2 * data.length)
+  const output = new Float64Array(size)
   for (let i = 0; i < data.length; i++) {
     const at = index[i] ?? 0
     output[at] = (output[at] ?? 0) + (data[i] ?? 0)
@@ -109,7 +119,9 @@ export const scatterSum = (x: Variable, shape: Tensor.Shape, index: Int32Array):
 
 /** The elements of all, one tensor after the other, in a new shape. */
 export const concatenate = (parts: ReadonlyArray<Variable>, shape: Tensor.Shape): Variable => {
-  const output = new Float64Array(Tensor.sizeOf(shape))
+  const size = Tensor.sizeOf(shape)
+  spend(2 * size)
+  const output = new Float64Array(size)
   let at = 0
   const starts = parts.map(({ tensor }) => {
     output.set(tensor.data, at)
@@ -159,11 +171,13 @@ export const gradient = (loss: Variable, of: Variable): Float64Array => {
     const variable = order[at]
     const own = variable === undefined ? undefined : gradients.get(variable)
     if (variable?.origin === undefined || own === undefined) continue
+    spend(fewest + 2 * own.length)
     const pulledP = variable.origin.pull(own)
     variable.origin.parents.forEach((parent, index) => {
       const part = pulledP[index]
       if (!parent.isTracked || part === undefined) return
       const sum = gradients.get(parent)
+      if (sum !== undefined) spend(2 * sum.length)
       gradients.set(parent, sum === undefined ? part : sum.map((value, i) => value + (part[i] ?? 0)))
     })
   }

@@ -117,8 +117,8 @@ describe("a graph of numbers per token or per datum", () => {
   })
 
   it("says what a datum takes, and refuses one that does not fit, without its log-probabilities", () => {
-    const { elements, hasGradient } = Result.getOrThrow(Interpreter.dryRun(compiled, given(100), 100))
-    assert.isAbove(elements, 200)
+    const { cost, hasGradient } = Result.getOrThrow(Interpreter.dryRun(compiled, given(100), 100))
+    assert.isAbove(cost, 200)
     assert.isTrue(hasGradient)
     assert.isTrue(Result.isFailure(Interpreter.dryRun(compiled, given(3, 2), 3)))
     const { mask, ...others } = given(3)

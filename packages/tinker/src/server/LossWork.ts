@@ -1,0 +1,62 @@
+/** Losses of data by a graph, as the thread for large losses computes them. */
+import { type LossGraph, LossGraphInterpreter } from "@effect-rl/core"
+import * as Result from "effect/Result"
+
+/** The inputs of one datum, and its log-probabilities where they are known. */
+export interface Inputs {
+  readonly values: Readonly<Record<string, LossGraph.Values>>
+  readonly tokens: number
+  readonly logprobs?: Float32Array
+}
+
+/** Message to the thread. */
+export interface Order {
+  readonly graph: LossGraph.LossGraph
+  readonly data: ReadonlyArray<Inputs>
+  /** The numbers that all data together may read and make. */
+  readonly mostCost: number
+}
+
+/** The loss of one datum. */
+export interface Evaluated {
+  readonly loss: number
+  /** ∂loss/∂logprobs of each token. */
+  readonly gradient: Float32Array
+  readonly hasGradient: boolean
+  readonly metrics: Readonly<Record<string, number>>
+}
+
+/** The thread's answer. */
+export type Reply =
+  | { readonly _tag: "Evaluated"; readonly evaluations: ReadonlyArray<Evaluated> }
+  | { readonly _tag: "Refused"; readonly detail: string }
+
+/** Stands for log-probabilities that are not known yet. */
+const likely = (tokens: number) => new Float32Array(tokens).fill(-1)
+
+const refused = (detail: string): Reply => ({ _tag: "Refused", detail })
+
+/** Computes an order; log-probabilities that are not known are taken to be −1. */
+export const compute = ({ data, graph, mostCost }: Order): Reply => {
+  const compiled = LossGraphInterpreter.compile(graph)
+  if (Result.isFailure(compiled)) return refused(`loss graph, ${compiled.failure.message}`)
+  const evaluations: Array<Evaluated> = []
+  let left = mostCost
+  for (const [index, { logprobs, tokens, values }] of data.entries()) {
+    const inputs = { ...values, logprobs: { data: logprobs ?? likely(tokens), shape: [tokens] } }
+    const most = Math.min(left, LossGraphInterpreter.maximumCost)
+    const evaluated = LossGraphInterpreter.evaluate(compiled.success, inputs, most)
+    if (Result.isFailure(evaluated)) {
+      return evaluated.failure.isTooCostly && most === left
+        ? refused(
+          `the loss ${graph.name} takes more than ${mostCost} numbers for data[0] to data[${index}], ` +
+            `expected at most that many in one pass: send fewer data, or use smaller tensors`
+        )
+        : refused(`data[${index}]: loss graph, ${evaluated.failure.message}`)
+    }
+    const { cost, gradient, hasGradient, loss, metrics } = evaluated.success
+    left -= cost
+    evaluations.push({ loss, gradient: Float32Array.from(gradient), hasGradient, metrics })
+  }
+  return { _tag: "Evaluated", evaluations }
+}

@@ -1,0 +1,7 @@
+/** Program of the thread that computes large losses for `LossThread`. */
+import { parentPort } from "node:worker_threads"
+import * as LossWork from "./LossWork.ts"
+
+parentPort?.on("message", (order: LossWork.Order) => {
+  parentPort?.postMessage(LossWork.compute(order))
+})

@@ -1,0 +1,65 @@
+import { PolicyLoss } from "@effect-rl/core"
+import * as LossThread from "@effect-rl/tinker/server/LossThread"
+import type * as LossWork from "@effect-rl/tinker/server/LossWork"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+
+/** A program of the thread, which answers by `body` each `order`. */
+const program = (body: string) =>
+  new URL(
+    `data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",(order)=>{${body}})`
+  )
+
+const forever = program("if(order.data.length>0)for(;;);parentPort.postMessage({_tag:'Evaluated',evaluations:[]})")
+
+const order = (tokens: ReadonlyArray<number>): LossWork.Order => ({
+  graph: PolicyLoss.dppo().graph,
+  mostCost: 1e6,
+  data: tokens.map((tokens) => ({ tokens, values: {} }))
+})
+
+const reason = (attempt: ReturnType<LossThread.LossThread["compute"]>) => Effect.map(Effect.flip(attempt), String)
+
+describe("the thread for losses", () => {
+  it.effect("is stopped when an order takes longer than its deadline, and the next order starts another", () =>
+    Effect.gen(function*() {
+      const { compute } = yield* LossThread.make({ file: forever, deadline: "10 seconds" })
+      const long = yield* Effect.forkChild(reason(compute("ann", order([1]))), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.include(yield* Fiber.join(long), "the loss takes longer than 10s for these data: send fewer data")
+      assert.deepStrictEqual(yield* compute("ann", order([])), [])
+    }))
+
+  it.effect("is stopped when an order is interrupted, and the next order starts another", () =>
+    Effect.gen(function*() {
+      const { compute } = yield* LossThread.make({ file: forever })
+      const long = yield* Effect.forkChild(compute("ann", order([1])), { startImmediately: true })
+      yield* Fiber.interrupt(long)
+      assert.deepStrictEqual(yield* compute("ann", order([])), [])
+    }))
+
+  it.effect("that takes more memory than it may is replaced, and the order refused", () =>
+    Effect.gen(function*() {
+      const file = program("const all=[];for(;;)all.push([order])")
+      const { compute } = yield* LossThread.make({ file })
+      assert.include(yield* reason(compute("ann", order([1]))), "the loss takes more than 48 MiB beside its tensors")
+    }))
+
+  it.effect("that crashes is unavailable", () =>
+    Effect.gen(function*() {
+      const { compute } = yield* LossThread.make({ file: program("throw new Error('broken')") })
+      assert.include(yield* reason(compute("ann", order([1]))), "the thread that computes losses failed: broken")
+    }))
+
+  it.effect("takes the order of another caller before the second one of the same caller", () =>
+    Effect.gen(function*() {
+      const answered: Array<string> = []
+      const file = program("parentPort.postMessage({_tag:'Evaluated',evaluations:[]})")
+      const { compute } = yield* LossThread.make({ file })
+      const ask = (caller: string) =>
+        Effect.tap(compute(caller, order([1])), () => Effect.sync(() => answered.push(caller)))
+      yield* Effect.all([ask("ann"), ask("ann"), ask("bob")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(answered, ["ann", "bob", "ann"])
+    }))
+})
