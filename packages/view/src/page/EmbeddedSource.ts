@@ -46,7 +46,7 @@ const sourceOf = ({ entries, line, transcripts }: Embedded): Source => ({
         if (hits++ < Hits.most) onFound({ sequence, iteration, evaluator, ...hit })
       }
     }
-    onFound({ groups: searched, isCut: hits > Hits.most || searched < groups.length })
+    onFound({ groups: searched, isCut: hits > Hits.most || searched < groups.length, unread: 0, reason: null })
     return () => {}
   },
   compare: () => Promise.reject(new Error("an exported page has only one run")),

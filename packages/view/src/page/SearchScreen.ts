@@ -31,7 +31,8 @@ const state = ({ found: { end, hits }, route }: Data) => {
     return "Prompts and answers are searched, and everything that environments logged."
   }
   if (end === undefined) return `Searching … ${Text.plural(hits.length, "hit")} so far.`
-  const searched = `${Text.plural(hits.length, "hit")} in ${Text.plural(end.groups, "group")}.`
+  const unread = end.reason === null ? "" : ` ${Text.plural(end.unread, "group")} cannot be read: ${end.reason}.`
+  const searched = `${Text.plural(hits.length, "hit")} in ${Text.plural(end.groups, "group")}.${unread}`
   if (!end.isCut) return searched
   return hits.length < Hits.most
     ? `${searched} There may be more: this page does not have the transcripts of all groups.`

@@ -1,6 +1,7 @@
 /** What the records of runs tell, kept until their files change. */
-import type { RunRecord, RunStore } from "@effect-rl/core"
+import { type RunRecord, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
+import * as FileFailure from "@effect-rl/files/file/FileFailure"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -37,7 +38,10 @@ const make = Effect.gen(function*() {
   /** Changes when the records do, or when the process that writes them comes or goes. */
   const stampOf = Effect.fnUntraced(function*(run: string, isWritten: boolean) {
     const fs = yield* FileSystem.FileSystem
-    const { mtime, size } = yield* Effect.orDie(fs.stat((yield* Path.Path).join(run, "records.jsonl")))
+    const { mtime, size } = yield* Effect.mapError(
+      fs.stat((yield* Path.Path).join(run, "records.jsonl")),
+      (error) => new RunStore.RunError({ run, detail: FileFailure.describe("records.jsonl", error) })
+    )
     return JSON.stringify([String(size), mtime, isWritten])
   })
 

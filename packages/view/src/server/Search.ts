@@ -56,38 +56,54 @@ const recorded = (group: Entry.Entry): ReadonlyArray<Recorded> => {
 
 /**
  * Hits in groups that logged the text, then hits in the tokens of the others, where the model's tokenizer is here; in both passes the
- * newest groups first. The last value says what was searched. Case does not count.
+ * newest groups first. The last value says what was searched, and what could not be. Case does not count.
  */
 export const run = (
   reader: RunStore.RunReader,
   story: Story.Story,
   text: string,
   decode: Decode | undefined
-): Stream.Stream<Entry.Hit | Entry.Searched, RunStore.RunError | GroupPayload.GroupPayloadError> => {
+): Stream.Stream<Entry.Hit | Entry.Searched> => {
   const sought = text.toLowerCase()
   const groups = story.entries.flatMap(recorded).toReversed()
   const silent: Array<Recorded> = []
   let searched = 0
+  let unread = 0
+  let reason: string | null = null
   const hits = Effect.fnUntraced(function*(payload: string, group: Entry.Group) {
+    const result = yield* GroupPayload.decode(payload)
     searched++
-    return hitsIn(yield* GroupPayload.decode(payload), group, sought, decode ?? (() => ""))
+    return hitsIn(result, group, sought, decode ?? (() => ""))
   })
+  /** A group that cannot be read has no hits, and the end of the search says why. */
+  const readable = Effect.catch((error: RunStore.RunError | GroupPayload.GroupPayloadError) =>
+    Effect.sync((): ReadonlyArray<Entry.Hit> => {
+      unread++
+      reason ??= error.message
+      return []
+    })
+  )
   const inLogs = Effect.fnUntraced(function*(one: Recorded) {
     const payload = yield* reader.payload(one.range)
     if (isLogged(payload, sought)) return yield* hits(payload, one.group)
     if (decode === undefined) searched++
     else silent.push(one)
     return []
-  })
+  }, readable)
   const inTokens = Effect.fnUntraced(function*({ group, range }: Recorded) {
     return yield* hits(yield* reader.payload(range), group)
-  })
+  }, readable)
   const found = Stream.fromIterable(groups).pipe(
     Stream.mapEffect(inLogs),
     Stream.concat(Stream.suspend(() => Stream.mapEffect(Stream.fromIterable(silent), inTokens))),
     Stream.flattenIterable,
     Stream.take(Hits.most)
   )
-  const end = Stream.sync((): Entry.Searched => ({ groups: searched, isCut: searched < groups.length }))
+  const end = Stream.sync((): Entry.Searched => ({
+    groups: searched,
+    isCut: searched + unread < groups.length,
+    unread,
+    reason
+  }))
   return Stream.concat(found, end)
 }

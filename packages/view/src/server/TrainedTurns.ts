@@ -12,7 +12,7 @@ export interface TrainedTurn {
 
 const none: ReadonlyArray<TrainedTokens.Datum> = []
 
-/** Reads the datums of a group; none where the run recorded none, or where the record cannot be read. */
+/** Reads the datums of a group; none where the run recorded none, or in a form that this version does not read. */
 export const reader = (run: RunStore.RunReader, story: Story.Story) => {
   let last: { readonly iteration: number; readonly datums: ReadonlyArray<TrainedTokens.Datum> } | undefined
   const datumsOf = Effect.fnUntraced(function*(iteration: number) {
@@ -21,7 +21,7 @@ export const reader = (run: RunStore.RunReader, story: Story.Story) => {
     return yield* run.payload(payload).pipe(
       Effect.flatMap(TrainedTokens.decode),
       Effect.map(({ datums }) => datums),
-      Effect.orElseSucceed(() => none)
+      Effect.catchTag("SchemaError", () => Effect.succeed(none))
     )
   })
   return Effect.fnUntraced(function*(group: Entry.Group) {

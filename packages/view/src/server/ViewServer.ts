@@ -1,5 +1,5 @@
 /** The page over HTTP, with the runs that it shows. */
-import { RunStore } from "@effect-rl/core"
+import { GroupPayload, RunStore } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -36,12 +36,18 @@ const notFound = problem(404)
 type Answer<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /** What is wrong with a request or a run, said to the page. */
-const explained = <E, R>(answer: Answer<E | Schema.SchemaError | RunStore.RunError, R>) =>
+const explained = <E, R>(
+  answer: Answer<E | Schema.SchemaError | RunStore.RunError | GroupPayload.GroupPayloadError, R>
+) =>
   answer.pipe(
     Effect.catchIf(Schema.isSchemaError, ({ message }) => Effect.succeed(problem(400)(message))),
     Effect.catchIf(
       (error) => error instanceof RunStore.RunError,
       ({ detail }) => Effect.succeed(problem(500)(detail))
+    ),
+    Effect.catchIf(
+      (error) => error instanceof GroupPayload.GroupPayloadError,
+      ({ message }) => Effect.succeed(problem(500)(message))
     )
   )
 

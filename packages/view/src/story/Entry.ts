@@ -179,6 +179,9 @@ export interface Searched {
   readonly groups: number
   /** More was found than is shown. */
   readonly isCut: boolean
+  /** Groups whose payload is lost or damaged, and what is wrong with the first of them. */
+  readonly unread: number
+  readonly reason: string | null
 }
 
 /** The groups of an iteration with the advantages that another rule of credit gives. */

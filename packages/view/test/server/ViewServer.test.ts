@@ -236,8 +236,59 @@ describe("ViewServer", () => {
         match: "let me"
       })
       assert.strictEqual(older.iteration, 0)
-      assert.deepStrictEqual(end, { groups: 11, isCut: false })
-      assert.deepStrictEqual(yield* found("nowhere"), [{ groups: 11, isCut: false }])
+      const all = { groups: 11, isCut: false, unread: 0, reason: null }
+      assert.deepStrictEqual(end, all)
+      assert.deepStrictEqual(yield* found("nowhere"), [all])
+    }))
+
+  const withFile = Effect.fnUntraced(function*(file: string, edit: (text: string) => string) {
+    const fs = yield* FileSystem.FileSystem
+    const text = yield* fs.readFileString(file)
+    yield* fs.writeFileString(file, edit(text))
+  }, Effect.provide(NodeServices.layer))
+
+  it.effect("shows no transcript that was changed after it was written, and searches the others", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const transcript = (sequence: number) => Served.get(about(served, "transcript", `&sequence=${sequence}`))
+      yield* withFile(`${served.run}/payloads.jsonl`, (text) => text.replace(`"rewards":[1,0]`, `"rewards":[1,1]`))
+      const groups = [Recorded.first, { second: Recorded.second.mixed }].flatMap(Object.values<number>)
+      const answers = yield* Effect.forEach(groups, transcript)
+      const [changed, ...others] = answers.filter(({ status }) => status !== 200)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(changed?.status, 500)
+      assert.match(
+        changed?.text ?? "",
+        /payloads\.jsonl was changed at bytes \d+ to \d+ after it was written/
+      )
+      const { text } = yield* Served.get(about(served, "search", "&text=nowhere"))
+      const { reason, ...searched } = JSON.parse(text)
+      assert.deepStrictEqual(searched, { groups: 10, isCut: false, unread: 1 })
+      assert.include(reason, "was changed at bytes")
+    }))
+
+  it.effect("shows no numbers of an update whose tokens were changed after they were written", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      yield* withFile(`${served.run}/payloads.jsonl`, (text) => text.replace(`{"datums":[`, `{"datumz":[`))
+      const { status, text } = yield* Served.get(about(served, "transcript", `&sequence=${Recorded.second.mixed}`))
+      assert.strictEqual(status, 500)
+      assert.include(text, "was changed at bytes")
+    }))
+
+  it.effect("says which record was changed after it was written, in the list and of the run", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      yield* withFile(`${served.run}/records.jsonl`, (text) => text.replace(`"optim/lr"`, `"optim/lp"`))
+      const expected = /records\.jsonl, line \d+ was changed, moved or repeated after it was written/
+      const [line] = JSON.parse((yield* Served.get(`${served.url}/api/runs`)).text)
+      assert.match(line.error, expected)
+      for (const path of ["records", "transcript", "search", "regrade", "compare"]) {
+        const more = `&sequence=9&text=five&iteration=0&rule=centered&others=${encodeURIComponent(served.run)}`
+        const { status, text } = yield* Served.get(about(served, path, more))
+        assert.strictEqual(status, 500, `${path}: ${text}`)
+        assert.match(JSON.parse(text).error, expected, path)
+      }
     }))
 
   const namedIn = Effect.fnUntraced(function*(logs: Parameters<typeof Recorded.writeUnlogged>[1]) {
