@@ -57,13 +57,13 @@ export const make = (isGivenUp: (record: RunRecord.GroupRolledOut) => boolean) =
         groups.set(name, { ...groups.get(name), ...span })
       }
     },
-    /** It may have ended before its beginning was recorded: then `span` says when it began. */
-    rolledOut: (record: RunRecord.GroupRolledOut, span: Span) => {
+    /** It may have ended before its beginning was recorded: then `span` says when it began; `unrecorded`, where nothing else does. */
+    rolledOut: (record: RunRecord.GroupRolledOut, span: Span, unrecorded: number) => {
       const name = Schedule.nameOf({ batch: record.iteration, key: record.key })
       const known = groups.get(name)
       if (isGivenUp(record)) givenUp.add(name)
       else if (record.recalled === undefined || known?.ended === undefined) {
-        groups.set(name, { ...span, began: Math.max(known?.began ?? 0, span.began) })
+        groups.set(name, { ...span, began: known === undefined ? unrecorded : Math.max(known.began, span.began) })
       }
     },
     credited: (record: RunRecord.Credited) => {

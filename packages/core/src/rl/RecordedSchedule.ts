@@ -24,14 +24,16 @@ export interface RecordedSchedule {
 /** Reads the schedule from a run's story and what was abandoned after it. */
 export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedule => {
   const { begun, credited, groups, rolledOut, updates } = RecordedGroups.make(GroupRecords.isGivenUp(records))
-  const { iterations, updated } = RecordedWeights.make()
+  const { iterations, stepsAt, updated } = RecordedWeights.make()
   let done = 0
 
   for (const record of records) {
     if (record._tag === "Opened") done = record.iteration
     if (record._tag === "Sampling") begun(record)
     if (record._tag === "GroupRolledOut" && record.evaluator === undefined) {
-      rolledOut(record, { began: iterations.get(record.step) ?? done, ended: done })
+      const began = iterations.get(record.step) ?? done
+      // Beginnings are recorded by the end of their iteration: those that are not were in this one, if it has the group's weights.
+      rolledOut(record, { began, ended: done }, stepsAt(done) === record.step ? done : began)
     }
     if (record._tag === "Credited") credited(record)
     if (record._tag === "Updated") {

@@ -6,6 +6,8 @@ export const make = () => {
   const steps = new Map([[0, 0]])
   const iterations = new Map([[0, 0]])
   return {
+    /** Optimizer steps behind the weights of an iteration. */
+    stepsAt: (iteration: number) => steps.get(iteration),
     /** The first iteration with weights of so many optimizer steps. */
     iterations,
     updated: ({ iteration, updates }: RunRecord.Updated) => {

@@ -51,11 +51,15 @@ export interface Rules {
   readonly isStale: (group: Begun, iteration: number) => boolean
   /** The groups that fill the update's places together; undefined while it has to wait. */
   readonly batch: <G extends Ended>(collecting: Collecting<G>) => ReadonlyArray<G> | undefined
-  /** The group that takes the next of the update's places; undefined while it has to wait. */
+  /**
+   * The group that takes the next of the update's places; undefined while it has to wait. Where no group is begun ahead, groups take their
+   * places in the dataset's order, so that one seed gives one run; otherwise as they end.
+   */
   readonly next: <G extends Ended>(collecting: Collecting<G>) => G | undefined
 }
 
-const inDatasetOrder = (left: Ticket, right: Ticket) => left.batch - right.batch || left.position - right.position
+/** Batches one after the other, and their groups as the dataset gives them. */
+export const inDatasetOrder = (left: Ticket, right: Ticket) => left.batch - right.batch || left.position - right.position
 
 /** The rules of a pace, for a run of `until` iterations. */
 export const rules = (
@@ -93,7 +97,12 @@ export const rules = (
       const oldest = ended.toSorted((left, right) => left.began - right.began).slice(0, places)
       return maySpare(collecting, oldest) ? oldest.sort(inDatasetOrder) : undefined
     },
-    next: (collecting) => collecting.ended.find((group) => maySpare(collecting, [group]))
+    next: (collecting) => {
+      const { ended, inFlight } = collecting
+      if (maxStepsOffPolicy > 0) return ended.find((group) => maySpare(collecting, [group]))
+      const [first] = ended.toSorted(inDatasetOrder)
+      return first !== undefined && inFlight.every((group) => inDatasetOrder(first, group) < 0) ? first : undefined
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Streaming minibatches: the passes of an update are submitted while the rest of its groups are still being sampled. Groups are
- * taken as they end; gradients add up, so that the update is that of synchronous training up to the order of its sums.
+ * Streaming minibatches: the passes of an update are submitted while the rest of its groups are still being sampled. Groups are taken in
+ * the dataset's order where none is begun ahead, and as they end otherwise; gradients add up, so that the update is that of synchronous
+ * training up to the order of its sums.
  *
  * @example
  * Rl.run({ model, dataset, pace: Pace.streaming({ minibatches: 4 }) })

@@ -56,7 +56,7 @@ export const make = <E, R>({ now, recorded, rules, size }: Options<E, R>) => {
     aside: () => {
       const { aside, inFlight } = now()
       const names = planned()?.aside
-      if (names === undefined) return aside
+      if (names === undefined) return aside.toSorted((one, other) => Schedule.inDatasetOrder(one.group, other.group))
       const asideAs = (name: string) => aside.find(({ group }) => Schedule.nameOf(group) === name)
       return names.some((name) => inFlight.has(name)) ? undefined : names.flatMap((name) => asideAs(name) ?? [])
     }

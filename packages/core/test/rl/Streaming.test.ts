@@ -1,4 +1,4 @@
-import { Advantage, Credit, Loss, Pace, Rl, RunRecord } from "@effect-rl/core"
+import { Advantage, Credit, Loss, Pace, Rl, RunRecord, Statistics } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
@@ -22,11 +22,11 @@ const submitted = ({ calls, records }: Schedules.Ran) => {
 const evenly = (count: number) => Array.from({ length: count }, (_, index) => ({ seconds: count - index }))
 
 describe("Streaming minibatches", () => {
-  it.effect("are submitted as their groups end, and step when all are there", () =>
+  it.effect("have their share of the groups in the dataset's order, whichever end first, and step when all are there", () =>
     Effect.gen(function*() {
       const world = { batches: [evenly(4)], trainSeconds: 0, publishSeconds: 0 }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
-      assert.deepStrictEqual(submitted(ran), [[3, 3, 2, 2], [1, 1, 0, 0], "step"])
+      assert.deepStrictEqual(submitted(ran), [[0, 0, 1, 1], [2, 2, 3, 3], "step"])
     }))
 
   it.effect("of several steps are those of each step's share of the groups", () =>
@@ -35,7 +35,7 @@ describe("Streaming minibatches", () => {
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), {
         overrides: { update: { substeps: 2 } }
       })
-      assert.deepStrictEqual(submitted(ran), [[4, 4], [3, 3], "step", [2, 2], [1, 1, 0, 0], "step"])
+      assert.deepStrictEqual(submitted(ran), [[0, 0], [1, 1], "step", [2, 2], [3, 3, 4, 4], "step"])
     }))
 
   it.effect("wait for a group that may not get older, although no more are sampled for their update", () =>
@@ -87,9 +87,60 @@ describe("Streaming minibatches", () => {
       const first = Advantage.perToken("first token", () => (_member, _turn, position) => position === 0 ? 1 : 0)
       const overrides = { update: { credit: Credit.groupRelative(first) } }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }), { overrides })
-      assert.deepStrictEqual(submitted(ran), [[3, 3, 2, 2], [1, 1, 0, 0], "step"])
+      assert.deepStrictEqual(submitted(ran), [[0, 0, 1, 1], [2, 2, 3, 3], "step"])
       const without = yield* Schedules.run(world, Pace.streaming({ minibatches: 2 }))
       assert.deepStrictEqual(submitted(without), [])
+    }))
+
+  it.effect("are submitted before later groups have ended", () =>
+    Effect.gen(function*() {
+      const world = { batches: [[{ seconds: 1 }, { seconds: 2 }, { seconds: undefined }]], trainSeconds: 0, publishSeconds: 0 }
+      const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 3 }), { options: { deadline: "1 hour" } })
+      assert.deepStrictEqual(
+        ran.calls.flatMap((call) => call._tag === "ForwardBackward" ? [call.data.length] : []),
+        [2, 2]
+      )
+    }))
+
+  it.effect("train on the same groups in the same order, whichever end first and give their places to others", () =>
+    Effect.gen(function*() {
+      const trainedOn = (seconds: (index: number) => number) => {
+        const groups = Array.from({ length: 8 }, (_, index) => ({ seconds: seconds(index), isConstant: index % 3 === 1 }))
+        const world = { batches: Schedules.inBatches(groups, 4), trainSeconds: 1, publishSeconds: 0 }
+        const overrides = { rollout: { dynamic: { minInformative: 3 } }, run: { iterations: 1 } }
+        return Effect.map(
+          Schedules.run(world, Pace.streaming({ minibatches: 2 }), { overrides }),
+          ({ records }) => records.filter(RunRecord.guards.Credited).map(({ datums, groups }) => ({ datums, groups }))
+        )
+      }
+      const inOrder = yield* trainedOn((index) => 1 + index)
+      assert.deepStrictEqual(inOrder[0]?.groups.map(({ key, verdict }) => `${key} ${verdict}`), [
+        "0 informative",
+        "2 informative",
+        "3 informative",
+        "1 filtered"
+      ])
+      assert.deepStrictEqual(yield* trainedOn((index) => 9 - index), inOrder)
+      assert.deepStrictEqual(yield* trainedOn((index) => 1 + (index * 5) % 8), inOrder)
+    }))
+
+  it.effect("report the numbers of their credit as one minibatch does", () =>
+    Effect.gen(function*() {
+      const informative = Credit.groupRelative(Advantage.centered)
+      const credit: Credit.Credit = {
+        ...informative,
+        assign: (results, memory) =>
+          Effect.map(informative.assign(results, memory), (assigned) => ({
+            ...assigned,
+            metrics: { mean_key: Statistics.mean(results.map(({ key }) => Number(key))) }
+          }))
+      }
+      const reported = Effect.fnUntraced(function*(minibatches: number) {
+        const world = { batches: [evenly(5)], trainSeconds: 0, publishSeconds: 0 }
+        const ran = yield* Schedules.run(world, Pace.streaming({ minibatches }), { overrides: { update: { credit } } })
+        return ran.records.find(RunRecord.guards.Updated)?.metrics["mean_key"]
+      })
+      for (const minibatches of [1, 2, 3, 5]) assert.strictEqual(yield* reported(minibatches), 2, `${minibatches}`)
     }))
 
   it.effect("are refused where the credit compares the groups of a batch", () =>
