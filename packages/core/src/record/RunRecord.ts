@@ -138,6 +138,11 @@ export const GroupRolledOut = Schema.TaggedStruct("GroupRolledOut", {
   milliseconds: Schema.Finite,
   /** Absent where no member finished. */
   times: Schema.optionalKey(GroupTimes),
+  /**
+   * Tokens of all requests that were made for the group: those of its members, failed attempts too, of other players and of judges. Absent
+   * in records that were written before they were counted, which count as none.
+   */
+  usage: Schema.optionalKey(Usage),
   /** Everything that the run has paid for so far, including abandoned iterations. */
   spent: Spent,
   /** The sequence number of the abandoned record whose group is used again instead of being sampled a second time. */
@@ -248,7 +253,7 @@ export const Saved = Schema.TaggedStruct("Saved", {
   stateDigest: Schema.optionalKey(Schema.String),
   samplerPath: Schema.NullOr(Schema.String),
   optimizerSteps: Schema.Natural,
-  /** Tokens used by the iterations up to the checkpoint. */
+  /** Tokens of the iterations up to the checkpoint: of their groups, their credit and their updates. */
   usage: Usage,
   /** Where the program goes on, encoded by its own codec. */
   cursor: Schema.Json,

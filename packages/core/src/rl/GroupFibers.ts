@@ -7,6 +7,8 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import type { TinkerError } from "../backend/TinkerError.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
+import * as Tally from "../record/Tally.ts"
+import type { Usage } from "../record/Usage.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type { RolloutError } from "../rollout/RolloutError.ts"
@@ -21,7 +23,11 @@ export interface Options<E, R, CE, CR> {
   readonly seed: number
   readonly rollout: Omit<RlOptions.Resolved<E, R, CE, CR>["rollout"], "concurrency">
   readonly published: PublishedWeights.PublishedWeights
-  readonly ended: (group: Admission.Admitted<E, R>, result: GroupResult) => Effect.Effect<void, Error<E>, R>
+  readonly ended: (
+    group: Admission.Admitted<E, R>,
+    result: GroupResult,
+    usage: Usage
+  ) => Effect.Effect<void, Error<E>, R>
   readonly failed: (cause: Cause.Cause<Error<E>>) => Effect.Effect<unknown>
 }
 
@@ -47,7 +53,7 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(
         const { policy, step } = yield* Scope.provide(published.begin, scope)
         const place = { seed, iteration: group.batch, samplerStep: step }
         const rolled = Rollout.recorded(group.builder, policy, { ...rollout, ...place })
-        const whole = Effect.flatMap(rolled, (result) => ended(group, result))
+        const whole = Effect.flatMap(Tally.measure(rolled), ([result, usage]) => ended(group, result, usage))
         yield* Effect.onExit(whole, (exit) => close(scope, exit)).pipe(
           Effect.provideContext(context),
           FiberMap.run(fibers, Schedule.nameOf(group))

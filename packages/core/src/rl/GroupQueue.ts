@@ -3,6 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Semaphore from "effect/Semaphore"
 import type { Weights } from "../backend/Weights.ts"
+import * as Tally from "../record/Tally.ts"
+import * as Usage from "../record/Usage.ts"
 import * as Rollout from "../rollout/Rollout.ts"
 import type * as Program from "../run/Program.ts"
 import * as Admission from "./Admission.ts"
@@ -86,14 +88,22 @@ const parts = <E, R, CE, CR>({ from, options, recorded, rules }: Options<E, R, C
   return { rollout, tickets, outstanding, size, admission, update }
 }
 
+/** Counts the tokens of groups for the iteration that is done with them; those of a group that never ended count for none. */
+const count = (groups: ReadonlyArray<Outstanding.Aside["group"]>) =>
+  Tally.add(groups.reduce((sum, { usage = Usage.zero }) => Usage.add(sum, usage), Usage.zero))
+
 /** How an update takes its groups. All admitted groups have begun by then, with the weights of the iteration. */
 const taking = <E, R, CE, CR>(
   { outstanding, size, tickets, update }: ReturnType<typeof parts<E, R, CE, CR>>,
   begin: Effect.Effect<void, Error<E>, R>
 ) => {
   const { now } = outstanding
-  const take = (groups: ReadonlyArray<Outstanding.Ended>) =>
-    Effect.as(Effect.andThen(begin, Effect.sync(() => outstanding.take(groups))), groups)
+  const take = Effect.fnUntraced(function*(groups: ReadonlyArray<Outstanding.Ended>) {
+    yield* begin
+    outstanding.take(groups)
+    yield* count(groups)
+    return groups
+  })
 
   return {
     isOver: Effect.gen(function*() {
@@ -108,10 +118,11 @@ const taking = <E, R, CE, CR>(
       const group = yield* update.next
       return group && (yield* take([group]))[0]
     }),
-    aside: Effect.sync(() => {
+    aside: Effect.suspend(() => {
       const due = update.aside()
-      if (due !== undefined) outstanding.takeAside(due)
-      return due
+      if (due === undefined) return Effect.undefined
+      outstanding.takeAside(due)
+      return Effect.as(count(due.map(({ group }) => group)), due)
     })
   }
 }
@@ -166,11 +177,11 @@ export const make = Effect.fnUntraced(function*<E, R, CE, CR>(settings: Options<
   const lock = yield* Semaphore.make(1)
   const { now } = outstanding
 
-  const ended = (group: Admission.Admitted<E, R>, result: Outstanding.Ended["result"]) =>
+  const ended = (group: Admission.Admitted<E, R>, result: Outstanding.Ended["result"], usage: Usage.Usage) =>
     lock.withPermit(Effect.gen(function*() {
       if (!outstanding.arrive(group)) return
       const { iteration } = now()
-      const over = { ended: iteration, ...group, result }
+      const over = { ended: iteration, ...group, result, usage }
       const verdict = verdictOn(over, iteration, settings)
       if (verdict === "waits") outstanding.wait(over)
       else outstanding.putAside(over, verdict)

@@ -13,7 +13,7 @@ const meanings: Readonly<Record<string, string>> = {
   "tokens/prefilled": "Tokens of prompts that the iteration's attempts read",
   "tokens/sampled": "Tokens that the iteration's attempts wrote",
   "tokens/trained": "Tokens of the sequences that were trained on, prompts included",
-  "tokens/total_*": "Tokens of the run so far",
+  "tokens/total_*": "Tokens of the iterations so far, without evaluations",
   "groups/total": "Groups that were rolled out",
   "groups/informative": "Groups whose attempts earned different rewards",
   "groups/all_good": "Groups whose attempts all did well",

@@ -1,10 +1,13 @@
 /** Groups that have begun and that a run is not done with: on their way, waiting for an update, or put aside. */
+import type { Usage } from "../record/Usage.ts"
 import type { GroupResult } from "../rollout/GroupResult.ts"
 import * as Schedule from "./Schedule.ts"
 
 /** A group that ended, with what became of it. */
 export interface Ended extends Schedule.Ended {
   readonly result: GroupResult
+  /** Tokens that count for the iteration whose update takes the group, or tells that it was put aside. */
+  readonly usage: Usage
 }
 
 /** A group that takes no place in an update, and why. A stale one may not have ended. */

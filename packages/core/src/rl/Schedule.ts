@@ -59,7 +59,8 @@ export interface Rules {
 }
 
 /** Batches one after the other, and their groups as the dataset gives them. */
-export const inDatasetOrder = (left: Ticket, right: Ticket) => left.batch - right.batch || left.position - right.position
+export const inDatasetOrder = (left: Ticket, right: Ticket) =>
+  left.batch - right.batch || left.position - right.position
 
 /** The rules of a pace, for a run of `until` iterations. */
 export const rules = (

@@ -10,6 +10,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { Usage } from "../record/Usage.ts"
 import type { GroupResult } from "./GroupResult.ts"
 
 /** Identifies a group of an iteration, sampled with weights after `step` optimizer steps. */
@@ -19,11 +20,17 @@ export interface Origin {
   readonly key: string
 }
 
+/** A finished group, and the tokens of all requests that were made for it. */
+export interface Finished {
+  readonly result: GroupResult
+  readonly usage: Usage
+}
+
 /** Recalls and writes groups. */
 export interface GroupLog {
   /** The group as an interrupted run recorded it; `None` where it was not finished. */
-  readonly recall: (origin: Origin) => Effect.Effect<Option.Option<GroupResult>>
-  readonly write: (origin: Origin, result: GroupResult, milliseconds: number) => Effect.Effect<void>
+  readonly recall: (origin: Origin) => Effect.Effect<Option.Option<Finished>>
+  readonly write: (origin: Origin, group: Finished, milliseconds: number) => Effect.Effect<void>
 }
 
 /** The log that rollouts write to; without one nothing is kept. A run provides its own. */

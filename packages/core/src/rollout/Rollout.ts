@@ -14,6 +14,7 @@ import type * as Policy from "../policy/Policy.ts"
 import * as Check from "../record/Check.ts"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import type { MemberKey } from "../record/Key.ts"
+import * as Tally from "../record/Tally.ts"
 import * as Attempts from "./Attempts.ts"
 import * as Episode from "./Episode.ts"
 import * as Executor from "./Executor.ts"
@@ -105,7 +106,7 @@ const inTurns = <A>(builders: ReadonlyArray<A>) =>
     Stream.mapArrayEffect((some) => Effect.as(Effect.yieldNow, some))
   )
 
-/** The group as the log recalls it, or rolled out and then written to the log. */
+/** The group as the log recalls it, or rolled out and then written to the log. Its tokens count either way. */
 const logged = <E, R>(
   key: string,
   { iteration = 0, samplerStep: step = 0 }: Pick<Options, "iteration" | "samplerStep">,
@@ -115,10 +116,14 @@ const logged = <E, R>(
     const log = yield* GroupLog
     const origin = { iteration, step, key }
     const recalled = yield* log.recall(origin)
-    if (Option.isSome(recalled)) return recalled.value
+    if (Option.isSome(recalled)) {
+      yield* Tally.add(recalled.value.usage)
+      return recalled.value.result
+    }
     const startedAt = yield* Clock.currentTimeMillis
-    const result = yield* roll
-    yield* log.write(origin, result, (yield* Clock.currentTimeMillis) - startedAt)
+    const [result, usage] = yield* Tally.measure(roll)
+    yield* log.write(origin, { result, usage }, (yield* Clock.currentTimeMillis) - startedAt)
+    yield* Tally.add(usage)
     return result
   })
 

@@ -6,14 +6,8 @@ import type * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import { InvalidOption } from "../record/InvalidOption.ts"
 import * as Spent from "../record/Spent.ts"
-import * as Usage from "../record/Usage.ts"
+import * as Tally from "../record/Tally.ts"
 import * as Caps from "./Caps.ts"
-
-/** Tokens of the iterations that count, and everything paid for: abandoned iterations too. */
-export interface Account {
-  readonly usage: Usage.Usage
-  readonly spent: Spent.Spent
-}
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
@@ -29,11 +23,11 @@ const unknownDollars = (limit: number) =>
  * A request is sent once its worst case fits. It waits while only the reservations of requests under way are in its way. Where it might
  * exceed a limit it never continues, because the run then ends.
  */
-export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Account) {
+export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Spent.Spent) {
   const exhausted = yield* Deferred.make<Caps.Name, InvalidOption>()
   const settled = yield* Latch.make(false)
   const openedAt = yield* Clock.currentTimeMillis
-  let { spent, usage } = before
+  let spent = before
   let reserved = Caps.none
   let underWay = 0
   let reached: Caps.Name | undefined
@@ -45,10 +39,11 @@ export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Ac
     })
   const refuse = Deferred.fail(exhausted, unknownDollars(limits.max_dollars))
   const isUnknown = ({ dollars }: Spent.Spent) => dollars === undefined && Number.isFinite(limits.max_dollars)
-  const pay = (cost: Spent.Spent) => {
-    usage = Usage.add(usage, cost)
-    spent = Spent.add(spent, cost)
-  }
+  const pay = (cost: Spent.Spent) =>
+    Effect.suspend(() => {
+      spent = Spent.add(spent, cost)
+      return Tally.add(cost)
+    })
 
   const reserve = (cost: Spent.Spent, restore: Restore): Effect.Effect<boolean> =>
     Effect.suspend(() => {
@@ -68,21 +63,21 @@ export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Ac
     Effect.suspend(() => {
       underWay--
       reserved = underWay === 0 ? Caps.none : Caps.add(reserved, Caps.amounts(worst), -1)
-      pay(cost)
-      return settled.release
+      return Effect.andThen(pay(cost), settled.release)
     })
 
-  const secondsLeft = 60 * limits.max_minutes - (before.spent.seconds ?? 0)
+  const secondsLeft = 60 * limits.max_minutes - (before.seconds ?? 0)
   if (secondsLeft <= 0) yield* exhaust("max_minutes")
   else if (Number.isFinite(secondsLeft)) {
     yield* Effect.forkScoped(Effect.andThen(Effect.sleep(1000 * secondsLeft), exhaust("max_minutes")))
   }
 
   return {
-    account: Effect.map(Clock.currentTimeMillis, (now): Account => ({
-      usage,
-      spent: Spent.add(spent, { ...Spent.zero, seconds: (now - openedAt) / 1000 })
-    })),
+    /** Everything paid for so far, in abandoned iterations too. */
+    spent: Effect.map(
+      Clock.currentTimeMillis,
+      (now) => Spent.add(spent, { ...Spent.zero, seconds: (now - openedAt) / 1000 })
+    ),
     exhausted: Deferred.await(exhausted),
     reached: Effect.sync(() => reached),
     /** Sends a request once its worst case fits; `paid` says what it came to. */
@@ -104,13 +99,10 @@ export const make = Effect.fnUntraced(function*(limits: Caps.Amounts, before: Ac
       ),
     /** Pays a cost that was incurred already, and may exceed a limit. */
     charge: (cost: Spent.Spent) =>
-      Effect.suspend(() => {
-        pay(cost)
+      Effect.flatMap(pay(cost), () => {
         if (isUnknown(cost)) return Effect.asVoid(refuse)
         const exceeded = Caps.exceeded(Caps.amounts(spent), limits)
         return exceeded === undefined ? Effect.void : Effect.asVoid(exhaust(exceeded))
-      }),
-    /** Counts tokens that were paid for before. */
-    recall: (recalled: Usage.Usage) => Effect.sync(() => void (usage = Usage.add(usage, recalled)))
+      })
   }
 })

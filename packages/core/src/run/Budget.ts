@@ -14,13 +14,12 @@ import type * as Prices from "./Prices.ts"
 import * as Pricing from "./Pricing.ts"
 
 export interface Budget extends Metering.Metering {
-  readonly account: Effect.Effect<Allowance.Account>
+  /** Everything paid for so far, in abandoned iterations too. */
+  readonly spent: Effect.Effect<Spent.Spent>
   /** Counts tokens to be trained on, unless they do not fit: then the budget is exhausted and false returned. */
   readonly train: (tokens: number) => Effect.Effect<boolean>
   /** Meters the forward passes of a training client, whose tokens count as prefilled. */
   readonly meterForward: (forward: TrainingClient["forward"]) => TrainingClient["forward"]
-  /** Counts tokens that were paid for before, in an abandoned iteration whose groups are used again. */
-  readonly recall: (usage: Usage.Usage) => Effect.Effect<void>
   /** Completes with the limit that a request might have exceeded, or that time has reached; fails where dollars are limited and unknown. */
   readonly exhausted: Effect.Effect<Caps.Name, InvalidOption>
   /** The limit that the run has reached. */
@@ -35,7 +34,7 @@ export interface Options {
   readonly prices: Prices.Prices
   /** The model that is trained. */
   readonly model: string
-  readonly before: Allowance.Account
+  readonly before: Spent.Spent
   /** Warnings that the run has given before. */
   readonly said: Iterable<string>
 }
@@ -65,10 +64,9 @@ export const make = Effect.fnUntraced(function*({ before, limits, model, prices,
   const prefilled = (path: string, count: number) => pricing.cost(path, { ...Usage.zero, prefilled: count })
 
   const budget: Budget = {
-    account: allowance.account,
+    spent: allowance.spent,
     exhausted: allowance.exhausted,
     reached: allowance.reached,
-    recall: allowance.recall,
     train: (count) => Effect.suspend(() => allowance.take(pricing.cost(model, { ...Usage.zero, trained: count }))),
     meter: (client, name = client.modelPath) => {
       pricing.know(client.modelPath, name)
@@ -97,7 +95,7 @@ export const make = Effect.fnUntraced(function*({ before, limits, model, prices,
     },
     count: (name, used) =>
       Effect.suspend(() => allowance.charge(used === undefined ? pricing.unknown(name) : pricing.cost(name, used))),
-    warnings: Effect.map(allowance.account, ({ spent }) => {
+    warnings: Effect.map(allowance.spent, (spent) => {
       const all = [...Caps.warnings(spent, limits, softShare), ...pricing.warnings()]
       const fresh = all.filter((warning) => !told.has(warning))
       for (const warning of fresh) told.add(warning)

@@ -5,7 +5,9 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { Weights } from "../backend/Weights.ts"
 import type { Evaluator } from "../evaluate/Evaluator.ts"
+import * as RunRecord from "../record/RunRecord.ts"
 import * as Spent from "../record/Spent.ts"
+import * as Tally from "../record/Tally.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import * as Forecast from "./Forecast.ts"
 import * as Halting from "./Halting.ts"
@@ -17,6 +19,16 @@ export interface Place {
   readonly step: number
 }
 
+const nameOf = (evaluator: string, { iteration, step }: Place) => JSON.stringify([evaluator, iteration, step])
+
+/** What the records of a run say that it has measured. */
+export const measuredIn = (story: ReadonlyArray<RunRecord.RunRecord>) =>
+  new Set(story.filter(RunRecord.guards.Evaluated).map((record) => nameOf(record.evaluator, record)))
+
+/** The evaluators that have not measured these weights yet. */
+export const pending = <EE, ER>({ evaluators, measured }: RunState<EE, ER>, place: Place) =>
+  evaluators.filter(({ name }) => !measured.has(nameOf(name, place)))
+
 /** Measures weights, and records what came out. */
 export const measure = Effect.fnUntraced(function*<EE, ER>(
   run: RunState<EE, ER>,
@@ -26,11 +38,13 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 ) {
   const place = { ...at, evaluator: evaluator.name }
   const startedAt = yield* Clock.currentTimeMillis
-  const { metrics, reward, score } = yield* evaluator.evaluate(weights).pipe(
+  // What an evaluation takes counts for no iteration.
+  const [{ metrics, reward, score }] = yield* Tally.measure(evaluator.evaluate(weights)).pipe(
     Effect.provideService(GroupLog, run.groups({ _tag: "Evaluation", ...place }))
   )
+  run.measured.add(nameOf(evaluator.name, at))
   const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
-  const { spent } = yield* run.budget.account
+  const spent = yield* run.budget.spent
   yield* run.ledger.append({
     entry: {
       _tag: "Evaluated",
@@ -48,22 +62,23 @@ export const measure = Effect.fnUntraced(function*<EE, ER>(
 const measureNow = Effect.fnUntraced(function*<EE, ER>(
   run: RunState<EE, ER>,
   evaluator: Evaluator<EE, ER>,
-  iteration: number
+  { iteration, step }: Place
 ) {
-  const { steps: step } = yield* Ref.get(run.status)
   yield* run.ledger.append({ entry: { _tag: "Evaluating", iteration, step, evaluator: evaluator.name } })
-  const before = yield* run.budget.account
+  const before = yield* run.budget.spent
   yield* measure(run, evaluator, { iteration, step }, run.weights("evaluation"))
-  const { spent } = yield* run.budget.account
-  yield* Ref.update(run.evaluated, (evaluated) => Forecast.once(evaluated, Spent.since(before.spent, spent)))
+  const spent = yield* run.budget.spent
+  yield* Ref.update(run.evaluated, (evaluated) => Forecast.once(evaluated, Spent.since(before, spent)))
 })
 
-/** Every evaluator in turn, on the weights as they are; given up where the budget is exhausted. */
+/** Every evaluator in turn, on the weights as they are, unless it has measured them; given up where the budget is exhausted. */
 export const all = <EE, ER>(run: RunState<EE, ER>, iteration: number) =>
-  Stream.fromIterable(run.evaluators).pipe(
-    Stream.flatMap((evaluator) => run.ledger.watch(measureNow(run, evaluator, iteration))),
-    Halting.when(run.halted)
-  )
+  Stream.unwrap(Effect.map(Ref.get(run.status), ({ steps: step }) => {
+    const place = { iteration, step }
+    return Stream.fromIterable(pending(run, place)).pipe(
+      Stream.flatMap((evaluator) => run.ledger.watch(measureNow(run, evaluator, place)))
+    )
+  })).pipe(Halting.when(run.halted))
 
 /** Whether an evaluation is due before an iteration; the one after the last iteration belongs to the run's end. */
 export const isDue = <EE, ER>(

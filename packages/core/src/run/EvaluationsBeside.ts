@@ -30,16 +30,20 @@ export interface EvaluationsBeside<out EE, out ER> {
 const weightsTtl = "7 days"
 
 /** Evaluations that had begun and were not over where a run goes on. */
-export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<SavedEvaluation> => {
-  const left = new Map<string, SavedEvaluation>()
+export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<RunRecord.Evaluating> => {
+  const left = new Map<string, RunRecord.Evaluating>()
   for (const record of story) {
     if (record._tag !== "Evaluating" && record._tag !== "Evaluated") continue
     const name = JSON.stringify([record.evaluator, record.iteration])
     if (record._tag === "Evaluated") left.delete(name)
-    else if (record.weights !== undefined) left.set(name, { ...record, weights: record.weights })
+    else left.set(name, record)
   }
   return [...left.values()]
 }
+
+/** Those of them that go on beside training, as their weights were saved. */
+export const saved = (unfinished: ReadonlyArray<RunRecord.Evaluating>): ReadonlyArray<SavedEvaluation> =>
+  unfinished.flatMap((begun) => begun.weights === undefined ? [] : [{ ...begun, weights: begun.weights }])
 
 /** Made in the scope of the run, whose end gives up what is going on. */
 export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
@@ -69,10 +73,12 @@ export const make = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>) {
   const beginNow = Effect.fnUntraced(function*(iteration: number) {
     yield* join
     const { steps: step } = yield* Ref.get(run.status)
+    const pending = Evaluations.pending(run, { iteration, step })
+    if (pending.length === 0) return
     const name = `evaluation-${String(iteration).padStart(6, "0")}`
     const saved = yield* run.client.saveWeightsForSampler(name, { ttl: weightsTtl })
     const { digest: weightsDigest, path: weights } = yield* saved.await
-    const evaluations = run.evaluators.map((evaluator) => ({
+    const evaluations = pending.map((evaluator) => ({
       iteration,
       step,
       evaluator: evaluator.name,

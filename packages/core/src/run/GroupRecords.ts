@@ -6,8 +6,8 @@ import * as Struct from "effect/Struct"
 import * as Trajectory from "../env/Trajectory.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import { type RunError, RunStore } from "../record/RunStore.ts"
-import type { Usage } from "../record/Usage.ts"
-import type { GroupLog, Origin } from "../rollout/GroupLog.ts"
+import * as Usage from "../record/Usage.ts"
+import type { Finished, GroupLog, Origin } from "../rollout/GroupLog.ts"
 import * as GroupPayload from "../rollout/GroupPayload.ts"
 import * as GroupResult from "../rollout/GroupResult.ts"
 import type { Budget } from "./Budget.ts"
@@ -86,18 +86,6 @@ const contradiction = (record: RunRecord.GroupRolledOut, result: GroupResult.Gro
   return field === undefined ? undefined : `its payload has ${field} ${found[field]}, its record ${stored[field]}`
 }
 
-/** Tokens of everything that a group's members read and wrote. */
-export const usage = (result: GroupResult.GroupResult): Usage => {
-  const trajectories = GroupResult.isSkipped(result)
-    ? []
-    : GroupResult.survivors(result).map(([, trajectory]) => trajectory)
-  return {
-    prefilled: trajectories.reduce((sum, trajectory) => sum + Trajectory.observationTokens(trajectory), 0),
-    sampled: trajectories.reduce((sum, trajectory) => sum + Trajectory.actionTokens(trajectory), 0),
-    trained: 0
-  }
-}
-
 const place = (purpose: Purpose, origin: Origin) =>
   purpose._tag === "Training"
     ? { iteration: origin.iteration, step: origin.step }
@@ -169,11 +157,11 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   const write = Effect.fnUntraced(function*(
     purpose: Purpose,
     origin: Origin,
-    result: GroupResult.GroupResult,
+    { result, usage }: Finished,
     milliseconds: number,
     recalled: number | undefined
   ) {
-    const { spent } = yield* budget.account
+    const spent = yield* budget.spent
     yield* append({
       entry: {
         _tag: "GroupRolledOut",
@@ -183,6 +171,7 @@ export const make = Effect.fnUntraced(function*(options: Options) {
         outcome: result._tag,
         ...outcome(result),
         milliseconds,
+        usage,
         spent,
         ...(recalled === undefined ? {} : { recalled })
       },
@@ -215,16 +204,17 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     const record = groups.get(id(place(purpose, origin), origin.key))
     if (record === undefined) return Option.none()
     const result = yield* stored(record)
-    if (Option.isSome(result) && record.sequence > after) {
+    if (Option.isNone(result)) return Option.none()
+    const group: Finished = { result: result.value, usage: record.usage ?? Usage.zero }
+    if (record.sequence > after) {
       const sampled = { ...origin, step: record.step }
-      yield* budget.recall(usage(result.value))
-      yield* write(purpose, sampled, result.value, record.milliseconds, record.recalled ?? record.sequence)
+      yield* write(purpose, sampled, group, record.milliseconds, record.recalled ?? record.sequence)
     }
-    return result
+    return Option.some(group)
   })
 
   return (purpose: Purpose): GroupLog => ({
     recall: (origin) => groups.size === 0 ? Effect.succeed(Option.none()) : orFailRun(recall(purpose, origin)),
-    write: (origin, result, milliseconds) => orFailRun(write(purpose, origin, result, milliseconds, undefined))
+    write: (origin, group, milliseconds) => orFailRun(write(purpose, origin, group, milliseconds, undefined))
   })
 })

@@ -5,6 +5,8 @@ import * as RcRef from "effect/RcRef"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Spent from "../record/Spent.ts"
+import * as Tally from "../record/Tally.ts"
+import * as Usage from "../record/Usage.ts"
 import * as Forecast from "./Forecast.ts"
 import type { Iteration, Program, UpdateOutput } from "./Program.ts"
 import * as RunState from "./RunState.ts"
@@ -14,6 +16,8 @@ import * as Submission from "./Submission.ts"
 export interface InFlight<Cursor, E, R> {
   readonly iteration: Iteration<Cursor, E, R>
   readonly submission: Submission.Submission<E>
+  /** Tokens that it took until it was submitted. */
+  readonly usage: Usage.Usage
   readonly at: number
 }
 
@@ -23,11 +27,13 @@ export interface Running<Cursor, E, R, EE, ER> {
   readonly run: RunState.RunState<EE, ER>
   /** Oldest first. */
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
+  /** Of the iteration that is being made: iterations are made and submitted one after the other. */
+  readonly tally: ReturnType<typeof Tally.make>
 }
 
 /** Submits an iteration's updates; gives an update whose passes are still being made up when `ending` completes. */
 export const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
-  { inFlight, run }: Running<Cursor, E, R, EE, ER>,
+  { inFlight, run, tally }: Running<Cursor, E, R, EE, ER>,
   iteration: Iteration<Cursor, E, R>,
   ending: Effect.Effect<void>
 ) {
@@ -39,7 +45,7 @@ export const submit = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
   })
   if (submission === undefined) return
   yield* RcRef.invalidate(run.sampler)
-  yield* Ref.update(inFlight, (others) => [...others, { iteration, submission, at }])
+  yield* Ref.update(inFlight, (others) => [...others, { iteration, submission, usage: tally.take(), at }])
 })
 
 /** Settles the oldest iterations until only `count` are in flight. */
@@ -57,17 +63,18 @@ export const settleDownTo = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>(
 /** Awaits an iteration's results, then records them. */
 const settle = Effect.fn("Run.settle")(function*<Cursor, E, R, EE, ER>(
   { inFlight, program, run }: Running<Cursor, E, R, EE, ER>,
-  { at, iteration: { cursor, measure, report }, submission }: InFlight<Cursor, E, R>,
+  { at, iteration: { cursor, measure, report }, submission, usage: submitted }: InFlight<Cursor, E, R>,
   others: ReadonlyArray<InFlight<Cursor, E, R>>
 ) {
   const outputs = yield* submission.settle
-  const { position: { iteration, optimizerSteps } } = yield* Ref.get(run.status)
+  const { position: { iteration, optimizerSteps, usage: before } } = yield* Ref.get(run.status)
   const { failure, metrics, notes = [], payload, reward } = report(outputs)
-  const measured = measure === undefined
-    ? {}
-    : yield* Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {}))
+  const [measured, measuring] = measure === undefined
+    ? [{}, Usage.zero]
+    : yield* Tally.measure(Effect.raceFirst(measure(run.weights("training")), Effect.as(run.halted, {})))
   yield* Effect.forEach(notes, run.ledger.append, { discard: true })
-  const { spent, usage } = yield* run.budget.account
+  const usage = Usage.add(before, Usage.add(submitted, measuring))
+  const spent = yield* run.budget.spent
   const forecast = yield* forecastOf(run, iteration + 1, spent)
   const settledAt = yield* Clock.currentTimeMillis
   yield* run.ledger.append({

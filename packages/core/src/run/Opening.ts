@@ -15,6 +15,7 @@ import { type RunError, RunStore } from "../record/RunStore.ts"
 import * as Setting from "../record/Setting.ts"
 import { version } from "../record/Version.ts"
 import * as Executor from "../rollout/Executor.ts"
+import * as Evaluations from "./Evaluations.ts"
 import * as EvaluationsBeside from "./EvaluationsBeside.ts"
 import * as Forecast from "./Forecast.ts"
 import * as GroupRecords from "./GroupRecords.ts"
@@ -134,10 +135,11 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
   const start = yield* Start.find(program, options, resolved, story)
   const { client, cursor, position, saved } = start
   const after = continuesAfter(saved)
-  const budget = yield* Spending.budget({ settings, model: model.name, records, usage: position.usage })
+  const budget = yield* Spending.budget({ settings, model: model.name, records })
   const ledger = Spending.warn(budget, yield* Ledger.make)
   const failure = yield* Deferred.make<never, RunError>()
-  const unfinished = EvaluationsBeside.unfinished(isSame ? story.filter(({ sequence }) => sequence <= after) : [])
+  const kept = isSame ? story.filter(({ sequence }) => sequence <= after) : []
+  const unfinished = EvaluationsBeside.unfinished(kept)
   const groups = yield* GroupRecords.make({
     records: Segments.of(records, identity),
     unfinished,
@@ -175,7 +177,8 @@ export const open = Effect.fn("Run.open")(function*<Cursor, E, R, EE, ER>(
     limited,
     budget,
     ledger,
-    unfinished,
+    measured: Evaluations.measuredIn(kept),
+    unfinished: EvaluationsBeside.saved(unfinished),
     groups,
     executor: yield* Executor.Executor,
     halted: Effect.raceFirst(budget.exhausted, Deferred.await(failure)),

@@ -13,6 +13,7 @@ import type { TinkerError } from "../backend/TinkerError.ts"
 import type { InvalidOption } from "../record/InvalidOption.ts"
 import type { RunRecord } from "../record/RunRecord.ts"
 import type { RunError, RunStore } from "../record/RunStore.ts"
+import * as Tally from "../record/Tally.ts"
 import { Executor } from "../rollout/Executor.ts"
 import { GroupLog } from "../rollout/GroupLog.ts"
 import * as Evaluations from "./Evaluations.ts"
@@ -59,7 +60,8 @@ export const stream = <Cursor, E, R, EE = never, ER = never>(
       program,
       run,
       beside: program.evaluatesBeside === true ? yield* EvaluationsBeside.make(run) : undefined,
-      inFlight: yield* Ref.make<ReadonlyArray<InFlight.InFlight<Cursor, E, R>>>([])
+      inFlight: yield* Ref.make<ReadonlyArray<InFlight.InFlight<Cursor, E, R>>>([]),
+      tally: Tally.make()
     }
     const saveLast = yield* Effect.cached(Finishing.finishLast(saveUnsaved(running), run.settings.interruptTimeout))
     yield* Effect.addFinalizer(() => saveLast)
@@ -91,7 +93,8 @@ const train = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER>, fro
       element._tag === "Progress"
         ? Stream.fromEffect(Effect.forEach(element.notes, run.ledger.append, { discard: true }))
         : iterate(running, element)
-    )
+    ),
+    Stream.provideService(Tally.Tally, running.tally)
   )
 }
 
@@ -158,7 +161,7 @@ const end = Effect.fnUntraced(function*<Cursor, E, R, EE, ER>({ run }: Running<C
   const reached = yield* run.budget.reached
   const isSaved = run.isComplete || (reached !== undefined && saved.iteration === iteration && saved.path !== null)
   const checkpoint = isSaved ? saved.path : yield* Saving.save(run, reached === undefined ? "final" : "interrupted")
-  const { spent } = yield* run.budget.account
+  const spent = yield* run.budget.spent
   yield* run.ledger.append({
     entry: { _tag: "Finished", iteration, reason: reached ?? "completed", checkpoint, spent }
   })
@@ -189,7 +192,7 @@ const saveUnsaved = <Cursor, E, R, EE, ER>(running: Running<Cursor, E, R, EE, ER
     }
     if (isOver) return
     const { saved: { path: checkpoint } } = yield* Ref.get(run.status)
-    const { spent } = yield* run.budget.account
+    const spent = yield* run.budget.spent
     yield* run.ledger.append({ entry: { _tag: "Finished", iteration, reason: "interrupted", checkpoint, spent } })
   }).pipe(
     Effect.catch((error) => Effect.logWarning(`the last iterations could not be saved: ${RunState.messageOf(error)}`))

@@ -64,6 +64,8 @@ export interface RunState<EE, ER> {
   readonly ledger: Ledger
   /** Measurements since the run was opened. */
   readonly evaluated: Ref.Ref<Done>
+  /** Evaluators with the weights that they have measured. */
+  readonly measured: Set<string>
   /** Evaluations beside training that were not over when it was opened. */
   readonly unfinished: ReadonlyArray<SavedEvaluation>
   readonly groups: (purpose: Purpose) => GroupLog
@@ -95,7 +97,7 @@ export const fail = Effect.fnUntraced(function*<EE, ER>(run: RunState<EE, ER>, c
   if (Cause.hasInterruptsOnly(cause)) return
   const error = Cause.squash(cause)
   const { position: { iteration } } = yield* Ref.get(run.status)
-  const { spent } = yield* run.budget.account
+  const spent = yield* run.budget.spent
   yield* update(run, { isOver: true })
   yield* Effect.ignore(
     run.ledger.append({ entry: { _tag: "Failed", iteration, error: tagOf(error), message: messageOf(error), spent } })

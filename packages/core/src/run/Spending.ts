@@ -4,7 +4,6 @@ import { InvalidOption } from "../record/InvalidOption.ts"
 import type { JsonObject } from "../record/Json.ts"
 import type * as RunRecord from "../record/RunRecord.ts"
 import * as Spent from "../record/Spent.ts"
-import type { Usage } from "../record/Usage.ts"
 import * as Budget from "./Budget.ts"
 import * as Caps from "./Caps.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -43,18 +42,16 @@ export interface Options {
   readonly model: string
   /** What the run has recorded before. */
   readonly records: ReadonlyArray<RunRecord.RunRecord>
-  /** Tokens of the iterations that count. */
-  readonly usage: Usage
 }
 
 /** The budget, with what was spent before and the warnings that were given. */
-export const budget = Effect.fnUntraced(function*({ model, records, settings, usage }: Options) {
+export const budget = Effect.fnUntraced(function*({ model, records, settings }: Options) {
   return yield* Budget.make({
     limits: Caps.limits(settings),
     softShare: settings.softShare,
     prices: yield* Prices.Prices,
     model,
-    before: { usage, spent: before(records) },
+    before: before(records),
     said: records.flatMap((record) => record._tag === "Warning" ? [record.message] : [])
   })
 })

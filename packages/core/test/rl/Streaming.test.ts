@@ -94,7 +94,11 @@ describe("Streaming minibatches", () => {
 
   it.effect("are submitted before later groups have ended", () =>
     Effect.gen(function*() {
-      const world = { batches: [[{ seconds: 1 }, { seconds: 2 }, { seconds: undefined }]], trainSeconds: 0, publishSeconds: 0 }
+      const world = {
+        batches: [[{ seconds: 1 }, { seconds: 2 }, { seconds: undefined }]],
+        trainSeconds: 0,
+        publishSeconds: 0
+      }
       const ran = yield* Schedules.run(world, Pace.streaming({ minibatches: 3 }), { options: { deadline: "1 hour" } })
       assert.deepStrictEqual(
         ran.calls.flatMap((call) => call._tag === "ForwardBackward" ? [call.data.length] : []),
@@ -105,7 +109,10 @@ describe("Streaming minibatches", () => {
   it.effect("train on the same groups in the same order, whichever end first and give their places to others", () =>
     Effect.gen(function*() {
       const trainedOn = (seconds: (index: number) => number) => {
-        const groups = Array.from({ length: 8 }, (_, index) => ({ seconds: seconds(index), isConstant: index % 3 === 1 }))
+        const groups = Array.from(
+          { length: 8 },
+          (_, index) => ({ seconds: seconds(index), isConstant: index % 3 === 1 })
+        )
         const world = { batches: Schedules.inBatches(groups, 4), trainSeconds: 1, publishSeconds: 0 }
         const overrides = { rollout: { dynamic: { minInformative: 3 } }, run: { iterations: 1 } }
         return Effect.map(

@@ -36,14 +36,17 @@ type Parts = Pick<Rl.Options, "lora" | "loadCheckpointPath" | "sampling" | "upda
 export type Overrides = Parts & {
   readonly epochs?: number
   readonly groupSize?: number
+  readonly groupsPerBatch?: number
 }
 
-/** Two groups of `groupSize` (4) attempts per iteration, two iterations per epoch. */
-export const options = ({ epochs = 1, groupSize = 4, run, sampling, update, ...others }: Overrides = {}) =>
+/** Two groups of `groupSize` (4) attempts per iteration, two iterations per epoch, unless `groupsPerBatch` is another number. */
+export const options = (
+  { epochs = 1, groupSize = 4, groupsPerBatch = 2, run, sampling, update, ...others }: Overrides = {}
+) =>
   Effect.map(model, (model) => ({
     model,
     dataset: RLDataset.fromArray(sums, {
-      groupsPerBatch: 2,
+      groupsPerBatch,
       epochs,
       group: ([question, answer], index) =>
         ProblemGroupBuilder.make({

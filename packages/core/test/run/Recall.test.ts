@@ -1,5 +1,15 @@
 /** A killed run resumes inside an iteration: a group whose record was written is not sampled again. */
-import { Prices, Rl, RunRecord, RunStore, Spent, Usage } from "@effect-rl/core"
+import {
+  type EnvGroupBuilder,
+  Metering,
+  Prices,
+  Rl,
+  RLDataset,
+  RunRecord,
+  RunStore,
+  Spent,
+  Usage
+} from "@effect-rl/core"
 import { Call, Script } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
@@ -169,3 +179,40 @@ describe("a run killed after any record", () => {
 })
 
 const backend = Task.backend({ sample: Task.answersHalf })
+
+/** A judge that reads 7 tokens of each group and writes 3. */
+const judged = <E, R>(builder: EnvGroupBuilder.EnvGroupBuilder<E, R>): EnvGroupBuilder.EnvGroupBuilder<E, R> => ({
+  ...builder,
+  open: Effect.tap(
+    builder.open,
+    () => Effect.flatMap(Metering.Metering, ({ count }) => count("judge", { prefilled: 7, sampled: 3, trained: 0 }))
+  )
+})
+
+const withJudge = Stream.unwrap(Effect.map(
+  Task.options({ epochs: 2 }),
+  ({ dataset, ...options }) => Rl.run({ ...options, dataset: RLDataset.map(dataset, judged, { name: "judged" }) })
+))
+
+describe("a run whose groups are judged, ended after any record", () => {
+  it.effect("counts what the judge read and wrote for each group once", () =>
+    Effect.gen(function*() {
+      const totals = Effect.map(
+        Task.current(RunRecord.guards.Updated),
+        (updates) => updates.map(({ metrics }) => [metrics["tokens/total_prefilled"], metrics["tokens/total_sampled"]])
+      )
+      const whole = yield* Effect.gen(function*() {
+        yield* Stream.runDrain(withJudge)
+        return { count: (yield* Task.records).length, totals: yield* totals }
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
+      const members = 2 * 4
+      assert.deepStrictEqual(whole.totals[0], [2 * 7 + members * 24, 2 * 3 + members * 2])
+      for (let count = 1; count < whole.count; count++) {
+        yield* Effect.gen(function*() {
+          yield* Stream.runDrain(Stream.take(withJudge, count))
+          yield* Stream.runDrain(withJudge)
+          assert.deepStrictEqual(yield* totals, whole.totals, `ended after ${count} records`)
+        }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }), { local: true }))
+      }
+    }))
+})

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import * as Training from "./Training.ts"
 
 const replayed = process.env["EFFECT_RL_SEED"]
-const count = process.env["EFFECT_RL_SOAK"] === undefined ? 10 : 300
+const count = process.env["EFFECT_RL_SOAK"] === undefined ? 24 : 400
 
 const seeds = replayed === undefined ? Array.from({ length: count }, (_, seed) => seed) : [Number(replayed)]
 
@@ -23,6 +23,25 @@ it.live(
     }),
   900_000
 )
+
+/** Records between two at which a run is ended. */
+const stride = process.env["EFFECT_RL_SOAK"] === undefined ? 7 : 1
+
+describe("a run that is ended after any of its records, and goes on later, writes down what it would have", () => {
+  it.live.each(Training.programs)("%s", (program) =>
+    Effect.gen(function*() {
+      const scenario = {
+        ...Training.make(0),
+        program,
+        severity: 0,
+        saveEvery: 2,
+        evalEvery: 0,
+        groupsPerBatch: 4,
+        epochs: 3
+      }
+      assert.deepStrictEqual(yield* Training.stop(scenario, stride), [])
+    }), 900_000)
+})
 
 describe("simulation catches a backend that resumes", () => {
   const forgets: Readonly<Record<string, Training.Resume>> = {

@@ -1,38 +1,72 @@
 /** Whole training runs in virtual time: interrupted and crashed at random, and resumed until they are over. */
 import {
+  Credit,
+  Dpo,
+  type DynamicSampling,
+  Evaluator,
   FailurePolicy,
+  type InvalidOption,
+  LearningRate,
+  Message,
+  ModelInput,
+  Pace,
+  Preferences,
   Rl,
+  type RlOptions,
   RunRecord,
+  type RunStore,
   type Sampling,
   type SamplingClient,
+  Supervised,
+  SupervisedDataset,
   Tinker,
   TinkerError,
   type TrainingClient
 } from "@effect-rl/core"
-import { Draw, Fault, Faulty, LeakAudit, Simulation } from "@effect-rl/core/testing"
-import { Duration, Effect, Exit, Layer, Logger, Option, Stream } from "effect"
+import { Draw, Fault, Faulty, LeakAudit, Script, Simulation } from "@effect-rl/core/testing"
+import { Duration, Effect, Exit, Layer, Logger, Option, type Scope, Stream } from "effect"
 import * as Task from "../rl/Task.ts"
+
+/** Programs whose numbers do not depend on what ends first. */
+export const programs = [
+  "synchronous",
+  "KL penalty",
+  "dynamic sampling",
+  "distillation",
+  "asynchronous, none begun ahead",
+  "streaming",
+  "supervised",
+  "DPO"
+] as const
 
 export interface Scenario {
   readonly seed: number
+  readonly program: typeof programs[number]
   readonly severity: number
   readonly epochs: number
   readonly size: number
+  readonly groupsPerBatch: number
   readonly numSubsteps: number
   readonly saveEvery: number
+  /** Nothing goes wrong where there are evaluations, which have no time limits. */
+  readonly evalEvery: number
   readonly concurrency: number
 }
 
 export const make = (seed: number): Scenario => {
   const draw = Draw.make(seed, "training")
+  const severity = draw.oneOf([0, 0.02, 0.05])
   return {
     seed,
-    severity: draw.oneOf([0, 0.02, 0.05]),
-    epochs: draw.integer(1, 3),
+    program: programs[seed % programs.length] ?? "synchronous",
+    severity,
+    epochs: draw.integer(2, 3),
     size: draw.integer(2, 4),
+    groupsPerBatch: draw.oneOf([2, 4]),
     numSubsteps: draw.integer(1, 2),
     saveEvery: draw.integer(0, 3),
-    concurrency: draw.integer(1, 2)
+    evalEvery: severity > 0 ? 0 : draw.integer(0, 2),
+    concurrency: draw.integer(1, 4)
   }
 }
 
@@ -50,11 +84,12 @@ const faults: ReadonlyArray<readonly [number, SampleFault]> = [
   [1, Fault.slow("30 seconds")]
 ]
 
-/** What goes wrong with a request depends on its seed, and so not on when it comes. */
-const faultySampler = ({ seed, severity }: Scenario) => (client: SamplingClient.SamplingClient) =>
+/** What goes wrong with a request depends on its seed, and so not on when it comes. How long it takes is another time for each process. */
+const faultySampler = ({ seed, severity }: Scenario, process: number) => (client: SamplingClient.SamplingClient) =>
   Faulty.sampler(client, ({ params }) => {
     const draw = Draw.make(seed, "sample", params.seed ?? 0)
-    const slow = Fault.slow(Duration.millis(1 + draw.uniform() * 1000))
+    const time = Draw.make(seed, "time", params.seed ?? 0, process).uniform()
+    const slow = Fault.slow(Duration.millis(1 + time * 1000))
     return draw.chance(severity) ? Fault.all<Answer, TinkerError.TinkerError>(Fault.oneOf(draw, faults), slow) : slow
   })
 
@@ -65,11 +100,14 @@ export type Resume = (
 ) => Effect.Effect<unknown, TinkerError.TinkerError>
 
 const backend = (scenario: Scenario, resume: Resume) => {
-  const faulty = faultySampler(scenario)
-  const training = (client: TrainingClient.TrainingClient) => ({
-    ...client,
-    saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, faulty)
-  })
+  let processes = 0
+  const training = (client: TrainingClient.TrainingClient) => {
+    const faulty = faultySampler(scenario, processes++)
+    return {
+      ...client,
+      saveWeightsAndGetSamplingClient: Effect.map(client.saveWeightsAndGetSamplingClient, faulty)
+    }
+  }
   const tinker = Effect.map(Tinker.Tinker, (tinker) =>
     Tinker.Tinker.of({
       ...tinker,
@@ -83,38 +121,135 @@ const backend = (scenario: Scenario, resume: Resume) => {
   return Layer.provideMerge(Layer.effect(Tinker.Tinker, tinker), Layer.merge(Task.layer(), Logger.layer([])))
 }
 
-const training = Effect.fnUntraced(function*({ concurrency, epochs, numSubsteps, saveEvery, seed, size }: Scenario) {
+interface Own {
+  readonly pace?: Pace.Pace
+  readonly dynamic?: DynamicSampling.DynamicSettings
+  readonly update?: RlOptions.UpdateOptions<InvalidOption.InvalidOption | TinkerError.TinkerError, never>
+}
+
+const teacher = Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: Script.defaultModel }))
+
+/** What sets the programs of groups apart. */
+const own = Effect.fnUntraced(function*({ program }: Scenario): Effect.fn.Return<
+  Own,
+  TinkerError.TinkerError,
+  Tinker.Tinker | Scope.Scope
+> {
+  switch (program) {
+    case "KL penalty":
+      return {
+        update: { kl: { coefficient: 0.1, postUpdate: true }, learningRate: LearningRate.cosine({ peak: 0.05 }) }
+      }
+    case "dynamic sampling":
+      return { dynamic: { minInformative: 2, maxBatches: 2 } }
+    case "distillation":
+      return { update: { credit: Credit.distill({ teacher: yield* teacher }) } }
+    case "asynchronous, none begun ahead":
+      return { pace: Pace.async({ maxStepsOffPolicy: 0, removeConstantRewardGroups: true }) }
+    case "streaming":
+      return { pace: Pace.streaming({ minibatches: 3 }) }
+    default:
+      return {}
+  }
+})
+
+const ofGroups = Effect.fnUntraced(function*(scenario: Scenario) {
+  const { concurrency, epochs, evalEvery, groupsPerBatch, numSubsteps: substeps, saveEvery, seed, size } = scenario
+  const { dynamic = {}, pace = Pace.synchronous, update } = yield* own(scenario)
   const options = yield* Task.options({
     epochs,
     groupSize: size,
-    update: { substeps: numSubsteps },
-    run: { saveEvery, seed }
+    groupsPerBatch
   })
+  const groups = yield* options.dataset.batch(0, seed)
+  const evaluators = [Evaluator.testSet({ name: "first batch", groups, maxTokens: 8 })]
   const onFailure = FailurePolicy.retryOnFailure()
-  const rollout = { concurrency, maxDroppedShare: 1, memberTimeout: "1 minute", onFailure } as const
-  return yield* Stream.runDrain(Rl.run({ ...options, rollout }))
+  const rollout = { concurrency, dynamic, maxDroppedShare: 1, memberTimeout: "1 minute", onFailure } as const
+  const run = { saveEvery, seed, evalEvery, evaluators }
+  const all = { ...options, run, rollout, pace, update: { learningRate: 0.05, substeps, ...update } }
+  return Rl.run(all)
 })
 
-/** Clocks, and tokens that were spent in vain, differ from those of a run without kills. */
-const isOwn = (name: string) => !name.startsWith("time/") && !name.startsWith("tokens/")
+const examples = Array.from({ length: 6 }, (_, a) => ({
+  chosen: [Message.user(`${a} + 1`), Message.assistant(String(a + 1))],
+  rejected: [Message.user(`${a} + 1`), Message.assistant("0")]
+}))
 
-/** What a run recorded of its iterations and groups, field by field. */
-const journal = Effect.map(Task.records, (records) => {
+type Run = Stream.Stream<RunRecord.RunRecord, unknown, Tinker.Tinker | RunStore.RunStore>
+
+const program = Effect.fnUntraced(function*(
+  scenario: Scenario
+): Effect.fn.Return<Run, unknown, Scope.Scope | Layer.Success<ReturnType<typeof Task.layer>>> {
+  const { epochs, program, saveEvery, seed } = scenario
+  const model = yield* Task.model
+  const batches = { model, batchSize: 2, epochs, shuffle: true }
+  const others = { model, update: { learningRate: 0.1 }, run: { saveEvery, seed, evalEvery: 0 } }
+  switch (program) {
+    case "supervised": {
+      const dataset = SupervisedDataset.conversations(examples.map(({ chosen }) => chosen), batches)
+      return Supervised.run({ ...others, dataset })
+    }
+    case "DPO":
+      return Dpo.run({ ...others, dataset: Preferences.pairs(examples, batches) })
+    default:
+      return yield* ofGroups(scenario)
+  }
+})
+
+const records = (scenario: Scenario) => Stream.unwrap(program(scenario))
+
+const training = (scenario: Scenario) => Stream.runDrain(records(scenario))
+
+/** Clocks differ from those of a run without kills. */
+const isOwn = (name: string) => !name.startsWith("time/")
+
+/** What the weights of the last checkpoint make of a text. */
+const learned = Effect.fnUntraced(function*(records: ReadonlyArray<RunRecord.RunRecord>) {
+  const modelPath = records.findLast(RunRecord.guards.Saved)?.samplerPath ?? ""
+  const sampler = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ modelPath }))
+  return yield* sampler.computeLogprobs(ModelInput.fromTokens(Task.tokenizer.encode("1 + 1 is 2")))
+}, Effect.scoped)
+
+/** What a run recorded of its iterations, groups and checkpoints, field by field, and what it learned. */
+const journal = Effect.gen(function*() {
+  const records = yield* Task.records
   const fields = new Map<string, string>()
   const note = (place: string, values: object) => {
     for (const [name, value] of Object.entries(values)) {
       if (isOwn(name)) fields.set(`${place} ${name}`, JSON.stringify(value))
     }
   }
-  for (const record of RunRecord.current(records)) {
-    if (record._tag === "Updated") note(`${record.iteration}`, record.metrics)
-    if (record._tag === "GroupRolledOut") {
-      const { failures, members, outcome, retries, rewards } = record
-      note(`${record.iteration} ${record.key}`, { failures, members, outcome, retries, rewards })
-    }
+  const story = RunRecord.current(records)
+  for (const { iteration } of story.filter(RunRecord.guards.Evaluated)) {
+    const measured = story.filter((record) => record._tag === "Evaluated" && record.iteration === iteration)
+    note(`evaluated ${iteration}`, { times: measured.length })
   }
+  for (const record of story) {
+    if (record._tag === "Evaluated") note(`evaluated ${record.iteration}`, record.metrics)
+    if (record._tag === "Updated") note(`${record.iteration}`, { ...record.metrics, reward: record.reward })
+    if (record._tag === "GroupRolledOut") {
+      const { failures, members, outcome, retries, rewards, usage } = record
+      note(`${record.iteration} ${record.key}`, { failures, members, outcome, retries, rewards, usage })
+    }
+    if (record._tag === "Saved" && record.kind === "final") note("final", record.usage)
+  }
+  note("final", { logprobs: Array.from(yield* learned(records)) })
   return fields
 })
+
+/** Checkpoints whose tokens are not those of their last iteration's metrics. */
+const miscounted = Effect.map(
+  Task.records,
+  (records) =>
+    RunRecord.current(records).filter(RunRecord.guards.Saved).flatMap(({ iteration, name, usage }) => {
+      const before = records.findLast((record) => record._tag === "Updated" && record.iteration === iteration - 1)
+      const metrics = before?._tag === "Updated" ? before.metrics : {}
+      const totals = Object.entries(usage).map(([kind, count]) => [count, metrics[`tokens/total_${kind}`] ?? 0])
+      return totals.every(([counted, total]) => counted === total)
+        ? []
+        : [`checkpoint ${name} says ${JSON.stringify(totals)}, and so not what the metrics say`]
+    })
+)
 
 const live = Effect.flatMap(LeakAudit.LeakAudit, ({ counts }) => Effect.map(counts, LeakAudit.live))
 
@@ -170,7 +305,32 @@ export const run = Effect.fnUntraced(function*(scenario: Scenario, resume: Resum
       if (Option.isSome(simulation.exit) && Exit.isSuccess(simulation.exit.value)) break
       interruptions++
     }
+    found.push(...yield* miscounted)
     return yield* journal
   }).pipe(Effect.provide(backend(scenario, resume), { local: true }))
   return { broken: [...found, ...differences(reference.journal, pieces)], interruptions }
+})
+
+/** A run that is ended after so many of its records, and then goes on to its end. */
+const stopped = Effect.fnUntraced(function*(scenario: Scenario, after: number) {
+  yield* Simulation.run(scenario.seed, Stream.runDrain(Stream.take(records(scenario), after)), { deadline: "100 days" })
+  yield* Simulation.run(scenario.seed, training(scenario), { deadline: "100 days" })
+  return { miscounted: yield* miscounted, journal: yield* journal }
+})
+
+/** Ends a run after some of its records, each time from its beginning: what the run that goes on writes down differently. */
+export const stop = Effect.fnUntraced(function*(scenario: Scenario, every: number) {
+  const alone = <A, E>(run: Effect.Effect<A, E, Layer.Success<ReturnType<typeof backend>>>) =>
+    Effect.provide(run, backend(scenario, () => Effect.void), { local: true })
+  const whole = yield* alone(Effect.gen(function*() {
+    yield* Simulation.run(scenario.seed, training(scenario), { deadline: "100 days" })
+    return { count: (yield* Task.records).length, journal: yield* journal }
+  }))
+  const broken: Array<string> = []
+  for (let after = 1; after < whole.count; after += every) {
+    const found = yield* alone(stopped(scenario, after))
+    const different = [...found.miscounted, ...differences(whole.journal, found.journal)]
+    broken.push(...different.map((difference) => `stopped after ${after} records: ${difference}`))
+  }
+  return broken
 })
