@@ -48,9 +48,15 @@ const LossCase = Schema.Struct({
   output: Schema.Struct({ loss: Schema.Number, metrics: Metrics, grad_chosen: Numbers, grad_rejected: Numbers })
 })
 
-const all = TrainingVectors.lines("dpo.jsonl")
+const lines = TrainingVectors.lines("dpo.jsonl")
 
-const cases = <A>(schema: Schema.Codec<A, unknown>) => (all ?? []).filter((row): row is A => Schema.is(schema)(row))
+const ofKind = <A>(kind: string, schema: Schema.Codec<A, unknown>) =>
+  lines.filter(Schema.is(Schema.Struct({ kind: Schema.Literal(kind) }))).map((line) =>
+    Schema.decodeUnknownSync(schema)(line)
+  )
+
+const updates = ofKind("update", UpdateCase)
+const losses = ofKind("loss", LossCase)
 
 const schedules = {
   linear: (peak: number) => LearningRate.linear({ peak }),
@@ -82,11 +88,12 @@ const single = (weight: number) =>
     weights: Float32Array.of(weight)
   })
 
-describe.skipIf(all === undefined)("vectors of preference training", () => {
-  it("whole updates have the same loss, gradient, metrics and learning rate", () => {
-    const rows = cases(UpdateCase)
-    assert.isAbove(rows.length, 14)
-    for (const { id, input, output } of rows) {
+describe("vectors of preference training", () => {
+  it("are all compared", () => assert.strictEqual(updates.length + losses.length, lines.length))
+
+  it.each(updates)(
+    "a whole update has the same loss, gradient, metrics and learning rate: $id",
+    ({ id, input, output }) => {
       const data = input.datums.map(({ input_tokens, target_tokens, weights }) =>
         Datum.weightedTokens(ModelInput.fromTokens(input_tokens), {
           targetTokens: Int32Array.from(target_tokens),
@@ -99,33 +106,29 @@ describe.skipIf(all === undefined)("vectors of preference training", () => {
         input.reference_logprobs.map((row) => Float32Array.from(row.slice(1), (value) => value ?? NaN)),
         input.dpo_beta
       )
-      assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6), id)
+      assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6))
       sameMetrics(id, found.metrics, output.metrics)
       for (const [d, gradient] of output.grad.entries()) {
         for (const [t, slope] of gradient.entries()) {
-          assert.isTrue(TrainingVectors.isClose(found.gradients[d]?.[t] ?? NaN, slope, 2e-6), `${id}: ${d}, ${t}`)
+          assert.isTrue(TrainingVectors.isClose(found.gradients[d]?.[t] ?? NaN, slope, 2e-6), `${d}, ${t}`)
         }
       }
       const { learning_rate: peak, lr_schedule: schedule, step: iteration, total_steps: iterations } = input
-      assert.closeTo(schedules[schedule](peak).at({ iteration, iterations }), output.adam.learning_rate, 1e-15, id)
+      assert.closeTo(schedules[schedule](peak).at({ iteration, iterations }), output.adam.learning_rate, 1e-15)
     }
-  })
+  )
 
-  it("losses of whole sequences are the same", () => {
-    const rows = cases(LossCase)
-    assert.isAbove(rows.length, 4)
-    for (const { id, input, output } of rows) {
-      const interleaved = (chosen: ReadonlyArray<number>, rejected: ReadonlyArray<number>) =>
-        chosen.flatMap((value, pair) => [Float32Array.of(value), Float32Array.of(rejected[pair] ?? NaN)])
-      const policy = interleaved(input.chosen, input.rejected)
-      const reference = interleaved(input.chosen_reference, input.rejected_reference)
-      const found = DpoLoss.compute(policy.map(() => single(1)), policy, reference, input.dpo_beta)
-      assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6), id)
-      sameMetrics(id, found.metrics, output.metrics)
-      const gradients = interleaved(output.grad_chosen, output.grad_rejected)
-      for (const [d, gradient] of gradients.entries()) {
-        assert.closeTo(found.gradients[d]?.[0] ?? NaN, gradient[0] ?? NaN, 2e-6, id)
-      }
+  it.each(losses)("the loss of whole sequences is the same: $id", ({ id, input, output }) => {
+    const interleaved = (chosen: ReadonlyArray<number>, rejected: ReadonlyArray<number>) =>
+      chosen.flatMap((value, pair) => [Float32Array.of(value), Float32Array.of(rejected[pair] ?? NaN)])
+    const policy = interleaved(input.chosen, input.rejected)
+    const reference = interleaved(input.chosen_reference, input.rejected_reference)
+    const found = DpoLoss.compute(policy.map(() => single(1)), policy, reference, input.dpo_beta)
+    assert.isTrue(TrainingVectors.isClose(found.loss, output.loss, 2e-6))
+    sameMetrics(id, found.metrics, output.metrics)
+    const gradients = interleaved(output.grad_chosen, output.grad_rejected)
+    for (const [d, gradient] of gradients.entries()) {
+      assert.closeTo(found.gradients[d]?.[0] ?? NaN, gradient[0] ?? NaN, 2e-6)
     }
   })
 })

@@ -1,7 +1,9 @@
 import { type Credit, Datum, ModelInput, Substeps, type TrainingData } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as Golden from "../learn/Golden.ts"
 import * as Samples from "../learn/Samples.ts"
+import * as TrainingVectors from "../model/TrainingVectors.ts"
 
 const datumOf = (groupIndex: number, member: number): TrainingData.TrainingDatum => ({
   ...Datum.policyTokens(ModelInput.fromTokens([1]), {
@@ -33,6 +35,20 @@ describe("Substeps.split", () => {
   it.each(split)("puts boundaries where tinker-cookbook puts them, but between groups ($id)", ({ input, parts }) => {
     assert.deepStrictEqual(groupsOf(Substeps.split(creditsOf(input.length), input.num_splits)), parts)
   })
+
+  const Split = Schema.Struct({
+    id: Schema.String,
+    kind: Schema.Literal("split"),
+    input: Schema.Struct({ length: Schema.Int, parts: Schema.Int }),
+    output: Schema.Struct({ parts: Schema.Array(Schema.Array(Schema.Int)) })
+  })
+  const ofTraining = TrainingVectors.lines("supervised.jsonl").filter((line) => Schema.is(Split)(line))
+
+  it.each(ofTraining)("puts boundaries where tinker-cookbook 0.6.1 puts them ($id)", ({ input, output }) => {
+    assert.deepStrictEqual(groupsOf(Substeps.split(creditsOf(input.length), input.parts)), output.parts)
+  })
+
+  it("reads all recorded splits", () => assert.lengthOf(ofTraining, 5))
 
   it("keeps a group's datums together, in order", () => {
     const groups = creditsOf(5)

@@ -9,9 +9,12 @@ import {
   type SupervisedDataset,
   WeightedDatum
 } from "@effect-rl/core"
+import * as Epochs from "@effect-rl/core/data/Epochs"
+import { Call } from "@effect-rl/core/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as TrainingVectors from "../model/TrainingVectors.ts"
+import * as RecordedLines from "../RecordedLines.ts"
 import * as Task from "../rl/Task.ts"
 
 const Numbers = Schema.Array(Schema.Number)
@@ -85,6 +88,11 @@ const LoopCase = Schema.Struct({
     rows: Schema.Array(Schema.Array(Sequence))
   }),
   output: Schema.Struct({
+    calls: Schema.Array(Schema.Struct({
+      call: Schema.optionalKey(Schema.String),
+      sequences: Schema.optionalKey(Schema.Int),
+      learning_rate: Schema.optionalKey(Schema.Number)
+    })),
     metrics: Schema.Array(Schema.Struct({
       learning_rate: Schema.Number,
       num_sequences: Schema.Int,
@@ -118,9 +126,36 @@ const loop = ({ batches, epochs, rows }: typeof LoopCase.Type["input"]) => {
   return { dataset, backend }
 }
 
-const all = TrainingVectors.lines("supervised.jsonl")
+const BatchesCase = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literal("batches"),
+  input: Schema.Struct({ rows: Schema.Int, batch_size: Schema.Int }),
+  output: Schema.Struct({
+    length: Schema.Int,
+    before_set_epoch: Schema.Array(Numbers),
+    epochs: Schema.Array(Schema.Struct({ batches: Schema.Array(Numbers) }))
+  })
+})
 
-const cases = <A>(schema: Schema.Codec<A, unknown>) => (all ?? []).filter((row): row is A => Schema.is(schema)(row))
+const lines = TrainingVectors.lines("supervised.jsonl")
+
+const isOutside = Schema.is(
+  Schema.Struct({ kind: Schema.Literal("lr_schedule"), input: Schema.Struct({ step: Schema.Int }) })
+)
+
+const isSplit = Schema.is(Schema.Struct({ kind: Schema.Literal("split") }))
+
+/** Why a row is not compared here. */
+const reasonOf = (line: unknown): string | undefined => {
+  if (isOutside(line)) {
+    return "a schedule of another name, or a step that no run reaches: schedules are functions of a run's iterations"
+  }
+  return isSplit(line) ? "compared with Substeps.split" : undefined
+}
+
+const cases = <A>(kind: string, schema: Schema.Codec<A, unknown>) =>
+  lines.filter((line) => Schema.is(Schema.Struct({ kind: Schema.Literal(kind) }))(line) && reasonOf(line) === undefined)
+    .map((line) => Schema.decodeUnknownSync(schema)(line))
 
 const datum = (weights: ReadonlyArray<number>) =>
   Datum.weightedTokens(ModelInput.fromTokens(weights.map(() => 0)), {
@@ -134,74 +169,150 @@ const schedules = {
   constant: LearningRate.constant(1)
 }
 
-describe.skipIf(all === undefined)("vectors of supervised learning", () => {
-  it.effect("datums are cut, shifted and weighted alike", () =>
-    Effect.gen(function*() {
-      const rows = cases(DatumCase)
-      assert.isAbove(rows.length, 20)
-      for (const { id, input: { chunks, max_length, reduction, weights }, output } of rows) {
+const datums = cases("datum", DatumCase)
+const likelihoods = cases("mean_nll", NllCase)
+const rates = cases("lr_schedule", ScheduleCase)
+const batches = cases("batches", BatchesCase)
+
+describe("vectors of supervised learning", () => {
+  it("are all compared, but for these reasons", () => {
+    assert.deepStrictEqual(RecordedLines.counted(lines, reasonOf), {
+      compared: 46,
+      "compared with Substeps.split": 5,
+      "a schedule of another name, or a step that no run reaches: schedules are functions of a run's iterations": 4
+    })
+    const counts = [datums, likelihoods, rates, batches].map(({ length }) => length)
+    assert.deepStrictEqual(counts, [23, 9, 10, 4])
+  })
+
+  it.effect.each(datums)(
+    "a datum is cut, shifted and weighted alike: $id",
+    ({ input: { chunks, max_length, reduction, weights }, output }) =>
+      Effect.gen(function*() {
         const input = inputOf(chunks)
         const made = yield* Effect.result(WeightedDatum.fromExample(
           { input, weights: Float32Array.from(weights) },
           { reduction, ...(max_length === null ? {} : { maxLength: max_length }) }
         ))
         if ("error" in output || weights.length !== input.length) {
-          assert.isTrue(Result.isFailure(made), `${id}: weights that do not fit are refused, not padded`)
-          continue
+          return assert.isTrue(Result.isFailure(made), "weights that do not fit are refused, not padded")
         }
-        assert(Result.isSuccess(made), id)
-        const { inputs, modelInput } = made.success
-        assert.isTrue(ModelInput.equals(modelInput, inputOf(output.input_chunks)), id)
-        assert.deepStrictEqual(Array.from(inputs.targetTokens), output.target_tokens, id)
-        assert.isTrue(
-          inputs.weights.every((weight, t) => TrainingVectors.isClose(weight, output.weights[t] ?? NaN, 2e-6)),
-          id
+        const { inputs, modelInput } = Result.getOrThrow(made)
+        assert.isTrue(ModelInput.equals(modelInput, inputOf(output.input_chunks)))
+        assert.deepStrictEqual(Array.from(inputs.targetTokens), output.target_tokens)
+        assert.lengthOf(inputs.weights, output.weights.length)
+        output.weights.forEach((weight, t) =>
+          assert.isTrue(TrainingVectors.isClose(inputs.weights[t] ?? NaN, weight, 2e-6), `weight ${t}`)
         )
-        assert.lengthOf(inputs.weights, output.weights.length, id)
-      }
-    }))
+      })
+  )
 
-  it("the mean negative log-likelihood is the same, and absent where nothing has a weight", () => {
-    const rows = cases(NllCase)
-    assert.isAbove(rows.length, 5)
-    for (const { id, input: { logprobs, weights }, output } of rows) {
+  it.each(likelihoods)(
+    "the mean negative log-likelihood is the same, and absent where nothing has a weight: $id",
+    ({ input: { logprobs, weights }, output }) => {
       const { nll = NaN } = Nll.mean(Nll.sums(weights.map(datum), logprobs.map((row) => Float32Array.from(row))))
-      assert.isTrue(TrainingVectors.isClose(nll, output.mean_nll, 2e-6), `${id}: ${nll}, expected ${output.mean_nll}`)
+      assert.isTrue(TrainingVectors.isClose(nll, output.mean_nll, 2e-6), `${nll}, expected ${output.mean_nll}`)
+    }
+  )
+
+  it.each(rates)("a learning rate falls alike: $id", ({ input: { schedule, total_steps: iterations }, output }) => {
+    assert.lengthOf(output.multipliers, iterations + 1)
+    for (const [iteration, multiplier] of output.multipliers.slice(0, iterations).entries()) {
+      assert.closeTo(schedules[schedule].at({ iteration, iterations }), multiplier, 1e-12)
     }
   })
 
-  it("learning rates fall alike", () => {
-    const rows = cases(ScheduleCase)
-    assert.isAbove(rows.length, 8)
-    for (const { id, input: { schedule, total_steps: iterations }, output } of rows) {
-      for (const [iteration, multiplier] of output.multipliers.slice(0, iterations).entries()) {
-        assert.closeTo(schedules[schedule].at({ iteration, iterations }), multiplier, 1e-12, id)
-      }
-    }
-  })
-
-  it.effect("whole loops report the same numbers for every iteration", () =>
+  it.effect.each(batches)("rows come in batches of the same sizes: $id", ({ input, output }) =>
     Effect.gen(function*() {
-      const loops = (TrainingVectors.lines("sftloop.jsonl") ?? []).filter((row) => Schema.is(LoopCase)(row))
-      assert.isAbove(loops.length, 4)
-      for (const { id, input, output } of loops) {
+      const rows = Array.from({ length: input.rows }, (_, row) => row)
+      const options = { batchSize: input.batch_size, dropRemainder: true }
+      const batchesOf = (epochs: Epochs.Epochs<number>, seed: number) =>
+        Effect.forEach(
+          Array.from({ length: epochs.length }, (_, index) => index),
+          (index) => Effect.map(epochs.batch(index, seed), (placed) => placed.map(({ row }) => row))
+        )
+      const ordered = Epochs.make("recorded", rows, options)
+      assert.strictEqual(ordered.length, output.length)
+      assert.deepStrictEqual(yield* batchesOf(ordered, 0), output.before_set_epoch)
+      const epochs = output.epochs.length
+      const shuffled = Epochs.make("recorded", rows, { ...options, epochs, shuffle: true })
+      const found = yield* batchesOf(shuffled, 1)
+      const sizesOf = (batches: ReadonlyArray<ReadonlyArray<number>>) => batches.map(({ length }) => length)
+      assert.deepStrictEqual(sizesOf(found), output.epochs.flatMap(({ batches }) => sizesOf(batches)))
+      for (let epoch = 0; epoch < epochs; epoch++) {
+        const seen = found.slice(epoch * output.length, (epoch + 1) * output.length).flat()
+        assert.strictEqual(new Set(seen).size, seen.length)
+      }
+      assert.deepStrictEqual(yield* batchesOf(shuffled, 1), found)
+    }))
+})
+
+const loopLines = TrainingVectors.lines("sftloop.jsonl")
+
+const isResumed = Schema.is(
+  Schema.Struct({ input: Schema.Struct({ resume: Schema.Struct({ batch: Schema.Int }) }) })
+)
+
+const loopReason = (line: unknown) =>
+  isResumed(line)
+    ? "resumes from a state of upstream's loop, which names its batch and not the run's records"
+    : undefined
+
+const loops = loopLines.filter((line) => loopReason(line) === undefined).map((line) =>
+  Schema.decodeUnknownSync(LoopCase)(line)
+)
+
+/** A pass with its sequences, or a step with its learning rate. */
+interface Submitted {
+  readonly call: "forward_backward" | "optim_step"
+  readonly amount: number
+}
+
+const submitted = (calls: ReadonlyArray<Call.Call>): ReadonlyArray<Submitted> =>
+  calls.flatMap((call): ReadonlyArray<Submitted> => {
+    if (call._tag === "ForwardBackward") return [{ call: "forward_backward", amount: call.data.length }]
+    return call._tag === "OptimStep" ? [{ call: "optim_step", amount: call.adam.learningRate }] : []
+  })
+
+const submittedUpstream = ({ calls }: typeof LoopCase.Type["output"]): ReadonlyArray<Submitted> =>
+  calls.flatMap(({ call, learning_rate: rate = NaN, sequences = NaN }): ReadonlyArray<Submitted> => {
+    if (call === "forward_backward") return [{ call, amount: sequences }]
+    return call === "optim_step" ? [{ call, amount: rate }] : []
+  })
+
+describe("recorded loops of supervised learning", () => {
+  it("are all run, but for these reasons", () => {
+    assert.deepStrictEqual(RecordedLines.counted(loopLines, loopReason), {
+      compared: 6,
+      "resumes from a state of upstream's loop, which names its batch and not the run's records": 1
+    })
+  })
+
+  it.effect.each(loops)(
+    "submit the same passes and steps, and report the same numbers: $id",
+    ({ input, output }) =>
+      Effect.gen(function*() {
         const { backend, dataset } = loop(input)
         const { learning_rate: peak, lr_schedule: schedule, max_steps: iterations } = input
         const learningRate = schedule === "linear" ? LearningRate.linear({ peak }) : LearningRate.constant(peak)
-        const updates = yield* Effect.gen(function*() {
+        const { calls, updates } = yield* Effect.gen(function*() {
           const model = yield* Task.model
           const run = { evalEvery: 0, ...(iterations === null ? {} : { iterations }) }
           yield* Stream.runDrain(Supervised.run({ model, dataset, update: { learningRate }, run }))
-          return yield* Task.current(RunRecord.guards.Updated)
+          const calls = submitted(yield* Call.CallLog.use(({ calls }) => calls))
+          return { calls, updates: yield* Task.current(RunRecord.guards.Updated) }
         }).pipe(Effect.provide(backend, { local: true }))
-        assert.lengthOf(updates, output.metrics.length, id)
+        const expectedCalls = submittedUpstream(output)
+        assert.deepStrictEqual(calls.map(({ call }) => call), expectedCalls.map(({ call }) => call))
+        calls.forEach(({ amount }, index) => assert.closeTo(amount, expectedCalls[index]?.amount ?? NaN, 1e-15))
+        assert.lengthOf(updates, output.metrics.length)
         for (const [index, expected] of output.metrics.entries()) {
           const metrics = updates[index]?.metrics ?? {}
-          assert.strictEqual(metrics["optim/datums"], expected.num_sequences, id)
-          assert.strictEqual(metrics["tokens/trained"], expected.num_tokens, id)
-          assert.closeTo(metrics["optim/lr"] ?? NaN, expected.learning_rate, 1e-15, id)
-          assert.closeTo(metrics["nll"] ?? NaN, expected.train_mean_nll, 2e-6, id)
+          assert.strictEqual(metrics["optim/datums"], expected.num_sequences)
+          assert.strictEqual(metrics["tokens/trained"], expected.num_tokens)
+          assert.closeTo(metrics["optim/lr"] ?? NaN, expected.learning_rate, 1e-15)
+          assert.closeTo(metrics["nll"] ?? NaN, expected.train_mean_nll, 2e-6)
         }
-      }
-    }))
+      })
+  )
 })
