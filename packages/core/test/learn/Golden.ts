@@ -150,15 +150,6 @@ export const splits = read(
   })
 )
 
-export const representatives = read(
-  "representative_indices.jsonl",
-  Schema.Struct({
-    ...Named,
-    input: Schema.Struct({ scores: Numbers, num_indices: Schema.Int }),
-    expect: Schema.Struct({ indices: Numbers })
-  })
-)
-
 /** Within 1e-6 of the expected number, relative to `scale`: sums of float32 depend on their order. */
 export const isClose = (actual: number | undefined, expected: number, scale = 1) =>
   actual !== undefined && Math.abs(actual - expected) <= 1e-6 * Math.max(1, Math.abs(scale))
