@@ -37,6 +37,34 @@ const writesControls = ({ messages, renderer, tokenizer }: Vectors.Prompt["input
     && CharTokenizer.specials(Vectors.familyOf(tokenizer)).some((special) => JSON.stringify(message).includes(special))
   )
 
+const controls = (name: Vectors.TokenizerName) =>
+  CharTokenizer.specials(Vectors.familyOf(name)).filter((special) => special.startsWith("<|"))
+
+/** The message with a word in place of every control token that it spells, unless the developer speaks. */
+const withoutControls = (name: Vectors.TokenizerName) => (recorded: Parameters<typeof Vectors.message>[0]) => {
+  const message = Vectors.message(recorded)
+  if (speaksForDeveloper(message.role)) return message
+  const harmless = (text: string) => controls(name).reduce((text, control) => text.replaceAll(control, "word"), text)
+  return {
+    ...message,
+    content: typeof message.content === "string"
+      ? harmless(message.content)
+      : message.content.map((part) =>
+        part.type === "text"
+          ? { ...part, text: harmless(part.text) }
+          : part.type === "thinking"
+          ? { ...part, thinking: harmless(part.thinking) }
+          : part
+      )
+  }
+}
+
+/** The control tokens of a prompt, in order. */
+const controlsOf = (ids: ReadonlyArray<number>, name: Vectors.TokenizerName, tokenizer: Tokenizer.Tokenizer) => {
+  const known = new Set(controls(name).flatMap((control) => tokenizer.specialToken(control) ?? []))
+  return ids.filter((id) => known.has(id)).map((id) => tokenizer.decode([id]))
+}
+
 const chunksOf = (input: ModelInput.ModelInput) =>
   input.chunks.map((chunk) => chunk._tag === "EncodedText" ? [...chunk.tokens] : [])
 
@@ -62,15 +90,21 @@ const checkPrompt = Effect.fnUntraced(function*(vector: Vectors.Prompt, tokenize
   const expect = Differences.prompt(vector)
   const tokenizer = tokenizerOf(input.tokenizer)
   const renderer = yield* make(input, tokenizer)
-  const generate = renderer.generationPrompt(input.messages.map(Vectors.message), {
+  const options = {
     ...(input.role === undefined ? {} : { role: input.role }),
     ...(input.prefill === undefined ? {} : { prefill: input.prefill })
-  })
+  }
+  const generate = renderer.generationPrompt(input.messages.map(Vectors.message), options)
   if ("error" in expect) return yield* refuses(generate, expect, vector.id)
   const chunks = chunksOf(yield* generate)
   const isVocabulary = expect.ids !== undefined && tokenizerOf !== characters
   if (isVocabulary && writesControls(input)) {
     assert.strictEqual(tokenizer.decode(chunks.flat()), tokenizer.decode(expect.ids ?? []))
+    const harmless = yield* renderer.generationPrompt(input.messages.map(withoutControls(input.tokenizer)), options)
+    assert.deepStrictEqual(
+      controlsOf(chunks.flat(), input.tokenizer, tokenizer),
+      controlsOf(chunksOf(harmless).flat(), input.tokenizer, tokenizer)
+    )
   } else if (isVocabulary) {
     assert.deepStrictEqual(chunks.flat(), expect.ids)
     assert.deepStrictEqual(chunks.map((chunk) => chunk.length), expect.chunkLengths)
@@ -88,6 +122,11 @@ describe("generation prompts as text", () => {
 
 describeWithVocabularies("generation prompts as tokens", (vocabulary) => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
+  it("are compared by their control tokens as well where a message spells some", () => {
+    const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
+    assert.strictEqual(spelling.length, 29)
+  })
+
   it.effect.each(recorded)("$id", (vector) => checkPrompt(vector, withVocabularies(vocabulary)))
 })
 

@@ -19,13 +19,11 @@ const vectors = readFileSync(join(import.meta.dirname, "../fixtures/boxed.jsonl"
 const withoutStop = (answer: string | null) => answer?.replace(/\.+$/, "")
 
 describe("Extraction", () => {
-  it("finds boxes, numbers and final answers as upstream does", () => {
-    for (const { expect, id, input: { text } } of vectors) {
-      if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value, id)
-      if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value, id)
-      if (expect.answer !== undefined) {
-        assert.strictEqual(withoutStop(Extraction.finalNumber(text)), withoutStop(expect.answer.value), id)
-      }
+  it.each(vectors)("finds boxes, numbers and final answers as upstream does: $id", ({ expect, input: { text } }) => {
+    if (expect.eval !== undefined) assert.strictEqual(Extraction.firstBoxed(text) ?? null, expect.eval.value)
+    if (expect.number !== undefined) assert.strictEqual(Extraction.number(text), expect.number.value)
+    if (expect.answer !== undefined) {
+      assert.strictEqual(withoutStop(Extraction.finalNumber(text)), withoutStop(expect.answer.value))
     }
   })
 
