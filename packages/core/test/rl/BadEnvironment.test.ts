@@ -41,7 +41,11 @@ const member = "group \"sum/3\", member 1: "
 
 const misbehaviours: ReadonlyArray<Misbehaviour> = [
   { name: "fails", spoil: playing(() => Scripted.failing()), says: "step broke" },
-  { name: "throws", spoil: playing(() => Scripted.throwing), says: "not a function" },
+  {
+    name: "throws",
+    spoil: playing(() => Scripted.throwing),
+    says: `iteration 1, group "sum/3", member 1: TypeError: not a function`
+  },
   {
     name: "cannot be acquired",
     spoil: (group) => ({ ...group, makeEnv: () => Scripted.breaks("sandbox") }),

@@ -1,0 +1,39 @@
+/** Every setting of core: its default, and whether a resumed run must have the same. A changed line changes what people's runs do. */
+import {
+  Adam,
+  Caps,
+  DynamicSampling,
+  HealthWatch,
+  KlPenalty,
+  Pace,
+  RlOptions,
+  RunOptions,
+  SamplingSettings,
+  Setting
+} from "@effect-rl/core"
+import { expect, it } from "vitest"
+
+const structs: Readonly<Record<string, Setting.Struct>> = {
+  sampling: SamplingSettings.SamplingSettings,
+  "rollout.dynamic": DynamicSampling.DynamicSettings,
+  rollout: RlOptions.LossesSettings,
+  "update.adam": Adam.AdamSettings,
+  "update.kl": KlPenalty.KlSettings,
+  pace: Pace.Named,
+  "pace.streaming": Pace.StreamingSettings,
+  stopOn: HealthWatch.HealthSettings,
+  lora: RunOptions.LoraSettings,
+  run: RunOptions.RunSettings,
+  caps: Caps.CapSettings
+}
+
+const described = ([name, { fields }]: readonly [string, Setting.Struct]) =>
+  Object.entries(fields).map(([key, field]) => {
+    const setting = Setting.of(field)
+    const value = setting?.default === undefined ? "left out" : JSON.stringify(setting.default)
+    return `${name}.${key}: ${value}${setting?.identity === true ? ", identity" : ""}`
+  })
+
+it("settings keep their defaults and their part in a run's identity", async () => {
+  await expect(`${Object.entries(structs).flatMap(described).join("\n")}\n`).toMatchFileSnapshot("./settings.txt")
+})
