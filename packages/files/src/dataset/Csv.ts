@@ -12,33 +12,84 @@ interface Line {
   readonly number: number
 }
 
-const hasOpenQuote = (text: string) => (text.split("\"").length - 1) % 2 === 1
+/** The value of a field, and where it ends. */
+interface Field {
+  readonly value: string
+  readonly end: number
+}
 
-/** Lines joined where a quoted field contains line breaks; the number is that of the first line. */
-const records = () => {
-  let [number, pending]: [number, Line | undefined] = [0, undefined]
-  return {
-    add: (text: string): ReadonlyArray<Line> => {
-      number++
-      const line = pending === undefined ? { text, number } : { ...pending, text: `${pending.text}\n${text}` }
-      pending = hasOpenQuote(line.text) ? line : undefined
-      return pending === undefined && line.text !== "" ? [line] : []
-    },
-    rest: (): ReadonlyArray<Line> => pending === undefined ? [] : [pending]
+/** The field in quotation marks that begins at `start`; undefined where they are not closed. */
+const quoted = (text: string, start: number): Field | undefined => {
+  const parts: Array<string> = []
+  let from = start + 1
+  for (;;) {
+    const quote = text.indexOf("\"", from)
+    if (quote === -1) return undefined
+    parts.push(text.slice(from, quote))
+    if (text[quote + 1] !== "\"") return { value: parts.join("\""), end: quote + 1 }
+    from = quote + 2
   }
 }
 
-const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/uy
+const plain = (text: string, start: number): Field => {
+  const comma = text.indexOf(",", start)
+  const end = comma === -1 ? text.length : comma
+  return { value: text.slice(start, end), end }
+}
 
-/** Undefined where a quote is misplaced. */
+/** Undefined where a quotation mark lies elsewhere than around a field. */
 const fieldsOf = (text: string): ReadonlyArray<string> | undefined => {
   const fields: Array<string> = []
-  field.lastIndex = 0
+  for (let start = 0;; start++) {
+    const isQuoted = text[start] === "\""
+    const field = isQuoted ? quoted(text, start) : plain(text, start)
+    if (field === undefined || (!isQuoted && field.value.includes("\""))) return undefined
+    fields.push(field.value)
+    start = field.end
+    if (start === text.length) return fields
+    if (text[start] !== ",") return undefined
+  }
+}
+
+/** Whether a line ends inside quotation marks, given whether it begins there. */
+const endsInQuotes = (text: string, beginsInQuotes: boolean): boolean => {
+  let [at, isQuoted] = [0, beginsInQuotes]
   for (;;) {
-    const match = field.exec(text)
-    if (match === null) return undefined
-    fields.push(match[1]?.replaceAll("\"\"", "\"") ?? match[2] ?? "")
-    if (match[3] === "") return fields
+    if (!isQuoted && text[at] === "\"") {
+      isQuoted = true
+      at++
+    }
+    if (isQuoted) {
+      const quote = text.indexOf("\"", at)
+      if (quote === -1) return true
+      at = quote + 2
+      if (text[quote + 1] === "\"") continue
+      isQuoted = false
+      at = quote + 1
+    }
+    const comma = text.indexOf(",", at)
+    if (comma === -1) return false
+    at = comma + 1
+  }
+}
+
+/** Lines joined where a quoted field contains line breaks; the number is that of the first line. */
+const records = () => {
+  let number = 0
+  let pending: Array<string> = []
+  const joined = (): ReadonlyArray<Line> => {
+    const line = { text: pending.join("\n"), number: number - pending.length + 1 }
+    pending = []
+    return line.text === "" ? [] : [line]
+  }
+  return {
+    add: (text: string): ReadonlyArray<Line> => {
+      number++
+      const isOpen = endsInQuotes(text, pending.length > 0)
+      pending.push(text)
+      return isOpen ? [] : joined()
+    },
+    rest: joined
   }
 }
 
@@ -49,6 +100,14 @@ const fieldsOrFail = (file: string, { number, text }: Line) => {
       new RowError.RowError({ file, row: number, detail: "has a misplaced quotation mark", text: text.slice(0, 200) })
     )
     : Effect.succeed(fields)
+}
+
+/** The names of the columns; the first that occurs twice is refused, as one of its columns would be lost. */
+const distinct = (file: string, { number, text }: Line, names: ReadonlyArray<string>) => {
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice === undefined) return Effect.succeed(names)
+  const detail = `names two columns "${twice}", expected a name of its own for each`
+  return Effect.fail(new RowError.RowError({ file, row: number, detail, text: text.slice(0, 200) }))
 }
 
 /** The values of a row, by the names in the first line. */
@@ -87,7 +146,7 @@ export const rows = <A, R>(
     })
     const withoutHeader = Effect.fnUntraced(function*(line: Line) {
       if (names !== undefined) return [[line, line.number] as const]
-      names = yield* fieldsOrFail(file, line)
+      names = yield* distinct(file, line, yield* fieldsOrFail(file, line))
       return []
     })
     return Stream.unwrap(Effect.map(FileSystem.FileSystem, (fs) => fs.stream(file))).pipe(

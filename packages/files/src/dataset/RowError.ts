@@ -35,18 +35,37 @@ export interface Options {
 export const invalidRow = (file: string, row: number, error: Schema.SchemaError, text: string): RowError =>
   new RowError({ file, row, detail: error.message, text: text.slice(0, 200) })
 
+/** Broken rows that are logged one by one; further ones are only counted. */
+const mostLogged = 10
+
+/** Logs what is left out: the first rows each, and at the end how many there were. */
+const leftOut = () => {
+  let count = 0
+  return {
+    add: ({ message }: RowError) => {
+      count++
+      return count > mostLogged ? Effect.void : Effect.logWarning(`left out: ${message}`)
+    },
+    end: Effect.suspend(() => count <= mostLogged ? Effect.void : Effect.logWarning(`left out ${count} rows in all`))
+  }
+}
+
 /** Decodes each row, given with its number; the options decide about broken rows. */
 export const decodeRows =
   <I, A, R2>(decode: (row: I, number: number) => Effect.Effect<A, RowError, R2>, options: Options = {}) =>
   <E, R>(rows: Stream.Stream<readonly [row: I, number: number], E, R>): Stream.Stream<A, E | RowError, R | R2> => {
     if (options.broken !== "skip") return Stream.mapEffect(rows, ([row, number]) => decode(row, number))
-    return rows.pipe(
-      Stream.mapEffect(([row, number]) =>
-        decode(row, number).pipe(
-          Effect.map((value) => [value]),
-          Effect.catchTag("RowError", (error) => Effect.as(Effect.logWarning(`left out: ${error.message}`), []))
-        )
-      ),
-      Stream.flattenIterable
-    )
+    return Stream.suspend(() => {
+      const { add, end } = leftOut()
+      return rows.pipe(
+        Stream.mapEffect(([row, number]) =>
+          decode(row, number).pipe(
+            Effect.map((value) => [value]),
+            Effect.catchTag("RowError", (error) => Effect.as(add(error), []))
+          )
+        ),
+        Stream.flattenIterable,
+        Stream.concat(Stream.fromEffectDrain(end))
+      )
+    })
   }

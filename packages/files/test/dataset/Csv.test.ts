@@ -1,6 +1,6 @@
 import { Csv, Rows } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Logger, Schema, Stream } from "effect"
 import * as Files from "../support/Files.ts"
 
 const Row = Schema.Struct({ question: Schema.String, answer: Schema.FiniteFromString })
@@ -46,6 +46,44 @@ layer(Files.layer)("Csv", (it) => {
       const error = yield* Effect.flip(Stream.runDrain(Csv.rows(yield* inFile(content), Row)))
       assert.strictEqual(error.row, row)
       assert.include(error.detail, detail)
+    }))
+
+  it.effect("reads a field of 20 MB, and one of 200,000 lines", () =>
+    Effect.gen(function*() {
+      const long = "a\"\"".repeat(7_000_000)
+      const lines = "line\n".repeat(200_000)
+      const file = yield* inFile(`question,answer\n"${long}",1\n"${lines}",2\n`)
+      const rows = yield* Stream.runCollect(Csv.rows(file, Row))
+      assert.deepStrictEqual(rows.map(({ question }) => question.length), [14_000_000, lines.length])
+    }))
+
+  it.effect("refuses two columns of one name", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Stream.runDrain(Csv.rows(yield* inFile("question,answer,answer\na,1,2\n"), Row)))
+      assert.strictEqual(error.row, 1)
+      assert.include(error.detail, "names two columns \"answer\"")
+    }))
+
+  it.effect("leaves out a row with a misplaced quotation mark, and no other", () =>
+    Effect.gen(function*() {
+      const file = yield* inFile(`question,answer\na"b,1\n"c"d,2\ne,3\n"f",4\n`)
+      const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" }))
+      assert.deepStrictEqual(rows.map(({ question }) => question), ["e", "f"])
+    }))
+
+  it.effect("logs ten of the rows that it leaves out, and counts all", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => {
+        lines.push(String(message))
+      })
+      const file = yield* inFile(`question,answer\n${"x,y\n".repeat(5000)}a,1\n`)
+      const rows = yield* Stream.runCollect(Csv.rows(file, Row, { broken: "skip" })).pipe(
+        Effect.provide(Logger.layer([logger]))
+      )
+      assert.lengthOf(rows, 1)
+      assert.lengthOf(lines, 11)
+      assert.strictEqual(lines.at(-1), "left out 5000 rows in all")
     }))
 
   it.effect("leaves out broken rows on request", () =>
