@@ -1,6 +1,6 @@
 /** What a signal to the process means, by the one before it. */
 
-export type Signal = "SIGHUP" | "SIGINT" | "SIGTERM"
+export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGTERM"
 
 /** A Ctrl-C for the part of the program that waits for it, the end of the program once its work is saved, or its end at once. */
 export type Meaning = "awaited" | "finish" | "end at once"

@@ -5,9 +5,9 @@ import * as Runtime from "effect/Runtime"
 import * as SignalMeaning from "./SignalMeaning.ts"
 
 /** Exit codes as shells know them: 128 and the signal's number. */
-const codes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+const codes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 } as const
 
-const signals = ["SIGHUP", "SIGINT", "SIGTERM"] as const
+const signals = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"] as const
 
 /** The signal that the program finishes for. */
 let finishing: SignalMeaning.Signal | undefined

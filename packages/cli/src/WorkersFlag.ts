@@ -6,7 +6,7 @@ export const flag = Flag.Int("workers").pipe(
   Flag.filter((workers) => workers >= 0, () => "a whole number from 0"),
   Flag.withMetavar("number"),
   Flag.withDescription(
-    "Compute threads of the engine; 0 computes on the main thread (default: one per processor, as far as memory allows)"
+    "Compute threads of the engine; 0 computes on the main thread (default: one per processor, 16 at most, as far as memory allows)"
   ),
   Flag.optional
 )

@@ -50,7 +50,7 @@ describe("the process", () => {
       assert.include(resumed.out, `resuming the run in ${folder} after ${batch} of 40001 iterations`)
     }))
 
-  it.live.each([["SIGTERM", 143], ["SIGHUP", 129]] as const)(
+  it.live.each([["SIGTERM", 143], ["SIGHUP", 129], ["SIGQUIT", 131]] as const)(
     "saves on %s, and ends with %i",
     ([signal, code]) =>
       Effect.gen(function*() {

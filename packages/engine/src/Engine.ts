@@ -27,7 +27,7 @@ export interface EngineOptions {
   /** Folder that checkpoints lie under; default `runs/checkpoints` in the working directory. */
   readonly checkpoints?: string
   /**
-   * Compute threads; default one per processor, as far as 4 GiB of memory hold them. 0 computes between turns of the
+   * Compute threads; default one per processor, 16 at most, as far as 4 GiB of memory hold them. 0 computes between turns of the
    * caller's event loop.
    */
   readonly workers?: number
@@ -96,6 +96,9 @@ export interface ModelPlan extends MemoryPlan.MemoryPlan {
   readonly fits: boolean
 }
 
+/** More threads are started only on request: small models do not gain by them, and a machine may name more processors than it has. */
+const mostThreads = 16
+
 const checkWorkers = (workers: number | undefined) =>
   workers === undefined || (Number.isInteger(workers) && workers >= 0)
     ? Effect.void
@@ -118,7 +121,7 @@ const planFor = Effect.fnUntraced(function*(
   sources: ReadonlyArray<Library.ModelSource>,
   workers: number | undefined
 ) {
-  const threads = Math.max(1, workers ?? availableParallelism())
+  const threads = Math.max(1, workers ?? Math.min(availableParallelism(), mostThreads))
   const models = sources.map(({ config, name, shareBytes, storageOf }) => {
     const plan = MemoryPlan.of(config, storageOf, { threads, bytes: shareBytes, arenaBytes: 0 })
     return { ...plan, name, shareBytes, fits: MemoryPlan.fits(plan, config, shareBytes) } satisfies ModelPlan
