@@ -12,6 +12,15 @@ const newline = 0x0a
 const isWhole = (bytes: Uint8Array, length: number) =>
   bytes.length > length && bytes[length] === newline && bytes[0] !== 0
 
+/** Whether more than one whole payload follows the byte `from`, as only one is written before its record. */
+export const hasSeveralAfter = Effect.fnUntraced(function*(file: string, from: number) {
+  const fs = yield* FileSystem.FileSystem
+  const handle = yield* fs.open(file)
+  const first = yield* LineFile.readLines(handle, from)
+  if (first.lines.length !== 1) return first.lines.length > 1
+  return (yield* LineFile.readLines(handle, first.end)).lines.length > 0
+}, Effect.scoped)
+
 /** What is wrong with the bytes of a payload. */
 const damage = (bytes: Uint8Array, { length, offset, sum }: RunRecord.Payload): string | undefined => {
   const place = `bytes ${offset} to ${offset + length}`

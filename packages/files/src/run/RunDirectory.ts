@@ -82,6 +82,14 @@ const writer = Effect.fnUntraced(function*(folder: RunFolder.RunFolder, found: R
   if (lost > 0) {
     yield* Effect.logWarning(`${payloadsFile} has lost its last ${lost} bytes: their transcripts cannot be read`)
   }
+  if (
+    lost === 0 && (yield* RunFolder.naming(run, payloadsFile)(PayloadFile.hasSeveralAfter(payloadsFile, payloadBytes)))
+  ) {
+    yield* Effect.logWarning(
+      `${recordsFile} may have lost its last lines: ${payloadsFile} has several payloads that no record tells of. ` +
+        "The run goes on from the records that are left"
+    )
+  }
   yield* projections.settle
 
   const writePayload = Effect.fnUntraced(function*(payload: string | undefined) {

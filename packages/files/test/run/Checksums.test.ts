@@ -1,7 +1,7 @@
 /** Bytes of a run that changed after they were written are noticed before they are used. */
 import { RunDirectory } from "@effect-rl/files"
 import { assert, layer } from "@effect/vitest"
-import { Effect, FileSystem, Schema, Stream } from "effect"
+import { Effect, FileSystem, Logger, Schema, Stream } from "effect"
 import * as Files from "../support/Files.ts"
 import * as Records from "../support/Records.ts"
 
@@ -177,6 +177,20 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
         yield* Files.writeFile(records, text)
         yield* withStore(run, () => Effect.void)
         assert.strictEqual(yield* Files.readFile(config), content)
+      }
+    }))
+
+  it.effect("cannot tell of lines that the end of the records has lost, but payloads without records do", () =>
+    Effect.gen(function*() {
+      const { bytes, records, run } = yield* written
+      const lines = new TextDecoder().decode(bytes.records).split("\n")
+      for (const [left, isTold] of [[2, true], [3, false], [4, false]] as const) {
+        const said: Array<unknown> = []
+        const logger = Logger.make(({ message }) => said.push(message))
+        yield* Files.writeFile(records, lines.slice(0, left).map((line) => `${line}\n`).join(""))
+        yield* Effect.provide(withStore(run, () => Effect.void), Logger.layer([logger]))
+        const expected = `${records} may have lost its last lines: ${run}/payloads.jsonl has several payloads`
+        assert.strictEqual(said.some((message) => String(message).includes(expected)), isTold, `${left} lines`)
       }
     }))
 
