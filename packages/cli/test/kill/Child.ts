@@ -1,4 +1,4 @@
-/** A short run on the engine that kills its own process, without warning, at a given call to the backend. */
+/** A short run on the engine that sends its own process a signal at a given call to the backend. */
 import { ChatModel, type SamplingClient, Tinker, type TrainingClient } from "@effect-rl/core"
 import { Engine } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
@@ -9,14 +9,15 @@ import { appendFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Programs from "./Programs.ts"
 
-const [name = "", folder = "", saveEvery = "1", operation = "none", call = "0"] = process.argv.slice(2)
+const [name = "", folder = "", saveEvery = "1", operation = "none", call = "0", signal = "SIGKILL"] = process.argv
+  .slice(2)
 
 let calls = 0
 
 /** Kills on the chosen call: before it is submitted, or once its result is there. */
 const deadly = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
-    if (name === operation && calls++ === Number(call)) process.kill(process.pid, "SIGKILL")
+    if (name === operation && calls++ === Number(call)) process.kill(process.pid, signal)
     return effect
   })
 

@@ -15,14 +15,15 @@ const environment = { ...process.env, NODE_COMPILE_CACHE: pathOf("../../../../no
 export interface Point {
   readonly operation: string
   readonly call: number
+  readonly signal: "SIGKILL" | "SIGTERM"
 }
 
-export const never: Point = { operation: "none", call: 0 }
+export const never: Point = { operation: "none", call: 0, signal: "SIGKILL" }
 
-export const launch = (program: string, folder: string, saveEvery: number, { call, operation }: Point) =>
+export const launch = (program: string, folder: string, saveEvery: number, { call, operation, signal }: Point) =>
   spawnSync(
     process.execPath,
-    ["--conditions=@effect-rl/source", child, program, folder, String(saveEvery), operation, String(call)],
+    ["--conditions=@effect-rl/source", child, program, folder, String(saveEvery), operation, String(call), signal],
     { encoding: "utf8", env: environment }
   )
 
@@ -34,13 +35,22 @@ export const withFolder = <A>(use: (folder: string) => A) =>
   )
 
 /** Random calls to kill a program at. Every third is of the operation that it asks for most often. */
-export const points = (count: number, seed: number, { calls }: Program): ReadonlyArray<Point> => {
+export const points = (
+  count: number,
+  seed: number,
+  { calls }: Program,
+  signals: ReadonlyArray<Point["signal"]> = ["SIGKILL"]
+): ReadonlyArray<Point> => {
   const next = Seed.uniform(seed)
   const [most, ...others] = Object.entries(calls).toSorted((left, right) => right[1] - left[1])
   return Array.from({ length: count }, (_, index) => {
     const other = others[Math.floor(next() * others.length)]
     const [operation, calls] = (index % 3 === 0 ? most : other) ?? ["none", 1]
-    return { operation, call: Math.floor(next() * calls) }
+    return {
+      operation,
+      call: Math.floor(next() * calls),
+      signal: signals[(index + seed) % signals.length] ?? "SIGKILL"
+    }
   })
 }
 

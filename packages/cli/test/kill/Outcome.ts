@@ -39,13 +39,14 @@ const groups = (folder: string) => {
   const payloads = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
   return ofKind(current(lines(join(folder, "records.jsonl"))), "GroupRolledOut").map((record) => {
     const { length, offset } = JSON.parse(JSON.stringify(record["payload"]))
-    const { evaluator, iteration, key, rewards, step } = record
+    const { evaluator, iteration, key, rewards, step, usage } = record
     return JSON.stringify({
       evaluator,
       iteration,
       key,
       rewards,
       step,
+      usage,
       payload: untimed(payloads.subarray(offset, offset + length).toString())
     })
   }).toSorted()
@@ -80,7 +81,8 @@ export const outcome = (folder: string) => {
   return {
     name: last?.["name"],
     tokens: last?.["tokens"],
-    metrics: lines(join(folder, "metrics.jsonl")).map(withoutTimes),
+    // Evaluations beside training end when they do.
+    metrics: lines(join(folder, "metrics.jsonl")).map(withoutTimes).toSorted(),
     groups: groups(folder),
     adapter: hash(join(state, "adapter_model.safetensors")),
     optimizer: hash(join(state, "optimizer.safetensors"))
@@ -100,6 +102,11 @@ const Credited = Schema.Struct({
 
 const Updated = Schema.Struct({
   iteration: Schema.Int,
+  metrics: Schema.Struct({
+    "tokens/total_prefilled": Schema.Int,
+    "tokens/total_sampled": Schema.Int,
+    "tokens/total_trained": Schema.Int
+  }),
   updates: Schema.Array(Schema.Struct({
     metrics: Schema.Record(Schema.String, Schema.Unknown),
     passes: Schema.Array(Schema.Unknown)

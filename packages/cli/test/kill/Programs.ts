@@ -4,6 +4,7 @@ import {
   Credit,
   Dpo,
   Evaluator,
+  LearningRate,
   Loss,
   NllEvaluator,
   Pace,
@@ -133,6 +134,12 @@ const ofRl = (run: Program["run"], steps: number): Program => ({
   sequences
 })
 
+const penalized = {
+  substeps: 2,
+  learningRate: LearningRate.cosine({ peak: 1e-3 }),
+  kl: { coefficient: 0.05, postUpdate: true }
+}
+
 /** Programs whose outcome does not depend on what ends first. */
 export const determined = {
   synchronous: ofRl((options) => rl(options, { substeps: 2 }), 2 * iterations),
@@ -154,7 +161,10 @@ export const determined = {
       ...updates({ forwardBackward: 2 * iterations }, 2 * iterations),
       ...saves(2)
     }
-  }
+  },
+  streaming: ofRl((options) => rl(options, {}, Pace.streaming({ minibatches: 3 })), iterations),
+  "KL penalty": ofRl((options) => rl(options, penalized), 2 * iterations),
+  "asynchronous, none begun ahead": ofRl((options) => rl(options, {}, Pace.async({ maxStepsOffPolicy: 0 })), iterations)
 } satisfies Readonly<Record<string, Program>>
 
 /** Programs that take groups as they end. */
@@ -163,7 +173,6 @@ export const scheduled = {
     (options) => rl(options, { loss: Loss.ppo(), substeps: 2 }, Pace.async({ maxStepsOffPolicy: 1 })),
     2 * iterations
   ),
-  streaming: ofRl((options) => rl(options, {}, Pace.streaming({ minibatches: 2 })), iterations),
   "asynchronous streaming": ofRl(
     (options) => rl(options, { loss: Loss.ppo() }, Pace.async({ maxStepsOffPolicy: 1, minibatches: 2 })),
     iterations

@@ -9,7 +9,6 @@ const groups = iterations * groupsPerIteration
 
 const programs: ReadonlyArray<readonly [name: string, few: number, program: Program]> = [
   ["asynchronous", 2, scheduled.asynchronous],
-  ["streaming", 1, scheduled.streaming],
   ["asynchronous streaming", 1, scheduled["asynchronous streaming"]]
 ]
 
