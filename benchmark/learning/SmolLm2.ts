@@ -6,15 +6,16 @@
  * The controls are `--control still` and `--control shuffled`. The run goes on from its last checkpoint when it is started again. A
  * line of JSON is added to `curve.jsonl` of its folder for each iteration and each evaluation.
  */
-import { ChatModel, Evaluator, ProblemEnv, ProblemGroupBuilder, Rl, type RunRecord, Seed } from "@effect-rl/core"
+import { Rl, type RunRecord } from "@effect-rl/core"
 import { Engine, SmolLm2 } from "@effect-rl/engine"
 import { RunDirectory } from "@effect-rl/files"
-import { HeldOutPairs } from "@effect-rl/recipes"
+import { Recipes } from "@effect-rl/recipes"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, FileSystem, Stream } from "effect"
 import { parseArgs } from "node:util"
 import * as Controls from "./Controls.ts"
+import * as RecipeRun from "./RecipeRun.ts"
 
 const { values: flags } = parseArgs({
   options: {
@@ -28,49 +29,6 @@ const { values: flags } = parseArgs({
 const seed = Number(flags.seed)
 const iterations = Number(flags.iterations)
 const folder = flags["log-path"]
-const [groups, groupSize, maxTokens, heldOut] = [16, 8, 24, 200]
-
-const env = (model: ChatModel.ChatModel, a: number, b: number) =>
-  ProblemEnv.make({
-    model,
-    question: `Calculate ${a} + ${b}.`,
-    referenceAnswer: String(a + b),
-    checkAnswer: (response) => Number(response.match(/\d+/g)?.at(-1) ?? NaN) === a + b
-  })
-
-/** Pairs of numbers below 100 that are not held out, drawn anew for each iteration. */
-const pairs = (batch: number): ReadonlyArray<readonly [a: number, b: number]> => {
-  const next = Seed.uniform(Seed.derive(seed, "SmolLm2", batch))
-  const drawn: Array<readonly [number, number]> = []
-  while (drawn.length < groups) {
-    const [a, b] = [Math.floor(next() * 100), Math.floor(next() * 100)]
-    if (!HeldOutPairs.isHeldOut(a, b)) drawn.push([a, b])
-  }
-  return drawn
-}
-
-const options = (model: ChatModel.ChatModel) => {
-  const group = (size: number) => ([a, b]: readonly [number, number], place: number) =>
-    ProblemGroupBuilder.make({ key: `${place}/${a}+${b}`, size, env: () => env(model, a, b) })
-  const greedy = Evaluator.testSet({
-    name: "held_out_greedy",
-    groups: HeldOutPairs.heldOutPairs.slice(0, heldOut).map(group(1)),
-    maxTokens,
-    temperature: 0
-  })
-  return {
-    model,
-    dataset: {
-      length: iterations,
-      fingerprint: "smollm2-sums-below-100",
-      batch: (index: number) => Effect.sync(() => pairs(index).map(group(groupSize)))
-    },
-    sampling: { maxTokens },
-    update: { learningRate: 3e-4 },
-    lora: { rank: 8 },
-    run: { seed, iterations, evalEvery: 15, saveEvery: 3, evaluators: [greedy] }
-  }
-}
 
 const controls = {
   none: Controls.none,
@@ -91,9 +49,8 @@ const lineOf = (record: RunRecord.RunRecord): object | undefined => {
 const program = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   if (!isControl(flags.control)) return yield* Effect.die(`--control is ${flags.control}, expected still or shuffled`)
-  const model = yield* ChatModel.resolve(SmolLm2.name)
   const startedAt = yield* Clock.currentTimeMillis
-  const given = options(model)
+  const given = yield* RecipeRun.options(Recipes.smolLm2Sums, { seed, iterations, saveEvery: 3 })
   yield* Rl.run({ ...given, update: { ...given.update, ...controls[flags.control](seed) } }).pipe(
     Stream.runForEach((record) =>
       Effect.gen(function*() {

@@ -41,6 +41,7 @@ const graphs = (client: Client, data: Data<{}>): Readonly<Record<string, Pass>> 
     sapo: pass(client, data, PolicyLoss.sapo()),
     vespo: pass(client, data, PolicyLoss.vespo()),
     topr: pass(client, data, PolicyLoss.topr),
+    topr_token: pass(client, data, PolicyLoss.toprToken),
     gmpo: pass(client, data, PolicyLoss.gmpo())
   }
 }

@@ -114,6 +114,7 @@ const lossNames = [
   "sapo",
   "vespo",
   "topr",
+  "topr_token",
   "gmpo"
 ]
 

@@ -96,6 +96,7 @@ const losses = {
   sapo: choice(["tauPositive", "tauNegative"], PolicyLoss.sapo),
   vespo: choice([], () => PolicyLoss.vespo()),
   topr: choice([], () => PolicyLoss.topr),
+  topr_token: choice([], () => PolicyLoss.toprToken),
   gmpo: choice(["epsilon"], PolicyLoss.gmpo),
   ppo_with_observations: choice(
     [...clip, "observationWeight"],
@@ -121,6 +122,7 @@ const names = [
   "sapo",
   "vespo",
   "topr",
+  "topr_token",
   "gmpo",
   "ppo_with_observations"
 ] as const

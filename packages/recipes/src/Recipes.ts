@@ -15,6 +15,7 @@ import { onPolicyDistill } from "./arithmetic/OnPolicyDistillation.ts"
 import { plainArithmetic } from "./arithmetic/PlainArithmetic.ts"
 import { dpo } from "./arithmetic/PreferredSums.ts"
 import { rlhf } from "./arithmetic/RlhfSums.ts"
+import { smolLm2Sums } from "./arithmetic/SmolLm2Sums.ts"
 import { supervised } from "./arithmetic/SupervisedSums.ts"
 import { calculator } from "./calculator/Calculator.ts"
 import { format } from "./format/Format.ts"
@@ -47,6 +48,7 @@ export {
   rlhf,
   rlLoop,
   slLoop,
+  smolLm2Sums,
   supervised,
   ticTacToe
 }
@@ -55,6 +57,7 @@ export {
 export const all: ReadonlyArray<Recipe<unknown, Hub.Hub | FileSystem | Path>> = [
   arithmetic,
   plainArithmetic,
+  smolLm2Sums,
   supervised,
   dpo,
   onPolicyDistill,

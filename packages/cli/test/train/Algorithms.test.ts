@@ -53,6 +53,7 @@ const losses: ReadonlyArray<readonly [flags: string, loss: string, route: string
   ["--loss sapo --tau-negative 1.1", "sapo", "graph"],
   ["--loss vespo", "vespo", "graph"],
   ["--loss topr", "topr", "graph"],
+  ["--loss topr_token", "topr_token", "graph"],
   ["--loss gmpo --epsilon 0.3", "gmpo", "graph"],
   ["--loss ppo_with_observations --observation-weight 0", "ppo_with_observations", "graph"]
 ]

@@ -1,6 +1,7 @@
 /** Advantage estimators: how much better each member did than its group. */
 import * as Trajectory from "../env/Trajectory.ts"
 import * as ModelInput from "../model/ModelInput.ts"
+import * as Check from "../record/Check.ts"
 import type { JsonObject } from "../record/Json.ts"
 import type * as Metric from "../record/Metric.ts"
 import * as Statistics from "../record/Statistics.ts"
@@ -26,6 +27,10 @@ export interface Estimator {
    * unless given.
    */
   readonly source?: Signal.Source
+  /** Its options, which a run checks before it starts. */
+  readonly checks?: ReadonlyArray<Check.Check>
+  /** The least members of a group, and the option that says so, which a run checks in its first iteration. */
+  readonly leastMembers?: { readonly option: string; readonly members: number }
   /** Names of the metrics that it compares in place of the reward; none unless given. */
   readonly components?: ReadonlyArray<string>
 }
@@ -93,37 +98,7 @@ export const reward: Estimator = make(
   ({ group }) => Float32Array.from(group.rewardsG, (reward) => Number.isNaN(reward) ? 0 : reward)
 )
 
-/** Float32 rewards `[G]` less their mean over the members that finished. */
-const center = (rewards: Float64Array) => {
-  const rewardsG = Float32Array.from(rewards)
-  const finished = rewardsG.filter((reward) => !Number.isNaN(reward))
-  const mean = Math.fround(Statistics.mean(finished))
-  return {
-    finished: finished.length,
-    centeredG: rewardsG.map((reward) => Number.isNaN(reward) ? 0 : reward - mean)
-  }
-}
-
-/**
- * Aᵢ = rᵢ − mean(r): the advantage of Dr. GRPO (arXiv:2503.20783). Not divided by the standard deviation, so that groups that are
- * nearly all right or all wrong do not weigh more.
- */
-export const centered: Estimator = make("centered", ({ group }) => center(group.rewardsG).centeredG)
-
-/**
- * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)). Unbiased, as a member's baseline does not depend on the
- * member (RLOO, arXiv:2402.14740).
- */
-export const leaveOneOut: Estimator = make("leave_one_out", ({ group }) => {
-  const { centeredG, finished } = center(group.rewardsG)
-  const scale = finished > 1 ? finished / (finished - 1) : 1
-  return centeredG.map((advantage) => advantage * scale)
-})
-
-/** Added to a standard deviation before dividing by it, and the least share of the largest reward that a mean is divided by. */
-const epsilon = 1e-6
-
-/** The members' advantages in float64, by a rule over the rewards of those that finished. */
+/** The members' advantages, computed in float64 by a rule over the rewards of those that finished. */
 const fromFinished = (
   { group }: InformativeGroup,
   rule: (finished: Float64Array) => (reward: number) => number
@@ -131,6 +106,30 @@ const fromFinished = (
   const advantageOf = rule(group.rewardsG.filter((reward) => !Number.isNaN(reward)))
   return Float32Array.from(group.rewardsG, (reward) => Number.isNaN(reward) ? 0 : advantageOf(reward))
 }
+
+/**
+ * Aᵢ = rᵢ − mean(r): the advantage of Dr. GRPO (arXiv:2503.20783). Not divided by the standard deviation, so that groups that are
+ * nearly all right or all wrong do not weigh more.
+ */
+export const centered: Estimator = make("centered", (informative) =>
+  fromFinished(informative, (finished) => {
+    const mean = Statistics.mean(finished)
+    return (reward) => reward - mean
+  }))
+
+/**
+ * Aᵢ = rᵢ − mean of the others' rewards = G/(G−1)·(rᵢ − mean(r)). Unbiased, as a member's baseline does not depend on the
+ * member (RLOO, arXiv:2402.14740).
+ */
+export const leaveOneOut: Estimator = make("leave_one_out", (informative) =>
+  fromFinished(informative, (finished) => {
+    const mean = Statistics.mean(finished)
+    const scale = finished.length > 1 ? finished.length / (finished.length - 1) : 1
+    return (reward) => (reward - mean) * scale
+  }))
+
+/** Added to a standard deviation before dividing by it, and the least share of the largest reward that a mean is divided by. */
+const epsilon = 1e-6
 
 /** The standard deviation with divisor n − 1 ("sample") or n ("population"); 0 for a single value. */
 const standardDeviation = (values: Float64Array, deviation: Deviation) => {
@@ -197,10 +196,11 @@ const chancesOfLargest = (m: number, k: number): Float64Array => {
  * Aᵢ = the mean, over all k − 1 of the other members, of max(0, rᵢ − the largest of their rewards): what member i adds to the best of k
  * attempts. Its gradient is that of pass@k (leave-one-out minus one of PKPO, arXiv:2505.15201). With k the group's size, the default,
  * only the best member has an advantage, its lead over the second best (arXiv:2503.19595), and a group with several best members is not
- * trained on.
+ * trained on. A run refuses a k that is not a whole number from 2 on (with k = 1 the gradient is that of `reward`), or that is more than the
+ * members of a group; where members were dropped, k is at most those that finished.
  */
-export const passAtK = (k = Infinity): Estimator =>
-  make("pass_at_k", (informative) =>
+export const passAtK = (k = Infinity): Estimator => ({
+  ...make("pass_at_k", (informative) =>
     fromFinished(informative, (finished) => {
       const sorted = Array.from(finished).toSorted((left, right) => left - right)
       const chances = chancesOfLargest(sorted.length - 1, Math.min(k, sorted.length))
@@ -208,7 +208,15 @@ export const passAtK = (k = Infinity): Estimator =>
         const others = sorted.toSpliced(sorted.indexOf(reward), 1)
         return others.reduce((sum, other, j) => sum + (chances[j] ?? 0) * Math.max(0, reward - other), 0)
       }
-    }), { k: Number.isFinite(k) ? k : null })
+    }), { k: Number.isFinite(k) ? k : null }),
+  checks: [
+    Check.option("update.credit.k", k, {
+      expected: "a whole number from 2 on, or left out for the size of the group; with 1 it is Advantage.reward",
+      accepts: (k) => k === Infinity || (Number.isInteger(k) && k >= 2)
+    })
+  ],
+  ...(Number.isFinite(k) && { leastMembers: { option: "update.credit.k", members: k } })
+})
 
 /**
  * Aᵢ = rᵢ − the mean reward of the members in i's part of the group; 0 for a member that is alone in it. For groups of several kinds of
@@ -261,7 +269,8 @@ const prefixBaselines = (group: GroupResult.Group): ReadonlyArray<ReadonlyArray<
 /**
  * Per turn: A = rᵢ − the mean reward of the members whose turns before it were the same, in what was read and written; where no other
  * member shares them, the mean at the last turn that was shared. For rollouts that branch, such as from a tree search: each turn is
- * compared with its alternatives alone (the step-level groups of GiGPO, arXiv:2505.10978, with equal prefixes as states).
+ * compared with its alternatives alone. GiGPO's step level (arXiv:2505.10978) groups equal states of the environment at any turns, and adds
+ * the normalised, discounted returns from there on to the episode's advantage.
  */
 export const sharedPrefix: Estimator = byToken("shared_prefix", ({ group }) => {
   const baselinesGT = prefixBaselines(group)

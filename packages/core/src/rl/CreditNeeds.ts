@@ -50,3 +50,16 @@ export const checkComponents = (
   const expected = `a metric that attempts of the first iteration reported: ${names}`
   return Effect.fail(new InvalidOption({ field: "a metric that update.credit compares", found: missing, expected }))
 }
+
+/** Fails where a group began with fewer members than an option of the credit needs. */
+export const checkMembers = (
+  { leastMembers }: Pick<Credit, "leastMembers">,
+  results: ReadonlyArray<GroupResult.GroupResult>
+): Effect.Effect<void, InvalidOption> => {
+  if (leastMembers === undefined) return Effect.void
+  const { members: least, option } = leastMembers
+  const small = results.find((result) => !GroupResult.isSkipped(result) && result.members.length < least)
+  if (small === undefined || GroupResult.isSkipped(small)) return Effect.void
+  const expected = `at most the ${small.members.length} members of the group "${small.key}"`
+  return Effect.fail(new InvalidOption({ field: option, found: String(least), expected }))
+}

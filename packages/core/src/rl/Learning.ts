@@ -58,7 +58,8 @@ export const checkResults = <E, R, CE, CR>(
 ): Effect.Effect<void, TooManyDropped | InvalidOption> => {
   const tooMany = Dropped.tooMany(iteration, results, maxDroppedShare)
   if (tooMany !== undefined) return Effect.fail(tooMany)
-  return iteration === 0 ? CreditNeeds.checkComponents(credit, results) : Effect.void
+  if (iteration > 0) return Effect.void
+  return Effect.andThen(CreditNeeds.checkMembers(credit, results), CreditNeeds.checkComponents(credit, results))
 }
 
 /** The numbers of an iteration. */

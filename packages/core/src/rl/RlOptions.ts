@@ -254,6 +254,7 @@ export const resolve = Effect.fnUntraced(function*<E, R, EE, ER, HE, HR, CE, CR>
   yield* checkBias(sampling)
   const pace = yield* Pace.resolve(options.pace ?? Pace.synchronous)
   const credit = KlPenalty.penalize(update.credit, update.kl, model)
+  yield* Check.all(...credit.checks ?? [])
   yield* checkPace(options, credit, pace)
   const stopOn = yield* HealthWatch.resolve(options.health ?? {})
   return {

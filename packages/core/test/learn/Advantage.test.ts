@@ -30,11 +30,11 @@ const isEach = (actual: ReadonlyArray<number>, expected: ReadonlyArray<number>, 
   )
 
 describe("Advantage.centered", () => {
-  it("is the reward less the group's mean, in float32", () => {
+  it("is the reward less the group's mean, rounded to float32", () => {
     assert.deepStrictEqual(estimate(Advantage.centered, [-0.1, 0.9, 0.9, 0.9]), [-0.75, 0.25, 0.25, 0.25])
     assert.deepStrictEqual(
       estimate(Advantage.centered, [1, 0, 0]),
-      [0.6666666269302368, -0.3333333432674408, -0.3333333432674408]
+      [0.6666666865348816, -0.3333333432674408, -0.3333333432674408]
     )
   })
 
@@ -340,4 +340,20 @@ describe.each(without("maxRl").filter(([name]) => relativeToScale.includes(name)
       isEach(estimate(estimator, rewards.map((reward) => reward * by)), estimate(estimator, rewards), 10)
     }
   )
+})
+
+describe("Rewards far from 0", () => {
+  const large = 1e8
+
+  const differences: ReadonlyArray<readonly [string, Advantage.Estimator, Array<number>]> = [
+    ["centered", Advantage.centered, [-1, 0, 1]],
+    ["leaveOneOut", Advantage.leaveOneOut, [-1.5, 0, 1.5]],
+    ["lengthWeighted", Advantage.lengthWeighted, [-1, 0, 1]],
+    ["hierarchical", Advantage.hierarchical("all", () => "all"), [-1, 0, 1]],
+    ["sharedPrefix", Advantage.sharedPrefix, [-1, 0, 1]]
+  ]
+
+  it.each(differences)("differ as much as others by %s", (_, estimator, expected) => {
+    assert.deepStrictEqual(estimate(estimator, [large, large + 1, large + 2]), expected)
+  })
 })

@@ -160,8 +160,8 @@ describe("TrainingData.assemble", () => {
     assert.deepStrictEqual(data.map(({ inputs }) => inputs.advantages.at(-1)), [
       0.5,
       -0.5,
-      0.6666666269302368,
-      0.6666666269302368,
+      0.6666666865348816,
+      0.6666666865348816,
       -0.3333333432674408
     ])
   })

@@ -267,3 +267,51 @@ describe("preference losses recorded from other projects", () => {
     })
   })
 })
+
+describe("TOPR", () => {
+  const tokens = Schema.Array(Schema.Tuple([
+    Schema.Finite.check(Schema.isBetween({ minimum: -2, maximum: 0 })),
+    Schema.Finite.check(Schema.isBetween({ minimum: -2, maximum: 0 })),
+    Schema.Literals([0, 1])
+  ])).check(Schema.isMinLength(1), Schema.isMaxLength(8))
+  const advantage = Schema.Literals([-1.5, 0.5])
+
+  /** By the formula of the paper: each token's gradient is the weight of its sequence, or of itself, times the advantage. */
+  const gradients = (
+    drawn: ReadonlyArray<readonly [logprob: number, sampler: number, mask: 0 | 1]>,
+    advantage: number,
+    level: "sequence" | "token"
+  ) => {
+    const ratios = drawn.map(([logprob, sampler]) => Math.exp(logprob - Math.fround(sampler)))
+    const whole = ratios.reduce((product, ratio, at) => drawn[at]?.[2] === 1 ? product * ratio : product, 1)
+    return drawn.map(([, , mask], at) => {
+      const ratio = level === "sequence" ? whole : ratios[at] ?? NaN
+      return mask === 0 ? 0 : -advantage * (advantage > 0 ? 1 : Math.min(1, ratio))
+    })
+  }
+
+  it.prop("tapers bad answers by the ratio of their sequence, and by token under its own name", [tokens, advantage], ([
+    drawn,
+    advantage
+  ]) => {
+    const length = drawn.length
+    const example = {
+      ...Datum.policyTokens(ModelInput.fromTokens(new Int32Array(length)), {
+        targetTokens: new Int32Array(length),
+        logprobs: Float32Array.from(drawn, ([, sampler]) => sampler),
+        advantages: new Float32Array(length).fill(advantage),
+        mask: Float32Array.from(drawn, ([, , mask]) => mask)
+      }),
+      extras: {}
+    }
+    const logprobs = drawn.map(([logprob]) => logprob)
+    for (const [level, expression] of [["sequence", PolicyLoss.topr], ["token", PolicyLoss.toprToken]] as const) {
+      const { gradient } = Result.getOrThrow(LossExpression.evaluate(expression, example, logprobs))
+      gradients(drawn, advantage, level).forEach((slope, at) => assert.closeTo(gradient[at] ?? NaN, slope, 1e-9))
+    }
+  })
+
+  it("has the formula of its paper", () => {
+    assert.include(LossExpression.formula(PolicyLoss.topr), "\\sum")
+  })
+})

@@ -41,6 +41,7 @@ export const expressions: ReadonlyArray<Expression> = [
   withExtras(PolicyLoss.vespo()),
   withExtras(PolicyLoss.decoupled()),
   withExtras(PolicyLoss.topr),
+  withExtras(PolicyLoss.toprToken),
   withExtras(PolicyLoss.gmpo()),
   withExtras(PolicyLoss.withObservations())
 ]
@@ -90,7 +91,7 @@ export const sample = (expression: Expression, seed: number, drift = 0.4): Sampl
 }
 
 /** Losses whose value is not the integral of the gradient they train with, as they stop it on purpose. */
-const stopsGradients = new Set(["cispo", "gspo", "icepop", "vespo", "decoupled_ppo", "topr"])
+const stopsGradients = new Set(["cispo", "gspo", "icepop", "vespo", "decoupled_ppo", "topr", "topr_token"])
 
 export const all: ReadonlyArray<Sample> = expressions.flatMap((expression) =>
   [1, 2, 3].map((seed) => sample(expression, seed))

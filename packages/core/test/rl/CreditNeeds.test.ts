@@ -140,3 +140,25 @@ describe("A credit that compares metrics", () => {
       sample: Script.reply(Task.tokenizer, () => Script.text(Task.tokenizer, "0", { stopReason: "length" }))
     }))))
 })
+
+describe("A run with Advantage.passAtK", () => {
+  const run = (k: number) =>
+    Stream.unwrap(Effect.map(
+      Task.options({ run: { iterations: 1 } }),
+      (options) => Rl.run({ ...options, update: { credit: Credit.groupRelative(Advantage.passAtK(k)) } })
+    )).pipe(Stream.runCollect)
+
+  it.effect.each([1, 0, -1, 1.5, NaN])("refuses k = %s before anything is sampled", (k) =>
+    Effect.gen(function*() {
+      const { message } = yield* Effect.flip(run(k))
+      assert.include(message, `update.credit.k is ${k}, expected a whole number from 2 on`)
+      assert.deepStrictEqual(yield* Task.trace, [])
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+  it.effect("refuses a k above the size of its groups in the first iteration", () =>
+    Effect.gen(function*() {
+      const { message } = yield* Effect.flip(run(5))
+      assert.include(message, "update.credit.k is 5, expected at most the 4 members of the group \"sum/0\"")
+      assert.isNotEmpty(yield* run(4))
+    }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+})

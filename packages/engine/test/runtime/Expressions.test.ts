@@ -46,6 +46,7 @@ const losses: ReadonlyArray<readonly [name: string, expression: Expression]> = [
   ["vespo", withExtras(PolicyLoss.vespo())],
   ["decoupled", withExtras(PolicyLoss.decoupled())],
   ["topr", withExtras(PolicyLoss.topr)],
+  ["toprToken", withExtras(PolicyLoss.toprToken)],
   ["gmpo", withExtras(PolicyLoss.gmpo())],
   ["withObservations", withExtras(PolicyLoss.withObservations())]
 ]

@@ -6,7 +6,7 @@ import { go } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
 /** Losses that can be looked through, in the field's names. */
-const losses = ["importance_sampling", "ppo", "cispo", "dro", "dppo", "icepop", "sapo", "topr"]
+const losses = ["importance_sampling", "ppo", "cispo", "dro", "dppo", "icepop", "sapo", "topr_token"]
 
 const chooser = (route: Route): Child =>
   h(

@@ -31,7 +31,7 @@ const expressions: Readonly<Record<string, (config: Config) => LossExpression.Lo
   dppo: (config) => PolicyLoss.dppo(options(config, { deltaLow: "deltaLow", deltaHigh: "deltaHigh", tau: "tau" })),
   icepop: (config) => PolicyLoss.icePop(options(config, { clipLow: "clipLow", clipHigh: "clipHigh" })),
   sapo: (config) => PolicyLoss.sapo(options(config, { tauPositive: "tauPositive", tauNegative: "tauNegative" })),
-  topr: () => PolicyLoss.topr
+  topr_token: () => PolicyLoss.toprToken
 }
 
 /** Losses that can be asked for in place of the run's own. */

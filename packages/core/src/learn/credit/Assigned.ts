@@ -2,6 +2,7 @@
 import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import type { SamplingClient } from "../../backend/SamplingClient.ts"
+import type * as Check from "../../record/Check.ts"
 import type { Json, JsonObject } from "../../record/Json.ts"
 import * as GroupResult from "../../rollout/GroupResult.ts"
 import * as Advantage from "../Advantage.ts"
@@ -42,6 +43,10 @@ export interface Traits {
   readonly readers?: ReadonlyArray<SamplingClient>
   /** Metrics that it compares in place of the reward. A run refuses one that no attempt of its first iteration reports. */
   readonly components?: ReadonlyArray<string>
+  /** Options that a run checks before it starts. */
+  readonly checks?: ReadonlyArray<Check.Check>
+  /** The least members of a group, and the option that says so, which a run checks in its first iteration. */
+  readonly leastMembers?: { readonly option: string; readonly members: number }
 }
 
 /** A rule of credit, with the name and configuration that identify it in a run's records. */
@@ -60,7 +65,9 @@ export const noAdvantages = new Float32Array(0)
 export const identityOf = ({ config, name }: Pick<Credit, "config" | "name">): JsonObject => ({ name, ...config })
 
 /** The traits of a credit, or of the estimator that it is made of, for a credit that is made of it. */
-export const traitsOf = ({ components, isByGroup, readers }: Traits): Traits => ({
+export const traitsOf = ({ checks, components, isByGroup, leastMembers, readers }: Traits): Traits => ({
+  ...(checks !== undefined && { checks }),
+  ...(leastMembers !== undefined && { leastMembers }),
   ...(isByGroup === true && { isByGroup }),
   ...(readers !== undefined && { readers }),
   ...(components !== undefined && { components })

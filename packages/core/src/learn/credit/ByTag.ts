@@ -26,6 +26,7 @@ export const byTag = <E, R>(credits: Readonly<Record<string, Credit<E, R>>>): Cr
     config: Record.map(credits, identityOf),
     ...(Object.values(credits).every(({ isByGroup }) => isByGroup === true) && { isByGroup: true }),
     // Components are not passed on: the first iteration may lack the tag whose groups report them.
+    checks: Object.values(credits).flatMap(({ checks = [] }) => checks),
     readers: Object.values(credits).flatMap(({ readers = [] }) => readers),
     assign: Effect.fnUntraced(function*(results, memory) {
       const byTag = yield* sorted(results, tags)

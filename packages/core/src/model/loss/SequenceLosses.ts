@@ -117,3 +117,12 @@ export const gmpo = ({ epsilon = 0.4 }: { readonly epsilon?: number } = {}) =>
       return neg(mul(mean(advantages), exp(mean(mul(s, minimum(mul(s, d), mul(s, clipped)))))))
     }
   )
+
+/**
+ * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(e^Σd, 0, 1) elsewhere, the ratio of the whole sequence. TOPR (arXiv:2503.14286): good answers
+ * are learnt from as they are, bad ones only as far as the policy still gives them.
+ */
+export const topr = make("topr", {}, ({ advantages, logprobs, samplerLogprobs }) => {
+  const tapered = named("w", exp(clamp(sum(logRatio(logprobs, samplerLogprobs)), { high: 0 })))
+  return neg(mul(stopGradient(where(gt(advantages, 0), 1, tapered)), advantages, logprobs))
+})

@@ -153,10 +153,11 @@ export const sapo = (
   )
 
 /**
- * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere. TOPR (arXiv:2503.14286): good answers are learnt from as they are, bad
- * ones only as far as the policy still gives them.
+ * −sg(w)·A·ℓ, w = 1 where A > 0 and clip(ρ, 0, 1) elsewhere: `topr` with the ratio of each token in place of its sequence's.
+ *
+ * @see ROLL `topr`
  */
-export const topr = make("topr", {}, ({ advantages, logprobs, samplerLogprobs }) => {
+export const toprToken = make("topr_token", {}, ({ advantages, logprobs, samplerLogprobs }) => {
   const tapered = clamp(ratio(logprobs, samplerLogprobs), { low: 0, high: 1 })
   return neg(mul(stopGradient(where(gt(advantages, 0), 1, tapered)), advantages, logprobs))
 })
