@@ -3,7 +3,7 @@
  * `benchmark/results/curves/presets.json` lacks, of the recipes that are named or of all, and writes the page of all. With `--again`, what
  * is trained is measured once more, which gives the same numbers and the seconds that it takes now.
  */
-import { Rl, RunRecord, RunStore } from "@effect-rl/core"
+import { Rl, RunRecord, RunStore, Statistics } from "@effect-rl/core"
 import { type Recipe, Recipes } from "@effect-rl/recipes"
 import { Clock, Effect, Stream } from "effect"
 import { loadavg } from "node:os"
@@ -57,9 +57,9 @@ const rewardedRecipes = [
 const scoreOf = ({ reward, score }: RunRecord.Evaluated): Kept.Score => {
   if (score !== undefined) return { value: score.value, interval: [score.low, score.high] }
   const { mean = NaN, standardError } = reward ?? {}
-  return standardError === undefined
-    ? { value: mean }
-    : { value: mean, interval: [mean - 1.96 * standardError, mean + 1.96 * standardError] }
+  if (standardError === undefined) return { value: mean }
+  const { high, low } = Statistics.interval(mean, standardError)
+  return { value: mean, interval: [low, high] }
 }
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)

@@ -53,10 +53,9 @@ interface MeanReward {
 const meanRewards = ({ records }: RunHistory): ReadonlyArray<MeanReward> =>
   records.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, metrics, reward, score }) => {
     if (reward === undefined || score !== undefined) return []
-    const error = reward.standardError === undefined ? "" : ` ± ${Quantity.fixed(reward.standardError, 3)}`
     return [{
       evaluator: `${evaluator} (${metrics[`${evaluator}/episodes`] ?? "–"})`,
-      mean: `${Quantity.fixed(reward.mean, 3)}${error}`
+      mean: `${Quantity.fixed(reward.mean, 3)}${ProgressText.rewardInterval(reward)}`
     }]
   })
 

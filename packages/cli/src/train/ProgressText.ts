@@ -1,5 +1,5 @@
 /** Progress in words: a line per iteration, and a line that moves. */
-import type { RunRecord } from "@effect-rl/core"
+import { type RunRecord, Statistics } from "@effect-rl/core"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Wrapped from "../terminal/Wrapped.ts"
@@ -139,13 +139,20 @@ export const evaluated = (
       ]),
     ...(score === undefined && reward !== undefined
       ? [
-        `reward ${style.bold(Quantity.fixed(reward.mean, 3))}${
+        `reward ${style.bold(Quantity.fixed(reward.mean, 3))}${rewardInterval(reward)}${
           episodes === undefined ? "" : ` over ${episodes} episodes`
         }`
       ]
       : [])
   ]
   return measured.length === 0 ? [when] : Wrapped.lines(`${when}: `, "  ", measured)
+}
+
+/** The 95 % interval of a mean reward in brackets, where its standard error is known. */
+export const rewardInterval = ({ mean, standardError }: RunRecord.Reward): string => {
+  if (standardError === undefined) return ""
+  const { high, low } = Statistics.interval(mean, standardError)
+  return ` (${Quantity.fixed(low, 3)} to ${Quantity.fixed(high, 3)})`
 }
 
 export const interval = (low: number, high: number): string =>

@@ -83,7 +83,7 @@ describe("FinalReport", () => {
       assert.deepInclude(FinalReport.record(history), { iterations: 2 })
     }))
 
-  it.effect("compares mean rewards where answers are not right or wrong", () =>
+  it.effect("compares mean rewards with their 95 % intervals where answers are not right or wrong", () =>
     Effect.gen(function*() {
       const played = (iteration: number, mean: number): RunRecord.Entry => ({
         _tag: "Evaluated",
@@ -98,7 +98,7 @@ describe("FinalReport", () => {
       const history = yield* historyOf([played(0, -0.891), updated(0, -0.7), updated(1, -0.2), played(2, 0)])
       assert.deepStrictEqual(FinalReport.lines(history, Style.plain).slice(-2), [
         "held-out episodes, reward  before                     after",
-        "random (128)               -0.891 ± 0.050             0.000 ± 0.050"
+        "random (128)               -0.891 (-0.989 to -0.793)  0.000 (-0.098 to 0.098)"
       ])
     }))
 

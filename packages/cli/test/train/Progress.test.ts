@@ -196,11 +196,15 @@ describe("the line of an evaluation", () => {
     )
   })
 
-  it("shows the reward where answers are not right or wrong", () => {
+  it("shows the reward and its 95 % interval where answers are not right or wrong", () => {
     const { score: _, ...ungraded } = evaluated()
     assert.deepStrictEqual(
       ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25 } }, Style.plain),
       ["held_out after 0 iterations: reward -0.250 over 8 episodes"]
+    )
+    assert.deepStrictEqual(
+      ProgressText.evaluated({ ...ungraded, reward: { mean: -0.25, standardError: 0.1 } }, Style.plain),
+      ["held_out after 0 iterations: reward -0.250 (-0.446 to -0.054) over 8 episodes"]
     )
   })
 })

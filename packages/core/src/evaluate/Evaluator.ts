@@ -97,9 +97,14 @@ const correctNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
   }
 }
 
-const rewardNumbers = (groups: ReadonlyArray<GroupResult.Group>) => {
-  const rewards = groups.flatMap(({ rewardsG }) => Array.from(rewardsG).filter(Number.isFinite))
-  return rewards.length === 0 ? {} : { reward: Statistics.mean(rewards) }
+/** The mean reward, with its standard error over problems; undefined where no episode has one. */
+const rewardOf = (groups: ReadonlyArray<GroupResult.Group>): RunRecord.Reward | undefined => {
+  const rewardsG = groups.map((group) => Array.from(group.rewardsG).filter(Number.isFinite)).filter(({ length }) =>
+    length > 0
+  )
+  if (rewardsG.length === 0) return undefined
+  const standardError = Statistics.clusteredStandardError(rewardsG)
+  return { mean: Statistics.mean(rewardsG.flat()), ...(standardError === undefined ? {} : { standardError }) }
 }
 
 /** The correct episodes, with the interval's ends; undefined where no environment grades its episodes as correct or not. */
@@ -111,17 +116,18 @@ const scoreOf = (
     : { score: { value: numbers.correct, low: numbers.correct_low ?? NaN, high: numbers.correct_high ?? NaN } }
 
 /**
- * Correct episodes with a 95 % interval, mean reward, and the members and groups that were left out; metrics that are not defined are
+ * Correct episodes with a 95 % interval, mean reward with its standard error, and the members and groups that were left out; metrics that are not defined are
  * absent.
  */
 const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>): Evaluation => {
   const groups = results.filter((result) => !GroupResult.isSkipped(result))
   const episodes = groups.flatMap(GroupResult.survivors).map(([, trajectory]) => trajectory)
   const correct = correctNumbers(groups)
-  const rewards = rewardNumbers(groups)
+  const reward = rewardOf(groups)
   const numbers = {
     ...correct,
-    ...rewards,
+    ...(reward === undefined ? {} : { reward: reward.mean }),
+    ...(reward?.standardError === undefined ? {} : { reward_standard_error: reward.standardError }),
     episodes: episodes.length,
     ...(episodes.length === 0 ? {} : { truncated: share(episodes.map(Trajectory.isTruncated)) }),
     dropped_members: groups.reduce((count, { members }) => count + members.length, 0) - episodes.length,
@@ -131,7 +137,7 @@ const summarize = (name: string, results: ReadonlyArray<GroupResult.GroupResult>
     name,
     metrics: Object.fromEntries(Object.entries(numbers).map(([metric, value]) => [`${name}/${metric}`, value])),
     ...scoreOf(correct),
-    ...("reward" in rewards ? { reward: { mean: rewards.reward } } : {}),
+    ...(reward === undefined ? {} : { reward }),
     groups: results
   }
 }

@@ -57,3 +57,9 @@ export const clusteredStandardError = (groups: ReadonlyArray<ReadonlyArray<numbe
   const squares = sum(groups.map((group) => (sum(group) - group.length * average) ** 2))
   return Math.sqrt((count / (count - 1)) * squares) / members
 }
+
+/** The ends of the 95 % interval around a mean with this standard error, by the normal distribution. */
+export const interval = (mean: number, standardError: number): { readonly low: number; readonly high: number } => {
+  const half = 1.959963984540054 * standardError
+  return { low: mean - half, high: mean + half }
+}

@@ -165,6 +165,26 @@ describe("A test set", () => {
         })
       }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
 
+    it.effect("graded has a mean reward with the standard error over groups, whose members are alike", () =>
+      Effect.gen(function*() {
+        const { metrics, reward } = yield* evaluate([
+          rewarded("a", 0.25, 0.75),
+          rewarded("b", 1, 1),
+          rewarded("c", -0.5, 0.5)
+        ])
+        // Group means 0.5, 1 and 0: their variance is 0.25.
+        assert.strictEqual(reward?.mean, 0.5)
+        assert.closeTo(reward?.standardError ?? NaN, Math.sqrt(0.25 / 3), 1e-12)
+        assert.strictEqual(metrics["test/reward_standard_error"], reward?.standardError)
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
+    it.effect("of one group has no standard error", () =>
+      Effect.gen(function*() {
+        const { metrics, reward } = yield* evaluate([rewarded("a", 0.25, 0.75)])
+        assert.deepStrictEqual(reward, { mean: 0.5 })
+        assert.notProperty(metrics, "test/reward_standard_error")
+      }).pipe(Effect.provide(Task.layer({ sample: Task.answersHalf }))))
+
     it.effect("[1] and a failed group are all right of those that finished, with one missing", () =>
       Effect.gen(function*() {
         const { metrics } = yield* evaluate([rewarded("a", 1), lost("b")])

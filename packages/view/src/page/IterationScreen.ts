@@ -80,7 +80,10 @@ const groupPanel = (
 
 const scoreText = ({ evaluated }: Story.Evaluation) => {
   const score = evaluated?.score
-  if (score === undefined) return `reward ${Text.fixed(evaluated?.reward?.mean)}`
+  if (score === undefined) {
+    const interval = Text.rewardInterval(evaluated?.reward)
+    return `reward ${Text.fixed(evaluated?.reward?.mean)}${interval === "" ? "" : `, 95 % interval ${interval}`}`
+  }
   return `${Text.percent(score.value)} correct, 95 % interval ${Text.percent(score.low)} to ${Text.percent(score.high)}`
 }
 

@@ -1,4 +1,5 @@
 /** Mean reward of each iteration with its standard error, and held-out evaluations, as a picture to click on. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 import { type Evaluation, evaluations, evaluators, type Iteration, iterations, type Story } from "../story/Story.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
@@ -25,7 +26,8 @@ export const scoreOf = ({ evaluated, iteration }: Evaluation): ReadonlyArray<Ser
   ) {
     return [{ iteration, value: score.value, low: score.low ?? score.value, high: score.high ?? score.value }]
   }
-  return mean === undefined ? [] : [{ iteration, value: mean, low: mean, high: mean }]
+  if (mean === undefined) return []
+  return [{ iteration, value: mean, ...Statistics.interval(mean, reward?.standardError ?? 0) }]
 }
 
 const rewardDot = ({ iteration, value }: Series.Point, { x, y }: Series.Scales, route: Route.Route) => {

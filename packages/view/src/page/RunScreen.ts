@@ -75,7 +75,11 @@ const evaluationRow = ({ evaluated, evaluator, groups, iteration }: Story.Evalua
     h("td", {}, link(open, Text.foreign(evaluator))),
     numberCell(String(iteration)),
     numberCell(score === undefined ? "–" : Text.percent(score.value)),
-    numberCell(score === undefined ? "–" : `${Text.percent(score.low)} to ${Text.percent(score.high)}`),
+    numberCell(
+      score === undefined
+        ? Text.rewardInterval(reward) || "–"
+        : `${Text.percent(score.low)} to ${Text.percent(score.high)}`
+    ),
     numberCell(Text.fixed(reward?.mean)),
     numberCell(String(groups.length))
   )

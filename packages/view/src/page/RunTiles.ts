@@ -24,11 +24,15 @@ const heldOutTile = (story: Story.Story) => {
   if (last?.evaluated === undefined) return tile("held out", "–", "not evaluated yet")
   const { reward, score } = last.evaluated
   const value = score === undefined ? Text.fixed(reward?.mean) : Text.percent(score.value)
-  const more = score === undefined ? "" : `${Text.percent(score.low)} to ${Text.percent(score.high)}, `
+  const interval = score === undefined
+    ? Text.rewardInterval(reward)
+    : `${Text.percent(score.low)} to ${Text.percent(score.high)}`
   return tile(
     "held out",
     value,
-    `${more}${Text.foreign(last.evaluator)} after ${Text.plural(last.iteration, "iteration")}`
+    `${interval === "" ? "" : `${interval}, `}${Text.foreign(last.evaluator)} after ${
+      Text.plural(last.iteration, "iteration")
+    }`
   )
 }
 

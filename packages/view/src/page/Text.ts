@@ -1,4 +1,5 @@
 /** Numbers and foreign text as people read them. */
+import * as Statistics from "@effect-rl/core/record/Statistics"
 
 export const fixed = (value: number | null | undefined, digits = 3): string =>
   value === null || value === undefined || !Number.isFinite(value)
@@ -20,6 +21,15 @@ export const count = (value: number | null | undefined): string => {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–"
   const [divisor, unit] = value < 1e4 ? [1, ""] : value < 1e6 ? [1e3, " k"] : value < 1e9 ? [1e6, " M"] : [1e9, " G"]
   return divisor === 1 ? String(Math.round(value)) : `${(value / divisor).toFixed(value / divisor < 10 ? 1 : 0)}${unit}`
+}
+
+/** The 95 % interval of a mean reward; empty where its standard error is unknown. */
+export const rewardInterval = (
+  reward: { readonly mean: number | null; readonly standardError?: number | null } | undefined
+): string => {
+  if (typeof reward?.mean !== "number" || typeof reward.standardError !== "number") return ""
+  const { high, low } = Statistics.interval(reward.mean, reward.standardError)
+  return `${fixed(low)} to ${fixed(high)}`
 }
 
 /** US dollars, to the cent from one cent on. */
