@@ -5,7 +5,6 @@ import type { Recipe } from "@effect-rl/recipes"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
 import * as RunHistory from "../report/RunHistory.ts"
 import * as Columns from "../terminal/Columns.ts"
 import { commandName } from "../terminal/CommandName.ts"
@@ -13,6 +12,7 @@ import { Output } from "../terminal/Output.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import { RunLog } from "../terminal/RunLog.ts"
 import * as RunFolder from "./RunFolder.ts"
+import * as SweepFolder from "./SweepFolder.ts"
 import * as TrainRun from "./TrainRun.ts"
 
 /** The rewards of one iteration over all seeds. */
@@ -69,7 +69,7 @@ const curve = (points: ReadonlyArray<Point>) =>
     ? []
     : RewardCurve.text(
       points.map(({ deviation, iteration, mean }) => ({
-        iteration,
+        iteration: iteration + 1,
         reward: mean,
         rewardStandardError: deviation
       })),
@@ -101,12 +101,16 @@ export const each = Effect.fnUntraced(function*<A, E, R>(
   flags: TrainRun.Flags,
   train: (seed: number, flags: TrainRun.Flags) => Effect.Effect<A, E, R>
 ) {
-  const path = yield* Path.Path
   const seeds = Array.from({ length: count }, (_, index) => first + index)
-  return yield* Effect.forEach(seeds, (seed) => {
-    const logPath = Option.map(flags.logPath, (folder) => path.join(folder, `seed-${seed}`))
-    return train(seed, { ...flags, logPath })
-  })
+  return yield* Effect.forEach(
+    seeds,
+    Effect.fnUntraced(function*(seed) {
+      const logPath = Option.isNone(flags.logPath)
+        ? flags.logPath
+        : Option.some(yield* SweepFolder.seed(flags.logPath.value, seed))
+      return yield* train(seed, { ...flags, logPath })
+    })
+  )
 })
 
 /** Trains the recipe with `count` seeds, and shows the band of their rewards. */

@@ -21,7 +21,7 @@ describe("SeedSweep.band", () => {
 })
 
 describe("effect-rl train --seeds", () => {
-  it.effect("trains each seed in a folder of its own, and shows the band", () =>
+  it.effect("trains each seed in a folder of its own, and shows the band by iterations from 1 on", () =>
     Effect.gen(function*() {
       const folder = yield* runFolder
       const { exit, out } = yield* run(
@@ -41,6 +41,8 @@ describe("effect-rl train --seeds", () => {
       assert.isAbove(start, 0)
       const table = out.slice(start).filter((line) => /^(iteration|\d+) /.test(line))
       assert.match(table[0] ?? "", /^iteration +mean reward +± between seeds +least +greatest$/)
+      const axis = out.slice(start).find((line) => /^ +iteration \d/.test(line))
+      assert.match(axis ?? "", /iteration 1 +2$/)
       assert.match(table[1] ?? "", /^1 +0\.500 +0\.000 +0\.500 +0\.500$/)
     }))
 
