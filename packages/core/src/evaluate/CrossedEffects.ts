@@ -1,0 +1,122 @@
+/**
+ * The difference between two methods, each of which was trained with several seeds and scored on the same problems.
+ *
+ * The score of seed s of one side at problem p is μ + a(s) + b(p) + e(s, p): every seed meets every problem, so that the effects of seeds
+ * and of problems are crossed. With S seeds on the left, T on the right and n problems, the difference of the means has the variance
+ *
+ *   σ²(b′ − b)/n + [σ²(a)/S + σ²(e)/(S·n)] + [σ²(a′)/T + σ²(e′)/(T·n)]
+ *
+ * - The variance of the seeds' means, over S, estimates the first bracket, noise of the problems included, with S − 1 degrees of freedom;
+ *   likewise the second with T − 1.
+ * - The variance over problems of the sides' difference, over n, estimates σ²(b′ − b)/n and that same noise once more. The noise,
+ *   MS(e)/(S·n) and MS(e′)/(T·n) from the sides' two-way tables, is subtracted, so that it counts once; what remains is at least 0 and has
+ *   n − 1 degrees of freedom.
+ *
+ * The interval is Student's. Variances V with ν degrees of freedom each are added with Welch's (ΣV)²/Σ(V²/(ν + 2)) − 2 degrees for the
+ * seeds of both sides, at least the smaller ν and at most Σν, and with Satterthwaite's (ΣV)²/Σ(V²/ν) for seeds and problems.
+ *
+ * Seeds are not paired across sides: that two methods begin with the same number makes them share little, and pairs of seeds would
+ * halve the degrees of freedom. `benchmark/compare` measures coverage and width beside other estimators.
+ *
+ * @see Satterthwaite 1946, "An approximate distribution of estimates of variance components"
+ * @see Welch 1947, "The generalization of Student's problem when several different population variances are involved"
+ * @see Owen 2007, "The pigeonhole bootstrap" (arXiv:0711.2346), on crossed random effects
+ */
+import * as Statistics from "../record/Statistics.ts"
+import * as StudentT from "./StudentT.ts"
+
+/** Scores by seed and problem, `[seed][problem]`; all seeds of both sides have the same problems in the same order. */
+export type Table = ReadonlyArray<ReadonlyArray<number>>
+
+/** right − left with its 95 % interval. */
+export interface Difference {
+  readonly difference: number
+  /** The ends of the interval; infinite with fewer than two problems. */
+  readonly low: number
+  readonly high: number
+  /** Student's degrees of freedom. */
+  readonly freedom: number
+  /**
+   * Whether the interval also holds for other seeds of both methods: both sides have several. Otherwise it is about these runs alone, on
+   * other problems of the same kind.
+   */
+  readonly coversSeeds: boolean
+}
+
+/** A variance of the difference, with its degrees of freedom. */
+interface Component {
+  readonly variance: number
+  readonly freedom: number
+}
+
+interface Side {
+  /** The mean of each problem over seeds. */
+  readonly problems: ReadonlyArray<number>
+  /** The variance of the side's mean over seeds; 0 with one seed. */
+  readonly seeds: Component
+  /** The part of it that is noise of the problems: the interaction of seeds and problems. */
+  readonly noise: number
+}
+
+const columnMeans = (table: Table): ReadonlyArray<number> =>
+  (table[0] ?? []).map((_, problem) => Statistics.mean(table.map((row) => row[problem] ?? NaN)))
+
+const sideOf = (table: Table): Side => {
+  const problems = columnMeans(table)
+  const freedom = table.length - 1
+  if (freedom < 1) return { problems, seeds: { variance: 0, freedom }, noise: 0 }
+  const means = table.map(Statistics.mean)
+  const interaction = table.flatMap((row, seed) =>
+    row.map((score, problem) => score - (problems[problem] ?? NaN) - (means[seed] ?? NaN))
+  )
+  const meanSquare = Statistics.squaredDeviations(interaction) / (freedom * (problems.length - 1))
+  return {
+    problems,
+    seeds: { variance: Statistics.variance(means) / table.length, freedom },
+    noise: meanSquare / (table.length * problems.length)
+  }
+}
+
+const spread = (components: ReadonlyArray<Component>) => ({
+  variance: Statistics.sum(components.map(({ variance }) => variance)),
+  weighted: (besides: number) =>
+    Statistics.sum(components.map(({ freedom, variance }) => variance ** 2 / (freedom + besides)))
+})
+
+const welch = (left: Component, right: Component): Component => {
+  const { variance, weighted } = spread([left, right])
+  const freedom = variance ** 2 / weighted(2) - 2
+  const least = Math.min(left.freedom, right.freedom)
+  return { variance, freedom: Math.max(least, Math.min(left.freedom + right.freedom, freedom)) }
+}
+
+const satterthwaite = (components: ReadonlyArray<Component>): Component => {
+  const { variance, weighted } = spread(components)
+  return { variance, freedom: variance ** 2 / weighted(0) }
+}
+
+/** Seeds whose means are all equal say nothing about their spread: the interval is then that of the problems. */
+const total = (left: Side, right: Side, problems: Component): Component => {
+  if (left.seeds.variance + right.seeds.variance === 0) return problems
+  const rest = { ...problems, variance: Math.max(0, problems.variance - left.noise - right.noise) }
+  return satterthwaite([rest, welch(left.seeds, right.seeds)])
+}
+
+/**
+ * The difference of the means of two sides.
+ *
+ * @example
+ * CrossedEffects.difference([[1, 0, 1], [1, 0, 0]], [[1, 1, 1], [1, 0, 1]]) // { difference: 0.33, low: …, high: …, coversSeeds: true }
+ */
+export const difference = (left: Table, right: Table): Difference => {
+  const [one, other] = [sideOf(left), sideOf(right)]
+  const differences = other.problems.map((score, problem) => score - (one.problems[problem] ?? NaN))
+  const count = differences.length
+  const mean = Statistics.mean(differences)
+  const coversSeeds = left.length > 1 && right.length > 1
+  if (count < 2) return { difference: mean, low: -Infinity, high: Infinity, freedom: 0, coversSeeds }
+  const problems = { variance: Statistics.variance(differences) / count, freedom: count - 1 }
+  const { freedom, variance } = coversSeeds ? total(one, other, problems) : problems
+  const half = StudentT.quantile(freedom) * Math.sqrt(variance)
+  return { difference: mean, low: mean - half, high: mean + half, freedom, coversSeeds }
+}

@@ -1,0 +1,51 @@
+/** Scores of simulated methods, whose difference is known. */
+import { type CrossedEffects, Seed } from "@effect-rl/core"
+
+export interface Options {
+  readonly seeds: readonly [left: number, right: number]
+  /** Standard deviation of a seed's mean, of each side. */
+  readonly deviations: readonly [left: number, right: number]
+  readonly rewards: "binary" | "graded"
+  readonly problems: number
+  /** By how much the right method is better at every problem. */
+  readonly effect: number
+  /** Standard deviation by which each method suits a problem better or worse; default 0. */
+  readonly suits?: number
+}
+
+export interface Draws {
+  readonly uniform: () => number
+  /** Standard normal. */
+  readonly normal: () => number
+}
+
+export const draws = (seed: number): Draws => {
+  const uniform = Seed.uniform(seed)
+  return {
+    uniform,
+    normal: () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform())
+  }
+}
+
+const gradingDeviation = 0.15
+
+/**
+ * Two methods on problems of difficulties between 0.2 and 0.8: a reward is 1 with that probability, or lies around it with a standard
+ * deviation of 0.15.
+ */
+export const pair = (
+  { deviations, effect, problems, rewards, seeds, suits = 0 }: Options,
+  { normal, uniform }: Draws
+): readonly [CrossedEffects.Table, CrossedEffects.Table] => {
+  const difficulties = Array.from({ length: problems }, () => 0.2 + 0.6 * uniform())
+  const side = (count: number, deviation: number, mean: number) => {
+    const expected = difficulties.map((difficulty) => difficulty + mean + (suits === 0 ? 0 : suits * normal()))
+    return Array.from({ length: count }, () => {
+      const shift = deviation * normal()
+      return expected.map((value) =>
+        rewards === "graded" ? value + shift + gradingDeviation * normal() : uniform() < value + shift ? 1 : 0
+      )
+    })
+  }
+  return [side(seeds[0], deviations[0], 0), side(seeds[1], deviations[1], effect)]
+}
