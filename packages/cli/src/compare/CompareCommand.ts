@@ -1,75 +1,77 @@
 /** `effect-rl compare LEFT RIGHT`: two runs, or two sets of seeds, on the held-out problems that both attempted. */
-import { Compare, Divergence, type RunRecord, RunStore } from "@effect-rl/core"
+import { Compare, Divergence, Verdict } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { commandName } from "../terminal/CommandName.ts"
 import { Output } from "../terminal/Output.ts"
 import { RunLog } from "../terminal/RunLog.ts"
+import * as SweepFolder from "../train/SweepFolder.ts"
 import * as CompareText from "./CompareText.ts"
 
 const side = (name: string) =>
   Argument.String(name).pipe(
-    Argument.withDescription("Folder of a run; several, with commas between, are seeds of one configuration")
+    Argument.withDescription(
+      "Folder of a run, or of a sweep over seeds; several, with commas between, are seeds of one configuration"
+    )
   )
 
 const flags = {
   left: side("left"),
   right: side("right"),
+  at: Flag.Literals("at", ["iteration", "tokens", "time"]).pipe(
+    Flag.withDescription(
+      "Compare the newest evaluations up to which all runs have this in common; default: the newest of each run"
+    ),
+    Flag.optional
+  ),
   json: Flag.Boolean("json").pipe(Flag.withDescription("Write JSON records in place of text"), Flag.withDefault(false))
 }
 
-type Records = ReadonlyArray<RunRecord.RunRecord>
-
-const seedsOf = (folders: string) =>
-  Effect.forEach(
-    folders.split(","),
+/** The runs in these folders, or in the folders of their seeds. */
+const sideOf = Effect.fnUntraced(function*(name: string) {
+  const folders = yield* Effect.forEach(name.split(","), SweepFolder.seeds)
+  const runs = yield* Effect.forEach(
+    folders.flat(),
     (folder) => Effect.flatMap(RunDirectory.open(folder), ({ read }) => Stream.runCollect(read))
   )
+  const found: Compare.Side = { name, runs }
+  return found
+})
 
-/** The newest scores of the evaluator in each of the runs; undefined where one of them has none. */
-const scoresOf = (runs: ReadonlyArray<Records>, evaluator: string) => {
-  const scores = runs.flatMap((records) =>
-    Compare.heldOut(records).flatMap((held) => held.evaluator === evaluator ? [held.scores] : [])
-  )
-  return scores.length === runs.length ? scores : undefined
+interface Options {
+  readonly left: string
+  readonly right: string
+  readonly at: Option.Option<Compare.Meter>
 }
 
-/** Comparisons by the evaluators that all runs have. */
-const comparisons = (left: ReadonlyArray<Records>, right: ReadonlyArray<Records>) =>
-  Compare.heldOut(left[0] ?? []).flatMap(({ evaluator }) => {
-    const [ours, theirs] = [scoresOf(left, evaluator), scoresOf(right, evaluator)]
-    return ours === undefined || theirs === undefined ? [] : [{ evaluator, ...Compare.paired(ours, theirs) }]
-  })
-
-const compareRuns = Effect.fnUntraced(function*(names: { readonly left: string; readonly right: string }) {
+const compareRuns = Effect.fnUntraced(function*({ at, ...names }: Options) {
   const output = yield* Output
-  const [left, right] = [yield* seedsOf(names.left), yield* seedsOf(names.right)]
-  const compared = comparisons(left, right)
-  if (compared.length === 0) {
-    const detail =
-      `no evaluator measured both it and ${names.right}: train with --eval-every, or compare them on the page of ` +
-      `${yield* commandName} view`
-    return yield* new RunStore.RunError({ run: names.left, detail })
-  }
-  const configuration = Divergence.configuration(left[0] ?? [], right[0] ?? [])
-  const first = Divergence.first(left[0] ?? [], right[0] ?? [])
+  const [left, right] = [yield* sideOf(names.left), yield* sideOf(names.right)]
+  const compared = yield* Effect.fromResult(Compare.runs(left, right, Option.getOrUndefined(at)))
+  const [one, other] = [left.runs[0] ?? [], right.runs[0] ?? []]
+  const configuration = Divergence.configuration(one, other)
+  const first = Divergence.first(one, other)
   yield* output.lines([
-    ...compared.flatMap((comparison) => CompareText.comparison(comparison, names, output.style)),
+    ...compared.flatMap((comparison) => CompareText.comparison(comparison, output.style)),
     "",
     ...CompareText.configuration(configuration, output.style),
     ...CompareText.divergence(first, output.style)
   ])
-  for (const comparison of compared) yield* output.record({ type: "comparison", ...names, ...comparison })
+  for (const comparison of compared) {
+    const { differences: _, ...numbers } = comparison
+    yield* output.record({ type: "comparison", verdict: Verdict.of(comparison), ...numbers })
+  }
   yield* output.record({ type: "divergence", configuration, first: first ?? null })
 })
 
 export const compare = Command.make(
   "compare",
   flags,
-  ({ json, ...names }) => Effect.provide(compareRuns(names), Layer.provide(Output.layer({ json }), RunLog.layerNone))
+  ({ json, ...options }) =>
+    Effect.provide(compareRuns(options), Layer.provide(Output.layer({ json }), RunLog.layerNone))
 )

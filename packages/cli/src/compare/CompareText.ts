@@ -1,37 +1,36 @@
 /** A comparison in words. */
-import type { Compare, Divergence } from "@effect-rl/core"
+import { type Compare, type Divergence, Verdict } from "@effect-rl/core"
 import * as Columns from "../terminal/Columns.ts"
 import * as Quantity from "../terminal/Quantity.ts"
 import type { Style } from "../terminal/Style.ts"
 import * as Untrusted from "../terminal/Untrusted.ts"
 
-type Names = { readonly left: string; readonly right: string }
-
 const signed = (value: number) => `${value > 0 ? "+" : ""}${Quantity.fixed(value, 3)}`
 
-/** Which side is better, if the interval leaves no doubt. */
-const verdict = ({ high, low }: Compare.Comparison, { left, right }: Names, style: Style) => {
-  if (low > 0) return style.good(`${Untrusted.show(right)} is better`)
-  if (high < 0) return style.good(`${Untrusted.show(left)} is better`)
-  return style.warn("no clear difference: the interval contains 0")
+const sideLine = (side: Compare.Measured) => [side.name, `${Quantity.fixed(side.mean, 3)} ${Verdict.standing(side)}`]
+
+const problemsLine = ({ better, equal, left, problems, right, worse }: Compare.Comparison) => {
+  const all = left.problems === problems && right.problems === problems
+  const of = all ? "of both" : `of both, which attempted ${left.problems} and ${right.problems}`
+  return ["problems", `${problems} ${of}: ${better} better, ${worse} worse, ${equal} the same`]
 }
 
-/** The comparison by one evaluator. */
-export const comparison = (
-  compared: Compare.Comparison & { readonly evaluator: string },
-  names: Names,
-  style: Style
-): ReadonlyArray<string> => {
-  const { better, coversSeeds, difference, equal, evaluator, high, left, low, problems, right, worse } = compared
-  const about = coversSeeds ? "other seeds too" : "these runs alone: one seed cannot tell two methods apart"
+/** The comparison by one evaluator, its verdict first. */
+export const comparison = (compared: Compare.Comparison, style: Style): ReadonlyArray<string> => {
+  const { difference, evaluator, high, left, low, right } = compared
+  const { better, text } = Verdict.of(compared)
+  const shown = Untrusted.show(text)
   return [
-    `${style.bold(Untrusted.show(evaluator))}  ${problems} problems of both, ${verdict(compared, names, style)}`,
+    `${style.bold(Untrusted.show(evaluator))}  ${better === null ? style.warn(shown) : style.good(shown)}`,
     ...Columns.aligned([
-      ["mean reward", `${Untrusted.show(names.left)}  ${Quantity.fixed(left, 3)}`],
-      ["", `${Untrusted.show(names.right)}  ${Quantity.fixed(right, 3)}`],
-      ["difference", `${signed(difference)}, 95 % interval ${signed(low)} to ${signed(high)}, about ${about}`],
-      ["problems", `${better} better, ${worse} worse, ${equal} the same`]
-    ]).map((line) => `  ${line}`)
+      [
+        "difference",
+        `${signed(difference)}, 95 % interval ${signed(low)} to ${signed(high)}, ${Verdict.about(compared)}`
+      ],
+      sideLine(left),
+      sideLine(right),
+      problemsLine(compared)
+    ]).map((line) => `  ${Untrusted.show(line)}`)
   ]
 }
 

@@ -2,119 +2,261 @@
  * Comparison of two runs, or of two sets of seeds, on held-out problems: paired by problem, so that the difficulty of the problems does
  * not blur the difference.
  */
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as ConfidenceSequence from "../evaluate/ConfidenceSequence.ts"
+import * as CrossedEffects from "../evaluate/CrossedEffects.ts"
 import * as RunRecord from "../record/RunRecord.ts"
+import * as Spent from "../record/Spent.ts"
 import * as Statistics from "../record/Statistics.ts"
+import * as Usage from "../record/Usage.ts"
 
-/** The scores of all attempts at each problem, by the problem's key. */
+/** The scores of all attempts at each problem, by the problem's tags and key. */
 export type Scores = ReadonlyMap<string, ReadonlyArray<number>>
 
-/** One measurement of an evaluator on a run. */
-export interface HeldOut {
-  readonly evaluator: string
-  /** The iteration before which the weights were measured. */
+/** How far a run was trained. */
+export interface Standing {
+  /** Iterations behind the weights. */
   readonly iteration: number
+  /** Tokens of all kinds that the run had paid for by then, earlier evaluations included. */
+  readonly tokens: number
+  /** Time during which the run had been open by then; NaN where it was not recorded. */
+  readonly seconds: number
+}
+
+/** One measurement of an evaluator on a run, from its beginning to its end. */
+export interface HeldOut extends Standing {
+  readonly evaluator: string
   readonly scores: Scores
 }
 
 /** How much the right side is better than the left one. */
-export interface Comparison {
-  /** Problems that both sides attempted. */
+export interface Paired extends CrossedEffects.Difference {
+  /** Problems that all seeds of both sides attempted. */
   readonly problems: number
-  readonly left: number
-  readonly right: number
-  /** right − left. */
-  readonly difference: number
-  /** The ends of its 95 % interval; infinite where fewer than two problems are shared. */
-  readonly low: number
-  readonly high: number
+  readonly leftMean: number
+  readonly rightMean: number
   /** Problems at which the right side did better, worse and the same. */
   readonly better: number
   readonly worse: number
   readonly equal: number
-  /** Whether both sides have several seeds, so that the interval also holds for other seeds and not only for these runs. */
-  readonly coversSeeds: boolean
+  /** right − left of each problem, in the order of their keys. */
+  readonly differences: ReadonlyArray<number>
+}
+
+/** Runs of one configuration that differ in their seeds, under one name. */
+export interface Side {
+  readonly name: string
+  readonly runs: ReadonlyArray<ReadonlyArray<RunRecord.RunRecord>>
+}
+
+/** A side of a comparison, as the evaluator measured it. */
+export interface Measured {
+  readonly name: string
+  /** Of the problems of both sides. */
+  readonly mean: number
+  /** Problems that all its seeds attempted. */
+  readonly problems: number
+  /** One for each seed. */
+  readonly seeds: ReadonlyArray<Standing>
+}
+
+/** What is to be equal where sides are measured at different points of their training. */
+export type Meter = "iteration" | "tokens" | "time"
+
+/** Two sides by one evaluator. */
+export interface Comparison extends Omit<Paired, "leftMean" | "rightMean"> {
+  readonly evaluator: string
+  readonly left: Measured
+  readonly right: Measured
+  /** What was made equal; null where the newest measurement of each run was taken. */
+  readonly at: { readonly meter: Meter; readonly limit: number } | null
+}
+
+/** The runs have nothing on which they can be compared. */
+export class CompareError extends Schema.TaggedError<CompareError>()("CompareError", {
+  left: Schema.String,
+  right: Schema.String,
+  reason: Schema.Literals(["NotEvaluated", "NoCommonProblem", "NoCommonPoint"]),
+  detail: Schema.String
+}) {
+  override get message() {
+    return `${this.left} and ${this.right} cannot be compared: ${this.detail}`
+  }
+}
+
+/** Keys such as numbers mean other problems in another task, whose groups have other tags. */
+const problemOf = ({ key, tags }: RunRecord.GroupRolledOut) => [...tags, key].join(" ")
+
+/** What the run had paid for after so many iterations. */
+const standing = (records: ReadonlyArray<RunRecord.RunRecord>, iteration: number): Standing => {
+  const updated = records.filter(RunRecord.guards.Updated).findLast((record) => record.iteration < iteration)
+  const { seconds = NaN, ...spent } = updated?.spent ?? Spent.zero
+  return { iteration, tokens: Usage.total(spent), seconds }
+}
+
+/** All measurements that came to their end, in the order of their iterations. */
+export const measurements = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => {
+  const current = RunRecord.current(records)
+  const groups = current.filter(RunRecord.guards.GroupRolledOut)
+  return current.filter(RunRecord.guards.Evaluated).flatMap(({ evaluator, iteration }) => {
+    const own = groups.filter((group) => group.evaluator === evaluator && group.iteration === iteration)
+    const scores: Scores = new Map(
+      own.map((group) => [problemOf(group), group.rewards.filter((reward) => !Number.isNaN(reward))])
+    )
+    return own.length === 0 ? [] : [{ evaluator, ...standing(current, iteration), scores }]
+  }).toSorted((left, right) => left.iteration - right.iteration)
 }
 
 /** The newest measurement of each evaluator, in the order in which they first measured. */
-export const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => {
-  const newest = new Map<string, { readonly iteration: number; readonly scores: Map<string, ReadonlyArray<number>> }>()
-  for (const record of RunRecord.current(records)) {
-    if (record._tag !== "GroupRolledOut" || record.evaluator === undefined) continue
-    const before = newest.get(record.evaluator)
-    const { scores } = before?.iteration === record.iteration ? before : { scores: new Map() }
-    scores.set(record.key, record.rewards.filter((reward) => !Number.isNaN(reward)))
-    newest.set(record.evaluator, { iteration: record.iteration, scores })
-  }
-  return [...newest].map(([evaluator, measured]) => ({ evaluator, ...measured }))
-}
-
-const z = 1.959963984540054
-
-/** The 97.5 % quantile of Student's t with 1 to 4 degrees of freedom, at which the expansion is too far off. */
-const fewFreedoms = [12.706, 4.303, 3.182, 2.776]
-
-/** The 97.5 % quantile of Student's t, by the expansion of Cornish and Fisher. */
-const studentQuantile = (freedom: number) =>
-  fewFreedoms[freedom - 1] ??
-    z + (z ** 3 + z) / (4 * freedom) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2)
+export const heldOut = (records: ReadonlyArray<RunRecord.RunRecord>): ReadonlyArray<HeldOut> => [
+  ...new Map(measurements(records).map((measured) => [measured.evaluator, measured])).values()
+]
 
 /** Problems that every seed of both sides attempted, in the order of their keys. */
-const shared = (sides: ReadonlyArray<Scores>): ReadonlyArray<string> => {
-  const [first, ...others] = sides
+const shared = (seeds: ReadonlyArray<Scores>): ReadonlyArray<string> => {
+  const [first, ...others] = seeds
   return [...(first ?? [])].flatMap(([key, scores]) =>
     scores.length > 0 && others.every((other) => (other.get(key)?.length ?? 0) > 0) ? [key] : []
   ).toSorted()
 }
 
 /** The mean score of each problem, per seed: `[seed][problem]`. */
-const table = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
+const table = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>): CrossedEffects.Table =>
   seeds.map((scores) => keys.map((key) => Statistics.mean(scores.get(key) ?? [])))
 
-const column = (rows: ReadonlyArray<ReadonlyArray<number>>, at: number) =>
-  Statistics.mean(rows.map((row) => row[at] ?? NaN))
-
-/** The difference of each shared problem, in the order of their keys, averaged over seeds. */
-export const differences = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>): ReadonlyArray<number> => {
-  const keys = shared([...left, ...right])
-  const [leftRows, rightRows] = [table(left, keys), table(right, keys)]
-  return keys.map((_, at) => column(rightRows, at) - column(leftRows, at))
-}
-
-/** The variance of the difference that comes from the choice of seeds; 0 where it is unknown because a side has only one seed. */
-const seedVariance = (seeds: ReadonlyArray<Scores>, keys: ReadonlyArray<string>) =>
-  seeds.length < 2 ? 0 : Statistics.variance(table(seeds, keys).map(Statistics.mean)) / seeds.length
+const column = (rows: CrossedEffects.Table, at: number) => Statistics.mean(rows.map((row) => row[at] ?? NaN))
 
 /**
- * Compares two sides, each with the scores of one or more seeds. The interval is Student's over the problems' differences; with
- * several seeds on both sides the variance between their means is added, which errs on the side of caution.
+ * Compares two sides, each with the scores of one or more seeds. With several seeds on both sides the interval is that of
+ * `CrossedEffects`; otherwise it is Student's over the problems' differences, about these runs alone.
  *
  * @example
  * const last = (records: ReadonlyArray<RunRecord.RunRecord>) => Compare.heldOut(records).slice(-1).map(({ scores }) => scores)
  * Compare.paired(last(recordsOfA), last(recordsOfB)) // { difference: 0.12, low: 0.08, high: 0.16, … }
  */
-export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>): Comparison => {
+export const paired = (left: ReadonlyArray<Scores>, right: ReadonlyArray<Scores>): Paired => {
   const keys = shared([...left, ...right])
-  const each = differences(left, right)
-  const coversSeeds = left.length > 1 && right.length > 1
-  const between = coversSeeds ? seedVariance(left, keys) + seedVariance(right, keys) : 0
-  const freedom = coversSeeds ? Math.min(keys.length - 1, left.length + right.length - 2) : keys.length - 1
-  const difference = Statistics.mean(each)
-  const half = keys.length < 2
-    ? Infinity
-    : studentQuantile(freedom) * Math.sqrt(Statistics.variance(each) / each.length + between)
+  const [leftRows, rightRows] = [table(left, keys), table(right, keys)]
+  const differences = keys.map((_, at) => column(rightRows, at) - column(leftRows, at))
   return {
     problems: keys.length,
-    left: Statistics.mean(table(left, keys).map(Statistics.mean)),
-    right: Statistics.mean(table(right, keys).map(Statistics.mean)),
-    difference,
-    low: difference - half,
-    high: difference + half,
-    better: each.filter((value) => value > 0).length,
-    worse: each.filter((value) => value < 0).length,
-    equal: each.filter((value) => value === 0).length,
-    coversSeeds
+    leftMean: Statistics.mean(leftRows.map(Statistics.mean)),
+    rightMean: Statistics.mean(rightRows.map(Statistics.mean)),
+    ...CrossedEffects.difference(leftRows, rightRows),
+    better: differences.filter((value) => value > 0).length,
+    worse: differences.filter((value) => value < 0).length,
+    equal: differences.filter((value) => value === 0).length,
+    differences
   }
+}
+
+const readings: Readonly<Record<Meter, (standing: Standing) => number>> = {
+  iteration: ({ iteration }) => iteration,
+  tokens: ({ tokens }) => tokens,
+  time: ({ seconds }) => seconds
+}
+
+type Measurements = ReadonlyArray<HeldOut>
+
+/** An iteration at which all seeds of a side were measured, with the mean of the meter over them. */
+interface Point {
+  readonly value: number
+  readonly measured: Measurements
+}
+
+const pointsOf = (seeds: ReadonlyArray<Measurements>, meter: Meter): ReadonlyArray<Point> =>
+  (seeds[0] ?? []).flatMap(({ iteration }) => {
+    const measured = seeds.flatMap((seed) => seed.find((held) => held.iteration === iteration) ?? [])
+    return measured.length < seeds.length ? [] : [{ value: Statistics.mean(measured.map(readings[meter])), measured }]
+  })
+
+/** The newest iteration that both sides have; of tokens and time, as much as both came to. */
+const limitOf = (left: ReadonlyArray<Point>, right: ReadonlyArray<Point>, meter: Meter): number =>
+  meter === "iteration"
+    ? left.findLast(({ value }) => right.some((point) => point.value === value))?.value ?? NaN
+    : Math.min(left.at(-1)?.value ?? NaN, right.at(-1)?.value ?? NaN)
+
+interface Chosen {
+  readonly at: Comparison["at"]
+  readonly ours: Measurements
+  readonly theirs: Measurements
+}
+
+/** The newest measurements of each side, or its newest up to what both sides have in common; undefined where there are none. */
+const choose = (
+  left: ReadonlyArray<Measurements>,
+  right: ReadonlyArray<Measurements>,
+  meter: Meter | undefined
+): Chosen | undefined => {
+  if (meter === undefined) {
+    const [ours, theirs] = [left, right].map((seeds) => seeds.flatMap((seed) => seed.at(-1) ?? []))
+    return ours === undefined || theirs === undefined ? undefined : { at: null, ours, theirs }
+  }
+  const points = [pointsOf(left, meter), pointsOf(right, meter)] as const
+  const limit = limitOf(...points, meter)
+  const [ours, theirs] = points.map((side) => side.findLast(({ value }) => value <= limit)?.measured)
+  return ours === undefined || theirs === undefined ? undefined : { at: { meter, limit }, ours, theirs }
+}
+
+const measuredSide = (name: string, mean: number, measured: ReadonlyArray<HeldOut>): Measured => ({
+  name,
+  mean,
+  problems: shared(measured.map(({ scores }) => scores)).length,
+  seeds: measured.map(({ iteration, seconds, tokens }) => ({ iteration, tokens, seconds }))
+})
+
+/** The first problem of a side, for a message. */
+const sample = (measured: ReadonlyArray<HeldOut>) => JSON.stringify([...(measured[0]?.scores.keys() ?? [])][0] ?? "")
+
+/**
+ * Compares two sides by each evaluator that measured all of their runs, at the newest measurement of each run, or at equal iterations,
+ * tokens or time. Fails where no evaluator did, where there is no such point, and where the sides have no held-out problem in common.
+ *
+ * @example
+ * const compared = Compare.runs({ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }, "tokens")
+ * Result.map(compared, (comparisons) => comparisons.map((comparison) => Verdict.of(comparison).text))
+ */
+export const runs = (
+  left: Side,
+  right: Side,
+  at?: Meter
+): Result.Result<ReadonlyArray<Comparison>, CompareError> => {
+  const refuse = (reason: CompareError["reason"], detail: string) =>
+    Result.fail(new CompareError({ left: left.name, right: right.name, reason, detail }))
+  const [ours, theirs] = [left.runs.map(measurements), right.runs.map(measurements)]
+  const by = (evaluator: string) => (measured: Measurements) => measured.filter((held) => held.evaluator === evaluator)
+  const evaluators = [...new Set([...ours, ...theirs].flat().map(({ evaluator }) => evaluator))]
+    .filter((evaluator) => [...ours, ...theirs].every((measured) => by(evaluator)(measured).length > 0))
+  if (evaluators.length === 0) {
+    return refuse("NotEvaluated", "no evaluator measured both to its end: train with evaluations (--eval-every)")
+  }
+  const chosen = evaluators.flatMap((evaluator) => {
+    const found = choose(ours.map(by(evaluator)), theirs.map(by(evaluator)), at)
+    return found === undefined ? [] : [{ evaluator, ...found }]
+  })
+  const [first] = chosen
+  if (first === undefined) return refuse("NoCommonPoint", `no evaluator measured all of them at one ${at}`)
+  const comparisons = chosen.flatMap(({ at, evaluator, ours, theirs }): ReadonlyArray<Comparison> => {
+    const { leftMean, rightMean, ...compared } = paired(
+      ours.map(({ scores }) => scores),
+      theirs.map(({ scores }) => scores)
+    )
+    if (compared.problems === 0) return []
+    return [{
+      evaluator,
+      ...compared,
+      at,
+      left: measuredSide(left.name, leftMean, ours),
+      right: measuredSide(right.name, rightMean, theirs)
+    }]
+  })
+  if (comparisons.length > 0) return Result.succeed(comparisons)
+  return refuse(
+    "NoCommonProblem",
+    `they have no held-out problem in common; ${first.evaluator} asked the one, for example, ` +
+      `${sample(first.ours)}, and the other ${sample(first.theirs)}. Compare runs of one task`
+  )
 }
 
 /** The number of problems after which the sides could be told apart; valid however often the comparison is looked at. */

@@ -1,4 +1,4 @@
-import { Compare, Divergence, type RunRecord, RunStore } from "@effect-rl/core"
+import { Compare, Divergence, type RunRecord, RunStore, Verdict } from "@effect-rl/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Random, Stream } from "effect"
 
@@ -44,12 +44,58 @@ const recorded = (entries: ReadonlyArray<RunRecord.Entry>) =>
     return yield* Stream.runCollect(run.read)
   }).pipe(Effect.provide(RunStore.RunStore.layerMemory))
 
-describe("Compare", () => {
+/** A finished evaluation before `iteration`, of problems with these rewards. */
+const evaluation = (
+  iteration: number,
+  rewards: Readonly<Record<string, number>>,
+  { evaluator = "held_out", tags = [] }: { readonly evaluator?: string; readonly tags?: ReadonlyArray<string> } = {}
+): ReadonlyArray<RunRecord.Entry> => [
+  ...Object.entries(rewards).map(([key, reward]) => ({ ...group(iteration, key, reward, evaluator), tags })),
+  { _tag: "Evaluated", iteration, step: iteration, evaluator, metrics: {}, seconds: 1, spent }
+]
+
+/** An iteration after which the run has paid for so many tokens, and was open for as many seconds. */
+const updated = (iteration: number, tokens: number): RunRecord.Entry => ({
+  _tag: "Updated",
+  iteration,
+  metrics: {},
+  updates: [],
+  spent: { prefilled: tokens, sampled: 0, trained: 0, seconds: tokens }
+})
+
+/** A run whose evaluations at these iterations have these mean rewards, and whose iterations cost so many tokens each. */
+const measured = (means: ReadonlyArray<readonly [iteration: number, mean: number]>, tokens = 10) =>
+  recorded([
+    opened({}),
+    ...means.flatMap(([iteration, mean]) => [
+      ...(iteration === 0 ? [] : [updated(iteration - 1, iteration * tokens)]),
+      ...evaluation(iteration, { a: mean - 0.01, b: mean, c: mean + 0.01, d: mean + 0.02 })
+    ])
+  ])
+
+const sideOf = (name: string, ...runs: Compare.Side["runs"]): Compare.Side => ({ name, runs })
+
+const compared = (left: Compare.Side, right: Compare.Side, at?: Compare.Meter) =>
+  Effect.map(Effect.fromResult(Compare.runs(left, right, at)), ([comparison]) => {
+    if (comparison === undefined) return assert.fail("there is no comparison")
+    return { ...comparison, verdict: Verdict.of(comparison) }
+  })
+
+describe("Compare.paired", () => {
   it("pairs problems by their keys, and leaves out those of one side alone", () => {
     const left = scores({ a: [0, 1], b: [0], c: [1], alone: [1] })
     const right = scores({ a: [1], b: [1], c: [1], other: [0] })
     const found = Compare.paired([left], [right])
-    assert.deepInclude(found, { problems: 3, better: 2, worse: 0, equal: 1, left: 0.5, right: 1, difference: 0.5 })
+    assert.deepInclude(found, {
+      problems: 3,
+      better: 2,
+      worse: 0,
+      equal: 1,
+      leftMean: 0.5,
+      rightMean: 1,
+      difference: 0.5
+    })
+    assert.deepStrictEqual(found.differences, [0.5, 1, 0])
     // Student's t with 2 degrees of freedom (4.303) times 0.5 / √3.
     assert.closeTo(found.high - found.difference, 1.242, 0.001)
     assert.isFalse(found.coversSeeds)
@@ -89,7 +135,9 @@ describe("Compare", () => {
       assert.isAtLeast(held / 400, 0.92)
       assert.isAtMost(held / 400, 0.99)
     }).pipe(Random.withSeed("comparisons")))
+})
 
+describe("Compare.stopping", () => {
   it("says after how many problems one could have stopped", () => {
     const { decidedAfter, interval } = Compare.stopping(Array.from({ length: 200 }, () => 0.5))
     assert.isAbove(interval.low, 0)
@@ -98,19 +146,108 @@ describe("Compare", () => {
     const even = Compare.stopping(Array.from({ length: 200 }, (_, at) => at % 2 === 0 ? 0.5 : -0.5))
     assert.strictEqual(even.decidedAfter, undefined)
   })
+})
 
-  it.effect("reads the newest measurement of each evaluator from records", () =>
+describe("Compare.heldOut", () => {
+  it.effect("reads the newest finished measurement of each evaluator, and what the run had paid for by then", () =>
     Effect.gen(function*() {
       const records = yield* recorded([
         opened({}),
-        group(0, "a", 0, "held_out"),
+        ...evaluation(0, { a: 0 }),
         group(0, "train", 0.5),
-        group(2, "a", 1, "held_out"),
-        group(2, "b", NaN, "held_out")
+        updated(0, 100),
+        updated(1, 250),
+        ...evaluation(2, { a: 1, b: NaN }),
+        updated(2, 400),
+        group(3, "a", 0.5, "held_out")
       ])
       assert.deepStrictEqual(Compare.heldOut(records), [
-        { evaluator: "held_out", iteration: 2, scores: scores({ a: [1], b: [] }) }
+        { evaluator: "held_out", iteration: 2, tokens: 250, seconds: 250, scores: scores({ a: [1], b: [] }) }
       ])
+    }))
+})
+
+describe("Compare.runs", () => {
+  it.effect("gives no verdict on runs that were measured after different numbers of iterations", () =>
+    Effect.gen(function*() {
+      const interrupted = sideOf("int", yield* measured([[0, 0.1]]))
+      const { left, right, verdict } = yield* compared(
+        interrupted,
+        sideOf("int2", yield* measured([[0, 0.1], [60, 0.7]]))
+      )
+      assert.isNull(verdict.better)
+      assert.match(verdict.text, /^no verdict: int was measured after 0 iterations, int2 after 60 iterations; --at /)
+      assert.strictEqual(Verdict.standing(left), "after 0 iterations, 0 tokens, 0 s")
+      assert.strictEqual(Verdict.standing(right), "after 60 iterations, 600 tokens, 600 s")
+    }))
+
+  it.effect("compares at the newest common iteration", () =>
+    Effect.gen(function*() {
+      const left = sideOf("a", yield* measured([[0, 0.1], [20, 0.5], [40, 0.6]]))
+      const right = sideOf("b", yield* measured([[0, 0.1], [20, 0.7], [30, 0.8]]))
+      const found = yield* compared(left, right, "iteration")
+      assert.deepStrictEqual(found.at, { meter: "iteration", limit: 20 })
+      assert.closeTo(found.difference, 0.2, 1e-12)
+      assert.strictEqual(
+        found.verdict.text,
+        "b scored higher than a after 20 iterations, as a run: other seeds may turn it around"
+      )
+    }))
+
+  it.effect("compares at equal tokens and equal time, up to what both sides came to", () =>
+    Effect.gen(function*() {
+      const frugal = sideOf("frugal", yield* measured([[0, 0.1], [20, 0.5], [40, 0.6]], 10))
+      const costly = sideOf("costly", yield* measured([[0, 0.1], [10, 0.5], [20, 0.8]], 18))
+      for (const meter of ["tokens", "time"] as const) {
+        const { at, left, right, verdict } = yield* compared(frugal, costly, meter)
+        // The costly run ends at 360; the frugal one was measured at 200 and 400.
+        assert.deepStrictEqual(at, { meter, limit: 360 })
+        assert.deepStrictEqual([left, right].map(({ seeds }) => seeds[0]?.iteration), [20, 20])
+        assert.include(verdict.text, meter === "tokens" ? "within 360 tokens" : "within 360 s")
+      }
+    }))
+
+  it.effect("calls a side better only where both have several seeds", () =>
+    Effect.gen(function*() {
+      const runs = (mean: number) => Effect.forEach([0, 0.01, 0.02], (by) => measured([[5, mean + by]]))
+      const [low, high] = [yield* runs(0.1), yield* runs(0.6)]
+      const several = yield* compared(sideOf("a", ...low), sideOf("b", ...high))
+      assert.deepStrictEqual(several.verdict, { better: "right", text: "b is better than a" })
+      const turned = yield* compared(sideOf("b", ...high), sideOf("a", ...low))
+      assert.deepStrictEqual(turned.verdict, { better: "left", text: "b is better than a" })
+      const one = yield* compared(sideOf("a", ...low.slice(0, 1)), sideOf("b", ...high))
+      assert.isNull(one.verdict.better)
+      assert.match(one.verdict.text, /^no verdict: a is one seed/)
+      assert.strictEqual(Verdict.about(one), "about these runs alone")
+      const same = yield* compared(sideOf("a", ...low), sideOf("b", ...low))
+      assert.deepStrictEqual(same.verdict, { better: null, text: "no clear difference: the interval contains 0" })
+    }))
+
+  it.effect("refuses runs that have no held-out problem in common, also where their keys are alike", () =>
+    Effect.gen(function*() {
+      const numbers = sideOf(
+        "numbers",
+        yield* recorded([opened({}), ...evaluation(0, { 1: 0, 2: 1 }, { tags: ["guess"] })])
+      )
+      const others = sideOf(
+        "others",
+        yield* recorded([opened({}), ...evaluation(0, { 1: 0, 2: 1 }, { tags: ["sums"] })])
+      )
+      const error = yield* Effect.flip(Effect.fromResult(Compare.runs(numbers, others)))
+      assert.deepInclude(error, { _tag: "CompareError", reason: "NoCommonProblem" })
+      assert.match(error.message, /^numbers and others cannot be compared: .* "guess 1".* "sums 1"/)
+    }))
+
+  it.effect("refuses runs without a common evaluator, and without a common iteration", () =>
+    Effect.gen(function*() {
+      const plain = yield* recorded([opened({}), ...evaluation(0, { a: 1 })])
+      const named = yield* recorded([opened({}), ...evaluation(0, { a: 1 }, { evaluator: "other" })])
+      const later = yield* recorded([opened({}), ...evaluation(3, { a: 1 })])
+      const reasonOf = (right: Compare.Side["runs"][number], at?: Compare.Meter) =>
+        Effect.map(Effect.flip(Effect.fromResult(Compare.runs(sideOf("a", plain), sideOf("b", right), at))), (error) =>
+          error.reason)
+      assert.strictEqual(yield* reasonOf(named), "NotEvaluated")
+      assert.strictEqual(yield* reasonOf(later, "iteration"), "NoCommonPoint")
     }))
 })
 

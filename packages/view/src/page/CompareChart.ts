@@ -1,6 +1,7 @@
 /** Reward curves of several methods: a line for each run, or the mean over seeds with their standard error as a band. */
 import * as Statistics from "@effect-rl/core/record/Statistics"
 import type { ComparedRun, Comparison } from "../story/Entry.ts"
+import * as MethodName from "../story/MethodName.ts"
 import { type Child, empty, h } from "./Dom.ts"
 import * as MetricChart from "./MetricChart.ts"
 import * as Plot from "./Plot.ts"
@@ -38,11 +39,9 @@ const curveOf = (runs: ReadonlyArray<ComparedRun>): ReadonlyArray<Series.Point> 
   })
 }
 
-/** The run's own name, which is the last part of its path. */
-export const nameOf = (run: string) => Text.foreign(run.split(/[\\/]/).findLast((part) => part !== "") ?? run)
+export const nameOf = (run: string) => Text.foreign(MethodName.ofRun(run))
 
-export const methodName = (runs: ReadonlyArray<string>) =>
-  runs.length === 1 ? nameOf(runs[0] ?? "") : `${runs.map(nameOf).join(", ")} (${runs.length} seeds)`
+export const methodName = (runs: ReadonlyArray<string>) => Text.foreign(MethodName.of(runs))
 
 export const draw = ({ methods, runs }: Comparison, route: Route): Child => {
   const curves = methods.map((_, method) => ({

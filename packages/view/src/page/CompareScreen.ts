@@ -6,52 +6,54 @@ import * as PlotControls from "./PlotControls.ts"
 import { type Data, link, plain, type Screen, waiting } from "./Screen.ts"
 import * as Text from "./Text.ts"
 
-const verdict = ({ decidedAfter, high, low }: ComparedScore) => {
-  if (low === null || high === null) return "too few problems to tell"
-  if (low > 0) return decidedAfter === null ? "better" : `better; clear after ${decidedAfter} problems`
-  if (high < 0) return decidedAfter === null ? "worse" : `worse; clear after ${decidedAfter} problems`
-  return "no clear difference"
-}
+const shades = { left: "bad", right: "good", none: "" }
+
+const sideCell = ({ mean, standing }: ComparedScore["left"]) => cell(`${Text.fixed(mean)} ${Text.foreign(standing)}`)
+
+const problemsText = ({ better, decidedAfter, equal, problems, worse }: ComparedScore) =>
+  `${better} / ${worse} / ${equal} of ${problems}${
+    decidedAfter === null ? "" : `; these runs lie apart after ${decidedAfter}`
+  }`
 
 const scoreRow = (score: ComparedScore, { methods }: Comparison): Child => {
-  const { better, coversSeeds, difference, equal, evaluator, high, left, low, method, problems, right, worse } = score
+  const { about, difference, evaluator, high, left, low, method, right, verdict } = score
   return row(
+    cell(h("span", { class: shades[verdict.better ?? "none"] }, Text.foreign(verdict.text))),
     cell(Text.foreign(evaluator)),
     cell(CompareChart.methodName(methods[method] ?? [])),
-    numberCell(Text.fixed(left)),
-    numberCell(Text.fixed(right)),
     numberCell(Text.signed(difference)),
     numberCell(low === null ? "–" : `${Text.signed(low)} to ${Text.signed(high)}`),
-    cell(
-      h("span", { class: low !== null && low > 0 ? "good" : high !== null && high < 0 ? "bad" : "" }, verdict(score))
-    ),
-    numberCell(`${better} / ${worse} / ${equal} of ${problems}`),
-    cell(coversSeeds ? "other seeds too" : "these runs alone")
+    cell(about),
+    sideCell(left),
+    sideCell(right),
+    numberCell(problemsText(score))
   )
 }
+
+const scoresOf = (comparison: Comparison): Child =>
+  comparison.scores.length === 0 ? undefined : table(
+    [
+      "verdict",
+      "evaluator",
+      "method",
+      "difference",
+      "95 % interval",
+      "the interval is",
+      "reward of the first",
+      "its reward",
+      "problems better / worse / equal"
+    ],
+    comparison.scores.map((score) => scoreRow(score, comparison)),
+    "held-out problems"
+  )
 
 const scorePanel = (comparison: Comparison): Child =>
   panel(
     `Held-out problems, paired with ${CompareChart.methodName(comparison.methods[0] ?? [])}`,
     comparison.methods.length < 2
       ? empty("All runs differ in their seed alone: there is one method, shown with its band.")
-      : comparison.scores.length === 0
-      ? empty("The runs share no evaluator with the same problems.")
-      : table(
-        [
-          "evaluator",
-          "method",
-          "reward of the first",
-          "its reward",
-          "difference",
-          "95 % interval",
-          "verdict",
-          "problems better / worse / equal",
-          "holds for"
-        ],
-        comparison.scores.map((score) => scoreRow(score, comparison)),
-        "held-out problems"
-      )
+      : scoresOf(comparison),
+    ...comparison.refusals.map((refusal) => empty(Text.foreign(refusal)))
   )
 
 const longest = 160

@@ -1,9 +1,11 @@
 /** 2 to 4 runs beside each other, with core's statistics. */
-import { Compare, Divergence, type RunRecord } from "@effect-rl/core"
+import { Compare, Divergence, type RunRecord, Verdict } from "@effect-rl/core"
 import { RunDirectory } from "@effect-rl/files"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type * as Entry from "../story/Entry.ts"
+import * as MethodName from "../story/MethodName.ts"
 
 interface Recorded {
   readonly run: string
@@ -42,37 +44,47 @@ const pointsOf = ({ records }: Recorded) => {
   return [...points.values()].toSorted((left, right) => left.iteration - right.iteration)
 }
 
-type Measured = ReadonlyMap<string, ReadonlyArray<Compare.Scores>>
-
-/** The scores of each seed of a method, by evaluator. */
-const measured = (method: ReadonlyArray<Recorded>): Measured => {
-  const found = new Map<string, Array<Compare.Scores>>()
-  for (const { records } of method) {
-    for (const { evaluator, scores } of Compare.heldOut(records)) {
-      found.set(evaluator, [...(found.get(evaluator) ?? []), scores])
-    }
-  }
-  return found
-}
-
 const finite = (value: number) => Number.isFinite(value) ? value : null
 
 /** Rewards of an evaluator seldom lie further apart; a wider range only delays stopping. */
 const rangeOf = (differences: ReadonlyArray<number>) => Math.max(1, ...differences.map(Math.abs))
 
-const scoresOf = (first: Measured, others: ReadonlyArray<Measured>): ReadonlyArray<Entry.ComparedScore> =>
-  others.flatMap((other, index) =>
-    [...first].flatMap(([evaluator, left]) => {
-      const right = other.get(evaluator)
-      if (right === undefined) return []
-      const differences = Compare.differences(left, right)
-      const { high, low, ...compared } = Compare.paired(left, right)
-      const { decidedAfter = null } = Compare.stopping(differences, rangeOf(differences))
-      return compared.problems === 0
-        ? []
-        : [{ method: index + 1, evaluator, ...compared, low: finite(low), high: finite(high), decidedAfter }]
-    })
-  )
+const sideOf = (method: ReadonlyArray<Recorded>): Compare.Side => ({
+  name: MethodName.of(method.map(({ run }) => run)),
+  runs: method.map(({ records }) => records)
+})
+
+const scoreOf = (method: number, comparison: Compare.Comparison): Entry.ComparedScore => {
+  const { better, difference, differences, equal, evaluator, high, left, low, problems, right, worse } = comparison
+  const { decidedAfter = null } = Compare.stopping(differences, rangeOf(differences))
+  return {
+    method,
+    evaluator,
+    verdict: Verdict.of(comparison),
+    problems,
+    left: { mean: left.mean, standing: Verdict.standing(left) },
+    right: { mean: right.mean, standing: Verdict.standing(right) },
+    difference,
+    low: finite(low),
+    high: finite(high),
+    about: Verdict.about(comparison),
+    better,
+    worse,
+    equal,
+    decidedAfter
+  }
+}
+
+/** The scores of the methods beside the first one, and why some have none. */
+const compared = ([first, ...others]: ReadonlyArray<ReadonlyArray<Recorded>>) => {
+  const results = first === undefined ? [] : others.map((other) => Compare.runs(sideOf(first), sideOf(other)))
+  return {
+    scores: results.flatMap((result, index) =>
+      Result.isSuccess(result) ? result.success.map((comparison) => scoreOf(index + 1, comparison)) : []
+    ),
+    refusals: results.flatMap((result) => Result.isFailure(result) ? [result.failure.message] : [])
+  }
+}
 
 const text = (value: unknown) => value === undefined ? "" : JSON.stringify(value)
 
@@ -103,7 +115,6 @@ export const run = Effect.fn("Comparing.run")(
     const all = yield* Effect.forEach(runs, read)
     const [first, ...others] = all
     const methods = methodsOf(all)
-    const [one, ...rest] = methods.map(measured)
     const comparison: Entry.Comparison = {
       runs: all.map((recorded) => ({
         run: recorded.run,
@@ -111,7 +122,7 @@ export const run = Effect.fn("Comparing.run")(
         points: pointsOf(recorded)
       })),
       methods: methods.map((method) => method.map(({ run }) => run)),
-      scores: one === undefined ? [] : scoresOf(one, rest),
+      ...compared(methods),
       records: first === undefined ? [] : others.map(beside(first))
     }
     return comparison

@@ -5,7 +5,7 @@
  * const rewards = (entries: ReadonlyArray<Entry.Entry>) =>
  *   entries.flatMap((entry) => entry._tag === "Updated" ? [entry.reward?.mean] : [])
  */
-import type { GroupResult, OpenAi, RunRecord, Trajectory } from "@effect-rl/core"
+import type { GroupResult, OpenAi, RunRecord, Trajectory, Verdict } from "@effect-rl/core"
 
 /** A value after JSON. */
 type Shown<A> = A extends number ? number | null
@@ -206,22 +206,30 @@ export interface ComparedRun {
   }>
 }
 
+/** A side of a comparison: its mean over the problems of both, and in words how far it was trained. */
+interface ComparedSide {
+  readonly mean: number
+  readonly standing: string
+}
+
 /** A method beside the first one, on the newest measurement of an evaluator. */
 export interface ComparedScore {
   readonly method: number
   readonly evaluator: string
+  readonly verdict: Verdict.Verdict
   readonly problems: number
-  readonly left: number
-  readonly right: number
+  readonly left: ComparedSide
+  readonly right: ComparedSide
   readonly difference: number
   /** Null where nothing bounds the difference. */
   readonly low: number | null
   readonly high: number | null
+  /** Which runs the interval is about. */
+  readonly about: string
   readonly better: number
   readonly worse: number
   readonly equal: number
-  readonly coversSeeds: boolean
-  /** Problems after which the two could be told apart at any time; null where they cannot. */
+  /** Problems after which these runs could be told apart at any time; null where they cannot. */
   readonly decidedAfter: number | null
 }
 
@@ -251,5 +259,7 @@ export interface Comparison {
   /** The runs of each method, the first run's first. */
   readonly methods: ReadonlyArray<ReadonlyArray<string>>
   readonly scores: ReadonlyArray<ComparedScore>
+  /** Why methods have no scores beside the first one. */
+  readonly refusals: ReadonlyArray<string>
   readonly records: ReadonlyArray<ComparedRecords>
 }

@@ -29,6 +29,32 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(others, [])
     }))
 
+  it.effect("compares runs with the verdict of the command, and says why runs of other tasks have no scores", () =>
+    Effect.gen(function*() {
+      const { folder, run, url } = yield* Served.start
+      const write = (name: string, options: Parameters<typeof Recorded.write>[1]) =>
+        Effect.provide(Recorded.write(`${folder}/${name}`, options), NodeServices.layer)
+      yield* write("second", { identity: { learning_rate: 1e-3 }, evaluated: [1, 1, 1, 1, 1] })
+      yield* write("third", { identity: { loss: "cispo" }, evaluated: [] })
+      const others = ["second", "third"].map((name) => `&others=${encodeURIComponent(`${folder}/${name}`)}`).join("")
+      const { refusals, scores } = JSON.parse(
+        (yield* Served.get(`${url}/api/compare?run=${encodeURIComponent(run)}${others}`)).text
+      )
+      assert.strictEqual(scores.length, 1)
+      assert.deepInclude(scores[0], {
+        method: 1,
+        evaluator: "held_out",
+        verdict: { better: null, text: "no clear difference: the interval contains 0" },
+        about: "about these runs alone",
+        left: { mean: 0.6, standing: "after 0 iterations, 0 tokens, 0 s" },
+        right: { mean: 1, standing: "after 0 iterations, 0 tokens, 0 s" },
+        decidedAfter: null
+      })
+      assert.deepStrictEqual(refusals, [
+        "first and third cannot be compared: no evaluator measured both to its end: train with evaluations (--eval-every)"
+      ])
+    }))
+
   it.effect("tells a run that was killed from one that is written, by its lock", () =>
     Effect.gen(function*() {
       const { folder, url } = yield* Served.start

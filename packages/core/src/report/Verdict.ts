@@ -1,0 +1,83 @@
+/** What a comparison allows to say, in words. */
+import type * as Compare from "./Compare.ts"
+
+export interface Verdict {
+  /** The side whose method is better; null where that cannot be said. */
+  readonly better: "left" | "right" | null
+  readonly text: string
+}
+
+const range = (values: ReadonlyArray<number>, unit: string) => {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) =>
+    value.toLocaleString("en-US", { maximumFractionDigits: value < 10 ? 1 : 0 })
+  )
+  return `${least === most ? least : `${least} to ${most}`} ${unit}`
+}
+
+const iterations = (values: ReadonlyArray<number>) =>
+  range(values, values.every((value) => value === 1) ? "iteration" : "iterations")
+
+/** How far the runs of a side were trained: `after 60 iterations, 1,204,316 tokens, 200 s`. */
+export const standing = ({ seeds }: Compare.Measured): string => {
+  const seconds = seeds.map((seed) => seed.seconds)
+  return [
+    `${seeds.length === 1 ? "" : `${seeds.length} seeds, `}after ${
+      iterations(seeds.map(({ iteration }) => iteration))
+    }`,
+    range(seeds.map(({ tokens }) => tokens), "tokens"),
+    ...(seconds.some(Number.isNaN) ? [] : [range(seconds, "s")])
+  ].join(", ")
+}
+
+/** Which runs the interval is about. */
+export const about = ({ coversSeeds }: Pick<Compare.Comparison, "coversSeeds">): string =>
+  coversSeeds ? "about other seeds too" : "about these runs alone"
+
+const units: Readonly<Record<Compare.Meter, (limit: number) => string>> = {
+  iteration: (limit) => `after ${iterations([limit])}`,
+  tokens: (limit) => `within ${range([limit], "tokens")}`,
+  time: (limit) => `within ${range([limit], "s")}`
+}
+
+/** At which point of training the sides are compared, where it was asked for. */
+const point = ({ at }: Compare.Comparison) => at === null ? "" : ` ${units[at.meter](at.limit)}`
+
+const isEvenlyTrained = ({ at, left, right }: Compare.Comparison) =>
+  at !== null || new Set([...left.seeds, ...right.seeds].map(({ iteration }) => iteration)).size === 1
+
+/** The side that has one seed where the other has several. */
+const withOneSeed = ({ left, right }: Compare.Comparison) =>
+  left.seeds.length === right.seeds.length ? undefined : [left, right].find(({ seeds }) => seeds.length === 1)
+
+/**
+ * A side is called better only where its method is: where both sides have several seeds, were trained equally far, and the interval
+ * leaves no doubt. Two single runs can be said to have scored higher or lower, as runs.
+ *
+ * @example
+ * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]
+ * const texts = Result.map(Compare.runs(left, right), (all) => all.map((comparison) => Verdict.of(comparison).text))
+ */
+export const of = (comparison: Compare.Comparison): Verdict => {
+  const { coversSeeds, high, left, low, problems, right } = comparison
+  const undecided = (text: string): Verdict => ({ better: null, text })
+  if (problems < 2) return undecided("no verdict: the sides have one problem in common")
+  if (!isEvenlyTrained(comparison)) {
+    const measured = ({ seeds }: Compare.Measured) => `after ${iterations(seeds.map(({ iteration }) => iteration))}`
+    return undecided(
+      `no verdict: ${left.name} was measured ${measured(left)}, ${right.name} ${measured(right)}; ` +
+        "--at iteration, tokens or time compares them where they are even"
+    )
+  }
+  const single = withOneSeed(comparison)
+  if (single !== undefined) {
+    return undecided(`no verdict: ${single.name} is one seed, which does not tell how far other seeds lie apart`)
+  }
+  if (low <= 0 && high >= 0) return undecided(`no clear difference${point(comparison)}: the interval contains 0`)
+  const better = low > 0 ? "right" : "left"
+  const [winner, loser] = low > 0 ? [right, left] : [left, right]
+  return coversSeeds
+    ? { better, text: `${winner.name} is better than ${loser.name}${point(comparison)}` }
+    : undecided(
+      `${winner.name} scored higher than ${loser.name}${point(comparison)}, as a run: other seeds may turn it around`
+    )
+}
