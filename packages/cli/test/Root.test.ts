@@ -56,6 +56,7 @@ describe("effect-rl", () => {
     ["train arithmetic --plan --model effect-rl/tiny-12", "did you mean \"effect-rl/tiny-128\"? Choose from: "],
     ["train arithmetic --plan --backend tinker", "error: --backend tinker needs TINKER_API_KEY in the environment"],
     ["serve --host 0.0.0.0", "error: --host 0.0.0.0 lets other machines in: set EFFECT_RL_SERVE_KEYS"],
+    ["serve --host 127.evil.example", "error: --host 127.evil.example lets other machines in"],
     ["serve --max-body 0", "error: --max-body is \"0\", expected a number above 0"],
     ["serve --port 65536", "--port is \"65536\", expected a port, from 0 to 65535"],
     ["serve --checkpoints package.json", "error: --checkpoints: "],

@@ -12,6 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
+import * as SentCredentials from "../wire/SentCredentials.ts"
 import type { Observe } from "./Activity.ts"
 import * as Answer from "./Answer.ts"
 import * as BoundedBody from "./BoundedBody.ts"
@@ -79,12 +80,19 @@ const reader = ({ largestAnswer }: Options) => (response: HttpClientResponse.Htt
     Effect.mapError((error) => error._tag === "WireError" ? error : outOfReach(error))
   )
 
+/** The value of a header. */
+const sent = (credential: Redacted.Redacted): string => {
+  const value = Redacted.value(credential)
+  SentCredentials.note(value)
+  return value
+}
+
 const signed = ({ cloudflareAccess }: Options, credential: Redacted.Redacted) => (request: Request) =>
   request.pipe(
-    HttpClientRequest.setHeader("x-api-key", Redacted.value(credential)),
+    HttpClientRequest.setHeader("x-api-key", sent(credential)),
     cloudflareAccess === undefined ? (same) => same : HttpClientRequest.setHeaders({
-      "cf-access-client-id": Redacted.value(cloudflareAccess.clientId),
-      "cf-access-client-secret": Redacted.value(cloudflareAccess.clientSecret)
+      "cf-access-client-id": sent(cloudflareAccess.clientId),
+      "cf-access-client-secret": sent(cloudflareAccess.clientSecret)
     })
   )
 

@@ -57,14 +57,18 @@ export const toBfloat16 = (bytes: Uint8Array): Result.Result<Float32Array, strin
     (buffer) => new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer)
   )
 
-/** Int64 values as int32; those that 32 bits cannot hold become −1. */
+/** Int64 values as int32, which ids of tokens fit into. */
 export const toTokens = (bytes: Uint8Array): Result.Result<Int32Array, string> =>
-  Result.map(aligned(bytes, 8), (buffer) => {
+  Result.flatMap(aligned(bytes, 8), (buffer) => {
     const halves = new Int32Array(buffer)
     const tokens = new Int32Array(halves.length / 2)
     for (let index = 0; index < tokens.length; index++) {
       const low = halves[2 * index] ?? 0
-      tokens[index] = halves[2 * index + 1] === low >> 31 ? low : -1
+      if (halves[2 * index + 1] !== low >> 31) {
+        const [sent] = new BigInt64Array(buffer, 8 * index, 1)
+        return Result.fail(`data[${index}] is ${sent}, expected an id of a token, which has 32 bits`)
+      }
+      tokens[index] = low
     }
-    return tokens
+    return Result.succeed(tokens)
   })

@@ -58,7 +58,10 @@ const tensor = (
   value: TensorData
 ): Effect.Effect<MessageInitShape<typeof TensorSchema>, MalformedBody> => {
   const { data, dtype, shape, sparse_col_indices: columns, sparse_crow_indices: rows } = value
-  if (dtype === "int64" && !data.every(isInt64)) return malformed(`loss_fn_inputs.${name} has a value that is no int64`)
+  const strange = dtype === "int64" ? data.findIndex((one) => !isInt64(one)) : -1
+  if (strange >= 0) {
+    return malformed(`loss_fn_inputs.${name} has a value that is no int64: data[${strange}] is ${data[strange]}`)
+  }
   const isSparse = rows !== undefined && rows !== null && columns !== undefined && columns !== null
   if (!isSparse && (rows ?? columns ?? undefined) !== undefined) {
     return malformed(`loss_fn_inputs.${name} has one kind of sparse indices, expected both`)

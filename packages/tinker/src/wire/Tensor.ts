@@ -84,7 +84,6 @@ const names = new Map<DType, string>([
 
 const named = (dtype: DType) => names.get(dtype) ?? `${dtype}`
 
-/** Ids that 32 bits cannot hold become −1, which no vocabulary has. */
 const ids: Kind<Int32Array> = {
   zeros: (length) => new Int32Array(length),
   read: (bytes, dtype) =>

@@ -1,10 +1,11 @@
 import { TinkerError } from "@effect-rl/core"
 import { Fault, ScriptedTinker } from "@effect-rl/core/testing"
 import { Cassette } from "@effect-rl/tinker"
+import * as SentCredentials from "@effect-rl/tinker/wire/SentCredentials"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer, PlatformError, Result } from "effect"
-import { ask, lesson, lines, record, replay, sampler, temporary, write } from "./Recording.ts"
+import { ask, lesson, lines, record, replay, run, sampler, temporary, trainer, write } from "./Recording.ts"
 
 layer(NodeServices.layer)("a cassette", (it) => {
   describe("in its file", () => {
@@ -19,6 +20,39 @@ layer(NodeServices.layer)("a cassette", (it) => {
         const text = (yield* lines(file)).join("\n")
         assert.notMatch(text, /abc123|hunter2/)
         assert.include(text, "HTTP 401: [redacted] is no key of https://[redacted]@tinker.example/api")
+      }))
+
+    it.effect("has no credential of another form, whatever quotes it", () =>
+      Effect.gen(function*() {
+        const file = yield* temporary
+        const detail = "sk-proj-hidden1hidden1 is no key of https://hidden2@tinker.example/api: " +
+          "sent Authorization: Bearer hidden3, x-api-key: hidden4"
+        const backend = ScriptedTinker.layer({
+          faults: [Fault.call("Sample", 0, Fault.fail(new TinkerError.Rejected({ detail })))]
+        })
+        yield* Effect.flip(record(file, Effect.flatMap(sampler, (client) => client.sample(ask())), backend))
+        const text = (yield* lines(file)).join("\n")
+        assert.notInclude(text, "hidden")
+        assert.include(
+          text,
+          "[redacted] is no key of https://[redacted]@tinker.example/api: " +
+            "sent Authorization: Bearer [redacted], x-api-key: [redacted]"
+        )
+      }))
+
+    it.effect("has none of the credentials that this client has sent, in texts and in names of properties", () =>
+      Effect.gen(function*() {
+        const file = yield* temporary
+        const key = "tml-own/form+of=key"
+        SentCredentials.note(key)
+        const client = sampler.pipe(
+          Effect.andThen(trainer),
+          Effect.flatMap((client) => run(client.saveState("named", { userMetadata: { [`of ${key}`]: `by ${key}` } })))
+        )
+        yield* record(file, client)
+        const text = (yield* lines(file)).join("\n")
+        assert.notInclude(text, "form+of")
+        assert.include(text, `"of [redacted]":"by [redacted]"`)
       }))
 
     it.effect("has the same lines whenever the same requests are recorded", () =>

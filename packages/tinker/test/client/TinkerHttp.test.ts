@@ -1,5 +1,6 @@
 import { Loss } from "@effect-rl/core"
 import { Activity, RestClient, TinkerHttp } from "@effect-rl/tinker"
+import * as SentCredentials from "@effect-rl/tinker/wire/SentCredentials"
 import { assert, describe, it } from "@effect/vitest"
 import { Array, Clock, Effect, Layer, Logger, Redacted, Tracer } from "effect"
 import { datum, request, run, sampler, train } from "./Calls.ts"
@@ -57,6 +58,7 @@ describe("the client", () => {
       const service = FakeService.make({ faults: FakeService.first("/create_session", { status: 401 }) })
       const failure = yield* Effect.flip(withTinker(service, Effect.void))
       assert.strictEqual(service.received[0]?.headers["x-api-key"], "tml-secret")
+      assert.include(SentCredentials.all(), "tml-secret")
       assert.strictEqual(failure.reason._tag, "Rejected")
       assert.include(failure.message, "TINKER_API_KEY")
       assert.notInclude(failure.message, "secret")

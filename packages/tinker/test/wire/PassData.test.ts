@@ -107,6 +107,16 @@ describe("the data of a pass", () => {
       assert.include(yield* refusal({ target_tokens: vector([5, 6]), weights }), "dtype is float32, expected int64")
     }))
 
+  it.effect("have tokens of 32 bits, and a refusal names the number that was sent", () =>
+    Effect.gen(function*() {
+      for (const sent of [2 ** 31, 2 ** 32 + 5, -(2 ** 31) - 1, 2 ** 40]) {
+        assert.strictEqual(
+          yield* refusal({ target_tokens: ids([5, sent]), weights }),
+          `loss_fn_inputs.target_tokens: data[1] is ${sent}, expected an id of a token, which has 32 bits`
+        )
+      }
+    }))
+
   it.effect("have one row per token where they are sparse, whatever shape they claim", () =>
     Effect.gen(function*() {
       const sparse = ids([], { shape: [1, 2 ** 26], sparse_crow_indices: [0, 0], sparse_col_indices: [] })
