@@ -81,8 +81,31 @@ const Regrade = Schema.Struct({ run: Schema.String, iteration: Whole, rule: Sche
 const Others = Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(3))])
 const Compare = Schema.Struct({ run: Schema.String, others: Others })
 
+/** Streams of events at once, each of which looks for new records several times a second. */
+const mostStreams = 32
+
+const tooMany = HttpServerResponse.jsonUnsafe(
+  { error: `${mostStreams} pages follow runs at once, expected no more: close some` },
+  { status: 503, headers: { "retry-after": "5" } }
+)
+
+/** Counts streams until they end, and refuses those that are too many. */
+const streams = () => {
+  let open = 0
+  const close = Effect.sync(() => {
+    open--
+  })
+  return <E, R>(answer: Answer<E, R>) =>
+    Effect.suspend(() => {
+      if (open >= mostStreams) return Effect.succeed(tooMany)
+      open++
+      return Effect.andThen(Effect.addFinalizer(() => close), answer)
+    })
+}
+
 const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
   const asset = yield* Assets.make
+  const counted = streams()
   const guarded = Guard.make(options.token)
   const get = <E, R>(path: HttpRouter.PathInput, handler: Answer<E, R>) =>
     HttpRouter.route("GET", path, guarded(handler))
@@ -100,7 +123,7 @@ const routes = Effect.fnUntraced(function*(options: ViewServerOptions) {
             options,
             Events,
             ({ after = -1, run }) =>
-              Effect.flatMap(RunDirectory.open(run), (reader) => RunAnswers.events(reader, seen ?? after))
+              counted(Effect.flatMap(RunDirectory.open(run), (reader) => RunAnswers.events(reader, seen ?? after)))
           )
       )
     ),

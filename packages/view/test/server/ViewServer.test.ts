@@ -96,6 +96,32 @@ describe("ViewServer", () => {
       assert.deepStrictEqual(sequences(again.text), [20, 21])
     }))
 
+  it.live("streams to 32 pages at once, and to others when some close", () =>
+    Effect.gen(function*() {
+      const served = yield* Served.start
+      const url = about(served, "events")
+      const followed = Effect.acquireRelease(
+        Effect.promise(async () => {
+          const close = new AbortController()
+          const { status } = await fetch(url, { signal: close.signal })
+          return { close, status }
+        }),
+        ({ close }) => Effect.sync(() => close.abort())
+      )
+      yield* Effect.scoped(Effect.gen(function*() {
+        const open = yield* Effect.forEach(Array.from({ length: 32 }), () => followed)
+        assert.isTrue(open.every(({ status }) => status === 200))
+        const refused = yield* Served.get(url)
+        assert.strictEqual(refused.status, 503)
+        assert.strictEqual(refused.headers["retry-after"], "5")
+        assert.include(refused.text, "32 pages follow runs at once")
+        assert.strictEqual((yield* Served.get(served.url)).status, 200)
+      }))
+      const again = Served.get(url, {}, "Finished")
+      const { status } = yield* Effect.repeat(again, { until: ({ status }) => status === 200, times: 100 })
+      assert.strictEqual(status, 200)
+    }))
+
   it.effect("gives transcripts as JSON, whatever a model wrote", () =>
     Effect.gen(function*() {
       const served = yield* Served.start
