@@ -17,6 +17,7 @@ import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { createServer } from "node:http"
+import { isIPv4 } from "node:net"
 import * as HttpListener from "../HttpListener.ts"
 import * as WorkersFlag from "../WorkersFlag.ts"
 import * as ServedModels from "./ServedModels.ts"
@@ -84,6 +85,18 @@ const flags = {
     atLeastOne,
     Flag.optional
   ),
+  maxModels: Flag.Int("max-models").pipe(
+    Flag.withMetavar("number"),
+    Flag.withDescription("Models that one tenant may train at once, half of them in one session (default: 256)"),
+    atLeastOne,
+    Flag.withDefault(256)
+  ),
+  maxMemory: Flag.Int("max-memory").pipe(
+    Flag.withMetavar("MiB"),
+    Flag.withDescription("Memory that the models of one tenant may take, half of it in one session (default: 2048)"),
+    atLeastOne,
+    Flag.withDefault(2048)
+  ),
   maxBody: Flag.Int("max-body").pipe(
     Flag.withMetavar("MiB"),
     Flag.withDescription("Largest request, before and after it is unpacked (default: 64)"),
@@ -108,7 +121,8 @@ const keys = Config.Redacted(keysVariable).pipe(
   }))
 )
 
-const isLoopback = (host: string) => host === "localhost" || host === "::1" || host.startsWith("127.")
+/** Addresses alone, and the one name that no other machine may have. */
+const isLoopback = (host: string) => host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
 
 /** Longer than the SDK keeps a connection it does not use, so that it never sends into one that is being closed. */
 const keepAliveTimeout = 75_000
@@ -155,6 +169,8 @@ interface Options {
   readonly workers: Option.Option<number>
   readonly ttl: Option.Option<Duration.Duration>
   readonly samplesPerMinute: Option.Option<number>
+  readonly maxModels: number
+  readonly maxMemory: number
   readonly maxBody: number
   readonly compress: boolean
   readonly strict: boolean
@@ -166,6 +182,7 @@ const given = <A, B extends object>(option: Option.Option<A>, make: (value: A) =
 const serverOptions = (options: Options, folder: string, apiKeys: ReadonlyArray<ApiKeys.ApiKey>) => ({
   checkpoints: { folder, scheme: "engine", ...given(options.ttl, (ttl) => ({ ttl })) },
   apiKeys,
+  quota: { models: options.maxModels, memory: ByteSize.mebibytes(options.maxMemory) },
   maxBodySize: ByteSize.mebibytes(options.maxBody),
   compressPasses: options.compress,
   strict: options.strict,

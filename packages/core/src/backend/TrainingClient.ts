@@ -46,6 +46,8 @@ export interface ModelInfo {
   readonly modelId: string
   readonly baseModel: string
   readonly loraRank: number
+  /** The memory that its weights, its optimizer and its gradients take, where the backend knows. */
+  readonly memoryBytes?: number
 }
 
 /** A loss computed here: its value, ∂loss/∂logprob `[T]` per datum, and metrics to report. */

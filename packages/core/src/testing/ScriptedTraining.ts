@@ -32,13 +32,17 @@ const given = ({ ttl, userMetadata }: SaveOptions = {}) => ({
   ...(userMetadata === undefined ? {} : { userMetadata })
 })
 
+/** The memory that a model is said to take. */
+const bytesPerRank = 2 ** 18
+
 /** Trains until the surrounding scope closes or the client is unloaded. */
 export const make = Effect.fnUntraced(
   function*(machine: Machine.Machine, { checkpoint: origin, model, modelId }: Start) {
     const client = modelId
     const queue = yield* RequestQueue.make
     const trained = yield* TrainedState.make(machine, model, origin)
-    const info: ModelInfo = { modelId, baseModel: origin.baseModel, loraRank: origin.loraRank }
+    const { baseModel, loraRank } = origin
+    const info: ModelInfo = { modelId, baseModel, loraRank, memoryBytes: loraRank * bytesPerRank }
 
     const submitCall = Effect.fnUntraced(function*<A, E>(
       call: Call,

@@ -83,7 +83,7 @@ const trainingClient = Effect.fnUntraced(function*(
   )
   return EngineTrainingClient.make({
     ...made,
-    info: { modelId, baseModel: model.name, loraRank: config.rank },
+    info: { modelId, baseModel: model.name, loraRank: config.rank, memoryBytes: made.adapter.bytes },
     limits: model.limits,
     snapshot: workshop.snapshot,
     scope,

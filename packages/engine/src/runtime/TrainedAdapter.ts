@@ -13,6 +13,8 @@ type Computed<A> = Effect.Effect<A, TinkerError.Unavailable>
 export interface TrainedAdapter {
   readonly layout: AdapterLayout
   readonly blocks: Blocks
+  /** The memory that it takes. */
+  readonly bytes: number
   /** Optimizer steps taken. */
   readonly steps: () => number
   readonly forward: (
@@ -75,6 +77,7 @@ export const make = Effect.fnUntraced(function*(
   return {
     layout,
     blocks,
+    bytes: 4 * (4 * layout.parameterFloats + layout.forwardFloats + layout.backwardFloats),
     steps: () => steps,
     forward: (items, loss) => Passes.forward(target, items, loss),
     forwardBackward: (items, loss, logprobs = "all") => Passes.forwardBackward(target, items, loss, logprobs),

@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as SessionWire from "../wire/Session.ts"
 import { Caller } from "./Caller.ts"
+import * as Quota from "./Quota.ts"
 import { notFound, Refusal, tooMany } from "./Refusal.ts"
 import type { Model, Sampler, Session } from "./Session.ts"
 import * as SessionLog from "./SessionLog.ts"
@@ -63,7 +64,10 @@ const mostNamed = 5
 const expiryMillis = 5 * 60_000
 
 /** Ends sessions that have not been heard of for five minutes, and all of them with its scope; `finished` is told of those that clients finish. */
-export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect.Effect<void>) {
+export const make = Effect.fnUntraced(function*(
+  finished: (id: string) => Effect.Effect<void>,
+  quota: Quota.Quota
+) {
   const parent = yield* Effect.scope
   const sessions = new Map<string, Session>()
   const models = new Map<string, Model>()
@@ -161,7 +165,11 @@ export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect
     })
 
   /** Makes a client in a scope of its own, which closes at once where making it fails; old snapshots make room for it. */
-  const within = <A, B>(session: Session, make: Made<A>, then: (made: A, scope: Scope.Closeable) => Effect.Effect<B>) =>
+  const within = <A, B>(
+    session: Session,
+    make: Made<A>,
+    then: (made: A, scope: Scope.Closeable) => Effect.Effect<B, TinkerError.TinkerError>
+  ) =>
     Effect.flatMap(Scope.fork(session.scope), (scope) =>
       Scope.provide(make, scope).pipe(
         Effect.flatMap((made) => then(made, scope)),
@@ -171,8 +179,9 @@ export const make = Effect.fnUntraced(function*(finished: (id: string) => Effect
   const addModel: Sessions["addModel"] = (session, model, make) =>
     within(
       session,
-      make,
+      Effect.andThen(Effect.suspend(() => Quota.check(quota, models.values(), session)), make),
       Effect.fnUntraced(function*(client, scope) {
+        yield* Quota.check(quota, models.values(), session, { client })
         const made: Model = {
           ...model,
           client,

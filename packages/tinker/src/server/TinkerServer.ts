@@ -36,6 +36,7 @@ import * as ModelRoutes from "./ModelRoutes.ts"
 import type { Parts } from "./Parts.ts"
 import * as PassRoutes from "./PassRoutes.ts"
 import * as PieceSampling from "./PieceSampling.ts"
+import * as Quota from "./Quota.ts"
 import * as RateLimit from "./RateLimit.ts"
 import { type Refusal, respond } from "./Refusal.ts"
 import * as SamplingRoutes from "./SamplingRoutes.ts"
@@ -55,6 +56,8 @@ export interface TinkerServerOptions {
   readonly maxBodySize?: ByteSize.Input
   /** Requests to sample that one tenant may make in a minute; unlimited unless given. */
   readonly samplesPerMinute?: number
+  /** What the models of one tenant may take; 256 models and 2 GiB unless given. A session may take half of it. */
+  readonly quota?: Partial<Quota.Quota>
   /** Asks clients to compress their training passes; off unless given. */
   readonly compressPasses?: boolean
   /** Tokenizers, by model, that clients load under another name than the model's own. */
@@ -93,7 +96,7 @@ const makeParts = Effect.fnUntraced(function*(options: TinkerServerOptions) {
   return {
     tinker,
     futures,
-    sessions: yield* Scope.provide(Sessions.make(futures.sessionFinished), scope),
+    sessions: yield* Scope.provide(Sessions.make(futures.sessionFinished, { ...Quota.usual, ...options.quota }), scope),
     checkpoints: yield* Scope.provide(Checkpoints.make(options.checkpoints), scope),
     audit: yield* Audit.make(join(options.checkpoints.folder, ".tinker")),
     sampling: Fair.make(PieceSampling.capacity),

@@ -1,8 +1,9 @@
 import { TinkerError } from "@effect-rl/core"
 import { Fault, Script } from "@effect-rl/core/testing"
+import type * as Quota from "@effect-rl/tinker/server/Quota"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, FileSystem } from "effect"
+import { ByteSize, Effect, FileSystem } from "effect"
 import { HttpClientRequest } from "effect/http"
 import * as Api from "./Api.ts"
 
@@ -221,6 +222,56 @@ describe("a tenant", () => {
         assert.strictEqual(yield* status(alice.post("/asample", { ...sample, seq_id: 0 })), 200)
         assert.strictEqual(yield* status(alice.post("/asample", { ...sample, seq_id: 1 })), 429)
         assert.strictEqual(yield* status(bob.post("/asample", sample)), 404)
+      }))
+  })
+})
+
+describe("the quota of a tenant", () => {
+  const create = (who: typeof alice, session_id: string, model_seq_id: number, rank = 4) =>
+    Effect.flatMap(
+      who.post("/create_model", { session_id, model_seq_id, base_model: Script.defaultModel, lora_config: { rank } }),
+      who.result
+    )
+  const open = (who: typeof alice) =>
+    Effect.map(who.post("/create_session", {}), ({ body }) => String(body["session_id"]))
+  const limited = (quota: Partial<Quota.Quota>) =>
+    Api.server({ apiKeys: Api.keys("alice=tml-alice,bob=tml-bob"), quota })
+
+  layer(limited({ models: 4 }))((it) => {
+    it.effect("bounds its models, half of them in a session, and leaves room to others", () =>
+      Effect.gen(function*() {
+        const [first, second, third] = [yield* open(alice), yield* open(alice), yield* open(alice)]
+        for (const session of [first, second]) {
+          for (const index of [0, 1]) assert.property(yield* create(alice, session, index), "model_id")
+        }
+        assert.include(
+          (yield* create(alice, first, 2))["error"],
+          "the models of the session would be 3, expected at most 2 of 4 (--max-models of the server): unload some"
+        )
+        const refused = yield* create(alice, third, 0)
+        assert.include(refused["error"], "the models of your sessions would be 5, expected at most 4 of 4")
+        assert.strictEqual(refused["category"], "user")
+        assert.property(yield* create(bob, yield* open(bob), 0), "model_id")
+        yield* alice.post(`/sessions/${first}/finish`, {})
+        assert.property(yield* create(alice, third, 1), "model_id")
+      }))
+  })
+
+  layer(limited({ memory: ByteSize.mebibytes(64) }))((it) => {
+    it.effect("bounds the memory of its models, and takes that of a refused one back", () =>
+      Effect.gen(function*() {
+        const [first, second, third] = [yield* open(alice), yield* open(alice), yield* open(alice)]
+        assert.property(yield* create(alice, first, 0, 64), "model_id")
+        assert.include(
+          (yield* create(alice, first, 1, 128))["error"],
+          "the models of the session would be 48.0 MiB, expected at most 32.0 MiB of 64.0 MiB (--max-memory of the server)"
+        )
+        assert.property(yield* create(alice, first, 2, 64), "model_id")
+        assert.property(yield* create(alice, second, 0, 128), "model_id")
+        assert.include((yield* create(alice, third, 0, 1))["error"], "the models of your sessions would be 64.3 MiB")
+        assert.property(yield* create(bob, yield* open(bob), 0, 128), "model_id")
+        yield* alice.post(`/sessions/${second}/finish`, {})
+        assert.property(yield* create(alice, third, 1, 128), "model_id")
       }))
   })
 })
