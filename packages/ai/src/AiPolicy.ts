@@ -95,17 +95,24 @@ const conversation = Effect.fnUntraced(function*(
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
-const toCall = ({ function: { arguments: args, name }, id }: Message.ToolCall, index: number) =>
+/** A call without an id gets one from its place in the conversation. */
+const toCall = ({ function: { arguments: args, name }, id }: Message.ToolCall, turn: number, index: number) =>
   Result.match(PythonJson.parse(args), {
     onFailure: (problem) => Effect.fail(unreadable(`arguments of "${name}" are not JSON: ${problem}`)),
     onSuccess: (params) =>
-      Effect.succeed({ type: "tool-call" as const, id: id ?? `call_${index}`, name, params: PythonJson.toJson(params) })
+      Effect.succeed({
+        type: "tool-call" as const,
+        id: id ?? `call_${turn}_${index}`,
+        name,
+        params: PythonJson.toJson(params)
+      })
   })
 
-const toParts = Effect.fnUntraced(function*(message: Message.Message) {
+/** The answer after `turn` messages. */
+const toParts = Effect.fnUntraced(function*(message: Message.Message, turn: number) {
   const [unparsed] = message.unparsedToolCalls ?? []
   if (unparsed !== undefined) return yield* unreadable(`a tool call cannot be read: ${unparsed.error}`)
-  const calls = yield* Effect.forEach(message.toolCalls ?? [], toCall)
+  const calls = yield* Effect.forEach(message.toolCalls ?? [], (call, index) => toCall(call, turn, index))
   const said = Message.parts(message).flatMap((part): ReadonlyArray<Response.PartEncoded> => {
     if (part.type === "image") return []
     return part.type === "text" ? [part] : [{ type: "reasoning", text: part.thinking }]
@@ -147,7 +154,7 @@ export const toLanguageModel = Effect.fnUntraced(function*<E, R>(
       Effect.provideContext(context),
       Effect.mapError(failed)
     )
-    return yield* toParts(answer)
+    return yield* toParts(answer, messages.length)
   })
   return yield* LanguageModel.make({
     generateText: generate,

@@ -89,3 +89,21 @@ export const hasThinking = (message: Message): boolean =>
 /** Position of the last user message, −1 where there is none. */
 export const lastUserIndex = (messages: ReadonlyArray<Message>): number =>
   messages.findLastIndex((message) => message.role === "user")
+
+/**
+ * The conversation in which each answer of a tool has the name of the call that it answers: of the last call before it with its id or, where
+ * one message has several calls with that id, of the first that has no answer yet. A name that is given stays.
+ */
+export const withToolNames = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const open = new Map<string, ReadonlyArray<string>>()
+  return messages.map((message) => {
+    const calls = (message.toolCalls ?? []).flatMap(({ function: { name }, id }) =>
+      id === undefined ? [] : [{ id, name }]
+    )
+    for (const { id } of calls) open.set(id, calls.flatMap((call) => call.id === id ? [call.name] : []))
+    if (message.role !== "tool" || message.toolCallId === undefined) return message
+    const [name, ...others] = open.get(message.toolCallId) ?? []
+    if (others.length > 0) open.set(message.toolCallId, others)
+    return name === undefined || message.name !== undefined ? message : { ...message, name }
+  })
+}

@@ -117,16 +117,7 @@ const toMessage = Effect.fnUntraced(function*(message: ChatMessage, index: numbe
 export const toMessages = Effect.fnUntraced(function*(
   messages: ReadonlyArray<ChatMessage>
 ): Effect.fn.Return<ReadonlyArray<Message.Message>, OpenAiError> {
-  const read = yield* Effect.forEach(messages, toMessage)
-  const names = new Map(
-    read.flatMap((message) =>
-      (message.toolCalls ?? []).flatMap(({ function: { name }, id }) => id === undefined ? [] : [[id, name] as const])
-    )
-  )
-  return read.map((message): Message.Message => {
-    const name = message.role === "tool" ? names.get(message.toolCallId ?? "") : undefined
-    return message.name === undefined && name !== undefined ? { ...message, name } : message
-  })
+  return Message.withToolNames(yield* Effect.forEach(messages, toMessage))
 })
 
 /** @see tinker-cookbook `openai_tools_to_tinker` */

@@ -29,6 +29,28 @@ describe("conversations", () => {
       assert.deepStrictEqual(tool, { role: "tool", content: "mild", toolCallId: "c1", name: "get" })
     }))
 
+  it.effect("have answers of tools by the name of the nearest call before them, where ids repeat", () =>
+    Effect.gen(function*() {
+      const calls = (...names: ReadonlyArray<string>) => ({
+        role: "assistant",
+        tool_calls: names.map((name) => ({ id: "call_0", function: { name, arguments: "{}" } }))
+      })
+      const answer = { role: "tool", content: "2", tool_call_id: "call_0" }
+      const messages = yield* OpenAi.toMessages([
+        calls("add"),
+        answer,
+        calls("mul"),
+        answer,
+        calls("sub", "div"),
+        answer,
+        answer
+      ])
+      assert.deepStrictEqual(
+        messages.flatMap(({ name, role }) => role === "tool" ? [name] : []),
+        ["add", "mul", "sub", "div"]
+      )
+    }))
+
   it.effect("survive a round trip", () =>
     Effect.gen(function*() {
       const messages: ReadonlyArray<Message.Message> = [

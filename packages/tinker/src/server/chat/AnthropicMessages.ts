@@ -31,40 +31,25 @@ const callOf = (block: Wire.Block): ReadonlyArray<Message.ToolCall> =>
     : [{ id: block.id, function: { name: block.name, arguments: JSON.stringify(block.input) } }]
 
 /** Results of tools come before what the user says with them. */
-const messagesOf = (
-  { content, role }: Wire.Message,
-  names: ReadonlyMap<string, string>
-): ReadonlyArray<Message.Message> => {
+const messagesOf = ({ content, role }: Wire.Message): ReadonlyArray<Message.Message> => {
   if (typeof content === "string") return [{ role, content }]
   const parts = content.flatMap(partOf)
   const toolCalls = content.flatMap(callOf)
   const results = content.flatMap((block): ReadonlyArray<Message.Message> => {
     if (block.type !== "tool_result") return []
-    const name = names.get(block.tool_use_id)
-    const result = { role: "tool", content: textOf(block.content), toolCallId: block.tool_use_id }
-    return [name === undefined ? result : { ...result, name }]
+    return [{ role: "tool", content: textOf(block.content), toolCallId: block.tool_use_id }]
   })
   if (parts.length === 0 && toolCalls.length === 0) return results
   return [...results, { role, content: parts, ...(toolCalls.length === 0 ? {} : { toolCalls }) }]
 }
 
-const namesOf = (messages: ReadonlyArray<Wire.Message>) =>
-  new Map(
-    messages.flatMap(({ content }) =>
-      typeof content === "string" ?
-        [] :
-        content.flatMap((block) => block.type === "tool_use" ? [[block.id, block.name] as const] : [])
-    )
-  )
-
 /** The system prompt and the messages, for a renderer. */
 export const toMessages = ({ messages, system }: Wire.CountTokens): ReadonlyArray<Message.Message> => {
-  const names = namesOf(messages)
   const text = textOf(system)
-  return [
+  return Message.withToolNames([
     ...(text === "" ? [] : [Message.system(text)]),
-    ...messages.flatMap((message) => messagesOf(message, names))
-  ]
+    ...messages.flatMap(messagesOf)
+  ])
 }
 
 export const toToolSpecs = ({ tools }: Wire.CountTokens): ReadonlyArray<ToolSpec.ToolSpec> =>
@@ -80,9 +65,9 @@ const decodeInput = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Reco
 const inputOf = ({ function: { arguments: text } }: Message.ToolCall) =>
   Option.getOrElse(decodeInput(text), () => ({ arguments: text }))
 
-export const toolUse = (call: Message.ToolCall, index: number) => ({
+export const toolUse = (call: Message.ToolCall) => ({
   type: "tool_use",
-  id: call.id ?? `toolu_${index}`,
+  id: call.id ?? "",
   name: call.function.name,
   input: inputOf(call)
 })
@@ -123,7 +108,7 @@ export const fromDelta = (delta: ResponseStream.Delta, calls: number) => {
         delta: { type: "thinking_delta", thinking: delta.thinking }
       }
     case "ToolCall": {
-      const { input, ...call } = toolUse(delta.toolCall, calls)
+      const { input, ...call } = toolUse(delta.toolCall)
       return {
         key: `call ${calls}`,
         block: { ...call, input: {} },

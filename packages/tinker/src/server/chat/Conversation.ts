@@ -14,6 +14,7 @@ import type { Parts } from "../Parts.ts"
 import { badRequest, invalid } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Sampler } from "../Session.ts"
+import * as CallNames from "./CallNames.ts"
 import * as Length from "./Length.ts"
 import * as PlainReader from "./PlainReader.ts"
 
@@ -54,6 +55,8 @@ export interface Prompted {
   readonly read: () => ResponseStream.ResponseStream
   /** The stop of a reply that ended at the client's own text. */
   readonly closing: Int32Array
+  /** Names for the calls of tools in a reply, by its number. */
+  readonly callNames: (reply: number) => CallNames.CallNames
 }
 
 /** A base model, a checkpoint's path, or `<base model>;<path>`. */
@@ -158,7 +161,8 @@ export const prompted = Effect.fnUntraced(function*(parts: Parts, model: string,
     request,
     stops: settings.stops,
     read: () => renderer.stream(messages),
-    closing: closingOf(found.chatModel)
+    closing: closingOf(found.chatModel),
+    callNames: CallNames.make(messages, request, parts.uniqueId())
   } satisfies Prompted
 })
 
@@ -183,6 +187,7 @@ export const continued = Effect.fnUntraced(function*(
     request,
     stops: settings.stops,
     read: () => PlainReader.make(found.chatModel.tokenizer),
-    closing: new Int32Array(0)
+    closing: new Int32Array(0),
+    callNames: CallNames.make([], request, parts.uniqueId())
   } satisfies Prompted
 })

@@ -8,6 +8,7 @@ import type { Parts } from "../Parts.ts"
 import { invalid, type Refusal } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Sampler } from "../Session.ts"
+import type * as CallNames from "./CallNames.ts"
 import type { Prompted } from "./Conversation.ts"
 import * as StopText from "./StopText.ts"
 
@@ -59,15 +60,21 @@ const after = (
 const joined = (left: Int32Array, right: Int32Array) => left.length === 0 ? right : Int32Array.from([...left, ...right])
 
 /** A stop text of the client replaces the model's own stop. */
-const end = (reader: ResponseStream.ResponseStream, { closing }: Prompted, reading: Reading) =>
+const end = (
+  reader: ResponseStream.ResponseStream,
+  names: CallNames.CallNames,
+  { closing }: Prompted,
+  reading: Reading
+) =>
   Effect.suspend(() => {
     const { held, sampled, stop, stopReason } = reading
     const last = reader.push(stop === undefined ? held : closing)
     return Effect.mapBoth(reader.end, {
       onSuccess: ({ deltas, parsed }) => {
         const isCut = stop === undefined && (stopReason === "length" || parsed.termination === "malformed")
-        const ended: Ended = { _tag: "Ended", parsed, isCut, stop, sampled }
-        return { deltas: [...last, ...deltas], ended }
+        const named = names.deltas([...last, ...deltas])
+        const ended: Ended = { _tag: "Ended", parsed: names.parsed(parsed), isCut, stop, sampled }
+        return { deltas: named, ended }
       },
       onFailure: ({ message }) => invalid(message)
     })
@@ -103,13 +110,14 @@ export const stream = (parts: Parts, prompted: Prompted, index = 0): Stream.Stre
   Stream.suspend(() => {
     const { request, source: { chatModel: { tokenizer } }, stops } = prompted
     const reader = prompted.read()
+    const names = prompted.callNames(index)
     let reading = unread
     const step = (sequence: Sampling.SampledTokens): ReadonlyArray<Event> => {
       const found = StopText.find(tokenizer, stops, joined(reading.held, sequence.tokens))
       reading = after(reading, sequence, found)
-      return [{ _tag: "Sampled", sequence }, ...reader.push(found.passed)]
+      return [{ _tag: "Sampled", sequence }, ...names.deltas(reader.push(found.passed))]
     }
-    const last = Effect.suspend(() => end(reader, prompted, reading))
+    const last = Effect.suspend(() => end(reader, names, prompted, reading))
     return Stream.concat(
       SampleStream.pieces((piece) => sample(parts, prompted, piece), alone(request, index)).pipe(
         Stream.map(step),
@@ -126,10 +134,13 @@ const collected = (parts: Parts, prompted: Prompted, index: number) =>
     return events.flatMap((event) => event._tag === "Ended" ? [{ sequences, ended: event }] : [])
   })
 
-const read = (prompted: Prompted, sequence: Sampling.SampledTokens) => {
+const read = (prompted: Prompted, sequence: Sampling.SampledTokens, index: number) => {
   const found: StopText.Found = { passed: none, held: sequence.tokens, stop: undefined }
   const reading = after(unread, sequence, found)
-  return Effect.map(end(prompted.read(), prompted, reading), ({ ended }): Whole => ({ sequences: [sequence], ended }))
+  return Effect.map(
+    end(prompted.read(), prompted.callNames(index), prompted, reading),
+    ({ ended }): Whole => ({ sequences: [sequence], ended })
+  )
 }
 
 /** As many replies as are asked for. They share the prompt's computation, but for those that end at a client's text. */
@@ -137,7 +148,7 @@ export const whole = Effect.fnUntraced(function*(parts: Parts, prompted: Prompte
   const { request, stops } = prompted
   if (stops.length === 0) {
     const { sequences } = yield* sample(parts, prompted, request)
-    return yield* Effect.forEach(sequences, (sequence) => read(prompted, sequence))
+    return yield* Effect.forEach(sequences, (sequence, index) => read(prompted, sequence, index))
   }
   const indices = Array.from({ length: request.numSamples }, (_, index) => index)
   const replies = Effect.forEach(indices, (index) => collected(parts, prompted, index), { concurrency: "unbounded" })

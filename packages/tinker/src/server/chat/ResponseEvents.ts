@@ -82,14 +82,14 @@ export const closed = (id: string, output: Output): ReadonlyArray<Event> => {
   ]
 }
 
-const itemOf = (delta: ResponseStream.Delta, calls: number): ResponseItems.Item => {
+const itemOf = (delta: ResponseStream.Delta): ResponseItems.Item => {
   switch (delta._tag) {
     case "Text":
       return { kind: "message", text: delta.text }
     case "Thinking":
       return { kind: "reasoning", text: delta.thinking }
     case "ToolCall":
-      return ResponseItems.called(delta.toolCall, calls)
+      return ResponseItems.called(delta.toolCall)
     case "UnparsedToolCall":
       return { kind: "message", text: delta.unparsedToolCall.rawText }
   }
@@ -100,8 +100,6 @@ export const all = (output: Output) => {
   const open = completed(output)
   return open === undefined ? output.items : [...output.items, open]
 }
-
-const callsIn = (output: Output) => all(output).filter(({ kind }) => kind === "function_call").length
 
 const joined = (open: ResponseItems.Item, next: ResponseItems.Item): ResponseItems.Item => ({
   ...open,
@@ -116,7 +114,7 @@ export const added = (
   delta: ResponseStream.Delta
 ): readonly [Output, ReadonlyArray<Event>] => {
   const { items, open, unsent } = output
-  const item = itemOf(delta, callsIn(output))
+  const item = itemOf(delta)
   const isText = item.kind === "message"
   const next = isText ? { ...item, logprobs: unsent } : item
   const left = isText ? [] : unsent

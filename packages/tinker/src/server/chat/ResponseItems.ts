@@ -69,10 +69,10 @@ export interface Item {
   readonly logprobs?: ReadonlyArray<OpenAiAnswer.Logprob>
 }
 
-export const called = ({ function: { arguments: text, name }, id }: Message.ToolCall, index: number): Item => ({
+export const called = ({ function: { arguments: text, name }, id = "" }: Message.ToolCall): Item => ({
   kind: "function_call",
   text,
-  call: { call_id: id ?? `call_${index}`, name }
+  call: { call_id: id, name }
 })
 
 const prefixes = { message: "msg", reasoning: "rs", function_call: "fc" }

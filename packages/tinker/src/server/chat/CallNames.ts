@@ -1,0 +1,64 @@
+/**
+ * Ids of a reply's calls of tools, none of which its conversation has. A model's own id is kept where it is new. Others are made of the
+ * prompt and the seed, so that a run that is repeated has the same ones; without a seed, of a name that no other reply has.
+ */
+import type { Message, Renderer, ResponseStream, Sampling } from "@effect-rl/core"
+import { createHash } from "node:crypto"
+
+/** Names the calls of one reply, each time the same. */
+export interface CallNames {
+  readonly deltas: (deltas: ReadonlyArray<ResponseStream.Delta>) => ReadonlyArray<ResponseStream.Delta>
+  readonly parsed: (parsed: Renderer.Parsed) => Renderer.Parsed
+}
+
+const known = (conversation: ReadonlyArray<Message.Message>) =>
+  conversation.flatMap(({ toolCallId, toolCalls = [] }) => [
+    ...(toolCallId === undefined ? [] : [toolCallId]),
+    ...toolCalls.flatMap(({ id }) => id === undefined ? [] : [id])
+  ])
+
+/** As many characters as OpenAI's own. */
+const length = 24
+
+const digestOf = (seed: string, { chunks }: Sampling.SampleRequest["prompt"]) => {
+  const hash = createHash("sha256").update(seed)
+  for (const chunk of chunks) {
+    const { buffer, byteLength, byteOffset } = chunk._tag === "Image" ? chunk.data : chunk.tokens
+    hash.update(new Uint8Array(buffer, byteOffset, byteLength))
+  }
+  return hash.digest("hex")
+}
+
+const isNew = (taken: ReadonlySet<string>, id: string | undefined): id is string =>
+  id !== undefined && id !== "" && !taken.has(id)
+
+/** For the replies to a request, by their number; `unique` is a name that no other request has. */
+export const make = (
+  conversation: ReadonlyArray<Message.Message>,
+  { params: { seed }, prompt }: Sampling.SampleRequest,
+  unique: string
+) =>
+(reply: number): CallNames => {
+  const taken = new Set(known(conversation))
+  const names: Array<string> = []
+  const origin = digestOf(seed === undefined ? `${unique} ${reply}` : String(seed + reply), prompt)
+  const fresh = (call: number) =>
+    `call_${createHash("sha256").update(`${origin} ${call}`).digest("hex").slice(0, length)}`
+  const named = (call: Message.ToolCall, index: number): Message.ToolCall => {
+    const id = names[index] ?? (isNew(taken, call.id) ? call.id : fresh(index))
+    names[index] = id
+    taken.add(id)
+    return { ...call, id }
+  }
+  let calls = 0
+  return {
+    deltas: (deltas) =>
+      deltas.map((delta) => delta._tag === "ToolCall" ? { ...delta, toolCall: named(delta.toolCall, calls++) } : delta),
+    parsed: (parsed) => {
+      const { toolCalls } = parsed.message
+      return toolCalls === undefined
+        ? parsed
+        : { ...parsed, message: { ...parsed.message, toolCalls: toolCalls.map(named) } }
+    }
+  }
+}
