@@ -67,7 +67,7 @@ const ToolChoice = Schema.Struct({
 const conversation = {
   ...cached,
   model: Schema.String,
-  messages: Schema.Array(Message),
+  messages: Schema.NonEmptyArray(Message),
   system: nullable(Schema.Union([Schema.String, Schema.Array(Text)])),
   tools: nullable(Schema.Array(Schema.Struct({
     ...cached,

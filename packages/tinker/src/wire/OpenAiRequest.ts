@@ -94,7 +94,7 @@ export const ChatCompletion = Schema.Struct({
   ...sampling,
   ...names,
   ...usual,
-  messages: Schema.Array(Sent),
+  messages: Schema.NonEmptyArray(Sent),
   tools: nullable(Schema.Array(SentTool)),
   tool_choice: nullable(ToolChoice),
   max_completion_tokens: nullable(AtLeastOne),

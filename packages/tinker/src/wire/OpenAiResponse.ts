@@ -72,7 +72,7 @@ export const Create = Schema.Struct({
   ...Request.names,
   ...Request.usual,
   model: Schema.String,
-  input: Schema.Union([Schema.String, Schema.Array(Item)]),
+  input: Schema.Union([Schema.String, Schema.NonEmptyArray(Item)]),
   instructions: nullable(Schema.String),
   max_output_tokens: nullable(Request.AtLeastOne),
   temperature: nullable(Schema.Finite),

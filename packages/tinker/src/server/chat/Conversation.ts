@@ -15,6 +15,7 @@ import { badRequest, invalid } from "../Refusal.ts"
 import * as SamplingRoutes from "../SamplingRoutes.ts"
 import type { Sampler } from "../Session.ts"
 import * as CallNames from "./CallNames.ts"
+import * as Continued from "./Continued.ts"
 import * as Length from "./Length.ts"
 import * as PlainReader from "./PlainReader.ts"
 
@@ -83,12 +84,14 @@ const knowsTools = ({ renderer: { name, toolsPrefix } }: ChatModel.ChatModel, { 
     ? Effect.void
     : Effect.fail(invalid(`tools: the renderer ${name} has none, expected no tools for this model`))
 
-/** The conversation as it is rendered, with its tools, and its prompt. */
+/** The conversation before the reply as it is rendered, with its tools, and the prompt, which may begin the reply. */
 export const render = Effect.fnUntraced(function*(chatModel: ChatModel.ChatModel, asked: Asked) {
   yield* Length.check(chatModel, "messages and tools", Length.of(asked))
   yield* knowsTools(chatModel, asked)
-  const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, asked.messages)
-  const prompt = yield* chatModel.renderer.generationPrompt(messages)
+  const { before, prefill } = yield* Continued.divide(asked.messages)
+  const messages = yield* Renderer.withTools(chatModel.renderer, asked.tools, before)
+  const prompt = yield* chatModel.renderer.generationPrompt(messages, { prefill })
+  yield* Continued.check(chatModel, messages, prefill, prompt)
   return { messages, prompt }
 }, Effect.catchTag("RendererError", (error) => Effect.fail(invalid(`messages: ${error.message}`))))
 
