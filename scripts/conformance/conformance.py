@@ -392,10 +392,39 @@ def _():
     Shared.training.forward([weighted()], "cross_entropy").result()
 
 
-@check("a copy of weights is a run of its own; a session finishes with its outcome and is found")
+@check("copy_weights: into a session, as a run of its own; refused by name into a project, as this server has none")
 def _():
     if version() < (0, 38):
-        return "skipped: this SDK has neither"
+        return "skipped: this SDK does not copy"
+    from tinker.lib.internal_client_holder import ClientConnectionPoolType
+
+    source = Shared.training.save_state("to-copy").result().path
+    rest = tinker.RestClient()
+    service = tinker.ServiceClient(project_id="archive")
+    fails(lambda: rest.copy_weights(source, "archive").result(), "destination_project_id")
+    fails(lambda: rest.copy_weights(source, "archive", ttl_seconds=3600).result(), "destination_project_id")
+    fails(lambda: service.copy_weights(source).result(), "destination_project_id")
+    session = Shared.training.get_info().model_id.rsplit(":train:", 1)[0]
+    request = types.CopyWeightsRequest(session_id=session, model_seq_id=77, source_path=source)
+
+    async def copy():
+        with rest.holder.aclient(ClientConnectionPoolType.TRAIN) as client:
+            return await client.models.copy_weights(request=request)
+
+    copied = rest.holder.run_coroutine_threadsafe(copy()).result().tinker_path
+    assert copied == f"tinker://{session}:train:77/weights/to-copy", copied
+    assert rest.get_weights_info_by_tinker_path(copied).result().lora_rank == 8
+    [checkpoint] = rest.list_checkpoints(f"{session}:train:77").result().checkpoints
+    assert checkpoint.tinker_path == copied, checkpoint
+    again = Shared.service.create_training_client_from_state(copied)
+    close(logprobs_of(again.forward([weighted()], "cross_entropy").result()),
+          logprobs_of(Shared.training.forward([weighted()], "cross_entropy").result()))
+
+
+@check("a session finishes with its outcome and is found")
+def _():
+    if version() < (0, 38):
+        return "skipped: this SDK does not finish sessions"
     service = tinker.ServiceClient(display_name="conformance of sessions")
     client = service.create_lora_training_client(base_model=BASE_MODEL, rank=8)
     session = client.get_info().model_id.rsplit(":train:", 1)[0]

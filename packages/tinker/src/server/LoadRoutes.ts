@@ -144,9 +144,14 @@ const copy = (parts: Parts) =>
   Effect.gen(function*() {
     const { audit, checkpoints, sessions, uniqueId } = parts
     const { text, value } = yield* Body.json(Wire.CopyWeightsRequest)
-    const { model_seq_id, session_id } = value
+    const { destination_project_id, model_seq_id, session_id } = value
     if (typeof session_id !== "string" || (model_seq_id ?? undefined) === undefined) {
-      return yield* badRequest("session_id and model_seq_id are missing: this server has no projects to copy into")
+      return yield* badRequest(
+        typeof destination_project_id === "string"
+          ? `destination_project_id is "${destination_project_id}", expected session_id and model_seq_id instead: ` +
+            "this server has no projects"
+          : "session_id and model_seq_id are missing"
+      )
     }
     const session = yield* sessions.touch(session_id)
     const { tenant } = yield* Caller

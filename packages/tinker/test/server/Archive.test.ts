@@ -182,9 +182,14 @@ describe("a copy of weights", () => {
     it.effect("needs a session to belong to, and a number that is not another model's", () =>
       Effect.gen(function*() {
         const source_path = "tinker://run-1/sampler_weights/final"
-        const nowhere = yield* Api.post("/copy_weights", { source_path, project_id: "p" })
-        assert.strictEqual(nowhere.status, 400)
-        assert.include(String(nowhere.body["detail"]), "this server has no projects to copy into")
+        const project = yield* Api.post("/copy_weights", { source_path, destination_project_id: "p" })
+        assert.strictEqual(project.status, 400)
+        assert.include(
+          String(project.body["detail"]),
+          "destination_project_id is \"p\", expected session_id and model_seq_id"
+        )
+        const nowhere = yield* Api.post("/copy_weights", { source_path })
+        assert.strictEqual(nowhere.body["detail"], "session_id and model_seq_id are missing")
         const { session_id } = yield* Api.model
         const taken = yield* Api.post("/copy_weights", { source_path, session_id, model_seq_id: 0 })
         assert.strictEqual(taken.status, 409)
