@@ -1,6 +1,7 @@
 /** Conversations that end with the beginning of the reply, which goes on from there. */
 import { type ChatModel, Message, ModelInput } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { invalid, type Refusal } from "../Refusal.ts"
 
 export interface Continued {
@@ -39,8 +40,9 @@ export const check = Effect.fnUntraced(function*(
   prompt: ModelInput.ModelInput
 ) {
   if (prefill === "") return
-  const closed = yield* renderer.supervisedExample([...before, Message.assistant(prefill)], "last_assistant_message")
-  if (ModelInput.after(closed.input, prompt) !== undefined) return
+  const whole = [...before, Message.assistant(prefill)]
+  const closed = yield* Effect.option(renderer.supervisedExample(whole, "last_assistant_message"))
+  if (Option.isSome(closed) && ModelInput.after(closed.value.input, prompt) !== undefined) return
   return yield* invalid(
     `messages: the renderer ${renderer.name} cannot go on from the assistant's last message, expected one of the user or of a tool last` +
       (prefill === prefill.trimEnd() ? "" : ", or no space at its end")
