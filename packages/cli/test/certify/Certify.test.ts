@@ -29,7 +29,7 @@ const failures = [
   "adapters     train_mlp, train_attn and train_unembed decide what is trained",
   "adapters     an adapter that trains nothing is refused",
   "archive      a checkpoint is listed with its kind, its name, its time and its size",
-  "archive      a checkpoint is downloaded as a tar that is whole"
+  "archive      a checkpoint is downloaded as a tar that is whole, with an adapter of its rank"
 ]
 
 describe("effect-rl certify", () => {

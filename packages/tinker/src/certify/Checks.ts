@@ -16,6 +16,7 @@ import * as OutputChecks from "./checks/OutputChecks.ts"
 import * as PortChecks from "./checks/PortChecks.ts"
 import * as RepeatChecks from "./checks/RepeatChecks.ts"
 import * as RetentionChecks from "./checks/RetentionChecks.ts"
+import * as ScaleChecks from "./checks/ScaleChecks.ts"
 import * as ScoreChecks from "./checks/ScoreChecks.ts"
 import * as SeedChecks from "./checks/SeedChecks.ts"
 import * as ServiceChecks from "./checks/ServiceChecks.ts"
@@ -36,6 +37,7 @@ export const all = (model: Contract.Options): ReadonlyArray<Check> =>
     ...ScoreChecks.all,
     ...OptimizerChecks.all,
     ...OutputChecks.all,
+    ...ScaleChecks.all,
     ...GradientChecks.all,
     ...PortChecks.all(model),
     ...OrderChecks.all,

@@ -24,15 +24,25 @@ export const ofLength = (length: number) =>
     weights: new Float32Array(length).fill(1)
   })
 
+/** A text as a datum, with a weight for each position. */
+export const ofText = (text: ReadonlyArray<number>, weight: (at: number) => number = () => 1) =>
+  Datum.weightedTokens(ModelInput.fromTokens(text.slice(0, -1)), {
+    targetTokens: Int32Array.from(text.slice(1)),
+    weights: Float32Array.from(text.slice(1), (_, at) => weight(at))
+  })
+
 /** How far the trainer's log-probability is from the sampler's, per position: some within the bounds of clips, some beyond. */
-const drifts = Float32Array.of(0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2)
+const near = {
+  drifts: [0.6, -0.6, 0.1, -0.1, 0.3, 0, -0.2],
+  advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2)
+}
 
 /** Tokens that a sampler drew whose log-probabilities were those of the trainer but for the drifts. */
-export const drifted = (logprobs: Float32Array) =>
+export const drifted = (logprobs: Float32Array, { advantages, drifts } = near) =>
   Datum.policyTokens(input, {
     targetTokens,
     logprobs: logprobs.map((value, t) => value - (drifts[t] ?? 0)),
-    advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, 1, -2),
+    advantages,
     mask: full(1)
   })
 

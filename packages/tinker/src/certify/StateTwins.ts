@@ -20,6 +20,12 @@ export interface Moved {
 
 export interface StateTwins {
   readonly logprobs: Float32Array
+  /** By how much a step of plain gradient descent with this learning rate lowers what `measure` finds. */
+  readonly fall: (
+    submit: Submit,
+    learningRate: number,
+    measure: (client: Client) => Effect.Effect<number, TinkerError.TinkerError>
+  ) => Effect.Effect<number, Check.Failure, Check.Needs>
   /** The effect of a step of plain gradient descent with this learning rate after the pass. */
   readonly moved: (submit: Submit, learningRate: number) => Effect.Effect<Moved, Check.Failure, Check.Needs>
 }
@@ -52,5 +58,12 @@ export const make = Effect.gen(function*() {
     const after = yield* logprobsOf(client)
     return { output, gradNorm: metrics["grad_norm"], changeT: after.map((value, t) => value - (before[t] ?? NaN)) }
   })
-  return { logprobs: yield* logprobsOf(origin), moved } satisfies StateTwins
+  const fall: StateTwins["fall"] = Effect.fnUntraced(function*(submit, learningRate, measure) {
+    const client = yield* tinker.createTrainingClientFromState(path)
+    const before = yield* measure(client)
+    yield* run(submit(client))
+    yield* run(client.optimStep({ learningRate: learningRate * eps, eps }))
+    return before - (yield* measure(client))
+  })
+  return { fall, logprobs: yield* logprobsOf(origin), moved } satisfies StateTwins
 })

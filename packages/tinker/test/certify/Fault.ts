@@ -253,7 +253,7 @@ const toResponse = ({ body, headers, status }: Answered) =>
 
 /** The server's listener with the fault between the socket and the routes. */
 export const listener = (
-  { wire }: Fault
+  { wire }: Pick<Fault, "wire">
 ): Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> =>
   Layer.effect(
     HttpServer.HttpServer,

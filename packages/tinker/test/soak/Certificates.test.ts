@@ -4,11 +4,12 @@ import { Certification } from "@effect-rl/tinker"
 import * as Attempt from "@effect-rl/tinker/certify/Attempt"
 import * as Checks from "@effect-rl/tinker/certify/Checks"
 import { assert, describe, it } from "@effect/vitest"
-import { Array, Effect, Redacted } from "effect"
+import { Array, Effect, Redacted, Result } from "effect"
 import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
 import * as Served from "../certify/Served.ts"
+import * as StrangersFaults from "../certify/StrangersFaults.ts"
 import * as WireMutants from "../certify/WireMutants.ts"
 
 const runs = 20
@@ -44,5 +45,21 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
         const { detail, outcome } = yield* Effect.provide(Attempt.outcome(check), Served.layer(faults))
         assert.strictEqual(outcome, "failed", detail)
       }), 60_000)
+  }
+
+  for (const fault of StrangersFaults.faults) {
+    it.live(`are refused to a server with the fault of a stranger: ${fault.sentence}`, () =>
+      Effect.gen(function*() {
+        const { address } = yield* HttpServer.HttpServer
+        const options = {
+          baseUrl: HttpServer.formatAddress(address),
+          apiKey: Redacted.make("tml-test"),
+          model: EngineServer.model
+        }
+        const outcome = yield* Effect.result(
+          Certification.run(options, ({ check, outcome }) => outcome === "failed" ? Effect.fail(check) : Effect.void)
+        )
+        assert.isTrue(Result.isFailure(outcome))
+      }).pipe(Effect.provide(EngineServer.layerOf(fault))), 300_000)
   }
 })

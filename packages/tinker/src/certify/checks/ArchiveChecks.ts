@@ -32,12 +32,18 @@ export const listed: Check.Check = {
 
 export const downloaded: Check.Check = {
   theme: "archive",
-  name: "a checkpoint is downloaded as a tar that is whole",
+  name: "a checkpoint is downloaded as a tar that is whole, with an adapter of its rank",
   why: "Weights leave the service this way; a tar that is cut loads as random numbers, or not at all.",
   run: Effect.gen(function*() {
     const { path, rest } = yield* saved("certify-archived")
-    const bytes = yield* Stream.runFold(rest.downloadCheckpoint(path), () => 0, (total, part) => total + part.length)
+    const parts = yield* Stream.runCollect(rest.downloadCheckpoint(path))
+    const bytes = parts.reduce((total, part) => total + part.length, 0)
     yield* Check.expect(bytes > 1024 && bytes % 512 === 0, "blocks of 512 bytes", `${bytes} bytes`)
+    const text = parts.map((part) => new TextDecoder("latin1").decode(part)).join("")
+    const missing = ["adapter_config.json", "adapter_model"].find((name) => !text.includes(name))
+    yield* Check.expect(missing === undefined, "adapter_config.json and adapter_model in it", `no ${missing}`)
+    const rank = /"r"\s*:\s*(\d+)/.exec(text)?.[1]
+    yield* Check.expect(rank === "8", "an adapter_config.json of rank 8", rank)
   })
 }
 

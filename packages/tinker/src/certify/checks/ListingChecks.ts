@@ -53,14 +53,15 @@ export const members: Check.Check = {
 
 export const unloaded: Check.Check = {
   theme: "sessions",
-  name: "a model that is unloaded takes no more requests",
+  name: "a model that is unloaded takes no more requests, and others of its session go on",
   why: "A model that stays fills the memory that its client has given back.",
   run: Effect.gen(function*() {
     const { post, session } = yield* RawRequests
     const { model } = yield* session
-    const model_id = yield* model
+    const [model_id, other] = [yield* model, yield* model]
     yield* Blame.expectDone(yield* post("/unload_model", { model_id, type: "unload_model" }))
     yield* Blame.expectRefused(yield* post("/forward", Examples.forward(model_id, 1)))
+    yield* Blame.expectDone(yield* post("/forward", Examples.forward(other, 1)))
   })
 }
 

@@ -1,4 +1,4 @@
-import { Loss, LossExpression, PolicyLoss, Tinker } from "@effect-rl/core"
+import { Loss, LossExpression, ModelInput, PolicyLoss, Tinker } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
 import * as Blame from "../Blame.ts"
 import * as Check from "../Check.ts"
@@ -61,16 +61,22 @@ type Formula = (ratio: number, logprob: number, advantage: number) => number
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high)
 
-const byToken = (loss: string, config: Readonly<Record<string, number>>, formula: Formula): Check.Check => ({
+const byToken = (
+  loss: string,
+  config: Readonly<Record<string, number>> | undefined,
+  formula: Formula
+): Check.Check => ({
   theme: "losses",
-  name: `elementwise_loss of ${loss} is its formula for each token`,
+  name: `elementwise_loss of ${loss}${
+    config === undefined ? " with its usual thresholds" : ""
+  } is its formula for each token`,
   why: "Loss curves by token are drawn from it, and audits look for the tokens that a clip left out.",
   run: Effect.gen(function*() {
     const { found, logprobs } = yield* passed((logprobs) => {
       const { loss_fn_inputs: { target_tokens }, model_input } = Examples.datum()
       const sampled = [...logprobs].map((value, t) => value - (drifts[t] ?? 0))
       const loss_fn_inputs = { target_tokens, logprobs: tensor(sampled), advantages: tensor(advantages) }
-      return { data: [{ model_input, loss_fn_inputs }], loss, config }
+      return { data: [{ model_input, loss_fn_inputs }], loss, ...(config === undefined ? {} : { config }) }
     })
     const expected = drifts.map((drift, t) => formula(Math.exp(drift), logprobs[t] ?? NaN, advantages[t] ?? NaN))
     yield* Check.expectClose("loss:sum", [found.metrics["loss:sum"] ?? NaN], [sum(expected)], tolerance * 7)
@@ -86,6 +92,11 @@ const policies = [
     "ppo",
     { clip_low_threshold: 0.7, clip_high_threshold: 1.5 },
     (ratio, _, advantage) => -Math.min(ratio * advantage, clamp(ratio, 0.7, 1.5) * advantage)
+  ),
+  byToken(
+    "ppo",
+    undefined,
+    (ratio, _, advantage) => -Math.min(ratio * advantage, clamp(ratio, 0.8, 1.2) * advantage)
   ),
   byToken(
     "cispo",
@@ -218,6 +229,20 @@ export const candidates: Check.Check = {
   })
 }
 
+export const chunks: Check.Check = {
+  theme: "training",
+  name: "how a datum is cut into chunks does not matter",
+  why: "Prompts and answers come as chunks of their own; what is lost between them is the beginning of each answer.",
+  run: Effect.gen(function*() {
+    const { model: baseModel } = yield* RawRequests
+    const client = yield* Tinker.Tinker.use((tinker) => tinker.createLoraTrainingClient({ baseModel, loraRank: 8 }))
+    const [head, tail] = [Examples.tokens.subarray(0, 3), Examples.tokens.subarray(3)]
+    const cut = { ...Examples.weighted(), modelInput: ModelInput.append(ModelInput.fromTokens(head), tail) }
+    const { logprobs: [found = []] } = yield* StateTwins.run(client.forward([cut], Loss.crossEntropy))
+    yield* Check.expectClose("logprobs of two chunks", found, yield* StateTwins.logprobsOf(client), tolerance)
+  })
+}
+
 /** Datums of several lengths together and alone. */
 export const lengths: Check.Check = {
   theme: "training",
@@ -245,4 +270,4 @@ export const lengths: Check.Check = {
   })
 }
 
-export const all = [crossEntropy, ...policies, metrics, noWeight, ...gradients, candidates, lengths]
+export const all = [crossEntropy, ...policies, metrics, noWeight, ...gradients, candidates, chunks, lengths]

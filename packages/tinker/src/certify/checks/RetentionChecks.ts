@@ -200,6 +200,39 @@ export const unloadable: Check.Check = {
   })
 }
 
+export const others: Check.Check = {
+  theme: "checkpoints",
+  name: "a checkpoint that is deleted leaves the others of its run, and those of its name",
+  why: "Retention that deletes the oldest checkpoint would take the newest with it.",
+  run: Effect.gen(function*() {
+    const { client, rest, tinker } = yield* trainer
+    const gone = yield* StateTwins.run(client.saveState("certify-one"))
+    const weights = yield* StateTwins.run(client.saveWeightsForSampler("certify-one"))
+    const state = yield* StateTwins.run(client.saveState("certify-two"))
+    yield* rest.deleteCheckpoint(gone.path)
+    yield* loadedFrom(state.path)
+    yield* Effect.scoped(tinker.createSamplingClient({ modelPath: weights.path }))
+    const { checkpoints } = yield* rest.listCheckpoints(client.info.modelId)
+    yield* Check.expect(checkpoints.length === 2, "2 checkpoints", checkpoints.length)
+  })
+}
+
+export const withoutOptimizer: Check.Check = {
+  theme: "checkpoints",
+  name: "a state that is loaded without its optimizer has the first step of a new model",
+  why: "Means of other gradients push the first steps of a run to where another run was going.",
+  run: Effect.gen(function*() {
+    const { client } = yield* trainer
+    const { path } = yield* StateTwins.run(client.saveState("certify-new"))
+    yield* learn(client)
+    const first = yield* StateTwins.logprobsOf(client)
+    for (let step = 0; step < 3; step++) yield* learn(client)
+    yield* StateTwins.run(client.loadState(path))
+    yield* learn(client)
+    yield* Check.expectClose("logprobs after the first step", yield* StateTwins.logprobsOf(client), first, same)
+  })
+}
+
 export const details: Check.Check = {
   theme: "archive",
   name: "a checkpoint is listed with its kind, its name, its time and its size",
@@ -259,7 +292,7 @@ export const pages: Check.Check = {
 
 export const metadata: Check.Check = {
   theme: "archive",
-  name: "a run is listed with the metadata that its client gave",
+  name: "a run and its checkpoints are listed with the metadata that their client gave",
   why: "Runs of a sweep are told apart by it.",
   run: Effect.gen(function*() {
     const { model: baseModel } = yield* RawRequests
@@ -267,11 +300,14 @@ export const metadata: Check.Check = {
     const rest = yield* RestClient
     const userMetadata = { purpose: "certify", note: "ü" }
     const client = yield* tinker.createLoraTrainingClient({ baseModel, loraRank: 8, userMetadata })
-    yield* StateTwins.run(client.saveState("certify-metadata"))
+    const { path } = yield* StateTwins.run(client.saveState("certify-metadata", { userMetadata: { kept: "best" } }))
     const found = yield* rest.getTrainingRun(client.info.modelId)
     yield* Check.expect(found.baseModel === baseModel, baseModel, found.baseModel)
     const shown = [found.userMetadata?.["purpose"], found.userMetadata?.["note"]].join()
     yield* Check.expect(shown === "certify,ü", "user_metadata as it was given", JSON.stringify(found.userMetadata))
+    const checkpoint = yield* listed(rest, client.info.modelId, path)
+    const kept = checkpoint?.userMetadata?.["kept"]
+    yield* Check.expect(kept === "best", "user_metadata of the checkpoint as it was given", kept)
   })
 }
 
@@ -283,6 +319,8 @@ export const all = [
   changedTtl,
   expired,
   unloadable,
+  others,
+  withoutOptimizer,
   details,
   pages,
   metadata
