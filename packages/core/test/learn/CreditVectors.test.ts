@@ -252,11 +252,15 @@ describe("Credit.distill with a prompt of the teacher", () => {
         const ordered = groups.flat()
         // Upstream leaves the advantages of an answer that the teacher's prompt leaves no room for; they are 0 here.
         const fills = (group: number) => promptOf(group).length >= input.max_context_length
-        assertClose(
-          assigned.groups,
-          ordered.map(({ example, expected, group }) => fills(group) ? example.mask.map(() => 0) : expected),
-          ordered.map(({ example }) => example)
-        )
+        const wanted = ({ example, expected, group }: typeof ordered[number]) =>
+          fills(group) ? example.mask.map(() => 0) : expected
+        assigned.groups.forEach((credited, index) => {
+          const rows = groups.filter(({ length }) => length > 0)[index] ?? []
+          // A group of which the teacher has read nothing teaches nothing, and becomes no data.
+          if (credited.data.length === 0) {
+            assert.isTrue(rows.every((row) => wanted(row).every((advantage) => advantage === 0)))
+          } else assertClose([credited], rows.map(wanted), rows.map(({ example }) => example))
+        })
         const isAnswer = (sequence: ReadonlyArray<number>) =>
           !input.teacher_prompts.some((prompt) => prompt.join() === sequence.join())
         assert.sameDeepMembers(asked, output.queried.filter(isAnswer))
