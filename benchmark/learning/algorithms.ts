@@ -28,6 +28,7 @@ const program = Effect.gen(function*() {
     Held.length,
     Rewards.dynamic,
     Held.kl,
+    Held.klGroups,
     Rewards.losses,
     Rewards.proximal,
     Tools.figure,

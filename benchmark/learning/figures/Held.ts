@@ -1,4 +1,5 @@
 /** Figures of what reinforcement learning on sums is held to beside the reward: short answers, or a policy near the base model. */
+import { Credit, GroupResult, type SamplingClient, Signal, Tinker } from "@effect-rl/core"
 import { Effect } from "effect"
 import * as Report from "../../Report.ts"
 import type * as Kept from "../Kept.ts"
@@ -22,8 +23,45 @@ const row = (title: string, name: string, settings: object, free: object) => ({
   control: (seed: number) => Effect.map(Sums.trainOne(free, seed), outcomeOf(name))
 })
 
+const divergence = "kl_policy_base"
+
+type Penalty = (reference: SamplingClient.SamplingClient) => Sums.Change
+
+/** A run whose credit is changed by what compares with the base model. */
+const compared = Effect.fnUntraced(function*(settings: object, seed: number, penalty: Penalty) {
+  const reference = yield* Tinker.Tinker.use((tinker) => tinker.createSamplingClient({ baseModel: Sums.model }))
+  return yield* Effect.map(Sums.trainOne(settings, seed, penalty(reference)), outcomeOf(divergence))
+}, Effect.scoped)
+
+/** Measures the divergence on all groups, and adds nothing. */
+const measured: Penalty = (reference) => Credit.klPenalty({ reference, coefficient: 0 })
+
+/** The penalty on groups whose rewards differ alone; the divergence is that on all groups. */
+const onDifferent = (coefficient: number): Penalty => (reference) => (credit, seed) => {
+  const penalized = Credit.klPenalty({ reference, coefficient })(credit)
+  return measured(reference)({
+    ...penalized,
+    name: "kl_penalty_on_different",
+    assign: Effect.fnUntraced(function*(results, memory) {
+      const isDifferent = (result: GroupResult.GroupResult) =>
+        !GroupResult.isSkipped(result) && Signal.isInformative(result)
+      const constant = yield* credit.assign(results.filter((result) => !isDifferent(result)), memory)
+      const different = yield* penalized.assign(results.filter(isDifferent), memory)
+      const byResult = new Map([...constant.groups, ...different.groups].map((group) => [group.result, group]))
+      return { ...different, groups: results.flatMap((result) => byResult.get(result) ?? []) }
+    })
+  }, seed)
+}
+
+const klRow = (coefficient: number, settings: object, control: Penalty) => ({
+  title: `coefficient ${coefficient}`,
+  measure: (seed: number) =>
+    Effect.map(Sums.trainOne({ ...settings, klCoefficient: coefficient }, seed), outcomeOf(divergence)),
+  control: (seed: number) => compared(settings, seed, control)
+})
+
 const klPenalty = (coefficient: number) =>
-  row(`coefficient ${coefficient}`, "kl_policy_base", { klCoefficient: coefficient }, { klCoefficient: 1e-12 })
+  row(`coefficient ${coefficient}`, divergence, { klCoefficient: coefficient }, { klCoefficient: 1e-12 })
 
 export const kl = {
   name: "kl-penalty",
@@ -33,6 +71,16 @@ export const kl = {
   score: "KL in the last three iterations",
   control: "coefficient 10⁻¹²",
   rows: [klPenalty(0.05), klPenalty(0.2), klPenalty(0.5)]
+}
+
+export const klGroups = {
+  seeds: Sums.seeds,
+  value: kl.value,
+  score: kl.score,
+  name: "kl-penalty-groups",
+  title: "KL penalty in 36 iterations, solved groups included",
+  control: "on groups whose rewards differ alone",
+  rows: [0.05, 0.2].map((coefficient) => klRow(coefficient, { iterations: 36 }, onDifferent(coefficient)))
 }
 
 const tokens = "env/all/ac_tokens_per_turn"
