@@ -23,6 +23,6 @@ layer(HuggingFace.layer.pipe(Layer.provideMerge(NodeServices.layer)))("07-casset
   it.effect("is small enough to be kept", () =>
     Effect.gen(function*() {
       const { size } = yield* FileSystem.FileSystem.use((fs) => fs.stat(cassette))
-      assert.isBelow(Number(size), 300_000)
+      assert.isBelow(Number(size), 400_000)
     }))
 })
