@@ -57,7 +57,7 @@ export const customLoss = (compiled: LossGraph.Compiled, data: Data): CustomLoss
     }
   })
 
-/** Checks what does not depend on data. */
+/** Compiles a graph and refuses what can be refused without data. */
 export const compile = Effect.fnUntraced(function*(graph: LossGraph.LossGraph) {
   const compiled = yield* Effect.mapError(
     Effect.fromResult(LossGraph.compile(graph)),
@@ -71,7 +71,7 @@ export const compile = Effect.fnUntraced(function*(graph: LossGraph.LossGraph) {
   return compiled
 })
 
-/** Why a loss that has no gradient is refused. */
+/** The refusal of a loss that has no gradient. */
 export const withoutGradient = ({ name }: LossGraph.LossGraph) =>
   new Rejected({ detail: `the loss ${name} does not depend on logprobs: it has no gradient` })
 

@@ -35,7 +35,7 @@ export interface OptimStepOutput {
   readonly metrics: Readonly<Record<string, number>>
 }
 
-/** Where a checkpoint is, and the digest of what was stored, on backends that compare it with what they find there later. */
+/** The path of a saved checkpoint, and its digest on backends that verify it when they load the checkpoint. */
 export interface Checkpoint {
   readonly path: string
   readonly digest?: string
@@ -46,7 +46,7 @@ export interface ModelInfo {
   readonly modelId: string
   readonly baseModel: string
   readonly loraRank: number
-  /** The memory that its weights, its optimizer and its gradients take, where the backend knows. */
+  /** Memory of its weights, its optimizer and its gradients, where the backend knows it. */
   readonly memoryBytes?: number
 }
 

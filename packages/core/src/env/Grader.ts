@@ -1,6 +1,6 @@
 /**
- * Graders: what decides the reward of an episode or of a group. A grader has a time limit, and one that throws or hangs costs what it
- * grades, not the run: how much, the failure policy says (`Ungraded`).
+ * Graders decide the reward of an episode or of a group. A grader has a time limit. One that throws or hangs fails its member or its group as
+ * `Ungraded`, and the failure policy says what follows; by default the run goes on without them.
  *
  * @example
  * const grade = Grader.run(Effect.succeed({ reward: 1 }))
@@ -32,7 +32,7 @@ export class GraderThrew extends Schema.TaggedError<GraderThrew>()("GraderThrew"
 /** The reasons why there is no grade, beside the grader's own error. A rollout turns them into `Ungraded` failures. */
 export type Ungraded = GraderTimedOut | GraderThrew
 
-/** Whether a defect is a grader's. */
+/** Whether a defect is a grader's own: an exception, or a time limit that it exceeded. */
 export const isUngraded = (defect: unknown): defect is Ungraded =>
   defect instanceof GraderTimedOut || defect instanceof GraderThrew
 

@@ -29,7 +29,7 @@ export interface Estimator {
   readonly source?: Signal.Source
   /** Its options, which a run checks before it starts. */
   readonly checks?: ReadonlyArray<Check.Check>
-  /** The least members of a group, and the option that says so, which a run checks in its first iteration. */
+  /** The smallest group that an option allows, and the name of that option. A run checks its groups in the first iteration. */
   readonly leastMembers?: { readonly option: string; readonly members: number }
   /** Names of the metrics that it compares in place of the reward; none unless given. */
   readonly components?: ReadonlyArray<string>

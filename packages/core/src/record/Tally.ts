@@ -1,6 +1,6 @@
 /**
- * Tokens of one piece of work, such as a group or an iteration, counted apart from everything else that a run spends. What an effect takes
- * counts for the innermost piece of work around it.
+ * Tokens of one piece of work, such as a group or an iteration, counted apart from everything else that a run spends. The tokens of
+ * an effect count for the innermost piece of work around it.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -53,15 +53,15 @@ export interface Side {
 /** A side of a comparison, as the evaluator measured it. */
 export interface Measured {
   readonly name: string
-  /** Of the problems of both sides. */
+  /** Mean score over the problems that both sides attempted. */
   readonly mean: number
   /** Problems that all its seeds attempted. */
   readonly problems: number
-  /** One for each seed. */
+  /** How far the run of each seed was trained. */
   readonly seeds: ReadonlyArray<Standing>
 }
 
-/** What is to be equal where sides are measured at different points of their training. */
+/** The measure of training by which two sides are compared at an equal point. */
 export type Meter = "iteration" | "tokens" | "time"
 
 /** Two sides by one evaluator. */
@@ -69,7 +69,7 @@ export interface Comparison extends Omit<Paired, "leftMean" | "rightMean"> {
   readonly evaluator: string
   readonly left: Measured
   readonly right: Measured
-  /** What was made equal; null where the newest measurement of each run was taken. */
+  /** The point of training that was asked for; null where the newest measurement of each run was taken. */
   readonly at: { readonly meter: Meter; readonly limit: number } | null
 }
 
@@ -236,7 +236,9 @@ export const runs = (
     return found === undefined ? [] : [{ evaluator, ...found }]
   })
   const [first] = chosen
-  if (first === undefined) return refuse("NoCommonPoint", `no evaluator measured all of them at one ${at}`)
+  if (first === undefined) {
+    return refuse("NoCommonPoint", `no evaluator measured every run at equal ${at}: evaluate more often (--eval-every)`)
+  }
   const comparisons = chosen.flatMap(({ at, evaluator, ours, theirs }): ReadonlyArray<Comparison> => {
     const { leftMean, rightMean, ...compared } = paired(
       ours.map(({ scores }) => scores),
@@ -254,8 +256,8 @@ export const runs = (
   if (comparisons.length > 0) return Result.succeed(comparisons)
   return refuse(
     "NoCommonProblem",
-    `they have no held-out problem in common; ${first.evaluator} asked the one, for example, ` +
-      `${sample(first.ours)}, and the other ${sample(first.theirs)}. Compare runs of one task`
+    `they have no held-out problem in common: ${first.evaluator} has, for example, ${sample(first.ours)} in ` +
+      `${left.name} and ${sample(first.theirs)} in ${right.name}. Compare runs of one task`
   )
 }
 

@@ -1,4 +1,4 @@
-/** What a comparison allows to say, in words. */
+/** The conclusion of a comparison, in words. */
 import type * as Compare from "./Compare.ts"
 
 export interface Verdict {
@@ -39,7 +39,7 @@ const units: Readonly<Record<Compare.Meter, (limit: number) => string>> = {
   time: (limit) => `within ${range([limit], "s")}`
 }
 
-/** At which point of training the sides are compared, where it was asked for. */
+/** The point of training at which the sides are compared, if one was asked for. */
 const point = ({ at }: Compare.Comparison) => at === null ? "" : ` ${units[at.meter](at.limit)}`
 
 const isEvenlyTrained = ({ at, left, right }: Compare.Comparison) =>
@@ -50,8 +50,8 @@ const withOneSeed = ({ left, right }: Compare.Comparison) =>
   left.seeds.length === right.seeds.length ? undefined : [left, right].find(({ seeds }) => seeds.length === 1)
 
 /**
- * A side is called better only where its method is: where both sides have several seeds, were trained equally far, and the interval
- * leaves no doubt. Two single runs can be said to have scored higher or lower, as runs.
+ * A method is called better only if both sides have several seeds and were trained equally far, and the interval leaves out 0. Of two
+ * single runs the verdict says only which one scored higher.
  *
  * @example
  * const [left, right] = [{ name: "a", runs: [recordsOfA] }, { name: "b", runs: [recordsOfB] }]

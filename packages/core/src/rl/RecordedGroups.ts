@@ -57,7 +57,7 @@ export const make = (isGivenUp: (record: RunRecord.GroupRolledOut) => boolean) =
         groups.set(name, { ...groups.get(name), ...span })
       }
     },
-    /** It may have ended before its beginning was recorded: then `span` says when it began; `unrecorded`, where nothing else does. */
+    /** Notes a group that ended within `span`. It began at `unrecorded` if no record tells its beginning. */
     rolledOut: (record: RunRecord.GroupRolledOut, span: Span, unrecorded: number) => {
       const name = Schedule.nameOf({ batch: record.iteration, key: record.key })
       const known = groups.get(name)

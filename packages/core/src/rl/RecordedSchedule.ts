@@ -32,7 +32,7 @@ export const of = (records: ReadonlyArray<RunRecord.RunRecord>): RecordedSchedul
     if (record._tag === "Sampling") begun(record)
     if (record._tag === "GroupRolledOut" && record.evaluator === undefined) {
       const began = iterations.get(record.step) ?? done
-      // Beginnings are recorded by the end of their iteration: those that are not were in this one, if it has the group's weights.
+      // Beginnings are recorded at the end of an iteration, so an unrecorded group began in this one if it has the iteration's weights.
       rolledOut(record, { began, ended: done }, stepsAt(done) === record.step ? done : began)
     }
     if (record._tag === "Credited") credited(record)

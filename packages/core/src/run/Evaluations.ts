@@ -21,7 +21,7 @@ export interface Place {
 
 const nameOf = (evaluator: string, { iteration, step }: Place) => JSON.stringify([evaluator, iteration, step])
 
-/** What the records of a run say that it has measured. */
+/** The measurements that a run's records contain, by evaluator and weights. */
 export const measuredIn = (story: ReadonlyArray<RunRecord.RunRecord>) =>
   new Set(story.filter(RunRecord.guards.Evaluated).map((record) => nameOf(record.evaluator, record)))
 

@@ -41,7 +41,7 @@ export const unfinished = (story: ReadonlyArray<RunRecord.RunRecord>): ReadonlyA
   return [...left.values()]
 }
 
-/** Those of them that go on beside training, as their weights were saved. */
+/** The unfinished evaluations whose weights were saved: they continue beside training. */
 export const saved = (unfinished: ReadonlyArray<RunRecord.Evaluating>): ReadonlyArray<SavedEvaluation> =>
   unfinished.flatMap((begun) => begun.weights === undefined ? [] : [{ ...begun, weights: begun.weights }])
 

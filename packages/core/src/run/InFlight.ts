@@ -16,7 +16,7 @@ import * as Submission from "./Submission.ts"
 export interface InFlight<Cursor, E, R> {
   readonly iteration: Iteration<Cursor, E, R>
   readonly submission: Submission.Submission<E>
-  /** Tokens that it took until it was submitted. */
+  /** Tokens that the iteration took until it was submitted. */
   readonly usage: Usage.Usage
   readonly at: number
 }
@@ -27,7 +27,7 @@ export interface Running<Cursor, E, R, EE, ER> {
   readonly run: RunState.RunState<EE, ER>
   /** Oldest first. */
   readonly inFlight: Ref.Ref<ReadonlyArray<InFlight<Cursor, E, R>>>
-  /** Of the iteration that is being made: iterations are made and submitted one after the other. */
+  /** Tokens of the iteration that is being made, which is one at a time. */
   readonly tally: ReturnType<typeof Tally.make>
 }
 

@@ -1,4 +1,4 @@
-/** What a person should know before a run goes on: logged, and kept in its `Opened` record. */
+/** Warnings of a run that starts or resumes: logged, and kept in its `Opened` record. */
 import type { Capabilities } from "../backend/Capabilities.ts"
 import * as RunRecord from "../record/RunRecord.ts"
 import type { Program } from "./Program.ts"

@@ -32,7 +32,7 @@ const given = ({ ttl, userMetadata }: SaveOptions = {}) => ({
   ...(userMetadata === undefined ? {} : { userMetadata })
 })
 
-/** The memory that a model is said to take. */
+/** The memory that the scripted backend reports for a model. */
 const bytesPerRank = 2 ** 18
 
 /** Trains until the surrounding scope closes or the client is unloaded. */

@@ -23,7 +23,7 @@ export interface NamedModel {
   readonly place: string
 }
 
-/** A place alone is the model's name too. */
+/** A model with its name, which is its place unless another is given. */
 export const named = (model: string | NamedModel): NamedModel =>
   typeof model === "string" ? { name: model, place: model } : model
 

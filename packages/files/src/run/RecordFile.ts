@@ -43,11 +43,11 @@ export interface Cursor {
   index: number
   /** The sum of those lines. */
   sum: string
-  /** Whether lines have sums; undefined until a line tells. */
+  /** Whether lines have sums; undefined until the first line decides it. */
   isSummed: boolean | undefined
 }
 
-/** The begin of a file, whose lines have sums where the run's format says so; otherwise its first line tells. */
+/** The start of a file. Its lines have sums if the run's format says so; otherwise the first line decides. */
 export const begin = (run: string, file: string, isSummed: boolean): Cursor => ({
   run,
   file,
@@ -88,7 +88,7 @@ const recordOf = (
     : Result.fail(`has sequence ${sequence}, expected ${index} (a line was added or removed)`)
 }
 
-/** Goes past a line. */
+/** Moves the cursor past a line. */
 const pass = (cursor: Cursor, line: string) => {
   cursor.index++
   cursor.sum = Checksum.read(line) ?? cursor.sum
@@ -135,7 +135,7 @@ const rest = (cursor: Cursor, handle: FileSystem.File, after: number) => {
 }
 
 /**
- * Records with a sequence number above `after`, from a cursor at the begin of the file: those written so far at the first of the
+ * Records with a sequence number above `after`, from a cursor at the start of the file: those written so far at the first of the
  * `moments`, then at every further moment those written since. Ends with the moments.
  */
 export const follow = (

@@ -101,7 +101,7 @@ export const check = Effect.fnUntraced(function*(folder: RunFolder) {
   return found
 })
 
-/** A run without checksums does not go on: a bit of it that changed would be trained on. */
+/** Refuses to resume a run without checksums: it could train on a bit that changed on disk. */
 export const unsummed = ({ run }: RunFolder): RunStore.RunError =>
   new RunStore.RunError({
     run,

@@ -24,7 +24,7 @@ const modelOf = Effect.fnUntraced(function*(given: string | undefined) {
   return yield* new TinkerError.TinkerError({ operation: "certify", reason })
 })
 
-/** That of the model, where tokenizers can be loaded. */
+/** The model's tokenizer, where tokenizers can be loaded. */
 const tokenizerOf = Effect.fnUntraced(function*(model: string) {
   const tokenizers = yield* Effect.serviceOption(Tokenizer.Tokenizers)
   const loaded = Option.isSome(tokenizers)

@@ -38,7 +38,7 @@ export const sequences = (
 const firstOf = ({ logprobs: [logprob], tokens: [token] }: Sampling.SampledTokens): ReadonlyArray<Draw> =>
   token === undefined || logprob === undefined ? [] : [{ token, logprob }]
 
-/** First tokens. */
+/** The first token of each of `count` sequences. */
 export const first = (
   client: SamplingClient.SamplingClient,
   prompt: ModelInput.ModelInput,

@@ -46,7 +46,7 @@ export const drifted = (logprobs: Float32Array, { advantages, drifts } = near) =
     mask: full(1)
   })
 
-/** A session to make. */
+/** The body of a request for a session. */
 export const session = { tags: ["certify"], user_metadata: {}, sdk_version, type: "create_session" }
 
 /** A prompt as JSON. */
@@ -122,7 +122,7 @@ export const sample = (sampling_session_id: string, seq_id: number, more: object
   ...more
 })
 
-/** A model to make, the first of its session. */
+/** The body of a request for a model, the first of its session. */
 export const adapter = (session_id: string, base_model: string, lora: object = {}) => ({
   session_id,
   model_seq_id: 0,

@@ -3,7 +3,7 @@ import * as Check from "./Check.ts"
 
 const decimals = [1, 2, 3]
 
-/** Rounded to so many decimals, but for float32. */
+/** Whether a number is rounded to `digits` decimals, apart from float32's own error. */
 const isRounded = (digits: number) => (value: number) => {
   const scaled = value * 10 ** digits
   return Math.abs(scaled - Math.round(scaled)) <= Math.max(Math.abs(scaled), 1) * 2e-7

@@ -34,7 +34,7 @@ const named = Effect.mapError((reason: TinkerError.Reason) =>
   new TinkerError.TinkerError({ operation: "forwardBackwardGraph", reason })
 )
 
-/** What the backend's program takes for all data; undefined where it does not compute one of them. */
+/** The cost of all datums in the backend's program; undefined if it cannot compute one of them. */
 const programCost = (client: Client, data: LossGraphPass.Data, compiled: LossGraph.Compiled): number | undefined => {
   if (client.forwardBackwardGraph === undefined || (compiled.program?.instructions.length ?? 0) > mostInstructions) {
     return undefined
@@ -48,7 +48,7 @@ const programCost = (client: Client, data: LossGraphPass.Data, compiled: LossGra
   return total
 }
 
-/** Whether all data together take little, wherever they are computed. Data that are refused take nothing more. */
+/** Whether the cost of all datums is small in every place. A refused datum adds no cost. */
 const isSmall = Effect.fnUntraced(function*(data: LossGraphPass.Data, compiled: LossGraph.Compiled) {
   let total = 0
   for (const { inputs, targetTokens: { length } } of data) {
@@ -64,7 +64,7 @@ const isSmall = Effect.fnUntraced(function*(data: LossGraphPass.Data, compiled: 
 
 const reported = (metrics: Readonly<Record<string, number>>, loss: number) => ({ ...metrics, "loss:sum": loss })
 
-/** A pass forward alone, and what `lossOf` makes of its log-probabilities. */
+/** A forward pass, and the loss that `lossOf` computes from its log-probabilities. */
 const forward = Effect.fnUntraced(function*(
   client: Client,
   data: LossGraphPass.Data,
@@ -113,11 +113,11 @@ const inThread = Effect.fnUntraced(function*(
     : client.forwardBackwardCustom(LossGraphPass.weighted(data), lossOf)
 })
 
-/** Where a pass is computed. */
+/** The backend and the thread that compute a pass, and its caller. */
 export interface Context {
   readonly client: Client
   readonly thread: LossThread
-  /** Orders of one caller wait for each other. */
+  /** Identifies the caller, whose orders to the thread wait for each other. */
   readonly caller: string
   readonly forwardOnly: boolean
 }
@@ -135,7 +135,7 @@ export const submit = Effect.fnUntraced(function*(
     if (!(yield* isSmall(data, compiled))) return yield* inThread(context, data, graph)
   } else if (total > mostCost) {
     const detail = `the loss ${graph.name} computes ${total} numbers for ${data.length} data, ` +
-      `expected at most ${mostCost} in one pass: send fewer data`
+      `expected at most ${mostCost} in one pass: send fewer datums`
     return yield* named(Effect.fail(new TinkerError.Rejected({ detail })))
   }
   if (!forwardOnly) return yield* LossGraphPass.submit(client, data, graph)

@@ -90,7 +90,7 @@ export const make = Effect.fnUntraced(function*(options: Options = {}) {
   const tooSlow = Effect.flatMap(stop, () =>
     new TinkerError.Rejected({
       detail: `the loss takes longer than ${Duration.format(Duration.fromInputUnsafe(deadline))} for these data: ` +
-        "send fewer data, or use smaller tensors"
+        "send fewer datums, or use smaller tensors"
     }))
 
   const evaluate = (order: LossWork.Order) =>

@@ -50,7 +50,7 @@ export const compute = ({ data, graph, mostCost }: Order): Reply => {
       return evaluated.failure.isTooCostly && most === left
         ? refused(
           `the loss ${graph.name} takes more than ${mostCost} numbers for data[0] to data[${index}], ` +
-            `expected at most that many in one pass: send fewer data, or use smaller tensors`
+            `expected at most that many in one pass: send fewer datums, or use smaller tensors`
         )
         : refused(`data[${index}]: loss graph, ${evaluated.failure.message}`)
     }

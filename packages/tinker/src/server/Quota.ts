@@ -1,4 +1,4 @@
-/** What the models of one tenant may take of the backend, so that room is left for others. */
+/** The quota of a tenant: how many models it may have, and how much memory they may take, so that room is left for others. */
 import { TinkerError } from "@effect-rl/core"
 import * as ByteSize from "effect/ByteSize"
 import * as Effect from "effect/Effect"

@@ -68,7 +68,7 @@ export interface TinkerServerOptions {
 
 const usualLimit = ByteSize.fromInputUnsafe("64 MiB")
 
-/** Of a conversation, whose images are decoded in one piece. */
+/** The largest conversation; its images are decoded in one piece. */
 const chatLimit = ByteSize.fromInputUnsafe("10 MiB")
 
 /** For requests accepted before the server was told to stop. */

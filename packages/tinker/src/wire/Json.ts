@@ -77,7 +77,7 @@ const [quote, comma, colon, backslash, openBracket, closeBracket, openBrace, clo
 ]
 const [zero, nine] = [48, 57]
 
-/** Backslashes that end before `end`. */
+/** The number of backslashes directly before `end`. */
 const backslashesBefore = (text: string, end: number) => {
   let start = end
   while (text.charCodeAt(start - 1) === backslash) start--

@@ -197,7 +197,7 @@ describe("a custom loss", () => {
         const many = yield* passOf(model_id, 1, id, {}, "/forward_backward", 9)
         assert.match(
           text(many, "error"),
-          /takes more than 33554432 numbers for data\[0\] to data\[5\], expected .*: send fewer data/
+          /takes more than 33554432 numbers for data\[0\] to data\[5\], expected .*: send fewer datums/
         )
         assert.strictEqual(many["category"], "user")
         const small = (yield* create(session_id, graphOf(PolicyLoss.dppo()), 1))["loss_id"]

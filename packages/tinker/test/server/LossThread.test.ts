@@ -27,7 +27,7 @@ describe("the thread for losses", () => {
       const { compute } = yield* LossThread.make({ file: forever, deadline: "10 seconds" })
       const long = yield* Effect.forkChild(reason(compute("ann", order([1]))), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
-      assert.include(yield* Fiber.join(long), "the loss takes longer than 10s for these data: send fewer data")
+      assert.include(yield* Fiber.join(long), "the loss takes longer than 10s for these data: send fewer datums")
       assert.deepStrictEqual(yield* compute("ann", order([])), [])
     }))
 

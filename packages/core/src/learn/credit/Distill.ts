@@ -23,7 +23,7 @@ export interface DistillOptions<out E = never, out R = never> extends Partial<Pu
   readonly maxContextLength?: number
 }
 
-/** As upstream's. */
+/** The default of tinker-cookbook's `max_context_length`. */
 const contextBehindPrompt = 32_768
 
 /**

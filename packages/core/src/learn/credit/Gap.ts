@@ -45,7 +45,7 @@ const behind = (prompt: ModelInput.ModelInput, group: GroupResult.Group, datum: 
 const read = ({ inputs, modelInput }: TrainingData.TrainingDatum) =>
   ModelInput.append(modelInput, inputs.targetTokens.subarray(-1))
 
-/** How other weights find the tokens of the data. */
+/** The log-probabilities of the data's tokens under other weights, compared with the sampler's. */
 export interface Gaps {
   /**
    * The sampler's log-probabilities less those of other weights `[T]`, which count as `leastLogprob` where they are lower; NaN at
@@ -72,8 +72,8 @@ const sequences = Effect.fnUntraced(function*<E, R>(
 })
 
 /**
- * The least log-probability, in nats, that a token of other weights counts with. A token that they forbid is pushed down as strongly as
- * this, so that one token does not outweigh an update.
+ * The lowest log-probability, in nats, that a token can have under other weights. Lower ones, such as −∞ for a forbidden token, are raised to
+ * it, so that one token does not outweigh the rest of an update.
  */
 const leastLogprob = -50
 

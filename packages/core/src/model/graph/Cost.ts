@@ -1,18 +1,18 @@
-/** The numbers that an evaluation reads and makes, within its operations too, counted before it does. */
+/** Cost of an evaluation: the numbers that its operations read and make, counted before each operation runs. */
 
-/** An evaluation would read and make more numbers than it may. */
+/** The next operation would exceed the limit of its evaluation. */
 export class TooCostly extends Error {}
 
-/** What is left of the evaluation that is under way; evaluations do not wait for anything, so that there is one at a time. */
+/** The rest of the running evaluation's limit. Evaluations are synchronous, so that only one runs at a time. */
 let left = Infinity
 
-/** Counts `numbers` that are about to be read or made. */
+/** Counts `numbers` that the next operation reads and makes. Throws `TooCostly`. */
 export const spend = (numbers: number): void => {
   left -= numbers
   if (!(left >= 0)) throw new TooCostly()
 }
 
-/** Evaluates with at most so many numbers; `cost` are those that it took. Throws `TooCostly`. */
+/** Evaluates at a cost of at most `most` numbers, and gives the cost beside the value. Throws `TooCostly`. */
 export const within = <A>(most: number, evaluate: () => A): { readonly value: A; readonly cost: number } => {
   left = most
   try {
@@ -22,5 +22,5 @@ export const within = <A>(most: number, evaluate: () => A): { readonly value: A;
   }
 }
 
-/** Sorting `count` numbers. */
+/** The cost of sorting `count` numbers. */
 export const sorting = (count: number): number => 4 * count * Math.ceil(Math.log2(count + 2))

@@ -25,7 +25,7 @@ export interface Evaluation {
   readonly gradient: Float64Array
   /** Whether the loss is computed from `logprobs` at all, other than through a stopped gradient. */
   readonly hasGradient: boolean
-  /** Numbers that were read and made, in proportion to the work. */
+  /** Numbers that operations read and made: a measure of the work. */
   readonly cost: number
   readonly metrics: Readonly<Record<string, number>>
 }
@@ -63,7 +63,7 @@ const inputs = ({ source }: Compiled, given: TokenProgram.Inputs) =>
 /** Most numbers that one evaluation reads and makes, so that a graph from outside cannot exhaust the memory. */
 export const maximumCost = 2 ** 24
 
-/** Most numbers of the values of one datum in a program, which reads and makes nothing else. */
+/** Most numbers in the values of a program for one datum; a program reads and makes no others. */
 const maximumProgramCost = 2 ** 25
 
 const scalarOf = (values: ReadonlyMap<string, Value>, node: string, what: string): Variable.Variable => {
@@ -101,8 +101,8 @@ const run = (compiled: Compiled, given: TokenProgram.Inputs, reached: (node: str
 }
 
 /**
- * Value, gradient and metrics for the inputs of one datum, which may be more than the graph reads, where they take at most `most` numbers
- * to compute.
+ * Value, gradient and metrics of a graph for the inputs of one datum, at a cost of at most `most` numbers. Inputs that the graph does not
+ * read are ignored.
  */
 export const evaluate = (
   compiled: Compiled,
@@ -146,7 +146,7 @@ export const evaluateAll = (
     : data.map((inputs) => evaluate(compiled, inputs))
 }
 
-/** What the program of a graph takes for a datum of so many tokens; undefined where a graph has none, or the datum does not fit it. */
+/** The cost of a graph's program for a datum of `tokens` tokens; undefined if the graph has no program or the datum does not fit it. */
 export const programCost = ({ program }: Compiled, inputs: TokenProgram.Inputs, tokens: number) =>
   program !== undefined && canCompute(program, inputs, tokens)
     ? { cost: Execution.costOf(program, tokens), hasGradient: program.loss.isTracked }

@@ -91,7 +91,7 @@ export const binary = (
   ])
 }
 
-/** What an operation takes that reads and makes nothing. */
+/** The least cost of an operation, even if it reads and makes no numbers. */
 export const fewest = 64
 
 /** Elements of `x` at given places, in a new shape: slices, transposes, expansions, sorted values. */

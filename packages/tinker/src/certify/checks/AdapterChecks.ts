@@ -42,7 +42,7 @@ const visibly = Effect.fnUntraced(function*(lora: Lora) {
   return { learningRate, changeT }
 })
 
-/** Options that leave a trace in the first step, and others that must leave another. */
+/** A check that the first step of each of `others` differs from that of `one` by more than a repetition of `one` does. */
 const matters = (
   name: string,
   why: string,

@@ -145,7 +145,7 @@ export const topP: Check.Check = {
   })
 }
 
-/** Of a path of tokens, what came after it. */
+/** The draws at position `at`, grouped by the tokens before it. */
 const byPath = (
   drawn: ReadonlyArray<{ readonly tokens: Int32Array; readonly logprobs: Float32Array }>,
   at: number

@@ -10,7 +10,7 @@ const why = "An option that is ignored or read as another one trains something e
 
 type Step = readonly [weight: number, adam: AdamParams.AdamParams]
 
-/** What steps on the examples, each with all its weights the same, add to the log-probabilities of the examples `[T]`. */
+/** The change of the examples' log-probabilities `[T]` by steps, each with one weight for all tokens of the examples. */
 type Change = (...steps: ReadonlyArray<Step>) => Effect.Effect<Float32Array, Check.Failure, Check.Needs>
 
 const learn = Effect.fnUntraced(function*(client: TrainingClient.TrainingClient, [weight, adam]: Step) {

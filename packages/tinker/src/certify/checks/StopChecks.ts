@@ -23,7 +23,7 @@ const sampler = Effect.gen(function*() {
   return { client, sample }
 })
 
-/** Where the first token lies that is one of `stops`. */
+/** The index of the first token that is one of `stops`; −1 if there is none. */
 const firstOf = (tokens: Int32Array, stops: ReadonlyArray<number>) => tokens.findIndex((token) => stops.includes(token))
 
 export const tokens: Check.Check = {

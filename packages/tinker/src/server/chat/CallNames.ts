@@ -1,11 +1,11 @@
 /**
- * Ids of a reply's calls of tools, none of which its conversation has. A model's own id is kept where it is new. Others are made of the
- * prompt and the seed, so that a run that is repeated has the same ones; without a seed, of a name that no other reply has.
+ * Ids of the tool calls of a reply, new in its conversation. A model's own id is kept if it is new. Other ids are made from the prompt and the
+ * seed, so that a repeated request gets the same ids; without a seed, from a name that no other reply has.
  */
 import type { Message, Renderer, ResponseStream, Sampling } from "@effect-rl/core"
 import { createHash } from "node:crypto"
 
-/** Names the calls of one reply, each time the same. */
+/** Gives the calls of one reply their ids: the same in deltas and in the whole message. */
 export interface CallNames {
   readonly deltas: (deltas: ReadonlyArray<ResponseStream.Delta>) => ReadonlyArray<ResponseStream.Delta>
   readonly parsed: (parsed: Renderer.Parsed) => Renderer.Parsed

@@ -12,10 +12,10 @@ import * as Length from "./Length.ts"
 /** Longest value that a refusal repeats. */
 const longest = 200
 
-/** Messages, their parts, tools, and arrays and objects in these; values are as many as the longest prompts have tokens. */
+/** `nested` counts messages, their parts, tools, and arrays and objects in these; `values` are the tokens of the longest prompt. */
 const limits: Json.Limits = { nested: 30_000, values: 300_000, names: 60_000 }
 
-/** Decoding bodies of up to so many characters takes milliseconds. */
+/** Most characters of a body that is decoded in a few milliseconds. */
 const short = 65_536
 
 const shown = (value: unknown) => {
