@@ -1,7 +1,7 @@
 /** Clients that continue from one state, each with one step: they differ only in the gradients of their passes. */
 import { Loss, type Pending, Tinker, type TinkerError, type TrainingClient } from "@effect-rl/core"
 import * as Effect from "effect/Effect"
-import type * as Check from "./Check.ts"
+import * as Check from "./Check.ts"
 import * as Examples from "./Examples.ts"
 import { RawRequests } from "./RawRequests.ts"
 
@@ -39,6 +39,21 @@ export const logprobsOf = (client: Client) =>
   Effect.map(
     run(client.forward([Examples.weighted()], Loss.crossEntropy)),
     ({ logprobs: [found = new Float32Array()] }) => found
+  )
+
+/** Two ways to compute the same gradient may differ by this part. */
+const tolerance = 0.05
+
+/** What rounding adds to log-probabilities, in bfloat16 too. */
+const rounding = 5e-3
+
+/** Fails unless two steps changed the log-probabilities alike. */
+export const expectSameStep = (what: string, found: Moved, expected: Moved) =>
+  Check.expectClose(
+    what,
+    found.changeT,
+    expected.changeT,
+    tolerance * Math.max(...expected.changeT.map(Math.abs)) + rounding
   )
 
 /** So far above every gradient that Adam divides by it alone, which makes its first step one of gradient descent. */

@@ -9,12 +9,6 @@ const why = "A gradient that is off by a factor or a clip changes what is learne
 /** How much a step should lower its loss: far above rounding, and small enough that the loss is nearly straight on the way. */
 const descent = 0.3
 
-/** Two ways to compute the same gradient may differ by this part. */
-const tolerance = 0.05
-
-/** What rounding adds to log-probabilities, in bfloat16 too. */
-const rounding = 5e-3
-
 /** The squared length of a pass's gradient, found by a step of length zero. */
 const squaredNorm = Effect.fnUntraced(function*(twins: StateTwins.StateTwins, submit: StateTwins.Submit) {
   const { gradNorm } = yield* twins.moved(submit, 0)
@@ -52,8 +46,7 @@ const ofLoss = (
       [value],
       0.01 + 0.01 * Math.abs(value)
     )
-    const largest = Math.max(...expected.changeT.map(Math.abs))
-    yield* Check.expectClose("the step", found.changeT, expected.changeT, tolerance * largest + rounding)
+    yield* StateTwins.expectSameStep("the step", found, expected)
   })
 })
 
@@ -88,13 +81,7 @@ export const weights: Check.Check = {
       client.forwardBackward([Examples.weighted(Examples.full(0.5))], Loss.crossEntropy)
     const learningRate = descent / (yield* squaredNorm(twins, crossEntropy))
     const [one, other] = [yield* twins.moved(crossEntropy, learningRate), yield* twins.moved(half, 2 * learningRate)]
-    const largest = Math.max(...one.changeT.map(Math.abs))
-    yield* Check.expectClose(
-      "twice the step of half the weights",
-      other.changeT,
-      one.changeT,
-      tolerance * largest + rounding
-    )
+    yield* StateTwins.expectSameStep("twice the step of half the weights", other, one)
     yield* Check.expectClose(
       "loss:sum of half the weights",
       [2 * (other.output.metrics["loss:sum"] ?? NaN)],
@@ -114,8 +101,7 @@ export const adds: Check.Check = {
       client.forwardBackward([Examples.weighted(), Examples.weighted()], Loss.crossEntropy)
     const learningRate = descent / (yield* squaredNorm(twins, crossEntropy))
     const [one, other] = [yield* twins.moved(crossEntropy, learningRate), yield* twins.moved(twice, learningRate / 2)]
-    const largest = Math.max(...one.changeT.map(Math.abs))
-    yield* Check.expectClose("half the step of two", other.changeT, one.changeT, tolerance * largest + rounding)
+    yield* StateTwins.expectSameStep("half the step of two", other, one)
   })
 }
 
