@@ -29,7 +29,7 @@ describe("conversations", () => {
       assert.deepStrictEqual(tool, { role: "tool", content: "mild", toolCallId: "c1", name: "get" })
     }))
 
-  it.effect("have answers of tools by the name of the nearest call before them, where ids repeat", () =>
+  it.effect("name each answer of a tool after the nearest call before it if ids repeat", () =>
     Effect.gen(function*() {
       const calls = (...names: ReadonlyArray<string>) => ({
         role: "assistant",

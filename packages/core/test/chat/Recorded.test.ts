@@ -122,7 +122,7 @@ describe("generation prompts as text", () => {
 
 describeWithVocabularies("generation prompts as tokens", (vocabulary) => {
   const recorded = Vectors.prompts.filter(({ input }) => !input.tokenizer.startsWith("char:"))
-  it("are compared by their control tokens as well where a message spells some", () => {
+  it("include 29 whose messages spell control tokens", () => {
     const spelling = recorded.filter(({ expect, input }) => !("error" in expect) && writesControls(input))
     assert.strictEqual(spelling.length, 29)
   })

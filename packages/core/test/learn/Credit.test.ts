@@ -317,7 +317,7 @@ describe("Credit.distill", () => {
       return { advantages, asked, truncated: metrics["teacher_truncated"] }
     })
 
-  it.effect("leaves the advantages of what lies beyond the teacher's context", () =>
+  it.effect("adds nothing to the advantages of tokens beyond the teacher's context", () =>
     Effect.gen(function*() {
       // The sampler's log-probabilities are −1, the teacher's −3, and the advantages of rewards ±0.5.
       assert.deepStrictEqual(yield* readsAtMost(5), {

@@ -88,7 +88,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
     { arbitrary: { runs: 100 } }
   )
 
-  it.effect("accept the records before a line that they refuse, and what follows them is theirs", () =>
+  it.effect("accept the records that are kept before a damaged line, and those that the resumed run adds", () =>
     Effect.gen(function*() {
       const { bytes, read, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")
@@ -150,7 +150,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       assert.strictEqual(third, c)
     }))
 
-  it.effect("refuse a first line that has lost its checksum, where the directory says that lines have them", () =>
+  it.effect("refuse a first line without its checksum if the directory says that lines have checksums", () =>
     Effect.gen(function*() {
       const { records, run } = yield* written
       const text = yield* Files.readFile(records)
@@ -180,7 +180,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       }
     }))
 
-  it.effect("cannot tell of lines that the end of the records has lost, but payloads without records do", () =>
+  it.effect("do not show that the last records are missing, but payloads without records do", () =>
     Effect.gen(function*() {
       const { bytes, records, run } = yield* written
       const lines = new TextDecoder().decode(bytes.records).split("\n")
@@ -194,7 +194,7 @@ layer(Files.layer)("the checksums of a run directory", (it) => {
       }
     }))
 
-  it.effect("are missing in a run of format 2, which can be read, but not gone on with", () =>
+  it.effect("are missing in a run of format 2, which can be read but not resumed", () =>
     Effect.gen(function*() {
       const { payloads, read, records, run } = yield* written
       const text = yield* Files.readFile(records)

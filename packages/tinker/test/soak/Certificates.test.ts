@@ -9,7 +9,7 @@ import { HttpServer } from "effect/http"
 import * as BackendMutants from "../certify/BackendMutants.ts"
 import * as EngineServer from "../certify/EngineServer.ts"
 import * as Served from "../certify/Served.ts"
-import * as StrangersFaults from "../certify/StrangersFaults.ts"
+import * as UnforeseenFaults from "../certify/UnforeseenFaults.ts"
 import * as WireMutants from "../certify/WireMutants.ts"
 
 const runs = 20
@@ -47,8 +47,8 @@ describe.skipIf(process.env["EFFECT_RL_SOAK"] === undefined)("certificates", () 
       }), 60_000)
   }
 
-  for (const fault of StrangersFaults.faults) {
-    it.live(`are refused to a server with the fault of a stranger: ${fault.sentence}`, () =>
+  for (const fault of UnforeseenFaults.faults) {
+    it.live(`are refused to a server with an unforeseen fault: ${fault.sentence}`, () =>
       Effect.gen(function*() {
         const { address } = yield* HttpServer.HttpServer
         const options = {

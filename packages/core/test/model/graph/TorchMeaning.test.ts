@@ -103,7 +103,7 @@ describe("activations of torch.nn.functional", () => {
     )
   })
 
-  it("know no approximation of gelu but tanh", () => {
+  it("refuse every approximation of gelu except tanh", () => {
     const found = evaluate(sumOf(call("y", "torch._C._nn.gelu", [ref("logprobs")], { approximate: "erf" })), x)
     assert.include(
       Result.isFailure(found) ? found.failure.message : "accepted",
