@@ -75,11 +75,11 @@ describe.skipIf(isMissing)("a page for something that does not exist or cannot b
         yield* fs.writeFileString(`${folder}/broken/records.jsonl`, records.replace("Evaluating", "Elevating"))
         yield* fs.writeFileString(`${folder}/broken/payloads.jsonl`, "")
         yield* visit(url, async (page) => {
-          await page.getByText(/cannot be read: .*line 2 is not a record of a run/).waitFor()
+          await page.getByText(/cannot be read: .*line 2 was changed, moved or repeated after it was written/).waitFor()
         })
         const refused = ["Failed to load resource"]
         yield* visit(at(url, { at: "run", run: `${folder}/broken` }), async (page) => {
-          await page.getByRole("alert").getByText("line 2 is not a record").waitFor()
+          await page.getByRole("alert").getByText("line 2 was changed").waitFor()
           await eventually(async () => assert.strictEqual(await page.getByText("Reading the records").count(), 0))
         }, { accepted: refused })
         yield* Effect.provide(Recorded.write(`${folder}/later`), NodeServices.layer)
