@@ -36,6 +36,9 @@ const readLines = async (body: ReadableStream<Uint8Array>, onLine: (line: string
   }
 }
 
+/** Milliseconds, as the server asks of pages that it refuses. A browser connects again by itself only where it was not refused. */
+const untilNextTry = 5000
+
 export const source: Source = {
   isLive: true,
   runs: async () => (await get("/api/runs")).json(),
@@ -43,13 +46,28 @@ export const source: Source = {
     const { entries, isWritten }: Records = await (await get(query("records", { run }))).json()
     onWritten(isWritten)
     onEntries(entries)
-    const after = entries.at(-1)?.sequence ?? -1
-    const events = new EventSource(query("events", { run, after: String(after) }))
-    events.addEventListener("message", ({ data }) => onEntries(JSON.parse(data)))
-    events.addEventListener("written", ({ data }) => onWritten(data === "true"))
-    events.addEventListener("open", () => onConnected(true))
-    events.addEventListener("error", () => onConnected(false))
-    return () => events.close()
+    let last = entries.at(-1)?.sequence ?? -1
+    let later: ReturnType<typeof setTimeout> | undefined
+    const connect = () => {
+      const events = new EventSource(query("events", { run, after: String(last) }))
+      events.addEventListener("message", ({ data }) => {
+        const entries: ReadonlyArray<Entry> = JSON.parse(data)
+        last = entries.at(-1)?.sequence ?? last
+        onEntries(entries)
+      })
+      events.addEventListener("written", ({ data }) => onWritten(data === "true"))
+      events.addEventListener("open", () => onConnected(true))
+      events.addEventListener("error", () => {
+        onConnected(false)
+        if (events.readyState === EventSource.CLOSED) later = setTimeout(() => opened = connect(), untilNextTry)
+      })
+      return events
+    }
+    let opened = connect()
+    return () => {
+      clearTimeout(later)
+      opened.close()
+    }
   },
   transcript: async ({ loss, run, sequence }) =>
     (await get(query("transcript", { run, sequence: String(sequence), ...(loss === undefined ? {} : { loss }) })))
